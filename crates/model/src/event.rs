@@ -1,0 +1,51 @@
+//! Events: everything that consumers of a running measurement learn, in the order it happened.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Calibration, Ending, Interval, PhaseEnd, PhaseInfo, RunInfo, WorkerTotals};
+use crate::verdict::Verdict;
+use crate::warning::Warning;
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// First event of a run.
+    RunStarted(Box<RunInfo>),
+    /// The program has measured itself.
+    Calibrated(Calibration),
+    /// A phase begins; nothing is measured before this.
+    PhaseStarted(PhaseInfo),
+    /// An interval of the running phase is complete.
+    Interval(Interval),
+    /// A worker's totals, at the end of a phase.
+    Worker(WorkerTotals),
+    /// The phase is over.
+    PhaseEnded(PhaseEnd),
+    /// A doubt.
+    Warning(Warning),
+    /// The answer.
+    Verdict(Verdict),
+    /// Last event of a run.
+    RunEnded(Ending),
+}
+
+/// A consumer of events: the store, the live view, a log. It must not fail and must not block for long.
+pub trait Sink: Send {
+    /// Takes one event.
+    fn event(&mut self, event: &Event);
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn event(&mut self, event: &Event) {
+        (**self).event(event);
+    }
+}
+
+impl<S: Sink> Sink for Vec<S> {
+    fn event(&mut self, event: &Event) {
+        for sink in self {
+            sink.event(event);
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! What came of it: facts as they are measured and stored. Estimates are derived from these, never stored.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::storage::{Host, Storage};
+use crate::task::Task;
+use crate::units::{Bytes, Nanos};
+
+/// Identifies a run: its UTC start and a random suffix, for example `20261120T160301-3f2a91c0`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// What is known when a run starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The run.
+    pub id: RunId,
+    /// Version of the program.
+    pub version: String,
+    /// Version of this data ([`MODEL_VERSION`](crate::MODEL_VERSION)).
+    pub model_version: u32,
+    /// The command line as given.
+    pub command: Vec<String>,
+    /// Start, in nanoseconds since 1970 (UTC).
+    pub started_unix: Nanos,
+    /// Process that measures.
+    pub process: u32,
+    /// The machine.
+    pub host: Host,
+    /// The storage under test.
+    pub storage: Storage,
+}
+
+/// The measuring program measured: kept with each run so that its share can be told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Clock in use: `tsc` or `clock_monotonic`.
+    pub clock: String,
+    /// Cost of one reading of the clock, in nanoseconds.
+    pub clock_cost_ns: f64,
+    /// Smallest step the clock was seen to make.
+    pub clock_resolution: Nanos,
+    /// Cost of one operation of the measured loop on the null back end with everything recorded, in nanoseconds.
+    pub loop_cost_ns: f64,
+}
+
+/// A phase as it starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseInfo {
+    /// Number within the run, from 0.
+    pub index: u32,
+    /// What is done.
+    pub task: Task,
+    /// Start, since the run's start on the monotonic clock.
+    pub started: Nanos,
+}
+
+/// What an operation is, for the purpose of counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpKind {
+    /// A read of a block.
+    Read,
+    /// A write of a block, or a set of a subscript in a database.
+    Write,
+    /// An fdatasync alone.
+    Sync,
+    /// A commit: an append with its fdatasync, or a database transaction's commit.
+    Commit,
+}
+
+impl OpKind {
+    /// All kinds; a kind's position here is its index everywhere.
+    pub const ALL: [OpKind; 4] = [OpKind::Read, OpKind::Write, OpKind::Sync, OpKind::Commit];
+
+    /// Position in [`OpKind::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// As stored and printed: `read`, `write`, `sync`, `commit`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Sync => "sync",
+            OpKind::Commit => "commit",
+        }
+    }
+}
+
+/// Which part of a phase an interval belongs to; ordered by time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Warming up: not in the totals.
+    Ramp,
+    /// Measured: the totals are the sum of these.
+    Measured,
+    /// Completions after the end was called: not in the totals.
+    Drain,
+}
+
+impl Stage {
+    /// As stored and printed: `ramp`, `measured`, `drain`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stage::Ramp => "ramp",
+            Stage::Measured => "measured",
+            Stage::Drain => "drain",
+        }
+    }
+}
+
+/// A histogram of nanoseconds in the HdrHistogram V2 encoding (uncompressed), which any HdrHistogram tool reads.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HistogramBytes(pub Vec<u8>);
+
+impl fmt::Debug for HistogramBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HistogramBytes({} bytes)", self.0.len())
+    }
+}
+
+/// Counts of one kind of operation over an interval or a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpTotals {
+    /// Kind of operation.
+    pub kind: OpKind,
+    /// Operations completed without error.
+    pub operations: u64,
+    /// Bytes moved by them.
+    pub bytes: u64,
+    /// Operations that failed or moved fewer bytes than asked.
+    pub errors: u64,
+    /// Sum of the response times, for exact means.
+    pub response_sum: Nanos,
+    /// Largest response time, exact.
+    pub response_max: Nanos,
+    /// Response times: completed minus intended.
+    pub response: HistogramBytes,
+    /// Service times: completed minus issued.
+    pub service: HistogramBytes,
+}
+
+/// Counts of all workers together over one interval of a phase.
+///
+/// A worker that was held up by its device delivers its share late, as a further `Interval` with the same start: the
+/// counts of all `Interval`s with one start add up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Phase it belongs to.
+    pub phase: u32,
+    /// Start since the phase's start.
+    pub start: Nanos,
+    /// Length; intervals with different starts do not overlap.
+    pub length: Nanos,
+    /// Which part of the phase.
+    pub stage: Stage,
+    /// One entry per kind of operation that occurred.
+    pub ops: Vec<OpTotals>,
+}
+
+/// Totals of one worker over the measured part of a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerTotals {
+    /// Phase it belongs to.
+    pub phase: u32,
+    /// Worker, from 0.
+    pub worker: u32,
+    /// Measured time.
+    pub length: Nanos,
+    /// One entry per kind of operation that occurred.
+    pub ops: Vec<OpTotals>,
+}
+
+/// How a run or a phase ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// As planned.
+    Completed,
+    /// By the user, a signal or a crash; what was measured is kept.
+    Interrupted,
+    /// By an error, which is said.
+    Failed(String),
+}
+
+/// Operations that had not completed when a phase's time was up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Outstanding {
+    /// Operations in flight at the end of the measured time.
+    pub at_end: u64,
+    /// Of these, the ones given up on: they never completed while the program waited.
+    pub lost: u64,
+    /// Age of the oldest when it completed or was given up.
+    pub oldest: Nanos,
+    /// In an open loop: operations that were due by the end of the measured time but not yet issued.
+    pub backlog: u64,
+}
+
+/// A phase as it ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseEnd {
+    /// The phase.
+    pub phase: u32,
+    /// How it ended.
+    pub ending: Ending,
+    /// Measured time, the ramp excluded.
+    pub measured: Nanos,
+    /// What had not completed by then.
+    pub outstanding: Outstanding,
+    /// How much of what was asked for reached the device.
+    pub cache: Cache,
+}
+
+/// The truth about the cache: what was asked for against what the leaf devices counted meanwhile, ramp included.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Cache {
+    /// Bytes asked to be read.
+    pub requested_read: Bytes,
+    /// Bytes asked to be written.
+    pub requested_written: Bytes,
+    /// Bytes the leaf devices read, `None` where there is no device to ask.
+    pub device_read: Option<Bytes>,
+    /// Bytes the leaf devices wrote, `None` where there is no device to ask.
+    pub device_written: Option<Bytes>,
+    /// Share of the target's span that was in the page cache before (0 to 1), where it can be told.
+    pub resident_before: Option<f64>,
+    /// Share of the target's span that was in the page cache after (0 to 1), where it can be told.
+    pub resident_after: Option<f64>,
+}
+
+/// What [`Cache`] amounts to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheStamp {
+    /// At least 98 % of the bytes reached the device.
+    Device,
+    /// This share of the bytes (0 to 1) was served by a cache.
+    PartlyCached(f64),
+    /// Less than 2 % of the bytes reached the device.
+    Cached,
+    /// There is no block device beneath, or it keeps no counters.
+    Unknown,
+}
+
+impl Cache {
+    /// Share of the requested bytes that must reach the device for the stamp `device`, and must not for `cached`.
+    const TOLERANCE: f64 = 0.02;
+
+    /// The stamp: from the reads where there are any, else from the writes.
+    ///
+    /// Reads decide in a mix, because a device's writes include what the log and the file system add.
+    pub fn stamp(&self) -> CacheStamp {
+        let (requested, device) = if self.requested_read.0 > 0 {
+            (self.requested_read, self.device_read)
+        } else {
+            (self.requested_written, self.device_written)
+        };
+        let Some(device) = device else { return CacheStamp::Unknown };
+        if requested.0 == 0 {
+            return CacheStamp::Unknown;
+        }
+        match device.0 as f64 / requested.0 as f64 {
+            reached if reached >= 1.0 - Self::TOLERANCE => CacheStamp::Device,
+            reached if reached < Self::TOLERANCE => CacheStamp::Cached,
+            reached => CacheStamp::PartlyCached(1.0 - reached),
+        }
+    }
+}
+
+impl fmt::Display for CacheStamp {
+    /// `device`, `partly cached (37 %)`, `cached` or `unknown`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CacheStamp::Device => f.pad("device"),
+            CacheStamp::PartlyCached(share) => f.pad(&format!("partly cached ({:.0} %)", share * 100.0)),
+            CacheStamp::Cached => f.pad("cached"),
+            CacheStamp::Unknown => f.pad("unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(requested: u64, device: Option<u64>) -> Cache {
+        Cache { requested_read: Bytes(requested), device_read: device.map(Bytes), ..Cache::default() }
+    }
+
+    #[test]
+    fn stamps_follow_the_share_that_reached_the_device() {
+        let stamp = |requested, device| reads(requested, device).stamp().to_string();
+        assert_eq!(stamp(1000, Some(1000)), "device");
+        assert_eq!(stamp(1000, Some(980)), "device");
+        assert_eq!(stamp(1000, Some(1500)), "device");
+        assert_eq!(stamp(1000, Some(630)), "partly cached (37 %)");
+        assert_eq!(stamp(1000, Some(19)), "cached");
+        assert_eq!(stamp(1000, None), "unknown");
+        assert_eq!(stamp(0, Some(0)), "unknown");
+    }
+
+    #[test]
+    fn writes_decide_only_where_nothing_is_read() {
+        let mut cache = reads(1000, Some(0));
+        cache.requested_written = Bytes(1000);
+        cache.device_written = Some(Bytes(3000));
+        assert_eq!(cache.stamp(), CacheStamp::Cached);
+        cache.requested_read = Bytes(0);
+        assert_eq!(cache.stamp(), CacheStamp::Device);
+    }
+
+    #[test]
+    fn kinds_know_their_index() {
+        for (index, kind) in OpKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind.index(), index);
+        }
+    }
+}

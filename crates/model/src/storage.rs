@@ -1,0 +1,132 @@
+//! What the storage and the machine are.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// The storage under a directory, from the file system down to the leaf devices.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Storage {
+    /// The directory asked about, absolute.
+    pub directory: PathBuf,
+    /// The file system it is on.
+    pub filesystem: Filesystem,
+    /// Every block device beneath, each before the ones it rests on; empty for tmpfs, network and other file systems
+    /// without one.
+    pub devices: Vec<Device>,
+}
+
+/// A mounted file system.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Filesystem {
+    /// Type, for example `ext4`.
+    pub kind: String,
+    /// What is mounted, for example `/dev/vda1`.
+    pub source: String,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Mount options, those of the mount first, then those of the file system.
+    pub options: Vec<String>,
+    /// Size.
+    pub size: Bytes,
+    /// Space that an unprivileged user may still fill.
+    pub free: Bytes,
+    /// Preferred block size.
+    pub block_size: Bytes,
+}
+
+/// A block device. A fact the kernel does not tell is `None`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Device {
+    /// Kernel name, for example `vda1` or `dm-0`.
+    pub name: String,
+    /// `partition`, `loop`, `dm`, `md`, `zram`, `virtio`, `nvme`, `scsi` or `disk`.
+    pub kind: String,
+    /// Names of the devices it rests on directly; empty for a leaf.
+    pub rests_on: Vec<String>,
+    /// Major and minor number.
+    pub number: (u32, u32),
+    /// Vendor and model, or the backing file of a loop device.
+    pub model: Option<String>,
+    /// Size.
+    pub size: Bytes,
+    /// Logical block size: the unit of addressing, and of direct I/O.
+    pub logical_block: Option<Bytes>,
+    /// Physical block size: the unit the medium writes in.
+    pub physical_block: Option<Bytes>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Whether the device says that it rotates.
+    pub rotational: Option<bool>,
+    /// Read-ahead.
+    pub read_ahead: Option<Bytes>,
+}
+
+/// A device's own counters since it appeared (Linux, Documentation/block/stat.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceCounters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read: Bytes,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written: Bytes,
+    /// Flushes completed.
+    pub flushes: u64,
+}
+
+impl DeviceCounters {
+    /// The sum over devices.
+    pub fn plus(self, other: DeviceCounters) -> DeviceCounters {
+        DeviceCounters {
+            reads: self.reads + other.reads,
+            read: Bytes(self.read.0 + other.read.0),
+            writes: self.writes + other.writes,
+            written: Bytes(self.written.0 + other.written.0),
+            flushes: self.flushes + other.flushes,
+        }
+    }
+
+    /// What was counted since `earlier`; a counter that went back (device replaced) counts as zero.
+    pub fn since(self, earlier: DeviceCounters) -> DeviceCounters {
+        DeviceCounters {
+            reads: self.reads.saturating_sub(earlier.reads),
+            read: Bytes(self.read.0.saturating_sub(earlier.read.0)),
+            writes: self.writes.saturating_sub(earlier.writes),
+            written: Bytes(self.written.0.saturating_sub(earlier.written.0)),
+            flushes: self.flushes.saturating_sub(earlier.flushes),
+        }
+    }
+}
+
+/// The machine.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Host {
+    /// Host name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture, for example `x86_64`.
+    pub architecture: String,
+    /// Model of the processor.
+    pub cpu: String,
+    /// Processors that this process may use.
+    pub cpus: u32,
+    /// Memory.
+    pub memory: Bytes,
+    /// `none`, `kvm`, `vmware`..., or `unknown hypervisor`; with the container, where there is one.
+    pub virtualisation: String,
+}
+
+impl Storage {
+    /// The devices that rest on nothing: their counters tell what reached the hardware.
+    pub fn leaves(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().filter(|device| device.rests_on.is_empty())
+    }
+}

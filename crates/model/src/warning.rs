@@ -1,0 +1,111 @@
+//! Doubts about a measurement: typed, each with advice.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, Nanos};
+
+/// A doubt about a measurement. Its text says what, and what to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case", tag = "warning")]
+pub enum Warning {
+    /// The file system refuses O_DIRECT.
+    #[error(
+        "{filesystem} refuses direct I/O here: reads may come from memory, see the cache column; \
+         measure on a file system that takes O_DIRECT (ext4, XFS) to see the device"
+    )]
+    NoDirectIo {
+        /// Type of the file system.
+        filesystem: String,
+    },
+    /// No block device lies beneath, so nothing can be reconciled.
+    #[error("{filesystem} rests on no block device whose counters could be read: the cache column stays unknown")]
+    NoDeviceCounters {
+        /// Type of the file system.
+        filesystem: String,
+    },
+    /// The device did much more than was asked of it.
+    #[error(
+        "during `{phase}` the device moved {device} for {requested} asked: something else uses it, or reads are \
+         amplified; repeat the check when it is idle"
+    )]
+    ForeignLoad {
+        /// The phase.
+        phase: String,
+        /// Bytes asked for.
+        requested: Bytes,
+        /// Bytes the device counted.
+        device: Bytes,
+    },
+    /// The medium is memory.
+    #[error("{device} keeps its data in memory: fast, and gone at the next restart; no database belongs there")]
+    Volatile {
+        /// The device or file system.
+        device: String,
+    },
+    /// Operations failed.
+    #[error("`{phase}`: {errors} operations failed, the first with: {first}; look at the kernel log (dmesg)")]
+    Errors {
+        /// The phase.
+        phase: String,
+        /// How many.
+        errors: u64,
+        /// The first one's error.
+        first: String,
+    },
+    /// io_uring can't be used.
+    #[error(
+        "io_uring is not available ({reason}): using one thread per outstanding operation, which costs more CPU; \
+         allow it (kernel.io_uring_disabled=0, the container's seccomp profile) to measure deep queues"
+    )]
+    NoIoUring {
+        /// The kernel's answer.
+        reason: String,
+    },
+    /// A measured phase was shorter than wanted.
+    #[error(
+        "`{phase}` ended after {measured} because its share of the space budget was written; \
+         give a larger --budget-space for a steadier figure"
+    )]
+    ShortPhase {
+        /// The phase.
+        phase: String,
+        /// Time measured.
+        measured: Nanos,
+    },
+    /// The load had not met the device's limit when the search had to stop.
+    #[error(
+        "`{phase}` still grew at {concurrency} outstanding operations: the storage can do more than was asked of it"
+    )]
+    NoPlateau {
+        /// The phase.
+        phase: String,
+        /// The highest concurrency tried.
+        concurrency: u32,
+    },
+    /// A budget did not suffice.
+    #[error("{what} left out: {why}")]
+    LeftOut {
+        /// What was not measured.
+        what: String,
+        /// Why, and what would help.
+        why: String,
+    },
+    /// Results could not be stored.
+    #[error("results are not being stored: {reason}; the measurement goes on; choose another place with --results FILE")]
+    StoreFailed {
+        /// The error.
+        reason: String,
+    },
+    /// Operations in flight never came back.
+    #[error(
+        "`{phase}`: {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"
+    )]
+    Hung {
+        /// The phase.
+        phase: String,
+        /// How many.
+        lost: u64,
+        /// Age of the oldest.
+        age: Nanos,
+    },
+}

@@ -1,0 +1,159 @@
+//! What can go wrong with the results database: what, where, the likely cause and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iolite_model::RunId;
+use rusqlite::ErrorCode;
+
+/// Why the results database could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No place to keep results in could be derived from the environment.
+    #[error(
+        "there is no place to keep results in: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
+         set one of them or name a file with --results FILE"
+    )]
+    NoHome,
+    /// The directory of the database could not be made.
+    #[error("can't make the directory {path} for the results: {source}; choose another place with --results FILE")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file exists and is no SQLite database.
+    #[error("{path} is not a database: it is left as it is; name another file with --results FILE")]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is a SQLite database of some other program.
+    #[error(
+        "{path} is a database of another program (application id {found:#010x}, iolite's is {expected:#010x}): \
+         it is left as it is; name another file with --results FILE"
+    )]
+    NotIolite {
+        /// The file.
+        path: PathBuf,
+        /// The application id it carries.
+        found: i32,
+        /// The application id of results databases.
+        expected: i32,
+    },
+    /// A newer iolite wrote the database.
+    #[error(
+        "{path} was written by a newer iolite (schema version {found}, this program knows {known}): \
+         use that one, or name another file with --results FILE"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its schema.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// SQLite refused something.
+    #[error("{doing} the results in {path} failed: {source}; {advice}")]
+    Sql {
+        /// What was being done, as a participle: `opening`, `storing`.
+        doing: &'static str,
+        /// The database.
+        path: PathBuf,
+        /// The likely cause and its remedy.
+        advice: &'static str,
+        /// SQLite's answer.
+        source: rusqlite::Error,
+    },
+    /// The file went away, or another took its name, while it was in use.
+    #[error(
+        "{path} was deleted or replaced while results were being stored in it: what was measured since is not kept; \
+         leave the file and its -wal and -shm companions alone while iolite runs"
+    )]
+    Deleted {
+        /// The database.
+        path: PathBuf,
+    },
+    /// There is no such run.
+    #[error("{path} holds no run {run}: list the runs it has, or name another file with --results FILE")]
+    NoSuchRun {
+        /// The database.
+        path: PathBuf,
+        /// The run asked for.
+        run: RunId,
+    },
+    /// A stored value is not one that this program writes.
+    #[error("{path}: {what} can't be read ({reason}): the row was changed by hand or by a newer iolite")]
+    Unreadable {
+        /// The database.
+        path: PathBuf,
+        /// Which value.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// An event came before the one it depends on.
+    #[error("{event} came before {missing}: it can't be stored; this is a defect of iolite, please report it")]
+    OutOfOrder {
+        /// The event.
+        event: &'static str,
+        /// What has to come first.
+        missing: &'static str,
+    },
+    /// A value could not be written as JSON.
+    #[error("{what} can't be stored: {source}; a path that is not UTF-8 is the likely cause")]
+    Json {
+        /// Which value.
+        what: &'static str,
+        /// The reason.
+        source: serde_json::Error,
+    },
+    /// The thread that stores could not be started.
+    #[error("the thread that stores results could not be started: {source}; raise the limit of processes (ulimit -u)")]
+    Thread {
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The thread that stores ended by a panic.
+    #[error("the thread that stores results has died: this is a defect of iolite, please report it")]
+    WriterDied,
+}
+
+impl Error {
+    /// An error of SQLite while `doing` something to the database at `path`.
+    pub(crate) fn sql(doing: &'static str, path: &Path, source: rusqlite::Error) -> Error {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Error::NotADatabase { path },
+            code => Error::Sql { doing, path, advice: advice(code), source },
+        }
+    }
+}
+
+/// The likely cause and remedy for SQLite's answer.
+fn advice(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::DiskFull) => "the file system is full: make room or use --results FILE elsewhere",
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            "it may not be written to: give yourself the permission, or use --results FILE elsewhere"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program holds it locked: end that program (fuser names it) or use --results FILE elsewhere"
+        }
+        Some(ErrorCode::CannotOpen) => {
+            "the place is missing, a directory, or forbidden: check the path or use --results FILE elsewhere"
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            "the storage beneath it fails: look at the kernel log (dmesg) and use --results FILE elsewhere"
+        }
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "it is damaged: try `sqlite3 FILE .recover`, and use --results FILE elsewhere meanwhile"
+        }
+        Some(ErrorCode::ConstraintViolation) => {
+            "what is stored contradicts what is there, for example a run of the same id; please report it"
+        }
+        _ => "use --results FILE to store elsewhere",
+    }
+}

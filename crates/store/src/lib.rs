@@ -1,0 +1,23 @@
+//! The results database: one SQLite file that holds every run, readable with the `sqlite3` command line alone.
+//!
+//! [`Writer`] stores a run as it goes, from a thread that does not measure. [`Store`] opens the database, reads runs
+//! back as the events they were, and marks the runs that a crash cut short. Facts are stored, estimates are derived;
+//! the tables and views are described in `docs/results.md`.
+
+mod error;
+mod insert;
+mod place;
+mod process;
+mod read;
+mod schema;
+mod store;
+mod writer;
+
+#[cfg(test)]
+mod synthetic;
+
+pub use error::Error;
+pub use place::{default_path, default_path_from};
+pub use process::Measuring;
+pub use store::{RunSummary, Store};
+pub use writer::Writer;

@@ -1,0 +1,137 @@
+//! The schema and how an older database becomes a current one.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::Error;
+
+/// Marks a SQLite file as a results database (bytes 68 to 71 of the file): "ioli".
+pub(crate) const APPLICATION_ID: i32 = 0x696f_6c69;
+
+/// Step n turns version n into version n + 1; version 0 is an empty file. A released step is never edited.
+const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql")];
+
+/// Brings the database at `path` to the current schema.
+///
+/// # Errors
+/// [`Error::NotADatabase`], [`Error::NotIolite`] and [`Error::Newer`] leave the file untouched.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    migrate_by(MIGRATIONS, connection, path)
+}
+
+/// Refuses a file that is not a results database this program knows, without writing to it.
+pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
+    version(connection, path, MIGRATIONS.len()).map(|_| ())
+}
+
+fn migrate_by(steps: &[&str], connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    if version(connection, path, steps.len())? == steps.len() {
+        return Ok(());
+    }
+    let sql = |source| Error::sql("preparing", path, source);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+    // Asked again under the lock: another process may have opened the same new file meanwhile.
+    let from = version(&transaction, path, steps.len())?;
+    for step in &steps[from..] {
+        transaction.execute_batch(step).map_err(sql)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sql)?;
+    transaction.pragma_update(None, "user_version", steps.len() as i64).map_err(sql)?;
+    transaction.commit().map_err(sql)
+}
+
+/// Version of the schema in the file, 0 for an empty one.
+fn version(connection: &Connection, path: &Path, known: usize) -> Result<usize, Error> {
+    let sql = |source| Error::sql("opening", path, source);
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).map_err(sql);
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    let objects: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
+    if application != i64::from(APPLICATION_ID) {
+        let empty = application == 0 && found == 0 && objects == 0;
+        let other = || Error::NotIolite { path: path.into(), found: application as i32, expected: APPLICATION_ID };
+        return if empty { Ok(0) } else { Err(other()) };
+    }
+    match usize::try_from(found) {
+        Ok(version) if version <= known => Ok(version),
+        _ => Err(Error::Newer { path: path.into(), found, known: known as i64 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const PATH: &str = "test.db";
+
+    #[test]
+    fn an_older_database_keeps_its_rows_and_gains_what_is_new() {
+        let steps = ["CREATE TABLE t (a INTEGER) STRICT", "ALTER TABLE t ADD COLUMN b TEXT NOT NULL DEFAULT 'new'"];
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate_by(&steps[..1], &mut db, Path::new(PATH)).unwrap();
+        db.execute("INSERT INTO t VALUES (7)", []).unwrap();
+        for _ in 0..2 {
+            migrate_by(&steps, &mut db, Path::new(PATH)).unwrap();
+            let row: (i64, String) =
+                db.query_row("SELECT a, b FROM t", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            assert_eq!(row, (7, "new".to_owned()));
+        }
+        assert_eq!(version(&db, Path::new(PATH), 2).unwrap(), 2);
+        let error = migrate_by(&steps[..1], &mut db, Path::new(PATH)).unwrap_err();
+        assert!(matches!(error, Error::Newer { found: 2, known: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_older_version() {
+        let steps = ["CREATE TABLE t (a INTEGER) STRICT", "CREATE TABLE u (a INTEGER); CREATE TABLE t (a INTEGER)"];
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate_by(&steps[..1], &mut db, Path::new(PATH)).unwrap();
+        migrate_by(&steps, &mut db, Path::new(PATH)).unwrap_err();
+        assert_eq!(version(&db, Path::new(PATH), 2).unwrap(), 1);
+        assert!(db.prepare("SELECT * FROM u").is_err());
+    }
+
+    /// Columns by table or view.
+    type Columns = BTreeMap<String, BTreeSet<String>>;
+
+    fn actual() -> Columns {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, Path::new(PATH)).unwrap();
+        let sql = "SELECT s.name, c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
+                    WHERE s.type IN ('table', 'view')";
+        let mut columns = Columns::new();
+        let mut statement = db.prepare(sql).unwrap();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            columns.entry(row.get(0).unwrap()).or_default().insert(row.get(1).unwrap());
+        }
+        columns
+    }
+
+    /// What the page says: a heading "### `name`" and rows "| `column` | ..." beneath it.
+    fn documented() -> Columns {
+        let mut columns = Columns::new();
+        let mut current = None;
+        for line in include_str!("../../../docs/results.md").lines() {
+            if line.starts_with('#') {
+                current = line.strip_prefix("### `").and_then(|rest| rest.strip_suffix('`'));
+            } else if let (Some(name), Some(row)) = (current, line.strip_prefix("| `")) {
+                let cell = row.split(" |").next().unwrap();
+                let names = cell.split(", ").map(|column| column.trim_matches('`').to_owned());
+                columns.entry(name.to_owned()).or_default().extend(names);
+            }
+        }
+        columns
+    }
+
+    #[test]
+    fn the_reference_page_names_every_table_view_and_column_and_no_others() {
+        let (actual, documented) = (actual(), documented());
+        for (name, columns) in &actual {
+            assert_eq!(documented.get(name), Some(columns), "docs/results.md, `{name}`");
+        }
+        assert_eq!(documented.keys().collect::<Vec<_>>(), actual.keys().collect::<Vec<_>>());
+    }
+}
