@@ -1,1 +1,19 @@
-//! Placeholder.
+//! What the storage and the machine are, and what the devices and the page cache did meanwhile.
+//!
+//! Probes never fail a run: a fact that cannot be had is `None` or left out. Only [`storage()`] can fail, and only
+//! because the directory itself is not usable.
+
+mod cache;
+mod chain;
+mod diskstats;
+mod error;
+mod host;
+mod mounts;
+mod storage;
+mod sysfs;
+
+pub use cache::CacheProbe;
+pub use diskstats::LeafCounters;
+pub use error::Error;
+pub use host::host;
+pub use storage::{storage, volatile};

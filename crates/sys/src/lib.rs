@@ -1,3 +1,7 @@
 //! Every system call and every `unsafe` of iolite, behind safe interfaces. Words of the domain stay outside.
 
+pub mod buffer;
+pub mod clock;
+pub mod file;
 pub mod page_cache;
+pub mod ring;

@@ -1,0 +1,347 @@
+//! From events to rows.
+
+use iolite_model::{
+    Bytes, Calibration, Device, Ending, Event, Fitness, Interval, OpTotals, PhaseEnd, PhaseInfo, RunId, RunInfo,
+    Verdict, Warning, WorkerTotals,
+};
+use jiff::Timestamp;
+use rusqlite::{Connection, Params, named_params, params};
+
+use crate::error::Error;
+use crate::process;
+
+/// Writes the events of one run after the other; knows which run it is in.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    run: Option<RunId>,
+    /// Number of the next event within the run.
+    sequence: i64,
+}
+
+/// Where a row goes: the connection, the run, and the number of the event.
+struct Row<'a> {
+    connection: &'a Connection,
+    run: &'a str,
+    sequence: i64,
+}
+
+/// Failures of one event, before the path of the database is known.
+pub(crate) enum Failure {
+    /// SQLite's answer.
+    Sql(rusqlite::Error),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Failure {
+        Failure::Sql(error)
+    }
+}
+
+type Outcome = Result<(), Failure>;
+
+impl Recording {
+    /// Writes one event.
+    pub(crate) fn write(&mut self, connection: &Connection, event: &Event) -> Outcome {
+        if let Event::RunStarted(info) = event {
+            (self.run, self.sequence) = (Some(info.id.clone()), 0);
+        }
+        let out_of_order = || Failure::Other(Error::OutOfOrder { event: "an event", missing: "its run's start" });
+        let run = &self.run.as_ref().ok_or_else(out_of_order)?.0;
+        let row = Row { connection, run, sequence: self.sequence };
+        match event {
+            Event::RunStarted(info) => row.run_started(info),
+            Event::Calibrated(calibration) => row.calibrated(calibration),
+            Event::PhaseStarted(phase) => row.phase_started(phase),
+            Event::Interval(interval) => row.interval(interval),
+            Event::Worker(worker) => row.worker(worker),
+            Event::PhaseEnded(end) => row.phase_ended(end),
+            Event::Warning(warning) => row.warning(warning),
+            Event::Verdict(verdict) => row.verdict(verdict),
+            Event::RunEnded(ending) => row.run_ended(ending),
+        }?;
+        self.sequence += 1;
+        Ok(())
+    }
+}
+
+impl Row<'_> {
+    fn execute(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+        self.connection.prepare_cached(sql)?.execute(params)
+    }
+
+    fn run_started(&self, info: &RunInfo) -> Outcome {
+        let (host, filesystem) = (&info.host, &info.storage.filesystem);
+        self.execute(
+            "INSERT INTO run (id, version, model_version, command, started_unix_ns, started_utc, process,
+                 process_start_ticks, boot_id, host_name, kernel, architecture, cpu, cpus, memory_bytes,
+                 virtualisation, directory, filesystem_kind, filesystem_source, filesystem_mount_point,
+                 filesystem_options, filesystem_size_bytes, filesystem_free_bytes, filesystem_block_bytes)
+             VALUES (:id, :version, :model_version, :command, :started, :started_utc, :process,
+                 :start_ticks, :boot, :host, :kernel, :architecture, :cpu, :cpus, :memory,
+                 :virtualisation, :directory, :fs_kind, :fs_source, :fs_mount_point,
+                 :fs_options, :fs_size, :fs_free, :fs_block)",
+            named_params! {
+                ":id": self.run,
+                ":version": info.version,
+                ":model_version": info.model_version,
+                ":command": json("the command line", serde_json::to_string(&info.command))?,
+                ":started": integer(info.started_unix.0),
+                ":started_utc": utc(Timestamp::from_nanosecond(i128::from(info.started_unix.0))),
+                ":process": info.process,
+                ":start_ticks": process::start_ticks(info.process).map(integer),
+                ":boot": process::boot(),
+                ":host": host.name,
+                ":kernel": host.kernel,
+                ":architecture": host.architecture,
+                ":cpu": host.cpu,
+                ":cpus": host.cpus,
+                ":memory": integer(host.memory.0),
+                ":virtualisation": host.virtualisation,
+                ":directory": info.storage.directory.to_string_lossy(),
+                ":fs_kind": filesystem.kind,
+                ":fs_source": filesystem.source,
+                ":fs_mount_point": filesystem.mount_point.to_string_lossy(),
+                ":fs_options": json("the mount options", serde_json::to_string(&filesystem.options))?,
+                ":fs_size": integer(filesystem.size.0),
+                ":fs_free": integer(filesystem.free.0),
+                ":fs_block": integer(filesystem.block_size.0),
+            },
+        )?;
+        info.storage.devices.iter().enumerate().try_for_each(|(position, device)| self.device(position, device))
+    }
+
+    fn device(&self, position: usize, device: &Device) -> Outcome {
+        self.execute(
+            "INSERT INTO device (run, position, name, kind, rests_on, major, minor, model, size_bytes,
+                 logical_block_bytes, physical_block_bytes, scheduler, write_cache, rotational, read_ahead_bytes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            params![
+                self.run,
+                integer(position as u64),
+                device.name,
+                device.kind,
+                json("the devices beneath", serde_json::to_string(&device.rests_on))?,
+                device.number.0,
+                device.number.1,
+                device.model,
+                integer(device.size.0),
+                bytes(device.logical_block),
+                bytes(device.physical_block),
+                device.scheduler,
+                device.write_cache,
+                device.rotational,
+                bytes(device.read_ahead),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn calibrated(&self, calibration: &Calibration) -> Outcome {
+        self.execute(
+            "UPDATE run SET calibrated_sequence = ?2, clock = ?3, clock_cost_ns = ?4, clock_resolution_ns = ?5,
+                    loop_cost_ns = ?6 WHERE id = ?1",
+            params![
+                self.run,
+                self.sequence,
+                calibration.clock,
+                calibration.clock_cost_ns,
+                integer(calibration.clock_resolution.0),
+                calibration.loop_cost_ns,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn phase_started(&self, phase: &PhaseInfo) -> Outcome {
+        let layer = serde_json::to_value(phase.task.layer());
+        self.execute(
+            "INSERT INTO phase (run, number, sequence, name, layer, concurrency, task, started_ns)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                self.run,
+                phase.index,
+                self.sequence,
+                phase.task.name(),
+                json("the layer", layer)?.as_str(),
+                phase.task.concurrency(),
+                json("the task", serde_json::to_string(&phase.task))?,
+                integer(phase.started.0),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn interval(&self, interval: &Interval) -> Outcome {
+        self.execute(
+            "INSERT INTO interval (run, phase, sequence, start_ns, length_ns, stage)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                self.run,
+                interval.phase,
+                self.sequence,
+                integer(interval.start.0),
+                integer(interval.length.0),
+                interval.stage.name(),
+            ],
+        )?;
+        let id = self.connection.last_insert_rowid();
+        let sql = "INSERT INTO interval_op (interval, kind, operations, bytes, errors, response_sum_ns,
+                       response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        interval.ops.iter().try_for_each(|op| self.op(sql, id, op))
+    }
+
+    fn worker(&self, worker: &WorkerTotals) -> Outcome {
+        self.execute(
+            "INSERT INTO worker (run, phase, worker, sequence, length_ns) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![self.run, worker.phase, worker.worker, self.sequence, integer(worker.length.0)],
+        )?;
+        let id = self.connection.last_insert_rowid();
+        let sql = "INSERT INTO worker_op (worker, kind, operations, bytes, errors, response_sum_ns,
+                       response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        worker.ops.iter().try_for_each(|op| self.op(sql, id, op))
+    }
+
+    fn op(&self, sql: &str, of: i64, op: &OpTotals) -> Outcome {
+        self.execute(
+            sql,
+            params![
+                of,
+                op.kind.name(),
+                integer(op.operations),
+                integer(op.bytes),
+                integer(op.errors),
+                integer(op.response_sum.0),
+                integer(op.response_max.0),
+                op.response.0,
+                op.service.0,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn phase_ended(&self, end: &PhaseEnd) -> Outcome {
+        let (ending, failure) = words(&end.ending);
+        let (outstanding, cache) = (&end.outstanding, &end.cache);
+        let changed = self.execute(
+            "UPDATE phase SET ending = :ending, failure = :failure, measured_ns = :measured,
+                    outstanding_at_end = :at_end, outstanding_lost = :lost, outstanding_oldest_ns = :oldest,
+                    backlog = :backlog, requested_read_bytes = :requested_read,
+                    requested_written_bytes = :requested_written, device_read_bytes = :device_read,
+                    device_written_bytes = :device_written, resident_before = :before, resident_after = :after,
+                    stamp = :stamp, ended_sequence = :sequence
+              WHERE run = :run AND number = :number",
+            named_params! {
+                ":ending": ending,
+                ":failure": failure,
+                ":measured": integer(end.measured.0),
+                ":at_end": integer(outstanding.at_end),
+                ":lost": integer(outstanding.lost),
+                ":oldest": integer(outstanding.oldest.0),
+                ":backlog": integer(outstanding.backlog),
+                ":requested_read": integer(cache.requested_read.0),
+                ":requested_written": integer(cache.requested_written.0),
+                ":device_read": bytes(cache.device_read),
+                ":device_written": bytes(cache.device_written),
+                ":before": cache.resident_before,
+                ":after": cache.resident_after,
+                ":stamp": cache.stamp().to_string(),
+                ":sequence": self.sequence,
+                ":run": self.run,
+                ":number": end.phase,
+            },
+        )?;
+        let out_of_order = Error::OutOfOrder { event: "the end of a phase", missing: "its start" };
+        if changed == 1 { Ok(()) } else { Err(Failure::Other(out_of_order)) }
+    }
+
+    fn warning(&self, warning: &Warning) -> Outcome {
+        let value = json("a warning", serde_json::to_value(warning))?;
+        self.execute(
+            "INSERT INTO warning (run, sequence, kind, text, json) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                self.run,
+                self.sequence,
+                value["warning"].as_str().unwrap_or_default(),
+                warning.to_string(),
+                value.to_string(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn verdict(&self, verdict: &Verdict) -> Outcome {
+        self.execute(
+            "INSERT INTO verdict (run, sequence, profile, fitness) VALUES (?1, ?2, ?3, ?4)",
+            params![self.run, self.sequence, verdict.profile, word(verdict.fitness)],
+        )?;
+        for (position, reason) in verdict.reasons.iter().enumerate() {
+            self.execute(
+                "INSERT INTO reason (run, verdict, position, fitness, what, measured, asked, value, bound)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    self.run,
+                    self.sequence,
+                    integer(position as u64),
+                    word(reason.fitness),
+                    reason.what,
+                    reason.measured,
+                    reason.asked,
+                    reason.value,
+                    reason.bound,
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn run_ended(&self, ending: &Ending) -> Outcome {
+        let now = Timestamp::now();
+        let (ending, failure) = words(ending);
+        self.execute(
+            "UPDATE run SET ending = ?2, failure = ?3, finished_unix_ns = ?4, finished_utc = ?5, ended_sequence = ?6
+              WHERE id = ?1",
+            params![
+                self.run,
+                ending,
+                failure,
+                integer(u64::try_from(now.as_nanosecond()).unwrap_or(0)),
+                utc(Ok(now)),
+                self.sequence,
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+/// SQLite's integers are signed; what does not fit (292 years in nanoseconds, 8 EiB) becomes the largest.
+fn integer(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn bytes(value: Option<Bytes>) -> Option<i64> {
+    value.map(|bytes| integer(bytes.0))
+}
+
+fn json<T>(what: &'static str, value: serde_json::Result<T>) -> Result<T, Failure> {
+    value.map_err(|source| Failure::Other(Error::Json { what, source }))
+}
+
+/// ISO 8601 in UTC with milliseconds, so that texts sort as times.
+fn utc(time: Result<Timestamp, jiff::Error>) -> String {
+    time.map_or_else(|_| String::new(), |time| format!("{time:.3}"))
+}
+
+fn word(fitness: Fitness) -> String {
+    fitness.to_string()
+}
+
+/// How an ending is stored: its name, and the error that it says.
+fn words(ending: &Ending) -> (&'static str, Option<&str>) {
+    match ending {
+        Ending::Completed => ("completed", None),
+        Ending::Interrupted => ("interrupted", None),
+        Ending::Failed(error) => ("failed", Some(error)),
+    }
+}

@@ -1,0 +1,332 @@
+//! From rows back to events.
+
+use std::collections::HashMap;
+
+use iolite_model::{
+    Bytes, Cache, Calibration, Device, Ending, Event, Filesystem, Fitness, HistogramBytes, Host, Interval, Nanos, OpKind,
+    OpTotals, Outstanding, PhaseEnd, PhaseInfo, Reason, RunId, RunInfo, Stage, Storage, Verdict, Warning, WorkerTotals,
+};
+use rusqlite::types::FromSql;
+use rusqlite::{Params, Row, params};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::store::Store;
+
+/// An event with its number in the run.
+type Numbered = (i64, Event);
+
+impl Store {
+    /// The events of a run, in the order they happened: what was written is what comes back.
+    ///
+    /// A run that was cut short has no end for the phase it was in, because what an end says was never measured; once
+    /// it is marked as interrupted, its last event is that ending.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRun`]; [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
+    pub fn events(&self, run: &RunId) -> Result<Vec<Event>, Error> {
+        let sql = "SELECT * FROM run WHERE id = ?1";
+        let mut runs = collect(self, sql, params![run.0], |row| self.run_events(run, row))?;
+        let mut events = runs.pop().ok_or_else(|| Error::NoSuchRun { path: self.path.clone(), run: run.clone() })?;
+        events.extend(self.phase_events(run)?);
+        events.extend(self.numbered_intervals(run, None)?.into_iter().map(|(n, i)| (n, Event::Interval(i))));
+        events.extend(self.numbered_workers(run, None)?.into_iter().map(|(n, w)| (n, Event::Worker(w))));
+        events.extend(self.warnings(run)?);
+        events.extend(self.verdicts(run)?);
+        events.sort_by_key(|(sequence, _)| *sequence);
+        Ok(events.into_iter().map(|(_, event)| event).collect())
+    }
+
+    /// The intervals of a phase, in the order they happened; each one's operations in the order of [`OpKind::ALL`].
+    ///
+    /// # Errors
+    /// [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
+    pub fn intervals(&self, run: &RunId, phase: u32) -> Result<Vec<Interval>, Error> {
+        Ok(self.numbered_intervals(run, Some(phase))?.into_iter().map(|(_, interval)| interval).collect())
+    }
+
+    /// The totals of a phase's workers, in the order they were stored.
+    ///
+    /// # Errors
+    /// [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
+    pub fn workers(&self, run: &RunId, phase: u32) -> Result<Vec<WorkerTotals>, Error> {
+        Ok(self.numbered_workers(run, Some(phase))?.into_iter().map(|(_, worker)| worker).collect())
+    }
+
+    fn run_events(&self, run: &RunId, row: &Row<'_>) -> Result<Vec<Numbered>, Error> {
+        let mut events = vec![(0, Event::RunStarted(Box::new(self.run_info(run, row)?)))];
+        if let Some(sequence) = self.get(row, "calibrated_sequence")? {
+            let calibration = Calibration {
+                clock: self.get(row, "clock")?,
+                clock_cost_ns: real(self, row, "clock_cost_ns")?,
+                clock_resolution: nanos(self, row, "clock_resolution_ns")?,
+                loop_cost_ns: real(self, row, "loop_cost_ns")?,
+            };
+            events.push((sequence, Event::Calibrated(calibration)));
+        }
+        if let Some(ending) = ending(self, row)? {
+            let sequence = self.get::<Option<i64>>(row, "ended_sequence")?.unwrap_or(i64::MAX);
+            events.push((sequence, Event::RunEnded(ending)));
+        }
+        Ok(events)
+    }
+
+    fn run_info(&self, run: &RunId, row: &Row<'_>) -> Result<RunInfo, Error> {
+        let filesystem = Filesystem {
+            kind: self.get(row, "filesystem_kind")?,
+            source: self.get(row, "filesystem_source")?,
+            mount_point: self.get::<String>(row, "filesystem_mount_point")?.into(),
+            options: texts(self, row, "filesystem_options")?,
+            size: bytes(self, row, "filesystem_size_bytes")?,
+            free: bytes(self, row, "filesystem_free_bytes")?,
+            block_size: bytes(self, row, "filesystem_block_bytes")?,
+        };
+        Ok(RunInfo {
+            id: run.clone(),
+            version: self.get(row, "version")?,
+            model_version: self.get(row, "model_version")?,
+            command: texts(self, row, "command")?,
+            started_unix: nanos(self, row, "started_unix_ns")?,
+            process: self.get(row, "process")?,
+            host: Host {
+                name: self.get(row, "host_name")?,
+                kernel: self.get(row, "kernel")?,
+                architecture: self.get(row, "architecture")?,
+                cpu: self.get(row, "cpu")?,
+                cpus: self.get(row, "cpus")?,
+                memory: bytes(self, row, "memory_bytes")?,
+                virtualisation: self.get(row, "virtualisation")?,
+            },
+            storage: Storage {
+                directory: self.get::<String>(row, "directory")?.into(),
+                filesystem,
+                devices: self.devices(run)?,
+            },
+        })
+    }
+
+    fn devices(&self, run: &RunId) -> Result<Vec<Device>, Error> {
+        collect(self, "SELECT * FROM device WHERE run = ?1 ORDER BY position", params![run.0], |row| {
+            Ok(Device {
+                name: self.get(row, "name")?,
+                kind: self.get(row, "kind")?,
+                rests_on: texts(self, row, "rests_on")?,
+                number: (self.get(row, "major")?, self.get(row, "minor")?),
+                model: self.get(row, "model")?,
+                size: bytes(self, row, "size_bytes")?,
+                logical_block: optional(self, row, "logical_block_bytes")?.map(Bytes),
+                physical_block: optional(self, row, "physical_block_bytes")?.map(Bytes),
+                scheduler: self.get(row, "scheduler")?,
+                write_cache: self.get(row, "write_cache")?,
+                rotational: self.get(row, "rotational")?,
+                read_ahead: optional(self, row, "read_ahead_bytes")?.map(Bytes),
+            })
+        })
+    }
+
+    /// Starts and ends of phases; a phase that was cut short has no end.
+    fn phase_events(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
+        let phases = collect(self, "SELECT * FROM phase WHERE run = ?1", params![run.0], |row| {
+            let info = PhaseInfo {
+                index: self.get(row, "number")?,
+                task: serde_json::from_str(&self.get::<String>(row, "task")?)
+                    .map_err(|error| self.unreadable("a phase's task", error))?,
+                started: nanos(self, row, "started_ns")?,
+            };
+            let mut events = vec![(self.get(row, "sequence")?, Event::PhaseStarted(info))];
+            if let (Some(sequence), Some(ending)) = (self.get(row, "ended_sequence")?, ending(self, row)?) {
+                events.push((sequence, Event::PhaseEnded(self.phase_end(row, ending)?)));
+            }
+            Ok(events)
+        })?;
+        Ok(phases.into_iter().flatten().collect())
+    }
+
+    fn phase_end(&self, row: &Row<'_>, ending: Ending) -> Result<PhaseEnd, Error> {
+        Ok(PhaseEnd {
+            phase: self.get(row, "number")?,
+            ending,
+            measured: nanos(self, row, "measured_ns")?,
+            outstanding: Outstanding {
+                at_end: unsigned(self, row, "outstanding_at_end")?,
+                lost: unsigned(self, row, "outstanding_lost")?,
+                oldest: nanos(self, row, "outstanding_oldest_ns")?,
+                backlog: unsigned(self, row, "backlog")?,
+            },
+            cache: Cache {
+                requested_read: bytes(self, row, "requested_read_bytes")?,
+                requested_written: bytes(self, row, "requested_written_bytes")?,
+                device_read: optional(self, row, "device_read_bytes")?.map(Bytes),
+                device_written: optional(self, row, "device_written_bytes")?.map(Bytes),
+                resident_before: self.get(row, "resident_before")?,
+                resident_after: self.get(row, "resident_after")?,
+            },
+        })
+    }
+
+    fn numbered_intervals(&self, run: &RunId, phase: Option<u32>) -> Result<Vec<(i64, Interval)>, Error> {
+        let sql = "SELECT o.*, i.id AS of FROM interval_op AS o JOIN interval AS i ON i.id = o.interval
+                    WHERE i.run = ?1 AND (?2 IS NULL OR i.phase = ?2)";
+        let mut ops = self.ops(sql, run, phase)?;
+        let sql = "SELECT * FROM interval WHERE run = ?1 AND (?2 IS NULL OR phase = ?2) ORDER BY sequence";
+        collect(self, sql, params![run.0, phase], |row| {
+            let stage: String = self.get(row, "stage")?;
+            let interval = Interval {
+                phase: self.get(row, "phase")?,
+                start: nanos(self, row, "start_ns")?,
+                length: nanos(self, row, "length_ns")?,
+                stage: serde_json::from_value::<Stage>(Value::String(stage))
+                    .map_err(|error| self.unreadable("an interval's stage", error))?,
+                ops: ops.remove(&self.get(row, "id")?).unwrap_or_default(),
+            };
+            Ok((self.get(row, "sequence")?, interval))
+        })
+    }
+
+    fn numbered_workers(&self, run: &RunId, phase: Option<u32>) -> Result<Vec<(i64, WorkerTotals)>, Error> {
+        let sql = "SELECT o.*, w.id AS of FROM worker_op AS o JOIN worker AS w ON w.id = o.worker
+                    WHERE w.run = ?1 AND (?2 IS NULL OR w.phase = ?2)";
+        let mut ops = self.ops(sql, run, phase)?;
+        let sql = "SELECT * FROM worker WHERE run = ?1 AND (?2 IS NULL OR phase = ?2) ORDER BY sequence";
+        collect(self, sql, params![run.0, phase], |row| {
+            let worker = WorkerTotals {
+                phase: self.get(row, "phase")?,
+                worker: self.get(row, "worker")?,
+                length: nanos(self, row, "length_ns")?,
+                ops: ops.remove(&self.get(row, "id")?).unwrap_or_default(),
+            };
+            Ok((self.get(row, "sequence")?, worker))
+        })
+    }
+
+    /// Operations by the interval or worker they belong to.
+    fn ops(&self, sql: &str, run: &RunId, phase: Option<u32>) -> Result<HashMap<i64, Vec<OpTotals>>, Error> {
+        let rows = collect(self, sql, params![run.0, phase], |row| {
+            let kind: String = self.get(row, "kind")?;
+            let op = OpTotals {
+                kind: serde_json::from_value::<OpKind>(Value::String(kind))
+                    .map_err(|error| self.unreadable("a kind of operation", error))?,
+                operations: unsigned(self, row, "operations")?,
+                bytes: unsigned(self, row, "bytes")?,
+                errors: unsigned(self, row, "errors")?,
+                response_sum: nanos(self, row, "response_sum_ns")?,
+                response_max: nanos(self, row, "response_max_ns")?,
+                response: HistogramBytes(self.get(row, "response")?),
+                service: HistogramBytes(self.get(row, "service")?),
+            };
+            Ok((self.get(row, "of")?, op))
+        })?;
+        let mut ops: HashMap<i64, Vec<OpTotals>> = HashMap::new();
+        for (of, op) in rows {
+            ops.entry(of).or_default().push(op);
+        }
+        ops.values_mut().for_each(|ops| ops.sort_by_key(|op| op.kind));
+        Ok(ops)
+    }
+
+    fn warnings(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
+        collect(self, "SELECT sequence, json FROM warning WHERE run = ?1", params![run.0], |row| {
+            let warning = serde_json::from_str::<Warning>(&self.get::<String>(row, "json")?)
+                .map_err(|error| self.unreadable("a warning", error))?;
+            Ok((self.get(row, "sequence")?, Event::Warning(warning)))
+        })
+    }
+
+    fn verdicts(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
+        collect(self, "SELECT * FROM verdict WHERE run = ?1", params![run.0], |row| {
+            let sequence = self.get(row, "sequence")?;
+            let verdict = Verdict {
+                profile: self.get(row, "profile")?,
+                fitness: fitness(self, self.get(row, "fitness")?)?,
+                reasons: self.reasons(run, sequence)?,
+            };
+            Ok((sequence, Event::Verdict(verdict)))
+        })
+    }
+
+    fn reasons(&self, run: &RunId, verdict: i64) -> Result<Vec<Reason>, Error> {
+        let sql = "SELECT * FROM reason WHERE run = ?1 AND verdict = ?2 ORDER BY position";
+        collect(self, sql, params![run.0, verdict], |row| {
+            Ok(Reason {
+                fitness: fitness(self, self.get(row, "fitness")?)?,
+                what: self.get(row, "what")?,
+                measured: self.get(row, "measured")?,
+                asked: self.get(row, "asked")?,
+                value: real(self, row, "value")?,
+                bound: real(self, row, "bound")?,
+            })
+        })
+    }
+
+    fn get<T: FromSql>(&self, row: &Row<'_>, column: &'static str) -> Result<T, Error> {
+        row.get(column).map_err(|source| self.reading(source))
+    }
+
+    fn unreadable(&self, what: &'static str, reason: impl ToString) -> Error {
+        Error::Unreadable { path: self.path.clone(), what, reason: reason.to_string() }
+    }
+}
+
+/// Every row of a query, made into something.
+pub(crate) fn collect<T>(
+    store: &Store,
+    sql: &str,
+    params: impl Params,
+    make: impl FnMut(&Row<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut make = make;
+    let sql_error = |source| store.reading(source);
+    let mut statement = store.connection.prepare_cached(sql).map_err(sql_error)?;
+    let mut rows = statement.query(params).map_err(sql_error)?;
+    let mut made = Vec::new();
+    while let Some(row) = rows.next().map_err(sql_error)? {
+        made.push(make(row)?);
+    }
+    Ok(made)
+}
+
+/// A count that may be absent.
+pub(crate) fn optional(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Option<u64>, Error> {
+    let value: Option<i64> = store.get(row, column)?;
+    value.map(|value| u64::try_from(value).map_err(|error| store.unreadable(column, error))).transpose()
+}
+
+fn unsigned(store: &Store, row: &Row<'_>, column: &'static str) -> Result<u64, Error> {
+    optional(store, row, column)?.ok_or_else(|| store.unreadable(column, "it is missing"))
+}
+
+/// A duration or instant.
+pub(crate) fn nanos(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Nanos, Error> {
+    unsigned(store, row, column).map(Nanos)
+}
+
+fn bytes(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Bytes, Error> {
+    unsigned(store, row, column).map(Bytes)
+}
+
+/// A real number; SQLite knows no "not a number" and stores it as NULL.
+fn real(store: &Store, row: &Row<'_>, column: &'static str) -> Result<f64, Error> {
+    Ok(store.get::<Option<f64>>(row, column)?.unwrap_or(f64::NAN))
+}
+
+/// A list of texts.
+pub(crate) fn texts(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Vec<String>, Error> {
+    serde_json::from_str(&store.get::<String>(row, column)?).map_err(|error| store.unreadable(column, error))
+}
+
+/// A fitness by its name.
+pub(crate) fn fitness(store: &Store, name: String) -> Result<Fitness, Error> {
+    serde_json::from_value(Value::String(name)).map_err(|error| store.unreadable("a fitness", error))
+}
+
+/// The ending of a run or a phase, `None` while it runs.
+pub(crate) fn ending(store: &Store, row: &Row<'_>) -> Result<Option<Ending>, Error> {
+    let Some(name) = store.get::<Option<String>>(row, "ending")? else { return Ok(None) };
+    let failure: Option<String> = store.get(row, "failure")?;
+    match (name.as_str(), failure) {
+        ("completed", _) => Ok(Some(Ending::Completed)),
+        ("interrupted", _) => Ok(Some(Ending::Interrupted)),
+        ("failed", Some(error)) => Ok(Some(Ending::Failed(error))),
+        _ => Err(store.unreadable("an ending", name)),
+    }
+}

@@ -1,0 +1,309 @@
+//! The opened database.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use iolite_model::{Ending, Fitness, Nanos, RunId};
+use rusqlite::{Connection, ErrorCode, Row, params};
+
+use crate::error::Error;
+use crate::process::Measuring;
+use crate::read;
+use crate::schema;
+
+/// How long to wait for another process that is writing. Transactions here are short; whoever holds the database
+/// for longer than this is stuck or is a person with an open transaction.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A results database.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+}
+
+/// A run in a list of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSummary {
+    /// The run.
+    pub id: RunId,
+    /// Version of the program that measured.
+    pub version: String,
+    /// The command line as given.
+    pub command: Vec<String>,
+    /// Start, in nanoseconds since 1970 (UTC).
+    pub started_unix: Nanos,
+    /// When the end was stored, in nanoseconds since 1970 (UTC); `None` for a run that did not get to say so.
+    pub finished_unix: Option<Nanos>,
+    /// Name of the machine.
+    pub host: String,
+    /// The directory measured.
+    pub directory: PathBuf,
+    /// Number of phases begun.
+    pub phases: u32,
+    /// How it ended; `None` while it runs, and after a crash until
+    /// [`Store::mark_interrupted`] has seen to it.
+    pub ending: Option<Ending>,
+    /// The last verdict: the profile's name and the fitness for it.
+    pub verdict: Option<(String, Fitness)>,
+}
+
+impl Store {
+    /// Opens the database at `path`, making it and its directories when they are missing and bringing an older one
+    /// up to date. Several processes may have it open at once.
+    ///
+    /// # Errors
+    /// [`Error::Directory`], [`Error::NotADatabase`], [`Error::NotIolite`], [`Error::Newer`] (the file is then left
+    /// as it is), or [`Error::Sql`] with SQLite's reason.
+    pub fn open(path: &Path) -> Result<Store, Error> {
+        Store::open_within(path, PATIENCE)
+    }
+
+    /// [`Store::open`] with another patience for locks.
+    pub(crate) fn open_within(path: &Path, patience: Duration) -> Result<Store, Error> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            fs::create_dir_all(directory)
+                .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+        }
+        let sql = |source| Error::sql("opening", path, source);
+        let mut connection = Connection::open(path).map_err(sql)?;
+        connection.busy_timeout(patience).map_err(sql)?;
+        schema::check(&connection, path)?;
+        configure(&connection, patience).map_err(sql)?;
+        schema::migrate(&mut connection, path)?;
+        Ok(Store { connection, path: path.to_owned() })
+    }
+
+    /// Where the database is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All runs, the latest first.
+    ///
+    /// # Errors
+    /// [`Error::Sql`], or [`Error::Unreadable`] for a row that this program did not write.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, Error> {
+        let sql = "SELECT r.*, (SELECT count(*) FROM phase WHERE run = r.id) AS phases,
+                          v.profile AS profile, v.fitness AS fitness
+                     FROM run AS r LEFT JOIN verdict AS v ON v.run = r.id
+                      AND v.sequence = (SELECT max(sequence) FROM verdict WHERE run = r.id)
+                    ORDER BY r.started_unix_ns DESC, r.id DESC";
+        read::collect(self, sql, [], |row| self.run_summary(row))
+    }
+
+    fn run_summary(&self, row: &Row<'_>) -> Result<RunSummary, Error> {
+        let sql = |source| self.reading(source);
+        let profile: Option<String> = row.get("profile").map_err(sql)?;
+        let fitness: Option<String> = row.get("fitness").map_err(sql)?;
+        let verdict = match (profile, fitness) {
+            (Some(profile), Some(fitness)) => Some((profile, read::fitness(self, fitness)?)),
+            _ => None,
+        };
+        Ok(RunSummary {
+            id: RunId(row.get("id").map_err(sql)?),
+            version: row.get("version").map_err(sql)?,
+            command: read::texts(self, row, "command")?,
+            started_unix: read::nanos(self, row, "started_unix_ns")?,
+            finished_unix: read::optional(self, row, "finished_unix_ns")?.map(Nanos),
+            host: row.get("host_name").map_err(sql)?,
+            directory: row.get::<_, String>("directory").map_err(sql)?.into(),
+            phases: row.get("phases").map_err(sql)?,
+            ending: read::ending(self, row)?,
+            verdict,
+        })
+    }
+
+    /// Marks the unfinished runs whose process is gone as interrupted, with the phase they were in, and returns them.
+    ///
+    /// A run on another machine that shares this database is left alone. Should a run be marked that does go on
+    /// after all (a container hides the processes of others), its own end sets the record straight.
+    ///
+    /// # Errors
+    /// [`Error::Sql`], for example when the database may only be read.
+    pub fn mark_interrupted(&self) -> Result<Vec<RunId>, Error> {
+        self.mark_interrupted_unless(Measuring::is_alive)
+    }
+
+    /// [`Store::mark_interrupted`] by another judgement of who is alive.
+    ///
+    /// # Errors
+    /// As [`Store::mark_interrupted`].
+    pub fn mark_interrupted_unless(&self, is_alive: impl Fn(&Measuring) -> bool) -> Result<Vec<RunId>, Error> {
+        let sql = "SELECT id, host_name, process, process_start_ticks, boot_id FROM run
+                    WHERE ending IS NULL ORDER BY started_unix_ns, id";
+        let running = read::collect(self, sql, [], |row| {
+            let sql = |source| self.reading(source);
+            Ok(Measuring {
+                run: RunId(row.get("id").map_err(sql)?),
+                host: row.get("host_name").map_err(sql)?,
+                process: row.get("process").map_err(sql)?,
+                start_ticks: read::optional(self, row, "process_start_ticks")?,
+                boot: row.get("boot_id").map_err(sql)?,
+            })
+        })?;
+        let mut marked = Vec::new();
+        for Measuring { run, .. } in running.into_iter().filter(|measuring| !is_alive(measuring)) {
+            if self.interrupt(&run).map_err(|source| Error::sql("marking", &self.path, source))? {
+                marked.push(run);
+            }
+        }
+        Ok(marked)
+    }
+
+    /// Marks one run; false when it got its end meanwhile.
+    fn interrupt(&self, run: &RunId) -> rusqlite::Result<bool> {
+        let transaction = self.connection.unchecked_transaction()?;
+        let sql = "UPDATE run SET ending = 'interrupted' WHERE id = ?1 AND ending IS NULL";
+        let changed = transaction.execute(sql, params![run.0])? > 0;
+        if changed {
+            let sql = "UPDATE phase SET ending = 'interrupted' WHERE run = ?1 AND ending IS NULL";
+            transaction.execute(sql, params![run.0])?;
+        }
+        transaction.commit()?;
+        Ok(changed)
+    }
+
+    pub(crate) fn reading(&self, source: rusqlite::Error) -> Error {
+        Error::sql("reading", &self.path, source)
+    }
+}
+
+/// Settings that hold for every connection.
+///
+/// Write-ahead logging lets readers look on while a run is written. NORMAL does not sync at each commit: what is
+/// committed survives the death of this process (it is in the kernel's page cache by then), though a power failure may
+/// take the last seconds; in return, commits put no flushes on storage that may be the very one under test. A file
+/// system on which WAL can't work keeps its journal mode, which serves as well.
+fn configure(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let since = Instant::now();
+    loop {
+        // SQLite does not wait for locks here as it does elsewhere: two processes that make the same new file meet.
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && since.elapsed() < patience =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome.map(|_| ()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+    use std::process::Command;
+
+    fn open_fails(path: &Path) -> Error {
+        let before = fs::read(path).ok();
+        let error = Store::open(path).unwrap_err();
+        assert_eq!(fs::read(path).ok(), before, "the file was touched");
+        error
+    }
+
+    #[test]
+    fn a_new_database_is_made_with_its_directories() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/results.db");
+        assert_eq!(Store::open(&path).unwrap().runs().unwrap(), []);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.path(), path);
+        let mode: String =
+            store.connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal");
+        assert_eq!(&fs::read(&path).unwrap()[68..72], b"ioli");
+    }
+
+    #[test]
+    fn other_files_are_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = dir.path().join("text");
+        fs::write(&text, "not a database, but long enough to have a header ".repeat(40)).unwrap();
+        assert!(matches!(open_fails(&text), Error::NotADatabase { .. }));
+
+        let foreign = dir.path().join("foreign.db");
+        Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+        assert!(matches!(open_fails(&foreign), Error::NotIolite { found: 0, .. }));
+
+        let newer = dir.path().join("newer.db");
+        drop(Store::open(&newer).unwrap());
+        Connection::open(&newer).unwrap().pragma_update(None, "user_version", 1000).unwrap();
+        let error = open_fails(&newer);
+        assert!(matches!(error, Error::Newer { found: 1000, .. }), "{error}");
+        assert!(error.to_string().contains("newer iolite"), "{error}");
+    }
+
+    #[test]
+    fn impossible_places_say_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        // Below a regular file not even root can make a directory.
+        let error = Store::open(&file.join("sub/results.db")).unwrap_err();
+        assert!(matches!(error, Error::Directory { .. }), "{error}");
+        let error = Store::open(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("a directory"), "{error}");
+    }
+
+    #[test]
+    fn many_may_make_the_same_database_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        let openers: Vec<_> = (0..8)
+            .map(|_| {
+                let path = path.clone();
+                std::thread::spawn(move || Store::open(&path).map(|_| ()))
+            })
+            .collect();
+        for opener in openers {
+            opener.join().unwrap().unwrap();
+        }
+    }
+
+    #[test]
+    fn only_runs_whose_process_is_gone_are_marked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        for (id, process) in [("alive", std::process::id()), ("killed", child.id())] {
+            let events = synthetic::database_run(id, process, 1);
+            synthetic::write(&path, &events[..synthetic::position_of_first_interval(&events) + 1]);
+        }
+        synthetic::write(&path, &synthetic::database_run("done", u32::MAX, 1));
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.mark_interrupted().unwrap(), []);
+        child.kill().unwrap();
+        // Still a zombie here: nobody has waited for it.
+        assert_eq!(store.mark_interrupted().unwrap(), [RunId("killed".into())]);
+        child.wait().unwrap();
+        assert_eq!(store.mark_interrupted().unwrap(), []);
+        let endings: Vec<_> =
+            store.runs().unwrap().into_iter().map(|run| (run.id.0, run.ending, run.phases)).collect();
+        assert!(endings.contains(&("alive".into(), None, 1)), "{endings:?}");
+        assert!(endings.contains(&("killed".into(), Some(Ending::Interrupted), 1)), "{endings:?}");
+        assert!(endings.contains(&("done".into(), Some(Ending::Completed), 4)), "{endings:?}");
+    }
+
+    #[test]
+    fn a_list_of_runs_starts_with_the_latest() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        for id in ["20261120T160301-a", "20261120T160301-b"] {
+            synthetic::write(&path, &synthetic::database_run(id, 1, 1));
+        }
+        let runs = Store::open(&path).unwrap().runs().unwrap();
+        assert_eq!(runs.iter().map(|run| run.id.0.as_str()).collect::<Vec<_>>(), [
+            "20261120T160301-b",
+            "20261120T160301-a"
+        ]);
+        let run = &runs[0];
+        assert_eq!(run.verdict, Some(("oltp-flash".into(), Fitness::Unfit)));
+        assert_eq!(run.command, ["iolite", "ran-read", "--directory", "/var/lib/db"]);
+        assert!(run.finished_unix.unwrap() > run.started_unix);
+    }
+}

@@ -1,0 +1,151 @@
+//! The clock of every measurement: the processor's time stamp counter where it can be trusted, else CLOCK_MONOTONIC.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How long the time stamp counter is compared with CLOCK_MONOTONIC: long enough for an error of a few parts per
+/// million (each end is known to about 100 ns).
+const CALIBRATION: Duration = Duration::from_millis(25);
+
+/// Nanoseconds since the clock was made. Cheap to copy: every worker holds the same clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    source: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// `(counter - origin) * scale / 2^32` nanoseconds.
+    #[cfg(target_arch = "x86_64")]
+    Tsc { origin: u64, scale: u64 },
+    /// CLOCK_MONOTONIC minus the origin.
+    Monotonic { origin: u64 },
+}
+
+/// What reading a clock costs and how finely it tells the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockCost {
+    /// Cost of one reading, in nanoseconds: the fastest of several batches.
+    pub nanos: f64,
+    /// Smallest step seen between two readings that differ, in nanoseconds.
+    pub resolution: u64,
+}
+
+impl Clock {
+    /// The best clock of this machine. Takes about 25 ms where the time stamp counter has to be calibrated.
+    ///
+    /// The counter is used where the kernel itself keeps time by it (current_clocksource is `tsc`): the kernel then
+    /// has found it invariant and the same on all processors, and goes on watching it.
+    pub fn best() -> Clock {
+        #[cfg(target_arch = "x86_64")]
+        if kernel_trusts_tsc() {
+            return Clock::tsc();
+        }
+        Clock::monotonic()
+    }
+
+    /// CLOCK_MONOTONIC.
+    pub fn monotonic() -> Clock {
+        Clock { source: Source::Monotonic { origin: monotonic() } }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn tsc() -> Clock {
+        let (first_time, origin) = (monotonic(), tsc());
+        std::thread::sleep(CALIBRATION);
+        let (last_time, last) = (monotonic(), tsc());
+        let nanos = u128::from(last_time - first_time);
+        let ticks = u128::from(last.wrapping_sub(origin)).max(1);
+        let scale = u64::try_from((nanos << 32) / ticks).unwrap_or(0);
+        if scale == 0 { Clock::monotonic() } else { Clock { source: Source::Tsc { origin, scale } } }
+    }
+
+    /// Nanoseconds since the clock was made.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        match self.source {
+            #[cfg(target_arch = "x86_64")]
+            Source::Tsc { origin, scale } => {
+                ((u128::from(tsc().saturating_sub(origin)) * u128::from(scale)) >> 32) as u64
+            }
+            Source::Monotonic { origin } => monotonic().saturating_sub(origin),
+        }
+    }
+
+    /// `tsc` or `clock_monotonic`.
+    pub fn name(&self) -> &'static str {
+        match self.source {
+            #[cfg(target_arch = "x86_64")]
+            Source::Tsc { .. } => "tsc",
+            Source::Monotonic { .. } => "clock_monotonic",
+        }
+    }
+
+    /// Measures the clock itself; takes some milliseconds.
+    pub fn cost(&self) -> ClockCost {
+        const READINGS: u32 = 10_000;
+        let mut cost = ClockCost { nanos: f64::INFINITY, resolution: u64::MAX };
+        for _ in 0..8 {
+            let first = self.now();
+            let mut last = first;
+            for _ in 0..READINGS {
+                let now = self.now();
+                if now > last {
+                    cost.resolution = cost.resolution.min(now - last);
+                }
+                last = now;
+            }
+            cost.nanos = cost.nanos.min((last - first) as f64 / f64::from(READINGS));
+        }
+        cost
+    }
+}
+
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn tsc() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction, and the kernel, which uses it to tell user space the time
+    // (see `kernel_trusts_tsc`), has not forbidden it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn kernel_trusts_tsc() -> bool {
+    std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+        .is_ok_and(|name| name.trim() == "tsc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_agrees_with_the_systems() {
+        let clock = Clock::best();
+        let (ours, theirs) = (clock.now(), monotonic());
+        std::thread::sleep(Duration::from_millis(200));
+        let (ours, theirs) = ((clock.now() - ours) as f64, (monotonic() - theirs) as f64);
+        // A preemption between the two readings may add some milliseconds on a busy machine.
+        assert!((ours / theirs - 1.0).abs() < 0.05, "{} told {ours} ns for {theirs} ns", clock.name());
+    }
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        for clock in [Clock::best(), Clock::monotonic()] {
+            let mut last = clock.now();
+            for _ in 0..100_000 {
+                let now = clock.now();
+                assert!(now >= last);
+                last = now;
+            }
+            let cost = clock.cost();
+            assert!(cost.nanos > 0.0 && cost.resolution > 0, "{cost:?}");
+        }
+    }
+}
