@@ -212,7 +212,9 @@ pub enum Error {
         place: String,
     },
     /// Creation did not come to its end.
-    #[error("{path} was never finished: its creation was interrupted; purge the database and create it again")]
+    #[error(
+        "{path} was never finished: its creation was interrupted; purge the database and create it again"
+    )]
     Incomplete {
         /// The file.
         path: PathBuf,
@@ -224,7 +226,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// The layout makes no sense.
-    #[error("the database can't have {what}; ask for at least one global with one subscript, and fewer than {limit}")]
+    #[error(
+        "the database can't have {what}; ask for at least one global with one subscript, and fewer than {limit}"
+    )]
     Layout {
         /// What is wrong.
         what: String,
@@ -232,7 +236,9 @@ pub enum Error {
         limit: u64,
     },
     /// Too little space.
-    #[error("{path} has {free} free and the database needs {needed}: free some, or ask for a smaller database")]
+    #[error(
+        "{path} has {free} free and the database needs {needed}: free some, or ask for a smaller database"
+    )]
     NoSpace {
         /// The directory.
         path: PathBuf,

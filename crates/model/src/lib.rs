@@ -15,11 +15,13 @@ mod warning;
 pub use event::{Event, Sink};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
-    Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding, PhaseEnd,
-    PhaseInfo, RunId, RunInfo, Stage, WorkerTotals,
+    Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
+    PhaseEnd, PhaseInfo, RunId, RunInfo, Stage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, Filesystem, Host, Storage};
-pub use task::{Access, Arrival, BackendKind, DbOperation, DbTask, FileTarget, FileTask, Layer, Mix, Stop, Target, Task};
+pub use task::{
+    Access, Arrival, BackendKind, DbOperation, DbTask, FileTarget, FileTask, Layer, Mix, Stop, Target, Task,
+};
 pub use units::{Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use warning::Warning;

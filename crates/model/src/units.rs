@@ -77,7 +77,7 @@ impl Bytes {
 
     /// The largest multiple of `unit` that is not above this size; `unit` 0 leaves it as it is.
     pub fn round_down(self, unit: u64) -> Bytes {
-        Bytes(if unit == 0 { self.0 } else { self.0 / unit * unit })
+        Bytes(self.0.checked_div(unit).map_or(self.0, |units| units * unit))
     }
 }
 
@@ -122,7 +122,11 @@ impl fmt::Display for Bytes {
 impl fmt::Display for Iops {
     /// A whole number with thousands separated: `65,513`; one decimal below ten.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 < 10.0 { f.pad(&format!("{:.1}", self.0)) } else { f.pad(&thousands(self.0.round() as u64)) }
+        if self.0 < 10.0 {
+            f.pad(&format!("{:.1}", self.0))
+        } else {
+            f.pad(&thousands(self.0.round() as u64))
+        }
     }
 }
 
@@ -182,7 +186,7 @@ fn thousands(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -217,7 +221,9 @@ mod tests {
 
     #[test]
     fn durations_read_as_people_write_them() {
-        for (text, nanos) in [("5ms", 5_000_000), ("90s", 90_000_000_000), ("2", 2_000_000_000), ("1.5 us", 1_500)] {
+        for (text, nanos) in
+            [("5ms", 5_000_000), ("90s", 90_000_000_000), ("2", 2_000_000_000), ("1.5 us", 1_500)]
+        {
             assert_eq!(text.parse::<Nanos>(), Ok(Nanos(nanos)), "{text}");
         }
         for text in ["", "ms", "-5ms", "5 parsecs", "1e400", "NaN", "inf", "99999999999999h"] {
@@ -227,19 +233,28 @@ mod tests {
 
     #[test]
     fn sizes_know_binary_from_decimal() {
-        for (text, bytes) in [("4GiB", 4 << 30), ("4G", 4 << 30), ("4GB", 4_000_000_000), ("512", 512), ("0.5k", 512)] {
+        for (text, bytes) in
+            [("4GiB", 4 << 30), ("4G", 4 << 30), ("4GB", 4_000_000_000), ("512", 512), ("0.5k", 512)]
+        {
             assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
         }
     }
 
     #[test]
     fn quantities_print_in_the_unit_a_reader_would_choose() {
-        let durations = [0, 999, 41_230, 630_000, 999_600, 2_000_000, 12_345_000_000].map(|n| Nanos(n).to_string());
+        let durations =
+            [0, 999, 41_230, 630_000, 999_600, 2_000_000, 12_345_000_000].map(|n| Nanos(n).to_string());
         assert_eq!(durations, ["0 ns", "999 ns", "41.2 µs", "630 µs", "1.00 ms", "2.00 ms", "12.3 s"]);
         let sizes = [512, 8192, 1_610_612_736, 1_048_000].map(|n| Bytes(n).to_string());
         assert_eq!(sizes, ["512 B", "8 KiB", "1.50 GiB", "1.00 MiB"]);
-        assert_eq!([Iops(6144.4), Iops(2.25), Iops(1e6)].map(|i| i.to_string()), ["6,144", "2.2", "1,000,000"]);
-        assert_eq!([0.5, 0.99, 0.999, 0.99999].map(|q| Quantile(q).to_string()), ["p50", "p99", "p99.9", "p99.999"]);
+        assert_eq!(
+            [Iops(6144.4), Iops(2.25), Iops(1e6)].map(|i| i.to_string()),
+            ["6,144", "2.2", "1,000,000"]
+        );
+        assert_eq!(
+            [0.5, 0.99, 0.999, 0.99999].map(|q| Quantile(q).to_string()),
+            ["p50", "p99", "p99.9", "p99.999"]
+        );
     }
 
     proptest! {

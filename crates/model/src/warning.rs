@@ -18,7 +18,9 @@ pub enum Warning {
         filesystem: String,
     },
     /// No block device lies beneath, so nothing can be reconciled.
-    #[error("{filesystem} rests on no block device whose counters could be read: the cache column stays unknown")]
+    #[error(
+        "{filesystem} rests on no block device whose counters could be read: the cache column stays unknown"
+    )]
     NoDeviceCounters {
         /// Type of the file system.
         filesystem: String,
@@ -37,7 +39,9 @@ pub enum Warning {
         device: Bytes,
     },
     /// The medium is memory.
-    #[error("{device} keeps its data in memory: fast, and gone at the next restart; no database belongs there")]
+    #[error(
+        "{device} keeps its data in memory: fast, and gone at the next restart; no database belongs there"
+    )]
     Volatile {
         /// The device or file system.
         device: String,
@@ -91,7 +95,9 @@ pub enum Warning {
         why: String,
     },
     /// Results could not be stored.
-    #[error("results are not being stored: {reason}; the measurement goes on; choose another place with --results FILE")]
+    #[error(
+        "results are not being stored: {reason}; the measurement goes on; choose another place with --results FILE"
+    )]
     StoreFailed {
         /// The error.
         reason: String,

@@ -58,7 +58,8 @@ mod tests {
     use super::*;
     use crate::sysfs::fake::Fake;
 
-    const QUEUE: [(&str, &str); 2] = [("queue/logical_block_size", "4096"), ("queue/scheduler", "[none] kyber")];
+    const QUEUE: [(&str, &str); 2] =
+        [("queue/logical_block_size", "4096"), ("queue/scheduler", "[none] kyber")];
 
     fn no_backing(_: &Path) -> Vec<Number> {
         Vec::new()
@@ -147,42 +148,5 @@ mod tests {
     #[test]
     fn unknown_devices_are_left_out() {
         assert_eq!(chain(&Fake::new().sysfs(), &[(8, 0)], &no_backing), []);
-    }
-
-    /// A loop device on a file, detached when dropped.
-    struct Attached(String);
-
-    impl Drop for Attached {
-        fn drop(&mut self) {
-            let _ = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
-        }
-    }
-
-    fn attach(file: &Path) -> Result<Attached, String> {
-        let losetup = std::process::Command::new("losetup").args(["--find", "--show"]).arg(file).output();
-        let output = losetup.map_err(|error| format!("cannot run losetup: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("losetup refuses: {}", String::from_utf8_lossy(&output.stderr).trim()));
-        }
-        Ok(Attached(String::from_utf8_lossy(&output.stdout).trim().to_string()))
-    }
-
-    #[test]
-    fn a_real_loop_device_is_found() {
-        use std::os::unix::fs::MetadataExt;
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_len(8 << 20).unwrap();
-        let attached = match attach(file.path()) {
-            Ok(attached) => attached,
-            Err(reason) => return eprintln!("skipped: {reason}"),
-        };
-        let special = std::fs::metadata(&attached.0).unwrap().rdev();
-        let number = (rustix::fs::major(special), rustix::fs::minor(special));
-        let beneath = crate::storage(file.path().parent().unwrap()).unwrap().devices;
-        let tops: Vec<Number> = beneath.first().map(|device| device.number).into_iter().collect();
-        let devices = chain(&Sysfs::system(), &[number], &|_: &Path| tops.clone());
-        assert_eq!((devices[0].kind.as_str(), devices[0].size.0), ("loop", 8 << 20));
-        assert_eq!(devices[0].model.as_deref(), file.path().to_str());
-        assert_eq!(devices.len(), 1 + if tops.is_empty() { 0 } else { beneath.len() });
     }
 }

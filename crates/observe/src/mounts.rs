@@ -105,7 +105,11 @@ impl Mount {
 
 /// The directory that an overlay with these options writes to; `None` if it has none or it is not absolute.
 pub(crate) fn upper_directory(options: &[String]) -> Option<&Path> {
-    options.iter().find_map(|option| option.strip_prefix("upperdir=")).map(Path::new).filter(|path| path.is_absolute())
+    options
+        .iter()
+        .find_map(|option| option.strip_prefix("upperdir="))
+        .map(Path::new)
+        .filter(|path| path.is_absolute())
 }
 
 /// A device number from `MAJOR:MINOR`.

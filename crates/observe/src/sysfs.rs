@@ -134,8 +134,14 @@ impl Block {
             Some("scsi") => return "scsi",
             _ => {}
         }
-        let by_name =
-            [("zram", "zram"), ("loop", "loop"), ("nvme", "nvme"), ("vd", "virtio"), ("sd", "scsi"), ("sr", "scsi")];
+        let by_name = [
+            ("zram", "zram"),
+            ("loop", "loop"),
+            ("nvme", "nvme"),
+            ("vd", "virtio"),
+            ("sd", "scsi"),
+            ("sr", "scsi"),
+        ];
         by_name.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map_or("disk", |(_, kind)| kind)
     }
 
@@ -145,7 +151,8 @@ impl Block {
             "dm" => {
                 let name = self.attribute("dm/name")?;
                 // The identifier starts with the owner of the mapping: LVM-..., CRYPT-LUKS2-..., mpath-...
-                let owner = self.attribute("dm/uuid").and_then(|uuid| Some(uuid.split_once('-')?.0.to_string()));
+                let owner =
+                    self.attribute("dm/uuid").and_then(|uuid| Some(uuid.split_once('-')?.0.to_string()));
                 Some(owner.map_or_else(|| name.clone(), |owner| format!("{owner} {name}")))
             }
             "md" => self.attribute("md/level"),
@@ -320,13 +327,19 @@ mod tests {
             (device.kind, device.model.unwrap_or_default())
         };
         let pair = |kind: &str, model: &str| (kind.to_string(), model.to_string());
-        assert_eq!(told("vda", Some("virtio"), &[("device/vendor", "0x1af4")]), pair("virtio", "virtio block device"));
+        assert_eq!(
+            told("vda", Some("virtio"), &[("device/vendor", "0x1af4")]),
+            pair("virtio", "virtio block device")
+        );
         assert_eq!(told("vda", None, &[("serial", "disk-7")]), pair("virtio", "virtio block device disk-7"));
         assert_eq!(told("nvme0n1", Some("nvme"), &[("device/model", "Acme 9 ")]), pair("nvme", "Acme 9"));
         assert_eq!(told("nvme1n1", Some("nvme-subsystem"), &[]), pair("nvme", ""));
         let emulated = [("device/vendor", "QEMU"), ("device/model", "QEMU HARDDISK")];
         assert_eq!(told("sda", Some("scsi"), &emulated), pair("scsi", "QEMU HARDDISK"));
-        assert_eq!(told("dm-0", None, &[("dm/name", "vg-data"), ("dm/uuid", "LVM-abc")]), pair("dm", "LVM vg-data"));
+        assert_eq!(
+            told("dm-0", None, &[("dm/name", "vg-data"), ("dm/uuid", "LVM-abc")]),
+            pair("dm", "LVM vg-data")
+        );
         assert_eq!(told("dm-1", None, &[("dm/name", "plain")]), pair("dm", "plain"));
         assert_eq!(told("md127", None, &[("md/level", "raid10")]), pair("md", "raid10"));
         assert_eq!(told("loop3", None, &[("loop/backing_file", "/a/b.img")]), pair("loop", "/a/b.img"));

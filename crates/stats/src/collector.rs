@@ -11,14 +11,25 @@ use crate::recorder::{Feed, OpRecord, Slot, Snapshot};
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Counts([Option<Box<OpRecord>>; OpKind::ALL.len()]);
 
+/// One interval of a phase's measured part, for estimates over time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Point {
+    /// Length.
+    pub seconds: f64,
+    /// Operations of each kind, by its index.
+    pub operations: [u64; OpKind::ALL.len()],
+    /// Sum of the response times of each kind in nanoseconds, by its index.
+    pub response_sum: [u64; OpKind::ALL.len()],
+}
+
 /// Totals over the measured part of a phase: the sum of its intervals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PhaseTotals {
     counts: Counts,
     /// Measured time, in nanoseconds.
     pub measured: u64,
-    /// Per interval of the measured part, in order: length in seconds and operations of each kind by its index.
-    pub series: Vec<(f64, [u64; OpKind::ALL.len()])>,
+    /// The intervals of the measured part, in order and without gaps.
+    pub series: Vec<Point>,
     /// Longest response among the operations that came back after the end.
     pub drain_max: u64,
 }
@@ -29,7 +40,7 @@ pub struct Collector {
     phase: u32,
     feeds: Vec<Feed>,
     open: BTreeMap<(Stage, u64), (u64, Counts)>,
-    slots: BTreeMap<u64, (u64, [u64; OpKind::ALL.len()])>,
+    slots: BTreeMap<u64, (u64, Point)>,
     workers: Vec<Counts>,
     drain_max: u64,
 }
@@ -52,7 +63,8 @@ impl Collector {
             }
         }
         let mut ready = Vec::new();
-        let keys: Vec<_> = self.open.iter().filter(|(_, (end, _))| *end <= settled).map(|(&key, _)| key).collect();
+        let keys: Vec<_> =
+            self.open.iter().filter(|(_, (end, _))| *end <= settled).map(|(&key, _)| key).collect();
         for key in keys {
             if let Some((end, counts)) = self.open.remove(&key) {
                 ready.push(counts.interval(self.phase, key, end));
@@ -70,14 +82,20 @@ impl Collector {
         match stage {
             Stage::Measured => {
                 self.workers[worker].add(snapshot);
-                let (slot_end, operations) = self.slots.entry(start).or_insert((end, Default::default()));
+                let (slot_end, point) = self.slots.entry(start).or_insert((end, Point::default()));
                 *slot_end = (*slot_end).max(end);
                 for kind in OpKind::ALL {
-                    operations[kind.index()] += snapshot.record_of(kind).map_or(0, |record| record.operations);
+                    let Some(record) = snapshot.record_of(kind) else { continue };
+                    point.operations[kind.index()] += record.operations;
+                    point.response_sum[kind.index()] += record.response_sum;
                 }
             }
             Stage::Drain => {
-                let longest = OpKind::ALL.iter().filter_map(|&kind| snapshot.record_of(kind)).map(|r| r.response_max).max();
+                let longest = OpKind::ALL
+                    .iter()
+                    .filter_map(|&kind| snapshot.record_of(kind))
+                    .map(|r| r.response_max)
+                    .max();
                 self.drain_max = self.drain_max.max(longest.unwrap_or(0));
             }
             Stage::Ramp => {}
@@ -93,7 +111,12 @@ impl Collector {
         for (worker, counts) in self.workers.iter().enumerate() {
             totals.counts.merge(counts);
             let ops = counts.totals();
-            workers.push(WorkerTotals { phase: self.phase, worker: worker as u32, length: Nanos(measured), ops });
+            workers.push(WorkerTotals {
+                phase: self.phase,
+                worker: worker as u32,
+                length: Nanos(measured),
+                ops,
+            });
         }
         totals.series = series(&self.slots, ramp_end, measured);
         (intervals, workers, totals)
@@ -101,26 +124,20 @@ impl Collector {
 }
 
 /// The intervals in order, with empty ones where no worker completed anything.
-fn series(
-    slots: &BTreeMap<u64, (u64, [u64; OpKind::ALL.len()])>,
-    ramp_end: u64,
-    measured: u64,
-) -> Vec<(f64, [u64; OpKind::ALL.len()])> {
+fn series(slots: &BTreeMap<u64, (u64, Point)>, ramp_end: u64, measured: u64) -> Vec<Point> {
     let end = ramp_end + measured;
     let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
+    let gap =
+        |from: u64, to: u64| (to > from).then(|| Point { seconds: seconds(from, to), ..Point::default() });
     let mut series = Vec::with_capacity(slots.len());
     let mut reached = ramp_end;
-    for (&start, &(slot_end, operations)) in slots {
-        if start > reached {
-            series.push((seconds(reached, start), [0; OpKind::ALL.len()]));
-        }
+    for (&start, &(slot_end, point)) in slots {
+        series.extend(gap(reached, start));
         let slot_end = slot_end.min(end.max(start));
-        series.push((seconds(start.max(reached), slot_end), operations));
+        series.push(Point { seconds: seconds(start.max(reached), slot_end), ..point });
         reached = slot_end.max(reached);
     }
-    if reached < end {
-        series.push((seconds(reached, end), [0; OpKind::ALL.len()]));
-    }
+    series.extend(gap(reached, end));
     series
 }
 
@@ -220,13 +237,13 @@ mod tests {
                 let of = |ops: &[iolite_model::OpTotals]| ops.iter().filter(|op| op.kind == kind).map(|op| op.operations).sum::<u64>();
                 let from_intervals: u64 = intervals.iter().filter(|i| i.stage == Stage::Measured).map(|i| of(&i.ops)).sum();
                 let from_workers: u64 = by_worker.iter().map(|w| of(&w.ops)).sum();
-                let from_series: u64 = totals.series.iter().map(|(_, ops)| ops[kind.index()]).sum();
+                let from_series: u64 = totals.series.iter().map(|point| point.operations[kind.index()]).sum();
                 prop_assert_eq!(totals.operations(kind), measured(kind));
                 prop_assert_eq!(from_intervals, measured(kind));
                 prop_assert_eq!(from_workers, measured(kind));
                 prop_assert_eq!(from_series, measured(kind));
             }
-            let length: f64 = totals.series.iter().map(|(seconds, _)| seconds).sum();
+            let length: f64 = totals.series.iter().map(|point| point.seconds).sum();
             prop_assert!((length - 250e-9).abs() < 1e-12);
         }
     }

@@ -48,21 +48,21 @@ impl Estimate {
     /// [`Estimate::ratio`]. With fewer than two intervals, or nothing counted at all, there is no series to learn the
     /// variation from: the count is then taken as Poisson, with error `sqrt(count) / seconds` and the count as the
     /// effective sample size. That is pessimistic for a closed loop on a steady device and optimistic on one that
-    /// stalls. `None` when no time was measured.
-    pub fn rate(series: &[(f64, f64)], direction: Direction) -> Option<Estimate> {
+    /// stalls. Where no time was measured nothing is known: 0, with an interval from 0 to infinity.
+    pub fn rate(series: &[(f64, f64)], direction: Direction) -> Estimate {
         let (seconds, count) = totals(series);
         if count > 0.0
             && let Some(estimate) = Estimate::ratio(series, direction)
         {
-            return Some(Estimate { low: estimate.low.max(0.0), ..estimate });
+            return Estimate { low: estimate.low.max(0.0), ..estimate };
         }
         if !(seconds > 0.0 && seconds.is_finite() && count.is_finite()) {
-            return None;
+            return Estimate::unknown(0.0, direction);
         }
-        let (value, error) = (count / seconds, count.max(0.0).sqrt() / seconds);
-        let high = if count > 0.0 { value + Z_95 * error } else { POISSON_UPPER_OF_NONE / seconds };
-        let low = (value - Z_95 * error).max(0.0);
-        Some(Estimate { value, standard_error: error, low, high, effective_samples: count, direction })
+        let (value, standard_error) = (count / seconds, count.max(0.0).sqrt() / seconds);
+        let high = if count > 0.0 { value + Z_95 * standard_error } else { POISSON_UPPER_OF_NONE / seconds };
+        let low = (value - Z_95 * standard_error).max(0.0);
+        Estimate { value, standard_error, low, high, effective_samples: count, direction }
     }
 
     /// The ratio of two totals from a series `(base, amount)` in the order it was measured: (seconds, operations)
@@ -96,14 +96,21 @@ impl Estimate {
         Some(Estimate::student(value, error, effective, direction))
     }
 
-    /// A mean from its own standard deviation (with divisor n - 1) over `n` observations.
+    /// A mean from its own standard deviation (with divisor n or n - 1) over `n` observations.
     ///
     /// The observations are taken as independent. Response times in the order they were measured are not: prefer
-    /// [`Estimate::ratio`] over intervals wherever those are at hand. `None` with fewer than two observations.
-    pub fn mean(mean: f64, standard_deviation: f64, n: u64, direction: Direction) -> Option<Estimate> {
-        let usable =
-            n >= 2 && mean.is_finite() && standard_deviation.is_finite() && standard_deviation >= 0.0;
-        usable.then(|| Estimate::student(mean, standard_deviation / (n as f64).sqrt(), n as f64, direction))
+    /// [`Estimate::ratio`] over intervals wherever those are at hand, or pass the number they are worth as `n`. With
+    /// fewer than two observations the deviation says nothing: it is then taken as large as the mean itself, as that
+    /// of exponential response times. Without any, the interval ends at infinity.
+    pub fn mean(mean: f64, standard_deviation: f64, n: f64, direction: Direction) -> Estimate {
+        if n >= 2.0 && standard_deviation >= 0.0 {
+            return Estimate::student(mean, standard_deviation / n.sqrt(), n, direction);
+        }
+        if n >= 1.0 {
+            Estimate::student(mean, mean.abs(), n, direction)
+        } else {
+            Estimate::unknown(mean, direction)
+        }
     }
 
     /// A quantile from order statistics: the interval lies between the observations of two ranks that a binomial
@@ -116,36 +123,39 @@ impl Estimate {
     ///
     /// Where `n` is too small for an upper rank to exist, `high` is the largest observation: the interval then is
     /// only a lower confidence bound, and the true quantile may well lie above it. Likewise `low` is the smallest
-    /// where there is no lower rank. [`Estimate::resolves`] tells. `None` without observations or outside 0 to 1.
-    pub fn quantile(
-        q: Quantile,
-        n: u64,
-        value_at: impl Fn(f64) -> f64,
-        direction: Direction,
-    ) -> Option<Estimate> {
-        if n == 0 || !(0.0..=1.0).contains(&q.0) {
-            return None;
+    /// where there is no lower rank. [`Estimate::resolves`] tells. Without observations the interval ends at infinity.
+    pub fn quantile(q: Quantile, n: u64, value_at: impl Fn(f64) -> f64, direction: Direction) -> Estimate {
+        let q = share(q);
+        let value = value_at(q);
+        if n == 0 {
+            return Estimate::unknown(value, direction);
         }
-        let (lower, upper) = ranks(q.0, n);
+        let (lower, upper) = ranks(q, n);
         // Half a rank below the rank's own share, so that rounding never selects the next observation.
-        let share = |rank: u64| (rank as f64 - 0.5) / n as f64;
-        let value = value_at(q.0);
-        let low = value_at(if lower == 0 { 0.0 } else { share(lower) }).min(value);
-        let high = value_at(if upper > n { 1.0 } else { share(upper) }).max(value);
+        let at_rank = |rank: u64| value_at((rank as f64 - 0.5) / n as f64);
+        let low = if lower == 0 { value_at(0.0) } else { at_rank(lower) }.min(value);
+        let high = if upper > n { value_at(1.0) } else { at_rank(upper) }.max(value);
         let standard_error = (high - low) / (2.0 * Z_95);
-        Some(Estimate { value, standard_error, low, high, effective_samples: n as f64, direction })
+        Estimate { value, standard_error, low, high, effective_samples: n as f64, direction }
     }
 
     /// Whether `n` independent observations are enough for both ends of a 95 % interval of this quantile: 6 for the
     /// median, 368 for p99, 3688 for p99.9.
     pub fn resolves(q: Quantile, n: u64) -> bool {
-        let (lower, upper) = ranks(q.0.clamp(0.0, 1.0), n);
+        let (lower, upper) = ranks(share(q), n);
         lower >= 1 && upper <= n
     }
 
     /// Half the interval's width as a share of the value: 0.02 is "± 2 %".
     pub fn relative_half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.value.abs()
+    }
+
+    /// A value of which nothing else is known.
+    fn unknown(value: f64, direction: Direction) -> Estimate {
+        let error = f64::INFINITY;
+        let low = value.min(0.0);
+        Estimate { value, standard_error: error, low, high: error, effective_samples: 0.0, direction }
     }
 
     /// An estimate with Student's interval for `effective - 1` degrees of freedom.
@@ -224,8 +234,15 @@ fn student_t(freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(Z_95, |t| t.inverse_cdf(0.975))
 }
 
+/// A quantile as a number from 0 to 1; one that is no number becomes the largest, which claims least.
+fn share(q: Quantile) -> f64 {
+    if q.0.is_nan() { 1.0 } else { q.0.clamp(0.0, 1.0) }
+}
+
 /// Ranks, counted from 1, between which the quantile lies with at least 95 %; 0 and n + 1 say that there is none.
 fn ranks(q: f64, n: u64) -> (u64, u64) {
+    // Room for the rank n + 1.
+    let n = n.min(u64::MAX - 1);
     // The upper tail mirrors the lower one; the shorter of the two keeps the sum short and exact.
     if q > 0.5 {
         let (lower, upper) = ranks_by_lower_tail(1.0 - q, n);
@@ -293,7 +310,7 @@ mod tests {
         // g=[sum(d[i]*d[i+k] for i in range(8-k))/8 for k in range(8)]; g[0]+g[1] > 0, 2*(g0+g1)/g0-1 < 1 -> n_eff 8
         // R=1006.25, (g[0]/7)**.5=12.2383326, t(7)=2.364624 (tables)
         let series = [1000.0, 1040.0, 980.0, 1010.0, 1060.0, 950.0, 990.0, 1020.0].map(|count| (1.0, count));
-        let rate = Estimate::rate(&series, UP).unwrap();
+        let rate = Estimate::rate(&series, UP);
         assert_eq!((rate.value, rate.effective_samples), (1006.25, 8.0));
         assert!(close(rate.standard_error, 12.238_332_6, 1e-7), "{rate:?}");
         assert!(close(rate.high - rate.value, 2.364_624 * 12.238_332_6, 1e-5), "{rate:?}");
@@ -303,7 +320,7 @@ mod tests {
     fn correlation_costs_samples_and_alternation_earns_none() {
         let slow: Vec<_> = (0..64).map(|i| (1.0, if i / 8 % 2 == 0 { 900.0 } else { 1100.0 })).collect();
         let fast: Vec<_> = (0..64).map(|i| (1.0, if i % 2 == 0 { 900.0 } else { 1100.0 })).collect();
-        let (slow, fast) = (Estimate::rate(&slow, UP).unwrap(), Estimate::rate(&fast, UP).unwrap());
+        let (slow, fast) = (Estimate::rate(&slow, UP), Estimate::rate(&fast, UP));
         assert!(slow.effective_samples < 25.0, "{slow:?}");
         assert_eq!(fast.effective_samples, 64.0);
         assert!(slow.standard_error > 1.5 * fast.standard_error);
@@ -312,7 +329,7 @@ mod tests {
     #[test]
     fn a_constant_series_has_no_error_whatever_the_lengths() {
         for series in [vec![(1.0, 2000.0); 20], vec![(1.0, 0.3), (0.7, 0.21), (0.1, 0.03), (1.1, 0.33)]] {
-            let rate = Estimate::rate(&series, UP).unwrap();
+            let rate = Estimate::rate(&series, UP);
             assert_eq!(rate.standard_error, 0.0, "{rate:?}");
             assert_eq!((rate.low, rate.high), (rate.value, rate.value));
         }
@@ -320,15 +337,15 @@ mod tests {
 
     #[test]
     fn too_few_intervals_fall_back_to_poisson() {
-        let one = Estimate::rate(&[(4.0, 400.0)], UP).unwrap();
+        let one = Estimate::rate(&[(4.0, 400.0)], UP);
         assert_eq!((one.value, one.standard_error, one.effective_samples), (100.0, 5.0, 400.0));
         // The rest of a second is no interval of its own.
-        assert_eq!(Estimate::rate(&[(4.0, 399.0), (0.0, 1.0)], UP).unwrap().standard_error, 5.0);
-        let none = Estimate::rate(&[(1.0, 0.0), (1.0, 0.0)], UP).unwrap();
+        assert_eq!(Estimate::rate(&[(4.0, 399.0), (0.0, 1.0)], UP).standard_error, 5.0);
+        let none = Estimate::rate(&[(1.0, 0.0), (1.0, 0.0)], UP);
         assert_eq!((none.value, none.low), (0.0, 0.0));
         assert!(close(none.high, 1.8444, 1e-4));
-        assert_eq!(Estimate::rate(&[], UP), None);
-        assert_eq!(Estimate::rate(&[(0.0, 5.0)], UP), None);
+        assert_eq!(Estimate::rate(&[], UP).high, f64::INFINITY);
+        assert_eq!(Estimate::rate(&[(0.0, 5.0)], UP).effective_samples, 0.0);
     }
 
     #[test]
@@ -341,10 +358,11 @@ mod tests {
 
     #[test]
     fn a_mean_has_students_interval() {
-        let mean = Estimate::mean(10.0, 2.0, 16, Direction::LowerIsBetter).unwrap();
+        let mean = Estimate::mean(10.0, 2.0, 16.0, Direction::LowerIsBetter);
         assert_eq!(mean.standard_error, 0.5);
         assert!(close(mean.high, 10.0 + 2.131_45 * 0.5, 1e-5), "{mean:?}");
-        assert_eq!(Estimate::mean(10.0, 2.0, 1, UP), None);
+        assert_eq!(Estimate::mean(10.0, 0.0, 1.0, UP).standard_error, 10.0);
+        assert_eq!(Estimate::mean(0.0, f64::NAN, 0.0, UP).high, f64::INFINITY);
     }
 
     #[test]
@@ -381,9 +399,11 @@ mod tests {
     #[test]
     fn a_tail_without_an_upper_rank_is_a_lower_bound() {
         let value_at = |q: f64| (q * 1000.0).ceil().max(1.0);
-        let p999 = Estimate::quantile(Quantile(0.999), 1000, value_at, Direction::LowerIsBetter).unwrap();
+        let p999 = Estimate::quantile(Quantile(0.999), 1000, value_at, Direction::LowerIsBetter);
         assert_eq!((p999.value, p999.high), (999.0, 1000.0));
         assert!(!Estimate::resolves(Quantile(0.999), 1000));
+        assert!(!Estimate::resolves(Quantile(f64::NAN), 1000));
+        assert_eq!(Estimate::quantile(Quantile(0.5), 0, |_| 0.0, UP).high, f64::INFINITY);
         let first = |q: f64| (1..100_000).find(|&n| Estimate::resolves(Quantile(q), n));
         assert_eq!([0.5, 0.99, 0.999].map(first), [Some(6), Some(368), Some(3688)]);
     }
@@ -399,7 +419,7 @@ mod tests {
                     (1.0, 1000.0 + 50.0 * state)
                 })
                 .collect();
-            let rate = Estimate::rate(&series, UP).unwrap();
+            let rate = Estimate::rate(&series, UP);
             rate.low <= 1000.0 && 1000.0 <= rate.high
         });
         covered.count() as f64 / 400.0
@@ -409,7 +429,6 @@ mod tests {
     fn intervals_cover_the_truth_as_often_as_they_say() {
         for (correlation, intervals) in [(0.0, 30), (0.0, 120), (0.7, 60), (0.7, 300), (-0.5, 60)] {
             let share = coverage(correlation, intervals);
-            println!("coverage rho {correlation} n {intervals}: {share}");
             // Below zero the interval is too wide on purpose.
             let most = if correlation < 0.0 { 1.0 } else { 0.99 };
             assert!((0.90..=most).contains(&share), "rho {correlation}, {intervals} intervals: {share}");
@@ -423,7 +442,7 @@ mod tests {
             let mut values: Vec<f64> = (0..2000).map(|_| -(1.0 - rng.random::<f64>()).ln()).collect();
             values.sort_by(f64::total_cmp);
             let value_at = |q: f64| values[((q * 2000.0).ceil().max(1.0) as usize - 1).min(1999)];
-            let p99 = Estimate::quantile(Quantile(0.99), 2000, value_at, Direction::LowerIsBetter).unwrap();
+            let p99 = Estimate::quantile(Quantile(0.99), 2000, value_at, Direction::LowerIsBetter);
             p99.low <= -(0.01f64.ln()) && -(0.01f64.ln()) <= p99.high
         });
         let share = covered.count() as f64 / 400.0;
@@ -438,7 +457,7 @@ mod tests {
         ) {
             let _ = Estimate::rate(&series, UP);
             let _ = Estimate::ratio(&series, UP);
-            let rate = Estimate::rate(&plain, UP).unwrap();
+            let rate = Estimate::rate(&plain, UP);
             let (seconds, count) = plain.iter().fold((0.0, 0.0), |sum, entry| (sum.0 + entry.0, sum.1 + entry.1));
             prop_assert_eq!(rate.value, count / seconds);
             prop_assert!(rate.low <= rate.value && rate.value <= rate.high);

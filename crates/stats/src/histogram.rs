@@ -17,7 +17,9 @@ pub struct Histogram(Hdr<u64>);
 
 /// Why bytes are not a histogram.
 #[derive(Debug, thiserror::Error)]
-#[error("not a histogram in the HdrHistogram V2 encoding ({0}): the results database is damaged or was edited")]
+#[error(
+    "not a histogram in the HdrHistogram V2 encoding ({0}): the results database is damaged or was edited"
+)]
 pub struct HistogramError(String);
 
 impl Default for Histogram {

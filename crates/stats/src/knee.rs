@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::estimate::{Direction, Estimate, Z_95};
 pub use model::ScalingModel;
+pub use search::{refine, still_growing};
 
 /// Smallest relative error a point is credited with: below it, run-to-run variation that no single run can see
 /// dominates, and one very steady point must not outweigh all others.
@@ -51,7 +52,7 @@ impl LoadPoint {
 /// concurrency buys 41 % and no longer more. For two asymptotes it is where they cross.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knee {
-    /// The knee. Without saturation it is only the best concurrency tested, and the true knee may lie beyond.
+    /// The knee. Without saturation it may be only the largest concurrency tested, and the true knee beyond.
     pub concurrency: u32,
     /// Lower end of its 95 % interval.
     pub low: u32,
@@ -105,7 +106,7 @@ impl Knee {
             throughput: model.throughput(f64::from(concurrency)),
             plateau: plateau(&usable, &model, residual, max),
             model,
-            saturated: !Knee::still_growing(points),
+            saturated: !still_growing(points),
             relative_residual: residual,
         })
     }

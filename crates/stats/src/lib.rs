@@ -11,7 +11,7 @@ mod knee;
 mod recorder;
 mod summary;
 
-pub use collector::{Collector, PhaseTotals};
+pub use collector::{Collector, PhaseTotals, Point};
 pub use estimate::{Direction, Estimate};
 pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};

@@ -74,6 +74,7 @@ pub struct Recorder {
     kinds: Vec<OpKind>,
     full: Producer<Box<Snapshot>>,
     free: Consumer<Box<Snapshot>>,
+    #[allow(clippy::vec_box)]
     undelivered: Vec<Box<Snapshot>>,
 }
 
@@ -94,7 +95,8 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     }
     let active = Box::new(Snapshot::new(timetable.slot_at(0), kinds));
     let kinds = kinds.to_vec();
-    let recorder = Recorder { timetable, active, kinds, full: full_in, free: free_out, undelivered: Vec::new() };
+    let recorder =
+        Recorder { timetable, active, kinds, full: full_in, free: free_out, undelivered: Vec::new() };
     (recorder, Feed { full: full_out, free: free_in })
 }
 
@@ -152,8 +154,11 @@ impl Recorder {
     }
 
     /// Hands over what is left. What did not fit the ring (the collector has stalled) is returned.
+    // Boxed because the ring moves boxes: a snapshot is never copied.
+    #[allow(clippy::vec_box)]
     pub fn finish(mut self) -> Vec<Box<Snapshot>> {
-        let active = std::mem::replace(&mut self.active, Box::new(Snapshot::new(self.timetable.slot_at(0), &[])));
+        let active =
+            std::mem::replace(&mut self.active, Box::new(Snapshot::new(self.timetable.slot_at(0), &[])));
         self.deliver(active);
         self.undelivered
     }
@@ -298,7 +303,8 @@ mod tests {
 
     #[test]
     fn a_late_collector_loses_nothing_and_mixes_no_stages() {
-        let (mut recorder, mut feed) = recorder(Timetable { ramp_end: 100, interval: 10, end: 1000 }, &[OpKind::Read]);
+        let (mut recorder, mut feed) =
+            recorder(Timetable { ramp_end: 100, interval: 10, end: 1000 }, &[OpKind::Read]);
         for completed in (95..1010).step_by(5) {
             recorder.record(read(completed));
         }
@@ -318,7 +324,8 @@ mod tests {
         recorder.record(read(107));
         recorder.record_error(OpKind::Write, 108);
         recorder.finish();
-        let slots: Vec<_> = std::iter::from_fn(|| feed.take()).map(|s| (s.slot.stage, s.slot.end, operations(&s))).collect();
+        let slots: Vec<_> =
+            std::iter::from_fn(|| feed.take()).map(|s| (s.slot.stage, s.slot.end, operations(&s))).collect();
         assert_eq!(slots, [(Stage::Ramp, 100, 0), (Stage::Measured, 105, 1), (Stage::Drain, u64::MAX, 1)]);
     }
 }

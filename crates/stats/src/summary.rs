@@ -48,20 +48,26 @@ impl PhaseResult {
     pub fn summary(&self, kind: OpKind) -> Option<Summary> {
         let totals = &self.totals;
         let record = totals.record_of(kind).filter(|record| record.operations > 0)?;
-        let counts: Vec<_> = totals.series.iter().map(|(seconds, ops)| (*seconds, ops[kind.index()] as f64)).collect();
+        let index = kind.index();
+        let counts: Vec<_> = totals.series.iter().map(|p| (p.seconds, p.operations[index] as f64)).collect();
+        // Response times within an interval resemble each other: the error of the mean comes from interval to interval.
+        let responses: Vec<_> = totals
+            .series
+            .iter()
+            .map(|p| (p.operations[index] as f64, p.response_sum[index] as f64))
+            .collect();
         let count = record.operations as f64;
+        let mean = record.response_sum as f64 / count;
+        let deviation = record.response.standard_deviation();
+        let direction = Direction::LowerIsBetter;
         Some(Summary {
             kind,
             operations: record.operations,
             errors: record.errors,
             rate: Estimate::rate(&counts, Direction::HigherIsBetter),
             bytes_per_second: record.bytes as f64 / (totals.measured as f64 / 1e9),
-            mean: Estimate::mean(
-                record.response_sum as f64 / count,
-                record.response.standard_deviation(),
-                count,
-                Direction::LowerIsBetter,
-            ),
+            mean: Estimate::ratio(&responses, direction)
+                .unwrap_or_else(|| Estimate::mean(mean, deviation, count, direction)),
             max: Nanos(record.response_max),
         })
     }

@@ -16,7 +16,9 @@ pub enum Error {
     )]
     NoHome,
     /// The directory of the database could not be made.
-    #[error("can't make the directory {path} for the results: {source}; choose another place with --results FILE")]
+    #[error(
+        "can't make the directory {path} for the results: {source}; choose another place with --results FILE"
+    )]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -95,7 +97,9 @@ pub enum Error {
         reason: String,
     },
     /// An event came before the one it depends on.
-    #[error("{event} came before {missing}: it can't be stored; this is a defect of iolite, please report it")]
+    #[error(
+        "{event} came before {missing}: it can't be stored; this is a defect of iolite, please report it"
+    )]
     OutOfOrder {
         /// The event.
         event: &'static str,
@@ -111,7 +115,9 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// The thread that stores could not be started.
-    #[error("the thread that stores results could not be started: {source}; raise the limit of processes (ulimit -u)")]
+    #[error(
+        "the thread that stores results could not be started: {source}; raise the limit of processes (ulimit -u)"
+    )]
     Thread {
         /// The system's answer.
         source: io::Error,
@@ -143,7 +149,7 @@ fn advice(code: Option<ErrorCode>) -> &'static str {
             "another program holds it locked: end that program (fuser names it) or use --results FILE elsewhere"
         }
         Some(ErrorCode::CannotOpen) => {
-            "the place is missing, a directory, or forbidden: check the path or use --results FILE elsewhere"
+            "the place is missing, a directory, forbidden or read-only: check the path or use --results FILE elsewhere"
         }
         Some(ErrorCode::SystemIoFailure) => {
             "the storage beneath it fails: look at the kernel log (dmesg) and use --results FILE elsewhere"

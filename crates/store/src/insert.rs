@@ -1,8 +1,8 @@
 //! From events to rows.
 
 use iolite_model::{
-    Bytes, Calibration, Device, Ending, Event, Fitness, Interval, OpTotals, PhaseEnd, PhaseInfo, RunId, RunInfo,
-    Verdict, Warning, WorkerTotals,
+    Bytes, Calibration, Device, Ending, Event, Fitness, Interval, OpTotals, PhaseEnd, PhaseInfo, RunId,
+    RunInfo, Verdict, Warning, WorkerTotals,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Params, named_params, params};
@@ -47,7 +47,8 @@ impl Recording {
         if let Event::RunStarted(info) = event {
             (self.run, self.sequence) = (Some(info.id.clone()), 0);
         }
-        let out_of_order = || Failure::Other(Error::OutOfOrder { event: "an event", missing: "its run's start" });
+        let out_of_order =
+            || Failure::Other(Error::OutOfOrder { event: "an event", missing: "its run's start" });
         let run = &self.run.as_ref().ok_or_else(out_of_order)?.0;
         let row = Row { connection, run, sequence: self.sequence };
         match event {
@@ -109,7 +110,11 @@ impl Row<'_> {
                 ":fs_block": integer(filesystem.block_size.0),
             },
         )?;
-        info.storage.devices.iter().enumerate().try_for_each(|(position, device)| self.device(position, device))
+        info.storage
+            .devices
+            .iter()
+            .enumerate()
+            .try_for_each(|(position, device)| self.device(position, device))
     }
 
     fn device(&self, position: usize, device: &Device) -> Outcome {

@@ -15,6 +15,8 @@ mod writer;
 
 #[cfg(test)]
 mod synthetic;
+#[cfg(test)]
+mod views;
 
 pub use error::Error;
 pub use place::{default_path, default_path_from};

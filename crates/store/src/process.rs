@@ -76,7 +76,9 @@ mod tests {
     #[test]
     fn the_start_is_found_behind_awkward_names_and_zombies_are_gone() {
         let stat = |state| {
-            format!("42 (a) b) {state} 1 42 42 0 -1 4194560 1 0 0 0 3 4 0 0 20 0 1 0 987654 1000 200 1844 1 1")
+            format!(
+                "42 (a) b) {state} 1 42 42 0 -1 4194560 1 0 0 0 3 4 0 0 20 0 1 0 987654 1000 200 1844 1 1"
+            )
         };
         assert_eq!(parse_start_ticks(&stat("S")), Some(987_654));
         assert_eq!(parse_start_ticks(&stat("Z")), None);

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use iolite_model::{
-    Bytes, Cache, Calibration, Device, Ending, Event, Filesystem, Fitness, HistogramBytes, Host, Interval, Nanos, OpKind,
-    OpTotals, Outstanding, PhaseEnd, PhaseInfo, Reason, RunId, RunInfo, Stage, Storage, Verdict, Warning, WorkerTotals,
+    Bytes, Cache, Calibration, Device, Ending, Event, Filesystem, Fitness, HistogramBytes, Host, Interval,
+    Nanos, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo, Reason, RunId, RunInfo, Stage, Storage,
+    Verdict, Warning, WorkerTotals,
 };
 use rusqlite::types::FromSql;
-use rusqlite::{Params, Row, params};
+use rusqlite::{Params, Row, Transaction, params};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -25,9 +26,11 @@ impl Store {
     /// # Errors
     /// [`Error::NoSuchRun`]; [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, Error> {
+        let _snapshot = self.snapshot()?;
         let sql = "SELECT * FROM run WHERE id = ?1";
         let mut runs = collect(self, sql, params![run.0], |row| self.run_events(run, row))?;
-        let mut events = runs.pop().ok_or_else(|| Error::NoSuchRun { path: self.path.clone(), run: run.clone() })?;
+        let mut events =
+            runs.pop().ok_or_else(|| Error::NoSuchRun { path: self.path.clone(), run: run.clone() })?;
         events.extend(self.phase_events(run)?);
         events.extend(self.numbered_intervals(run, None)?.into_iter().map(|(n, i)| (n, Event::Interval(i))));
         events.extend(self.numbered_workers(run, None)?.into_iter().map(|(n, w)| (n, Event::Worker(w))));
@@ -42,6 +45,7 @@ impl Store {
     /// # Errors
     /// [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
     pub fn intervals(&self, run: &RunId, phase: u32) -> Result<Vec<Interval>, Error> {
+        let _snapshot = self.snapshot()?;
         Ok(self.numbered_intervals(run, Some(phase))?.into_iter().map(|(_, interval)| interval).collect())
     }
 
@@ -50,7 +54,13 @@ impl Store {
     /// # Errors
     /// [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
     pub fn workers(&self, run: &RunId, phase: u32) -> Result<Vec<WorkerTotals>, Error> {
+        let _snapshot = self.snapshot()?;
         Ok(self.numbered_workers(run, Some(phase))?.into_iter().map(|(_, worker)| worker).collect())
+    }
+
+    /// Until it is dropped, every query sees the same state: the run may be growing meanwhile.
+    fn snapshot(&self) -> Result<Transaction<'_>, Error> {
+        self.connection.unchecked_transaction().map_err(|source| self.reading(source))
     }
 
     fn run_events(&self, run: &RunId, row: &Row<'_>) -> Result<Vec<Numbered>, Error> {

@@ -22,11 +22,11 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Er
 
 /// Refuses a file that is not a results database this program knows, without writing to it.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
-    version(connection, path, MIGRATIONS.len()).map(|_| ())
+    version_now(connection, path, MIGRATIONS.len()).map(|_| ())
 }
 
 fn migrate_by(steps: &[&str], connection: &mut Connection, path: &Path) -> Result<(), Error> {
-    if version(connection, path, steps.len())? == steps.len() {
+    if version_now(connection, path, steps.len())? == steps.len() {
         return Ok(());
     }
     let sql = |source| Error::sql("preparing", path, source);
@@ -41,16 +41,25 @@ fn migrate_by(steps: &[&str], connection: &mut Connection, path: &Path) -> Resul
     transaction.commit().map_err(sql)
 }
 
-/// Version of the schema in the file, 0 for an empty one.
+/// [`version`] of one state of the file: another process may be making its tables between two queries.
+fn version_now(connection: &Connection, path: &Path, known: usize) -> Result<usize, Error> {
+    let snapshot =
+        connection.unchecked_transaction().map_err(|source| Error::sql("opening", path, source))?;
+    version(&snapshot, path, known)
+}
+
+/// Version of the schema in the file, 0 for an empty one. To be asked within a transaction.
 fn version(connection: &Connection, path: &Path, known: usize) -> Result<usize, Error> {
     let sql = |source| Error::sql("opening", path, source);
-    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).map_err(sql);
+    let number =
+        |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).map_err(sql);
     let (application, found) = (number("application_id")?, number("user_version")?);
     let objects: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
     if application != i64::from(APPLICATION_ID) {
         let empty = application == 0 && found == 0 && objects == 0;
-        let other = || Error::NotIolite { path: path.into(), found: application as i32, expected: APPLICATION_ID };
+        let other =
+            || Error::NotIolite { path: path.into(), found: application as i32, expected: APPLICATION_ID };
         return if empty { Ok(0) } else { Err(other()) };
     }
     match usize::try_from(found) {
@@ -68,7 +77,8 @@ mod tests {
 
     #[test]
     fn an_older_database_keeps_its_rows_and_gains_what_is_new() {
-        let steps = ["CREATE TABLE t (a INTEGER) STRICT", "ALTER TABLE t ADD COLUMN b TEXT NOT NULL DEFAULT 'new'"];
+        let steps =
+            ["CREATE TABLE t (a INTEGER) STRICT", "ALTER TABLE t ADD COLUMN b TEXT NOT NULL DEFAULT 'new'"];
         let mut db = Connection::open_in_memory().unwrap();
         migrate_by(&steps[..1], &mut db, Path::new(PATH)).unwrap();
         db.execute("INSERT INTO t VALUES (7)", []).unwrap();
@@ -85,7 +95,8 @@ mod tests {
 
     #[test]
     fn a_step_that_fails_leaves_the_older_version() {
-        let steps = ["CREATE TABLE t (a INTEGER) STRICT", "CREATE TABLE u (a INTEGER); CREATE TABLE t (a INTEGER)"];
+        let steps =
+            ["CREATE TABLE t (a INTEGER) STRICT", "CREATE TABLE u (a INTEGER); CREATE TABLE t (a INTEGER)"];
         let mut db = Connection::open_in_memory().unwrap();
         migrate_by(&steps[..1], &mut db, Path::new(PATH)).unwrap();
         migrate_by(&steps, &mut db, Path::new(PATH)).unwrap_err();

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn einval_marks_the_file_as_refusing() {
-        let file = tempfile::NamedTempFile::new_in(".").unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
         let path = CString::new(file.path().as_os_str().as_bytes()).unwrap();
         let Some(lease) = Lease::open(&path, || true) else { return println!("skipped: no O_DIRECT here") };
         let direct = lease.get().unwrap();
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn one_descriptor_per_file_until_the_last_lease() {
-        let file = tempfile::NamedTempFile::new_in(".").unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
         let path = CString::new(file.path().as_os_str().as_bytes()).unwrap();
         let Some(first) = Lease::open(&path, || true) else { return println!("skipped: no O_DIRECT here") };
         let second = Lease::open(&path, || true).unwrap();

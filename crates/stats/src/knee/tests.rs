@@ -36,11 +36,10 @@ fn the_published_cloud_volume_has_its_knee_at_four() {
         assert!(near(point.in_flight(), f64::from(point.concurrency), 0.05));
     }
     let knee = Knee::fit(&points, 1).unwrap();
-    println!("published: {knee:?} refine {:?}", Knee::refine(&points, &[]));
     assert!((4..=8).contains(&knee.concurrency) && knee.low >= 3 && knee.high <= 8, "{knee:?}");
     assert!(near(knee.plateau.value, 6140.0, 0.01) && knee.saturated, "{knee:?}");
     assert!(matches!(knee.model, ScalingModel::Asymptotes { .. }));
-    assert_eq!(Knee::refine(&points, &[]), Some(2));
+    assert_eq!(refine(&points, &[]), Some(2));
 }
 
 #[test]
@@ -61,7 +60,6 @@ fn a_throttle_that_one_operation_reaches_has_its_knee_at_one() {
         let flat: Vec<_> =
             tested.iter().map(|&c| (c, 2000.0 * (1.0 + wobble * f64::from(c).sin()))).collect();
         let knee = Knee::fit(&series(0.002, &flat), 1).unwrap();
-        println!("throttle: {knee:?} refine {:?}", Knee::refine(&series(0.002, &flat), &[]));
         assert_eq!((knee.concurrency, knee.low), (1, 1), "{knee:?}");
         assert!(near(knee.plateau.value, 2000.0, 0.01) && knee.saturated, "{knee:?}");
     }
@@ -72,10 +70,6 @@ fn a_fast_disk_below_a_throttle_reports_the_throttle() {
     for limit in [2000.0f64, 25_000.0, 40_000.0, 60_000.0] {
         let capped = VIRTIO.map(|(c, x)| (c, x.min(limit)));
         let knee = Knee::fit(&series(0.005, &capped), 1).unwrap();
-        println!(
-            "throttled at {limit}: {} {} {}..{} {:?} {}",
-            knee.model, knee.concurrency, knee.low, knee.high, knee.plateau.value, knee.relative_residual
-        );
         assert!(near(knee.plateau.value, limit, 0.02) && knee.saturated, "{knee:?}");
     }
 }
@@ -84,21 +78,28 @@ fn a_fast_disk_below_a_throttle_reports_the_throttle() {
 fn a_fast_virtual_disk_has_a_soft_knee() {
     let points = series(0.01, &VIRTIO);
     let knee = Knee::fit(&points, 1).unwrap();
-    println!("virtio: {} {knee:?} refine {:?}", knee.model, Knee::refine(&points, &[]));
     assert!((2..=8).contains(&knee.concurrency), "{knee:?}");
     // The last doubling bought 12.6 % over the best before it: not yet a plateau. One doubling less fell.
-    assert!(!knee.saturated && Knee::still_growing(&points), "{knee:?}");
-    assert!(!Knee::still_growing(&points[..6]));
+    assert!(!knee.saturated && still_growing(&points), "{knee:?}");
+    assert!(!still_growing(&points[..6]));
 }
 
 #[test]
 fn growth_without_end_has_no_plateau_and_its_knee_at_the_end() {
     let points = series(0.01, &[1, 2, 4, 8, 16].map(|c| (c, 1000.0 * f64::from(c))));
     let knee = Knee::fit(&points, 1).unwrap();
-    println!("linear: {knee:?}");
     assert_eq!((knee.concurrency, knee.saturated), (16, false), "{knee:?}");
     assert!(near(knee.plateau.value, 16_000.0, 0.01), "{knee:?}");
-    assert!(Knee::still_growing(&points));
+    assert!(still_growing(&points));
+}
+
+#[test]
+fn growth_is_told_per_doubling() {
+    let growth = |points: &[(u32, f64)]| Knee::growth(&series(0.01, points)).unwrap();
+    assert!(near(growth(&PUBLISHED), 6144.0 / 6136.0 - 1.0, 1e-9));
+    assert!(near(growth(&[(1, 10.0), (4, 40.0), (16, 160.0)]), 1.0, 1e-9));
+    assert!(near(growth(&[(30, 3000.0), (32, 3200.0)]), 1.0, 1e-9));
+    assert!(growth(&[(1, 10.0), (2, 9.0), (4, 8.0)]) < -0.1);
 }
 
 #[test]
@@ -116,7 +117,6 @@ fn noise_moves_the_knee_little_and_the_interval_knows() {
             found += u32::from((10..=15).contains(&knee.concurrency));
             covered += u32::from((knee.low..=knee.high).contains(&12));
         }
-        println!("noise {told}: found {found} covered {covered}");
         assert!(found >= 95 && covered >= 90, "error told {told}: found {found}, covered {covered} of 100");
     }
 }
@@ -128,12 +128,11 @@ fn a_search_closes_in_on_the_knee_and_ends() {
     let measure = |tested: &[u32]| -> Vec<_> {
         series(0.01, &tested.iter().map(|&c| (c, truth.throughput(f64::from(c)))).collect::<Vec<_>>())
     };
-    while let Some(next) = Knee::refine(&measure(&tested), &tested) {
+    while let Some(next) = refine(&measure(&tested), &tested) {
         assert!(!tested.contains(&next) && tested.len() < 20, "{next} {tested:?}");
         tested.push(next);
     }
     let knee = Knee::fit(&measure(&tested), 1).unwrap();
-    println!("search: {tested:?} {knee:?}");
     assert!((21..=22).contains(&knee.concurrency), "{tested:?} {knee:?}");
 }
 
@@ -152,8 +151,8 @@ fn order_and_repetition_do_not_matter() {
 fn one_point_is_no_knee() {
     for points in [&[][..], &[(4, 100.0)], &[(4, 100.0), (4, 110.0)], &[(4, 100.0), (8, 0.0)]] {
         assert_eq!(Knee::fit(&series(0.01, points), 1), None);
-        assert_eq!(Knee::refine(&series(0.01, points), &[]), None);
-        assert!(Knee::still_growing(&series(0.01, points)));
+        assert_eq!(refine(&series(0.01, points), &[]), None);
+        assert!(still_growing(&series(0.01, points)));
     }
 }
 
@@ -170,7 +169,7 @@ proptest! {
                 .into_iter()
                 .map(|(concurrency, throughput, throughput_se)| LoadPoint { concurrency, throughput, throughput_se, response: 0.0 })
                 .collect();
-            let _ = (Knee::growth(&points), Knee::refine(&points, &[3, 5]));
+            let _ = (Knee::growth(&points), refine(&points, &[3, 5]));
             if let Some(knee) = Knee::fit(&points, 1) {
                 let max = points.iter().map(|point| point.concurrency).max().unwrap();
                 prop_assert!(1 <= knee.low && knee.low <= knee.concurrency, "{knee:?}");

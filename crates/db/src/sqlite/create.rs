@@ -1,0 +1,280 @@
+//! Making the database: in bulk, through the page cache and without a journal, and synced at the end.
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use iolite_model::Bytes;
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::{APPLICATION_ID, COMPLETE, PAGE, Sqlite, companions, databases_in, engine, io, open, vfs};
+use crate::adapter::{Error, Layout, Progress, Result};
+
+/// Rows of subscripts per transaction.
+const SUBSCRIPTS_AT_ONCE: u64 = 50_000;
+/// Rows of filler, hence pages, per transaction: 16 MiB.
+const FILLER_AT_ONCE: u64 = 2048;
+/// Bytes of a filler row's blob. One such row fits a page of 8 KiB with its headers and two don't; one byte over 8153
+/// would move a part of it to an overflow page (file format, 1.6: a cell holds at most U-35 bytes of payload).
+const FILLER_BYTES: usize = 8100;
+/// Mean size of a subscript's row with its headers, to tell the total beforehand.
+const ROW_BYTES: u64 = 85;
+/// Most subscripts that a global may have: row numbers stay far from SQLite's limit.
+const MOST_SUBSCRIPTS: u64 = 1 << 40;
+const MOST_GLOBALS: u32 = 9999;
+
+/// Makes what `layout` asks for; see [`Database::create`](crate::Database::create).
+pub(super) fn create(database: &Sqlite, layout: &Layout, progress: &mut Progress<'_>) -> Result<()> {
+    let plan = Plan::of(layout)?;
+    refuse_existing(&database.directory)?;
+    check_space(&database.directory, plan.total)?;
+    let mut done = 0;
+    for global in 0..layout.globals {
+        let path = database.file(global);
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|e| io("create", &path, e, "check that the directory exists and may be written to"))?;
+        database.created.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        let mut tell = |bytes: u64| match progress((done + bytes).min(plan.total), plan.total) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Cancelled),
+        };
+        tell(0)?;
+        Fill { path: &path, seed: RandomState::new().hash_one(global) }.run(&plan, &mut tell)?;
+        done += plan.per_global;
+    }
+    File::open(&database.directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|e| io("sync", &database.directory, e, "look at the kernel log (dmesg)"))
+}
+
+/// Sizes in bytes and pages.
+struct Plan {
+    subscripts: u64,
+    pages: u64,
+    per_global: u64,
+    total: u64,
+}
+
+impl Plan {
+    fn of(layout: &Layout) -> Result<Plan> {
+        if layout.globals == 0 || layout.globals > MOST_GLOBALS {
+            let what = format!("{} globals", layout.globals);
+            return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
+        }
+        if layout.subscripts == 0 || layout.subscripts > MOST_SUBSCRIPTS {
+            let what = format!("{} subscripts in a global", layout.subscripts);
+            return Err(Error::Layout { what, limit: MOST_SUBSCRIPTS + 1 });
+        }
+        let pages = layout.size.0.div_ceil(u64::from(layout.globals)).div_ceil(PAGE);
+        let per_global = (pages * PAGE).max(layout.subscripts * ROW_BYTES);
+        let total = per_global.saturating_mul(layout.globals.into());
+        Ok(Plan { subscripts: layout.subscripts, pages, per_global, total })
+    }
+}
+
+fn refuse_existing(directory: &Path) -> Result<()> {
+    if let Some(path) = databases_in(directory)?.into_iter().next() {
+        return Err(Error::Exists { path });
+    }
+    let first = directory.join(format!("{}1.db", super::NAME));
+    // A log left behind by another database of that name would be taken for ours.
+    match companions(&first).find(|path| fs::symlink_metadata(path).is_ok()) {
+        Some(path) => Err(Error::Exists { path }),
+        None => Ok(()),
+    }
+}
+
+fn check_space(directory: &Path, needed: u64) -> Result<()> {
+    let stat = rustix::fs::statvfs(directory)
+        .map_err(|e| io("look at", directory, e.into(), "make that directory first, or choose another"))?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if needed > free {
+        return Err(Error::NoSpace { path: directory.into(), needed: Bytes(needed), free: Bytes(free) });
+    }
+    Ok(())
+}
+
+/// Filling one global's file.
+struct Fill<'a> {
+    path: &'a Path,
+    seed: u64,
+}
+
+impl Fill<'_> {
+    fn run(&self, plan: &Plan, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        // Through the cache: the pages are written out in large pieces by the sync at the end.
+        let connection = open(self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?.connection;
+        self.schema(&connection)?;
+        self.subscripts(&connection, plan, tell)?;
+        self.filler(&connection, plan, tell)?;
+        self.finish(connection)
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> Error {
+        engine("fill", self.path, error)
+    }
+
+    fn schema(&self, connection: &Connection) -> Result<()> {
+        // The mark comes with the first commit: from then on purge knows the file in any process. No journal: a file
+        // whose making was interrupted is thrown away, never repaired.
+        let batch = format!(
+            "PRAGMA page_size={PAGE}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
+             PRAGMA application_id={APPLICATION_ID};
+             CREATE TABLE global(subscript INTEGER PRIMARY KEY, value BLOB NOT NULL);
+             CREATE TABLE filler(page INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+        );
+        connection.execute_batch(&batch).map_err(|e| self.failed(e))
+    }
+
+    fn subscripts(
+        &self,
+        connection: &Connection,
+        plan: &Plan,
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut insert =
+            connection.prepare("INSERT INTO global VALUES (?1, ?2)").map_err(|e| self.failed(e))?;
+        let (mut noise, mut buffer) = (Noise(self.seed), [0; Noise::LONGEST]);
+        let mut first = 1;
+        while first <= plan.subscripts {
+            let last = plan.subscripts.min(first + SUBSCRIPTS_AT_ONCE - 1);
+            self.transaction(connection, || {
+                for subscript in first..=last {
+                    insert.execute(params![subscript as i64, noise.value(subscript, &mut buffer)])?;
+                }
+                Ok(())
+            })?;
+            tell((last * ROW_BYTES).min(plan.per_global))?;
+            first = last + 1;
+        }
+        Ok(())
+    }
+
+    fn filler(
+        &self,
+        connection: &Connection,
+        plan: &Plan,
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut insert =
+            connection.prepare("INSERT INTO filler(data) VALUES (?1)").map_err(|e| self.failed(e))?;
+        let (mut noise, mut buffer) = (Noise(!self.seed), vec![0; FILLER_BYTES]);
+        loop {
+            let pages: i64 = connection
+                .pragma_query_value(None, "page_count", |row| row.get(0))
+                .map_err(|e| self.failed(e))?;
+            let pages = pages.unsigned_abs();
+            tell((pages * PAGE).min(plan.per_global))?;
+            if pages >= plan.pages {
+                return Ok(());
+            }
+            self.transaction(connection, || {
+                for _ in 0..FILLER_AT_ONCE.min(plan.pages - pages) {
+                    noise.fill(&mut buffer);
+                    insert.execute([&buffer])?;
+                }
+                Ok(())
+            })?;
+        }
+    }
+
+    fn transaction(
+        &self,
+        connection: &Connection,
+        work: impl FnOnce() -> rusqlite::Result<()>,
+    ) -> Result<()> {
+        let all = || {
+            connection.execute_batch("BEGIN")?;
+            work()?;
+            connection.execute_batch("COMMIT")
+        };
+        all().map_err(|e| self.failed(e))
+    }
+
+    /// Makes the contents durable, then marks the file as complete, and leaves nothing of it in the page cache.
+    fn finish(&self, connection: Connection) -> Result<()> {
+        let sync = || {
+            let file = OpenOptions::new().write(true).open(self.path)?;
+            file.sync_all()?;
+            // Advice: where it is not taken, direct reads bypass the cached pages anyway.
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+            Ok(())
+        };
+        let synced = |e| io("sync", self.path, e, "look at the kernel log (dmesg)");
+        // Our own descriptor is closed while SQLite holds no lock in this process: see `direct`.
+        connection.close().map_err(|(_, e)| self.failed(e))?;
+        sync().map_err(synced)?;
+        let connection = open(self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?.connection;
+        let batch = format!(
+            "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; PRAGMA user_version={COMPLETE};
+             PRAGMA wal_checkpoint(TRUNCATE);"
+        );
+        connection.execute_batch(&batch).map_err(|e| self.failed(e))?;
+        connection.close().map_err(|(_, e)| self.failed(e))?;
+        sync().map_err(synced)
+    }
+}
+
+/// Bytes that don't compress, cheaply: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014).
+#[derive(Debug, Clone)]
+pub(super) struct Noise(pub(super) u64);
+
+impl Noise {
+    /// Longest value of a subscript.
+    pub(super) const LONGEST: usize = 100;
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) {
+        for piece in buffer.chunks_mut(8) {
+            piece.copy_from_slice(&self.next().to_le_bytes()[..piece.len()]);
+        }
+    }
+
+    /// A new value for a subscript: 50 to 100 bytes, as long as every other value of that subscript, so that a set
+    /// never splits a page and the database keeps its size.
+    pub(super) fn value<'b>(&mut self, subscript: u64, buffer: &'b mut [u8; Noise::LONGEST]) -> &'b [u8] {
+        let value = &mut buffer[..50 + (subscript % 51) as usize];
+        self.fill(value);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_their_length_and_change_their_contents() {
+        let mut noise = Noise(1);
+        for subscript in 1..200 {
+            let first = noise.value(subscript, &mut [0; 100]).to_vec();
+            let second = noise.value(subscript, &mut [0; 100]).to_vec();
+            assert_eq!(first.len(), second.len());
+            assert!((50..=100).contains(&first.len()));
+            assert_ne!(first, second);
+        }
+    }
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        for (globals, subscripts) in [(0, 1), (1, 0), (10_000, 1), (1, u64::MAX)] {
+            let layout = Layout { globals, subscripts, size: Bytes(0) };
+            assert!(matches!(Plan::of(&layout), Err(Error::Layout { .. })), "{layout:?}");
+        }
+        let huge = Layout { globals: 3, subscripts: 1, size: Bytes(u64::MAX) };
+        assert!(Plan::of(&huge).is_ok_and(|plan| plan.total >= u64::MAX - 3 * PAGE));
+    }
+}

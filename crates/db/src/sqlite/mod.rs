@@ -1,0 +1,324 @@
+//! SQLite as a database under test.
+//!
+//! One database file per global, so that as many workers write at once as there are globals; 8 KiB pages; a
+//! write-ahead log that each commit syncs. Block reads go by page number through SQLite's own pager (the
+//! `sqlite_dbpage` virtual table) and our VFS, past the page cache. What the globals leave of the wanted size is a
+//! table of incompressible rows of one page each.
+
+mod create;
+mod direct;
+mod session;
+#[cfg(test)]
+mod tests;
+mod vfs;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use iolite_model::Bytes;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::adapter::{Database, Description, Error, Layout, Physical, Progress, Result, Session};
+use direct::Counters;
+
+/// Size of a page, the block of a read: as the databases of PerfTools have it.
+const PAGE: u64 = 8192;
+/// In the header of every file we make (bytes 68 to 71, "iolt"), from its first commit on.
+const APPLICATION_ID: i64 = 0x696f_6c74;
+/// The header's user version once a file is complete.
+const COMPLETE: i64 = 1;
+/// SQLite never stores anything in the page of byte 2^30, over which its locks lie (file format, 1.4).
+const LOCK_PAGE: u64 = (1 << 30) / PAGE + 1;
+/// Pages in the log that make the committing session checkpoint: 64 MiB. SQLite's own 1000 would write every page
+/// back after a handful of transactions; databases under load checkpoint far less often.
+const CHECKPOINT_PAGES: u32 = 8192;
+/// Most that a writing session caches of its global, in KiB: a global of a million subscripts fits.
+const WRITE_CACHE_KIB: u32 = 128 << 10;
+/// Pages that a reading session caches: the root page, which every statement looks at, and as little else as can be.
+const READ_CACHE_PAGES: u32 = 2;
+const NAME: &str = "RanWriteGlobal";
+
+/// SQLite databases in one directory.
+#[derive(Debug)]
+pub struct Sqlite {
+    directory: PathBuf,
+    cached: bool,
+    /// Files that this value made: they are removed even if they never got as far as carrying our mark.
+    created: Mutex<Vec<PathBuf>>,
+}
+
+/// What a file's header says.
+#[derive(Debug, Clone, Copy)]
+struct Header {
+    pages: u64,
+}
+
+/// A connection with its counters.
+struct Open {
+    connection: Connection,
+    counters: Arc<Counters>,
+}
+
+impl Sqlite {
+    /// The databases in `directory`, which must exist before [`Database::create`]. Opens nothing yet.
+    pub fn new(directory: PathBuf) -> Sqlite {
+        Sqlite { directory, cached: false, created: Mutex::new(Vec::new()) }
+    }
+
+    /// The same, with block reads and writes through the page cache, for comparison and as a fallback.
+    pub fn through_page_cache(self) -> Sqlite {
+        Sqlite { cached: true, ..self }
+    }
+
+    fn file(&self, global: u32) -> PathBuf {
+        self.directory.join(format!("{NAME}{}.db", global + 1))
+    }
+
+    fn vfs(&self) -> &'static std::ffi::CStr {
+        if self.cached { vfs::CACHED } else { vfs::DIRECT }
+    }
+
+    fn existing(&self) -> Result<Vec<PathBuf>> {
+        let files = self.files();
+        if files.is_empty() {
+            return Err(Error::Missing { place: self.directory.display().to_string() });
+        }
+        Ok(files)
+    }
+
+    /// Whether block reads bypass the page cache; `None` when there is nothing to try it on.
+    fn reads_direct(&self) -> Option<bool> {
+        let open = self.connect(self.files().first()?).ok()?;
+        // Some file systems refuse at the first transfer, not at the opening.
+        open.connection.pragma_query_value(None, "schema_version", |_| Ok(())).ok()?;
+        Some(vfs::probe(&open.connection).direct)
+    }
+
+    /// Opens a complete file of ours for measuring.
+    fn connect(&self, path: &Path) -> Result<Open> {
+        header(path)?;
+        let open = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, self.vfs())?;
+        let batch = format!("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};");
+        open.connection.execute_batch(&batch).map_err(|e| engine("configure", path, e))?;
+        Ok(open)
+    }
+}
+
+impl Database for Sqlite {
+    fn describe(&self) -> Description {
+        // Before there is a file nothing has refused O_DIRECT yet.
+        let direct = self.reads_direct().unwrap_or(!self.cached);
+        let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
+        let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Description {
+            engine: "SQLite".to_owned(),
+            version: rusqlite::version().to_owned(),
+            block: Bytes(PAGE),
+            read_path: format!("page by number through SQLite's pager (sqlite_dbpage), {how}"),
+            durability: "write-ahead log, one fsync of it per commit (synchronous=FULL)".to_owned(),
+            direct,
+            settings: vec![
+                setting("page_size", &PAGE.to_string()),
+                setting("journal_mode", "wal"),
+                setting("synchronous", "FULL"),
+                setting("wal_autocheckpoint", &CHECKPOINT_PAGES.to_string()),
+                setting("cache_size for reads", &READ_CACHE_PAGES.to_string()),
+                setting("cache_size for writes", &format!("-{WRITE_CACHE_KIB}")),
+                setting("vfs", &self.vfs().to_string_lossy()),
+                setting("files", "one per global"),
+            ],
+        }
+    }
+
+    fn create(&self, layout: &Layout, progress: &mut Progress<'_>) -> Result<()> {
+        create::create(self, layout, progress)
+    }
+
+    fn purge(&self) -> Result<()> {
+        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ours = Vec::new();
+        for path in databases_in(&self.directory)? {
+            if !created.contains(&path) && mark(&path)?.is_none() {
+                return Err(Error::Foreign { path });
+            }
+            ours.push(path);
+        }
+        for path in ours.iter().flat_map(|path| companions(path)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io("remove", &path, error, "check that the directory may be written to"));
+                }
+                _ => {}
+            }
+        }
+        created.clear();
+        Ok(())
+    }
+
+    fn size(&self) -> Result<Bytes> {
+        let mut total = 0;
+        for path in self.existing()? {
+            let meta = fs::metadata(&path).map_err(|e| io("look at", &path, e, "check its permissions"))?;
+            total += meta.len();
+        }
+        Ok(Bytes(total))
+    }
+
+    fn globals(&self) -> Result<u32> {
+        Ok(self.existing()?.len() as u32)
+    }
+
+    fn blocks(&self) -> Result<u64> {
+        self.existing()?.iter().map(|path| Ok(header(path)?.blocks())).sum()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        (0..).map(|global| self.file(global)).take_while(|path| path.exists()).collect()
+    }
+
+    fn session(&self, worker: u32) -> Result<Box<dyn Session>> {
+        let files = self.existing()?;
+        Ok(Box::new(session::SqliteSession::open(&files, self.vfs(), worker)?))
+    }
+
+    fn checkpoint(&self) -> Result<Physical> {
+        let mut total = Physical::default();
+        for path in self.existing()? {
+            let open = self.connect(&path)?;
+            let failed = |e| engine("checkpoint", &path, e);
+            let busy: bool = open
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+                .map_err(failed)?;
+            if busy {
+                let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+                return Err(failed(rusqlite::Error::SqliteFailure(code, None)));
+            }
+            total += open.counters.physical();
+        }
+        Ok(total)
+    }
+}
+
+impl Header {
+    /// Readable blocks: all pages but the first, which SQLite always holds in memory, and the lock page.
+    fn blocks(self) -> u64 {
+        self.pages.saturating_sub(1 + u64::from(self.pages >= LOCK_PAGE))
+    }
+
+    /// The page of a block of this file, from 0.
+    fn page(block: u64) -> u64 {
+        let page = block + 2;
+        page + u64::from(page >= LOCK_PAGE)
+    }
+}
+
+/// The files SQLite keeps for a database.
+fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
+    ["", "-wal", "-shm", "-journal"].into_iter().map(|suffix| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        name.into()
+    })
+}
+
+/// Whatever in the directory has the name of a global's file, whoever made it.
+fn databases_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|e| io("list", directory, e, "check its permissions"))?,
+    };
+    let global = |name: &str| {
+        let number = name.strip_prefix(NAME).and_then(|rest| rest.strip_suffix(".db"));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    Ok(names.filter(|name| name.to_str().is_some_and(global)).map(|name| directory.join(name)).collect())
+}
+
+/// Opens a file that exists, through one of our VFSs.
+fn open(path: &Path, flags: OpenFlags, vfs: &std::ffi::CStr) -> Result<Open> {
+    vfs::register().map_err(|code| engine("register a VFS for", path, ffi_error(code)))?;
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags_and_vfs(path, flags, vfs).map_err(|e| engine("open", path, e))?;
+    let counters = vfs::probe(&connection).counters.unwrap_or_default();
+    Ok(Open { connection, counters })
+}
+
+/// Opens a file without changing anything about it or beside it: no lock, no log, no shared memory. By SQLite, and not
+/// by reading the header ourselves, because closing our own descriptor would drop the locks of open sessions.
+fn open_unchanged(path: &Path) -> Result<Connection> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut uri = String::from("file:");
+    for &byte in std::path::absolute(path).unwrap_or_else(|_| path.into()).as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(byte.into()),
+            byte if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Ok(open(Path::new(&uri), flags, vfs::CACHED)?.connection)
+}
+
+/// The user version of a file that carries our mark, else `None`.
+fn mark(path: &Path) -> Result<Option<i64>> {
+    let connection = open_unchanged(path)?;
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    match pragma("application_id") {
+        Ok(APPLICATION_ID) => {
+            pragma("user_version").map(Some).map_err(|e| engine("read the header of", path, e))
+        }
+        // Not a database, or not readable as one: not ours.
+        _ => Ok(None),
+    }
+}
+
+/// The header of a complete file of ours.
+fn header(path: &Path) -> Result<Header> {
+    match mark(path)? {
+        None => return Err(Error::Foreign { path: path.into() }),
+        Some(COMPLETE) => {}
+        Some(_) => return Err(Error::Incomplete { path: path.into() }),
+    }
+    let failed = |e| engine("read the header of", path, e);
+    let connection = open_unchanged(path)?;
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_err(failed)?;
+    let size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
+    let pages = pages.unsigned_abs();
+    // A file cut short still has the old count in its header.
+    let length = fs::metadata(path).map_err(|e| io("look at", path, e, "check its permissions"))?.len();
+    if size.unsigned_abs() != PAGE || length < pages * PAGE {
+        return Err(failed(ffi_error(rusqlite::ffi::SQLITE_CORRUPT)));
+    }
+    Ok(Header { pages })
+}
+
+fn ffi_error(code: i32) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
+}
+
+fn io(doing: &'static str, path: &Path, source: std::io::Error, remedy: &'static str) -> Error {
+    Error::Io { doing, path: path.into(), source, remedy }
+}
+
+/// SQLite's refusal, with what usually helps.
+fn engine(doing: &'static str, path: &Path, error: rusqlite::Error) -> Error {
+    let remedy = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process holds it: end that one or wait for it"
+        }
+        Some(ErrorCode::DiskFull) => "the file system is full: free some space or create a smaller database",
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "its contents are damaged: purge the database and create it again"
+        }
+        Some(ErrorCode::CannotOpen) => "check its permissions and the limit of open files (ulimit -n)",
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => "make the file and its directory writable",
+        Some(ErrorCode::SystemIoFailure) => "the storage failed: look at the kernel log (dmesg)",
+        _ => "if it happens again, purge the database and create it again",
+    };
+    Error::Engine { doing, place: path.display().to_string(), cause: Box::new(error), remedy }
+}

@@ -1,0 +1,431 @@
+//! SQLite VFS shims over the `unix` VFS: the only file of this crate that binds C.
+//!
+//! A database file additionally gets a direct descriptor ([`Lease`]) for its page reads and writes; a write-ahead log
+//! is only counted; all else (locks, shared memory, truncation, temporary files) is the `unix` VFS's own work. There
+//! is no memory mapping: methods of version 2 have none. See <https://sqlite.org/vfs.html> and sqlite3.h.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use rusqlite::Connection;
+use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
+use rustix::io::Errno;
+
+use super::direct::{Bounce, Counted, Counters, Lease, Part};
+
+/// Bypasses the page cache for database files where the file system allows it.
+pub(super) const DIRECT: &CStr = c"iolite-direct";
+/// The same with the page cache: counts only.
+pub(super) const CACHED: &CStr = c"iolite-cached";
+
+/// File control that fills in a [`Probe`]. SQLite keeps the numbers below 100 for itself.
+const PROBE: c_int = 0x696f_6c69;
+
+/// What a connection's database file says about itself.
+#[derive(Debug, Default)]
+pub(super) struct Probe {
+    /// The connection's counters; `None` on another VFS.
+    pub(super) counters: Option<Arc<Counters>>,
+    /// Whether reads bypass the page cache.
+    pub(super) direct: bool,
+}
+
+/// What a registered VFS knows: its `pAppData`, never freed.
+struct Shim {
+    inner: *mut sqlite3_vfs,
+    direct: bool,
+}
+
+/// An open file as SQLite sees it: this, then the inner VFS's file.
+#[repr(C)]
+struct Handle {
+    base: sqlite3_file,
+    /// From `Box::into_raw`; owned by this handle from a successful `x_open` to `x_close`.
+    state: *mut State,
+}
+
+struct State {
+    part: Part,
+    lease: Option<Lease>,
+    bounce: Bounce,
+    counters: Arc<Counters>,
+}
+
+static METHODS: sqlite3_io_methods = sqlite3_io_methods {
+    iVersion: 2,
+    xClose: Some(x_close),
+    xRead: Some(x_read),
+    xWrite: Some(x_write),
+    xTruncate: Some(x_truncate),
+    xSync: Some(x_sync),
+    xFileSize: Some(x_file_size),
+    xLock: Some(x_lock),
+    xUnlock: Some(x_unlock),
+    xCheckReservedLock: Some(x_check_reserved_lock),
+    xFileControl: Some(x_file_control),
+    xSectorSize: Some(x_sector_size),
+    xDeviceCharacteristics: Some(x_device_characteristics),
+    xShmMap: Some(x_shm_map),
+    xShmLock: Some(x_shm_lock),
+    xShmBarrier: Some(x_shm_barrier),
+    xShmUnmap: Some(x_shm_unmap),
+    xFetch: None,
+    xUnfetch: None,
+};
+
+/// Registers both VFSs, once per process; SQLite's error code when it would not have them.
+pub(super) fn register() -> Result<(), c_int> {
+    static REGISTERED: OnceLock<Result<(), c_int>> = OnceLock::new();
+    *REGISTERED.get_or_init(|| {
+        // SAFETY: the name is a C string; the answer is null or a VFS that stays registered.
+        let inner = unsafe { ffi::sqlite3_vfs_find(c"unix".as_ptr()) };
+        if inner.is_null() {
+            return Err(ffi::SQLITE_NOTFOUND);
+        }
+        register_one(inner, DIRECT, true)?;
+        register_one(inner, CACHED, false)
+    })
+}
+
+fn register_one(inner: *mut sqlite3_vfs, name: &'static CStr, direct: bool) -> Result<(), c_int> {
+    // SAFETY: `inner` is a registered VFS (see `register`).
+    let (file_size, path_size) = unsafe { ((*inner).szOsFile, (*inner).mxPathname) };
+    let vfs = Box::new(sqlite3_vfs {
+        iVersion: 2,
+        szOsFile: size_of::<Handle>() as c_int + file_size,
+        mxPathname: path_size,
+        pNext: std::ptr::null_mut(),
+        zName: name.as_ptr(),
+        pAppData: Box::into_raw(Box::new(Shim { inner, direct })).cast(),
+        xOpen: Some(x_open),
+        xDelete: Some(v_delete),
+        xAccess: Some(v_access),
+        xFullPathname: Some(v_full_pathname),
+        // No extension is ever loaded through these connections.
+        xDlOpen: None,
+        xDlError: None,
+        xDlSym: None,
+        xDlClose: None,
+        xRandomness: Some(v_randomness),
+        xSleep: Some(v_sleep),
+        xCurrentTime: Some(v_current_time),
+        xGetLastError: Some(v_get_last_error),
+        xCurrentTimeInt64: Some(v_current_time_int64),
+        xSetSystemCall: None,
+        xGetSystemCall: None,
+        xNextSystemCall: None,
+    });
+    // SAFETY: the structure is leaked, hence valid for as long as SQLite may use it; 0 leaves the default VFS alone.
+    match unsafe { ffi::sqlite3_vfs_register(Box::into_raw(vfs), 0) } {
+        ffi::SQLITE_OK => Ok(()),
+        code => Err(code),
+    }
+}
+
+/// What the database file of `connection` says about itself.
+pub(super) fn probe(connection: &Connection) -> Probe {
+    let mut probe = Probe::default();
+    // SAFETY: the connection is open; a VFS that knows this opcode writes to a `Probe`, another one answers
+    // SQLITE_NOTFOUND and leaves it as it is.
+    unsafe {
+        let argument: *mut c_void = (&raw mut probe).cast();
+        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), PROBE, argument);
+    }
+    probe
+}
+
+/// Runs `work`; a panic, which must not unwind into C, becomes `failure`.
+fn guarded(failure: c_int, work: impl FnOnce() -> c_int) -> c_int {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(failure)
+}
+
+/// The inner VFS's file behind one of ours.
+///
+/// # Safety
+/// `file` must have the `szOsFile` bytes of one of our VFSs.
+unsafe fn inner_of(file: *mut sqlite3_file) -> *mut sqlite3_file {
+    // SAFETY: by the caller, the inner file follows the handle in the same allocation; the handle's size is a multiple
+    // of SQLite's alignment of 8.
+    unsafe { file.cast::<Handle>().add(1).cast() }
+}
+
+/// Calls a method of the inner file.
+macro_rules! inner_call {
+    ($file:expr, $method:ident $(, $argument:expr)*) => {{
+        let inner = inner_of($file);
+        match (*(*inner).pMethods).$method {
+            Some(method) => method(inner $(, $argument)*),
+            None => ffi::SQLITE_IOERR,
+        }
+    }};
+}
+
+/// Defines a file method that is the inner file's.
+macro_rules! forward {
+    ($name:ident, $method:ident $(, $argument:ident: $type:ty)*) => {
+        unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
+            // SAFETY: SQLite calls methods on files between `x_open` and `x_close` only, so the inner file is open (of
+            // version 2 at least, see `open`); the arguments satisfy its contract as they satisfy ours.
+            unsafe { inner_call!(file, $method $(, $argument)*) }
+        }
+    };
+}
+
+forward!(x_truncate, xTruncate, size: sqlite3_int64);
+forward!(x_file_size, xFileSize, size: *mut sqlite3_int64);
+forward!(x_lock, xLock, level: c_int);
+forward!(x_unlock, xUnlock, level: c_int);
+forward!(x_check_reserved_lock, xCheckReservedLock, out: *mut c_int);
+forward!(x_sector_size, xSectorSize);
+forward!(x_device_characteristics, xDeviceCharacteristics);
+forward!(x_shm_map, xShmMap, page: c_int, size: c_int, extend: c_int, out: *mut *mut c_void);
+forward!(x_shm_lock, xShmLock, offset: c_int, n: c_int, flags: c_int);
+forward!(x_shm_unmap, xShmUnmap, delete: c_int);
+
+unsafe extern "C" fn x_shm_barrier(file: *mut sqlite3_file) {
+    // SAFETY: as for the forwarded methods.
+    unsafe {
+        let inner = inner_of(file);
+        if let Some(barrier) = (*(*inner).pMethods).xShmBarrier {
+            barrier(inner);
+        }
+    }
+}
+
+/// Defines a VFS method that is the inner VFS's.
+macro_rules! forward_vfs {
+    ($name:ident, $method:ident $(, $argument:ident: $type:ty)*) => {
+        unsafe extern "C" fn $name(vfs: *mut sqlite3_vfs $(, $argument: $type)*) -> c_int {
+            // SAFETY: SQLite passes the VFS that it was given at registration, whose `pAppData` is a `Shim` that is
+            // never freed; the arguments satisfy the inner VFS's contract as they satisfy ours.
+            unsafe {
+                let inner = (*(*vfs).pAppData.cast::<Shim>()).inner;
+                match (*inner).$method {
+                    Some(method) => method(inner $(, $argument)*),
+                    None => ffi::SQLITE_ERROR,
+                }
+            }
+        }
+    };
+}
+
+forward_vfs!(v_delete, xDelete, name: *const c_char, sync_directory: c_int);
+forward_vfs!(v_access, xAccess, name: *const c_char, flags: c_int, out: *mut c_int);
+forward_vfs!(v_full_pathname, xFullPathname, name: *const c_char, size: c_int, out: *mut c_char);
+forward_vfs!(v_randomness, xRandomness, size: c_int, out: *mut c_char);
+forward_vfs!(v_sleep, xSleep, microseconds: c_int);
+forward_vfs!(v_current_time, xCurrentTime, out: *mut f64);
+forward_vfs!(v_get_last_error, xGetLastError, size: c_int, out: *mut c_char);
+forward_vfs!(v_current_time_int64, xCurrentTimeInt64, out: *mut sqlite3_int64);
+
+unsafe extern "C" fn x_open(
+    vfs: *mut sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite passes `szOsFile` bytes. Null tells it that there is nothing to close, should we fail.
+    unsafe { (*file).pMethods = std::ptr::null() };
+    // SAFETY: SQLite's contract for xOpen is `open`'s.
+    guarded(ffi::SQLITE_CANTOPEN, || unsafe { open(vfs, name, file, flags, out_flags) })
+}
+
+/// Opens the inner file, then what is ours. `file`'s methods are set last: until then it is not open.
+///
+/// # Safety
+/// As SQLite calls xOpen: `vfs` one of ours, `name` null or a `sqlite3_filename`, `file` of `szOsFile` bytes.
+unsafe fn open(
+    vfs: *mut sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    // SAFETY: `pAppData` is a `Shim` that is never freed.
+    let shim = unsafe { &*(*vfs).pAppData.cast::<Shim>() };
+    // SAFETY: the inner VFS stays registered.
+    let Some(inner_open) = (unsafe { (*shim.inner).xOpen }) else { return ffi::SQLITE_CANTOPEN };
+    let part = match flags {
+        flags if flags & ffi::SQLITE_OPEN_MAIN_DB != 0 => Part::Data,
+        flags if flags & ffi::SQLITE_OPEN_WAL != 0 => Part::Log,
+        // Journals and temporary files become the inner VFS's own files: the space suffices, it has ours on top.
+        // SAFETY: as called.
+        _ => return unsafe { inner_open(shim.inner, name, file, flags, out_flags) },
+    };
+    // SAFETY: `file` has the inner file's bytes behind ours; `name` and `out_flags` are passed on as they came. A file
+    // that failed to open but has methods is to be closed, by SQLite's contract.
+    unsafe {
+        let inner = inner_of(file);
+        (*inner).pMethods = std::ptr::null();
+        let code = inner_open(shim.inner, name, inner, flags, out_flags);
+        let methods = (*inner).pMethods;
+        if code != ffi::SQLITE_OK || methods.is_null() || (*methods).iVersion < 2 {
+            if !methods.is_null() {
+                inner_call!(file, xClose);
+            }
+            return if code == ffi::SQLITE_OK { ffi::SQLITE_CANTOPEN } else { code };
+        }
+    }
+    let (mut lease, mut counters) = (None, None);
+    match part {
+        Part::Data if shim.direct && !name.is_null() => {
+            // SAFETY: a `sqlite3_filename` is a C string.
+            let path = unsafe { CStr::from_ptr(name) };
+            // SAFETY: the inner file was opened above.
+            lease = Lease::open(path, || unsafe { unmoved(file) });
+        }
+        Part::Data => {}
+        // SAFETY: the name of a log comes from the pager.
+        Part::Log => counters = unsafe { counters_of_database(name) },
+    }
+    let state = State { part, lease, bounce: Bounce::default(), counters: counters.unwrap_or_default() };
+    // SAFETY: `file` has room for a handle, and its inner file is open.
+    unsafe {
+        (*file.cast::<Handle>()).state = Box::into_raw(Box::new(state));
+        (*file).pMethods = &raw const METHODS;
+    }
+    ffi::SQLITE_OK
+}
+
+/// Whether the path of the inner file still names the file that it has open.
+///
+/// # Safety
+/// The inner file of `file` must be open.
+unsafe fn unmoved(file: *mut sqlite3_file) -> bool {
+    let mut moved: c_int = 0;
+    // SAFETY: by the caller; this opcode takes an int to write to (sqlite3.h).
+    let code = unsafe {
+        let argument: *mut c_void = (&raw mut moved).cast();
+        inner_call!(file, xFileControl, ffi::SQLITE_FCNTL_HAS_MOVED, argument)
+    };
+    code == ffi::SQLITE_OK && moved == 0
+}
+
+/// The counters of the database that a log belongs to.
+///
+/// # Safety
+/// `name` must be null or the name that the pager opens a log by.
+unsafe fn counters_of_database(name: ffi::sqlite3_filename) -> Option<Arc<Counters>> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: for such a name, the answer is the pager's database file, opened through the same VFS before its log;
+    // its methods tell whether it is one of ours, and no method of it is running, so its state is not borrowed.
+    unsafe {
+        let database = ffi::sqlite3_database_file_object(name);
+        let ours = !database.is_null() && std::ptr::eq((*database).pMethods, &raw const METHODS);
+        ours.then(|| Arc::clone(&(*(*database.cast::<Handle>()).state).counters))
+    }
+}
+
+/// The state of an open file.
+///
+/// # Safety
+/// `file` must be open, and no other reference to its state may live: SQLite serialises the calls on a file.
+unsafe fn state_of<'a>(file: *mut sqlite3_file) -> &'a mut State {
+    // SAFETY: by the caller; `x_open` put a state there.
+    unsafe { &mut *(*file.cast::<Handle>()).state }
+}
+
+unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: SQLite closes an open file once. The inner file goes first: its locks must be given up before the direct
+    // descriptor, which the state holds, may be closed.
+    guarded(ffi::SQLITE_IOERR_CLOSE, || unsafe {
+        let code = inner_call!(file, xClose);
+        (*file).pMethods = std::ptr::null();
+        drop(Box::from_raw((*file.cast::<Handle>()).state));
+        code
+    })
+}
+
+unsafe extern "C" fn x_read(
+    file: *mut sqlite3_file,
+    buffer: *mut c_void,
+    amount: c_int,
+    offset: sqlite3_int64,
+) -> c_int {
+    // SAFETY: SQLite passes an open file and `amount` bytes to write to.
+    guarded(ffi::SQLITE_IOERR_READ, || unsafe {
+        let state = state_of(file);
+        let (Ok(length), Ok(at)) = (usize::try_from(amount), u64::try_from(offset)) else {
+            return ffi::SQLITE_IOERR_READ;
+        };
+        if let Some(direct) = state.lease.as_ref().and_then(Lease::get) {
+            match direct.read(&mut state.bounce, at, length) {
+                Ok((data, counted)) => {
+                    state.counters.direct_read(counted);
+                    std::ptr::copy_nonoverlapping(data.as_ptr(), buffer.cast(), data.len());
+                    if data.len() == length {
+                        return ffi::SQLITE_OK;
+                    }
+                    // "If xRead() returns SQLITE_IOERR_SHORT_READ it must also fill in the unread portions of the
+                    // buffer with zeros" (sqlite3.h).
+                    std::ptr::write_bytes(buffer.cast::<u8>().add(data.len()), 0, length - data.len());
+                    return ffi::SQLITE_IOERR_SHORT_READ;
+                }
+                Err(Errno::INVAL) => {}
+                Err(Errno::NOMEM) => return ffi::SQLITE_IOERR_NOMEM,
+                Err(_) => return ffi::SQLITE_IOERR_READ,
+            }
+        }
+        state.counters.cached_read(state.part);
+        inner_call!(file, xRead, buffer, amount, offset)
+    })
+}
+
+unsafe extern "C" fn x_write(
+    file: *mut sqlite3_file,
+    buffer: *const c_void,
+    amount: c_int,
+    offset: sqlite3_int64,
+) -> c_int {
+    // SAFETY: SQLite passes an open file and `amount` bytes to read from.
+    guarded(ffi::SQLITE_IOERR_WRITE, || unsafe {
+        let state = state_of(file);
+        let (Ok(length), Ok(at)) = (usize::try_from(amount), u64::try_from(offset)) else {
+            return ffi::SQLITE_IOERR_WRITE;
+        };
+        let direct = state.lease.as_ref().and_then(Lease::get);
+        if let Some(direct) = direct.filter(|direct| direct.takes(at, length)) {
+            let Ok(copy) = state.bounce.get(length) else { return ffi::SQLITE_IOERR_NOMEM };
+            std::ptr::copy_nonoverlapping(buffer.cast(), copy.as_mut_ptr(), length);
+            match direct.write(&mut state.bounce, at, length) {
+                Ok(counted) => {
+                    state.counters.write(state.part, counted);
+                    return ffi::SQLITE_OK;
+                }
+                Err(Errno::INVAL) => {}
+                Err(Errno::NOSPC | Errno::DQUOT) => return ffi::SQLITE_FULL,
+                Err(_) => return ffi::SQLITE_IOERR_WRITE,
+            }
+        }
+        state.counters.write(state.part, Counted::one(length));
+        inner_call!(file, xWrite, buffer, amount, offset)
+    })
+}
+
+unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file. A sync of the inner descriptor covers direct writes too: it is the inode's.
+    unsafe {
+        let state = state_of(file);
+        state.counters.sync(state.part);
+        inner_call!(file, xSync, flags)
+    }
+}
+
+unsafe extern "C" fn x_file_control(file: *mut sqlite3_file, op: c_int, argument: *mut c_void) -> c_int {
+    if op != PROBE {
+        // SAFETY: as for the forwarded methods.
+        return unsafe { inner_call!(file, xFileControl, op, argument) };
+    }
+    // SAFETY: SQLite passes an open file; with this opcode, `probe` passes a `Probe`.
+    unsafe {
+        let state = state_of(file);
+        let direct = state.lease.as_ref().is_some_and(|lease| lease.get().is_some());
+        *argument.cast::<Probe>() = Probe { counters: Some(Arc::clone(&state.counters)), direct };
+    }
+    ffi::SQLITE_OK
+}

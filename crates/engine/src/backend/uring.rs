@@ -1,0 +1,55 @@
+//! io_uring: many operations at a time per thread.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use iolite_sys::ring::{PushError, Ring, RingOp};
+
+use super::{Backend, Completions, IoOp, Op, Returned, Submission};
+
+/// Error number of an operation that the loop should not have submitted; EINVAL of Linux.
+const EINVAL: i32 = 22;
+
+/// Queues operations on an io_uring with registered file and buffers.
+pub struct Uring {
+    ring: Ring,
+}
+
+impl Uring {
+    /// A back end over the file with `depth` slots of this size; to be used by the thread that makes it.
+    ///
+    /// # Errors
+    /// The kernel has no io_uring, forbids it, or has no memory for it.
+    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Uring> {
+        Ok(Uring { ring: Ring::new(file, depth as usize, block)? })
+    }
+}
+
+impl Backend for Uring {
+    #[inline]
+    fn submit(&mut self, op: &Op) -> Submission {
+        let io = match op.io {
+            IoOp::Read => RingOp::Read,
+            IoOp::Write => RingOp::Write,
+            IoOp::Sync => RingOp::Fdatasync,
+        };
+        match self.ring.push(io, op.slot as usize, op.offset, op.length) {
+            Ok(()) => Submission::Queued,
+            Err(PushError::Full) => Submission::Full,
+            Err(PushError::Slot) => Submission::Done(Err(EINVAL)),
+        }
+    }
+
+    #[inline]
+    fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        self.ring.submit_and_wait(at_least, timeout)?;
+        self.ring.completions(|slot, result| out.push(Returned { slot: slot as u32, result }));
+        Ok(())
+    }
+
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.ring.buffer_mut(slot as usize).unwrap_or_default()
+    }
+}

@@ -1,0 +1,82 @@
+//! What can go wrong before or while a phase runs.
+
+use std::io;
+use std::path::PathBuf;
+
+use iolite_model::{BackendKind, Bytes};
+
+/// Why a phase could not run. Each says what, where, the likely cause and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The place for the test files cannot be made.
+    #[error("cannot make a directory for test files in {directory}: {source}{}", advice(.source))]
+    Scratch {
+        /// Where.
+        directory: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A test file cannot be made or opened.
+    #[error("cannot {action} the test file {path}: {source}{}", advice(.source))]
+    File {
+        /// `make`, `open`...
+        action: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The target has not a block for each worker.
+    #[error(
+        "the target of `{task}` ({size}) is too small for {workers} workers with blocks of {block}: \
+         make it larger or use fewer workers"
+    )]
+    TooSmall {
+        /// The task.
+        task: String,
+        /// Size of the target.
+        size: Bytes,
+        /// Workers.
+        workers: u32,
+        /// Size of a block.
+        block: Bytes,
+    },
+    /// The back end cannot be had.
+    #[error("the back end {backend:?} cannot be started: {source}{}", advice(.source))]
+    Backend {
+        /// Which.
+        backend: BackendKind,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A thread could not be started or has died.
+    #[error("a worker could not be run: {0}; the limit on threads (ulimit -u) may be reached")]
+    Worker(String),
+    /// The task itself makes no sense.
+    #[error("`{task}` cannot be run: {reason}")]
+    Task {
+        /// The task.
+        task: String,
+        /// Why.
+        reason: String,
+    },
+    /// Something of a phase's own kind (a database) failed.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Likely cause and remedy of a system's answer.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => ": check the path",
+        io::ErrorKind::PermissionDenied => ": choose a directory that you may write to",
+        io::ErrorKind::ReadOnlyFilesystem => ": it is mounted read-only; choose another or remount it",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": free some space or give a smaller --budget-space"
+        }
+        io::ErrorKind::OutOfMemory => {
+            ": use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,142 @@
+//! A phase of block I/O: opens the target, and runs a crew of measured loops on the back end asked for.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use iolite_model::{BackendKind, FileTarget, FileTask, OpKind, Sink, Target};
+use iolite_sys::clock::Clock;
+use iolite_sys::file::{self, Access};
+use iolite_workload::{Arrivals, Filler, OpStream, Share};
+
+use crate::backend::{Backend, Null, Sync, Uring};
+use crate::crew::{Crew, Finished, Outcome, Start};
+use crate::measured::{Loop, Plan};
+use crate::{Control, EngineError, Scratch};
+
+/// Runs a task of block I/O as phase number `phase`; its file lies in `scratch`. Intervals and workers' totals go to
+/// `sink` as they come.
+///
+/// # Errors
+/// The task makes no sense, its file cannot be made or opened, or the back end cannot be had: nothing was measured.
+pub fn run_file_task(
+    task: &FileTask,
+    phase: u32,
+    scratch: &mut Scratch,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    validate(task)?;
+    let file = match &task.target {
+        Target::Null { .. } => None,
+        Target::File(target) => Some(Arc::new(open_target(target, task, scratch)?)),
+    };
+    let crew = Crew {
+        phase,
+        workers: task.workers,
+        kinds: kinds(task),
+        stop: task.stop,
+        ramp: task.ramp,
+        interval: task.interval,
+        clock,
+        control: control.clone(),
+    };
+    crew.run(sink, |worker| {
+        let (task, file) = (task.clone(), file.clone());
+        move |start| work(&task, worker, file, start)
+    })
+}
+
+fn validate(task: &FileTask) -> Result<(), EngineError> {
+    let refuse = |reason: &str| Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
+    if task.workers == 0 || task.concurrency < task.workers {
+        return refuse("it needs at least one worker, and one outstanding operation for each");
+    }
+    if task.block.0 == 0 || task.block.0 > 1 << 30 {
+        return refuse("its block size must be between 1 byte and 1 GiB");
+    }
+    if task.backend == BackendKind::Sync && task.concurrency != task.workers {
+        return refuse("the sync back end has one outstanding operation per worker: give as many workers");
+    }
+    if (task.backend == BackendKind::Null) != matches!(task.target, Target::Null { .. }) {
+        return refuse("the null back end goes with the null target, and only with it");
+    }
+    if task.stop.runtime.is_none() && task.stop.bytes.is_none() && task.stop.operations.is_none() {
+        return refuse("nothing would end it: give a runtime, bytes or operations");
+    }
+    Ok(())
+}
+
+/// The kinds of operation that the task will record.
+fn kinds(task: &FileTask) -> Vec<OpKind> {
+    let mut kinds = Vec::new();
+    if !matches!(task.mix, iolite_model::Mix::Write) {
+        kinds.push(OpKind::Read);
+    }
+    if task.mix.writes() {
+        kinds.push(OpKind::Write);
+    }
+    if let Some(every) = task.sync_every {
+        kinds.push(OpKind::Sync);
+        kinds.extend((every == 1).then_some(OpKind::Commit));
+    }
+    kinds
+}
+
+fn open_target(target: &FileTarget, task: &FileTask, scratch: &mut Scratch) -> Result<File, EngineError> {
+    let failed = |action, path: &Path, source| EngineError::File { action, path: path.to_owned(), source };
+    if !target.create {
+        let path = scratch.claimed(&target.name)?;
+        let access = Access { write: task.mix.writes(), direct: task.direct };
+        return file::open(&path, access).map_err(|source| failed("open", &path, source));
+    }
+    let path = scratch.claim(&target.name)?;
+    let file = file::create_new(&path, task.direct).map_err(|source| failed("make", &path, source))?;
+    if target.preallocate {
+        match file::preallocate(&file, target.size.0) {
+            // Where blocks can't be reserved (tmpfs of old, NFS), the file at least has its size.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(target.size.0),
+            other => other,
+        }
+        .map_err(|source| failed("reserve the space of", &path, source))?;
+    }
+    Ok(file)
+}
+
+fn work(
+    task: &FileTask,
+    worker: u32,
+    file: Option<Arc<File>>,
+    start: Start,
+) -> Result<Finished, EngineError> {
+    let stream = OpStream::new(task, worker).ok_or_else(|| EngineError::TooSmall {
+        task: task.name.clone(),
+        size: task.target.size(),
+        workers: task.workers,
+        block: task.block,
+    })?;
+    let plan = Plan {
+        stream,
+        arrivals: Arrivals::new(task.arrival, worker, task.workers, task.seed),
+        filler: Filler::new(task.seed, worker),
+        depth: task.depth_of(worker),
+        operations: Share::of(task, worker).operations,
+        sync_every: task.sync_every,
+    };
+    let block = task.block.0 as usize;
+    let failed = |source| EngineError::Backend { backend: task.backend, source };
+    match (task.backend, file) {
+        (BackendKind::Sync, Some(file)) => measure(Sync::new(file, block).map_err(failed)?, plan, start),
+        (BackendKind::IoUring, Some(file)) => {
+            measure(Uring::new(file, plan.depth, block).map_err(failed)?, plan, start)
+        }
+        _ => measure(Null::new(block), plan, start),
+    }
+}
+
+/// Waits for the barrier and runs the loop: compiled once per back end.
+fn measure<B: Backend>(mut backend: B, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+    Ok(start.ready().map(|lane| Loop::new(&mut backend, plan, lane).run()))
+}

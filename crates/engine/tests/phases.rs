@@ -1,0 +1,237 @@
+//! Phases of block I/O as their callers see them, on real files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task};
+use iolite_model::{
+    Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, Iops, Mix, Nanos, OpKind,
+    RunId, Sink, Stage, Stop, Target,
+};
+use iolite_sys::clock::Clock;
+
+#[derive(Default)]
+struct Events(Vec<Event>);
+
+impl Sink for Events {
+    fn event(&mut self, event: &Event) {
+        self.0.push(event.clone());
+    }
+}
+
+fn file(create: bool) -> Target {
+    Target::File(FileTarget { name: PathBuf::from("data"), size: Bytes::MIB, create, preallocate: true })
+}
+
+fn task(backend: BackendKind, mix: Mix, target: Target, stop: Stop) -> FileTask {
+    FileTask {
+        name: "test".into(),
+        target,
+        backend,
+        mix,
+        access: Access::Random,
+        block: Bytes(4096),
+        direct: false,
+        workers: 1,
+        concurrency: 1,
+        arrival: Arrival::Closed,
+        sync_every: None,
+        stop,
+        ramp: Nanos(0),
+        interval: Nanos(20_000_000),
+        seed: 1,
+    }
+}
+
+fn operations(count: u64) -> Stop {
+    Stop { operations: Some(count), ..Stop::default() }
+}
+
+fn runtime(nanos: u64) -> Stop {
+    Stop { runtime: Some(Nanos(nanos)), ..Stop::default() }
+}
+
+struct Bench {
+    _dir: tempfile::TempDir,
+    scratch: Scratch,
+    control: Control,
+    events: Events,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
+        Bench { _dir: dir, scratch, control: Control::default(), events: Events::default() }
+    }
+
+    fn run(&mut self, task: &FileTask) -> Result<Outcome, EngineError> {
+        run_file_task(task, 0, &mut self.scratch, Clock::best(), &self.control, &mut self.events)
+    }
+
+    fn lay_out(&mut self) {
+        let mut layout = task(BackendKind::Sync, Mix::Write, file(true), operations(256));
+        layout.access = Access::Sequential;
+        assert_eq!(self.run(&layout).unwrap().totals.operations(OpKind::Write), 256);
+    }
+}
+
+fn back_ends() -> Vec<BackendKind> {
+    match iolite_sys::ring::available() {
+        Ok(()) => vec![BackendKind::Sync, BackendKind::IoUring],
+        Err(error) => {
+            eprintln!("skipped: io_uring is not available here: {error}");
+            vec![BackendKind::Sync]
+        }
+    }
+}
+
+#[test]
+fn every_back_end_does_exactly_what_was_asked() {
+    for backend in back_ends() {
+        let mut bench = Bench::new();
+        bench.lay_out();
+        for mix in [Mix::Read, Mix::Write, Mix::ReadPercent(50)] {
+            let mut task = task(backend, mix, file(false), operations(1001));
+            (task.workers, task.concurrency) = if backend == BackendKind::Sync { (3, 3) } else { (2, 9) };
+            let totals = bench.run(&task).unwrap().totals;
+            let (reads, writes) = (totals.operations(OpKind::Read), totals.operations(OpKind::Write));
+            // What the last operations in flight did counts as drained.
+            assert!((1001 - 9..=1001).contains(&(reads + writes)), "{backend:?} {mix:?}: {reads} + {writes}");
+            assert_eq!(totals.bytes(OpKind::Read) + totals.bytes(OpKind::Write), (reads + writes) * 4096);
+        }
+    }
+}
+
+#[test]
+fn a_layout_writes_every_block_with_data_that_does_not_compress() {
+    let mut bench = Bench::new();
+    bench.lay_out();
+    let data = std::fs::read(bench.scratch.claimed(&PathBuf::from("data")).unwrap()).unwrap();
+    assert_eq!(data.len(), 1 << 20);
+    for block in data.chunks(4096) {
+        let distinct = block.iter().collect::<std::collections::HashSet<_>>().len();
+        assert!(distinct > 250, "{distinct} of 256 byte values in a block");
+    }
+}
+
+#[test]
+fn a_commit_is_a_write_with_its_sync() {
+    for backend in back_ends() {
+        let mut bench = Bench::new();
+        let mut task = task(backend, Mix::Write, file(true), operations(50));
+        task.access = Access::Sequential;
+        task.sync_every = Some(1);
+        let totals = bench.run(&task).unwrap().totals;
+        let count = |kind| totals.operations(kind);
+        assert!(count(OpKind::Commit) >= 49, "{backend:?}: {}", count(OpKind::Commit));
+        assert_eq!(count(OpKind::Sync), count(OpKind::Commit));
+        let median = |kind| totals.response(kind).unwrap().quantile(iolite_model::Quantile(0.5));
+        assert!(median(OpKind::Commit) >= median(OpKind::Sync));
+        assert!(median(OpKind::Commit) >= median(OpKind::Write));
+    }
+}
+
+#[test]
+fn the_time_is_kept_and_the_ramp_left_out() {
+    let mut bench = Bench::new();
+    let mut task =
+        task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(200_000_000));
+    task.ramp = Nanos(100_000_000);
+    let outcome = bench.run(&task).unwrap();
+    assert_eq!(outcome.totals.measured, 200_000_000);
+    assert_eq!(outcome.ending, Ending::Completed);
+    let stage = |wanted| {
+        let of_stage = |event: &Event| match event {
+            Event::Interval(interval) if interval.stage == wanted => {
+                interval.ops.iter().map(|ops| ops.operations).sum::<u64>()
+            }
+            _ => 0,
+        };
+        bench.events.0.iter().map(of_stage).sum::<u64>()
+    };
+    assert_eq!(stage(Stage::Measured), outcome.totals.operations(OpKind::Read));
+    assert!(stage(Stage::Ramp) > 0);
+    let workers: Vec<_> = bench.events.0.iter().filter(|event| matches!(event, Event::Worker(_))).collect();
+    assert_eq!(workers.len(), 1);
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_on_time() {
+    let mut bench = Bench::new();
+    let mut task =
+        task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(1_000_000_000));
+    task.arrival = Arrival::Poisson(Iops(2000.0));
+    let outcome = bench.run(&task).unwrap();
+    let count = outcome.totals.operations(OpKind::Read);
+    // 2000 with a standard deviation of 45; the same seed always asks for the same instants.
+    assert!((1800..2200).contains(&count), "{count}");
+    assert!(outcome.outstanding.backlog <= 2, "{:?}", outcome.outstanding);
+}
+
+#[test]
+fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
+    for backend in back_ends() {
+        let mut bench = Bench::new();
+        bench.lay_out();
+        let flag = Arc::new(AtomicBool::new(false));
+        bench.control = Control::new(flag.clone());
+        let interrupter = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(150));
+            flag.store(true, Ordering::Relaxed);
+            Instant::now()
+        });
+        let outcome = bench.run(&task(backend, Mix::Read, file(false), runtime(3_600_000_000_000))).unwrap();
+        let late = interrupter.join().unwrap().elapsed();
+        assert_eq!(outcome.ending, Ending::Interrupted);
+        assert!(outcome.totals.operations(OpKind::Read) > 0 && outcome.totals.measured < 2_000_000_000);
+        assert!(late < Duration::from_millis(900), "{late:?}");
+    }
+}
+
+#[test]
+fn errors_of_operations_are_counted_and_the_first_is_told() {
+    for backend in back_ends() {
+        let mut bench = Bench::new();
+        bench.lay_out();
+        let beyond =
+            FileTarget { name: "data".into(), size: Bytes(2 << 20), create: false, preallocate: false };
+        let outcome = bench.run(&task(backend, Mix::Read, Target::File(beyond), operations(200))).unwrap();
+        let (good, bad) = (outcome.totals.operations(OpKind::Read), outcome.totals.errors(OpKind::Read));
+        assert!(good > 50 && bad > 50, "half of the span lies beyond the end: {good} good, {bad} bad");
+        assert_eq!(outcome.first_error.as_deref(), Some("a read moved 0 of 4096 bytes"));
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_reason() {
+    let null = Target::Null { size: Bytes::MIB };
+    let good = task(BackendKind::Null, Mix::Read, null, operations(1));
+    let cases: [(&str, Box<dyn Fn(&mut FileTask)>); 6] = [
+        ("at least one worker", Box::new(|task| task.workers = 0)),
+        ("block size", Box::new(|task| task.block = Bytes(0))),
+        ("as many workers", Box::new(|task| (task.backend, task.concurrency) = (BackendKind::Sync, 2))),
+        ("null target", Box::new(|task| task.backend = BackendKind::Sync)),
+        ("nothing would end it", Box::new(|task| task.stop = Stop::default())),
+        ("too small", Box::new(|task| task.target = Target::Null { size: Bytes(100) })),
+    ];
+    for (expected, spoil) in cases {
+        let mut task = good.clone();
+        spoil(&mut task);
+        let error = Bench::new().run(&task).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let error =
+        Bench::new().run(&task(BackendKind::Sync, Mix::Read, file(false), operations(1))).unwrap_err();
+    assert!(error.to_string().contains("this run has not made it"), "{error}");
+}
+
+#[test]
+fn workers_released_together_and_collected_by_the_hundred() {
+    let mut bench = Bench::new();
+    let mut task = task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, operations(100_000));
+    (task.workers, task.concurrency) = (100, 100);
+    assert_eq!(bench.run(&task).unwrap().totals.operations(OpKind::Read), 100_000);
+}

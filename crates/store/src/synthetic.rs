@@ -1,0 +1,247 @@
+//! Runs made up for tests, with an event of every kind and values that are easy to compute with.
+
+use std::path::Path;
+
+use iolite_model::*;
+
+use crate::writer::Writer;
+
+/// Stores events as they are.
+pub(crate) fn write(path: &Path, events: &[Event]) {
+    let mut writer = Writer::start(path, |reason| panic!("{reason}"));
+    events.iter().for_each(|event| writer.event(event));
+    writer.finish().unwrap();
+}
+
+/// Where the first interval is in the list.
+pub(crate) fn position_of_first_interval(events: &[Event]) -> usize {
+    events.iter().position(|event| matches!(event, Event::Interval(_))).unwrap()
+}
+
+/// 2026-11-20 16:03:01 UTC and a bit.
+const STARTED: Nanos = Nanos(1_795_190_581_250_000_000);
+
+fn start(id: &str, process: u32) -> Event {
+    let leaf = Device { name: "vda".into(), kind: "virtio".into(), size: Bytes::GIB, ..Device::default() };
+    let partition = Device {
+        name: "vda1".into(),
+        kind: "partition".into(),
+        rests_on: vec!["vda".into()],
+        number: (254, 1),
+        model: Some("Maker's \"best\"".into()),
+        logical_block: Some(Bytes(512)),
+        physical_block: Some(Bytes(4096)),
+        scheduler: Some("none".into()),
+        write_cache: Some("write back".into()),
+        rotational: Some(false),
+        read_ahead: Some(Bytes(131_072)),
+        ..leaf.clone()
+    };
+    let filesystem = Filesystem {
+        kind: "ext4".into(),
+        source: "/dev/vda1".into(),
+        mount_point: "/var".into(),
+        options: vec!["rw".into(), "relatime".into()],
+        size: Bytes(u64::from(u32::MAX) * 4096),
+        free: Bytes::GIB,
+        block_size: Bytes(4096),
+    };
+    let storage = Storage { directory: "/var/lib/db".into(), filesystem, devices: vec![partition, leaf] };
+    let host = Host {
+        name: "host".into(),
+        kernel: "6.12".into(),
+        architecture: "x86_64".into(),
+        cpu: "a CPU".into(),
+        cpus: 2,
+        memory: Bytes(8 << 30),
+        virtualisation: "kvm".into(),
+    };
+    let command = ["iolite", "ran-read", "--directory", "/var/lib/db"].map(str::to_owned).to_vec();
+    Event::RunStarted(Box::new(RunInfo {
+        id: RunId(id.into()),
+        version: "0.1.0".into(),
+        model_version: MODEL_VERSION,
+        command,
+        started_unix: STARTED,
+        process,
+        host,
+        storage,
+    }))
+}
+
+/// `operations` of 8 KiB, 1 ms each on average, the worst one 5 ms.
+pub(crate) fn op(kind: OpKind, operations: u64) -> OpTotals {
+    OpTotals {
+        kind,
+        operations,
+        bytes: operations * 8192,
+        errors: 1,
+        response_sum: Nanos(operations * 1_000_000),
+        response_max: Nanos(5_000_000),
+        response: HistogramBytes(vec![0x1c, 0x84, 0x93, 0x13, operations as u8]),
+        service: HistogramBytes(vec![0x1c, 0x84, 0x93, 0x13]),
+    }
+}
+
+fn interval(phase: u32, stage: Stage, number: u64, ops: Vec<OpTotals>) -> Event {
+    Event::Interval(Interval {
+        phase,
+        start: Nanos(number * 1_000_000_000),
+        length: Nanos::SECOND,
+        stage,
+        ops,
+    })
+}
+
+fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
+    Event::PhaseEnded(PhaseEnd {
+        phase,
+        ending,
+        measured: Nanos(seconds * 1_000_000_000),
+        outstanding: Outstanding { at_end: 3, lost: 1, oldest: Nanos(7), backlog: 2 },
+        cache: Cache {
+            requested_read: Bytes(1000),
+            device_read: Some(Bytes(630)),
+            resident_before: Some(0.25),
+            ..Cache::default()
+        },
+    })
+}
+
+fn calibrated() -> Event {
+    Event::Calibrated(Calibration {
+        clock: "tsc".into(),
+        clock_cost_ns: 21.3,
+        clock_resolution: Nanos(1),
+        loop_cost_ns: 0.1 + 0.2,
+    })
+}
+
+fn verdict() -> Event {
+    let reason = |fitness, what: &str| Reason {
+        fitness,
+        what: what.into(),
+        measured: "2.10 ms ± 0.05 ms".into(),
+        asked: "at most 2.00 ms".into(),
+        value: 2_100_000.0,
+        bound: 2_000_000.0,
+    };
+    let reasons = vec![reason(Fitness::Unfit, "random read 8 KiB"), reason(Fitness::Fit, "fdatasync")];
+    Event::Verdict(Verdict::of("oltp-flash", reasons))
+}
+
+/// One phase of each database operation with `seconds` measured intervals, each preceded by a ramp and followed by a
+/// drain; two workers. The last phase has a stall in its first measured second.
+pub(crate) fn database_run(id: &str, process: u32, seconds: u64) -> Vec<Event> {
+    let (transaction_length, hang) = (50, Nanos(2_000_000));
+    let operations = [
+        (DbOperation::RanRead, vec![OpKind::Read]),
+        (DbOperation::RanWrite { transaction_length, hang }, vec![OpKind::Write, OpKind::Commit]),
+        (
+            DbOperation::RanIo { transaction_length, hang, read_percent: 70 },
+            vec![OpKind::Read, OpKind::Write],
+        ),
+        (DbOperation::RanRead, vec![OpKind::Read]),
+    ];
+    let mut events = vec![start(id, process), calibrated()];
+    for (index, (operation, kinds)) in (0u32..).zip(operations) {
+        let ops = |operations| kinds.iter().map(|&kind| op(kind, operations)).collect::<Vec<_>>();
+        let task = DbTask {
+            name: format!("phase {index}"),
+            operation,
+            workers: 2,
+            stop: Stop { runtime: Some(Nanos(seconds * 1_000_000_000)), ..Stop::default() },
+            ramp: Nanos::SECOND,
+            interval: Nanos::SECOND,
+            seed: u64::MAX,
+        };
+        // One hour after the other.
+        let started = Nanos(u64::from(index) * 3_600_000_000_000);
+        events.push(Event::PhaseStarted(PhaseInfo { index, task: Task::Database(task), started }));
+        events.push(interval(index, Stage::Ramp, 0, ops(1000)));
+        events.extend((1..=seconds).map(|second| {
+            let stalled = index == 3 && second == 1;
+            interval(index, Stage::Measured, second, if stalled { Vec::new() } else { ops(100 * second) })
+        }));
+        events.push(interval(index, Stage::Drain, seconds + 1, ops(2)));
+        let total = 100 * seconds * (seconds + 1) / 2 - if index == 3 { 100 } else { 0 };
+        events.extend((0..2).map(|worker| {
+            Event::Worker(WorkerTotals {
+                phase: index,
+                worker,
+                length: Nanos(seconds * 1_000_000_000),
+                ops: ops(total / 2),
+            })
+        }));
+        events.push(end(index, seconds, Ending::Completed));
+    }
+    events.extend([verdict(), Event::RunEnded(Ending::Completed)]);
+    events
+}
+
+fn file_task(target: Target) -> Task {
+    Task::File(FileTask {
+        name: "random read 8 KiB".into(),
+        target,
+        backend: BackendKind::IoUring,
+        mix: Mix::ReadPercent(70),
+        access: Access::Random,
+        block: Bytes(8192),
+        direct: true,
+        workers: 1,
+        concurrency: 8,
+        arrival: Arrival::Poisson(Iops(1_234.567_890_123_4)),
+        sync_every: Some(1),
+        stop: Stop { bytes: Some(Bytes::GIB), ..Stop::default() },
+        ramp: Nanos(0),
+        interval: Nanos::SECOND,
+        seed: 42,
+    })
+}
+
+/// A run on a file with every kind of operation, warnings in between, and two verdicts.
+pub(crate) fn file_run(id: &str) -> Vec<Event> {
+    let target = FileTarget { name: "span".into(), size: Bytes::GIB, create: true, preallocate: false };
+    let ops = OpKind::ALL.map(|kind| op(kind, 10)).to_vec();
+    let phase = |index, target, started| {
+        Event::PhaseStarted(PhaseInfo { index, task: file_task(target), started: Nanos(started) })
+    };
+    vec![
+        start(id, 1),
+        Event::Warning(Warning::NoDirectIo { filesystem: "tmpfs".into() }),
+        phase(0, Target::Null { size: Bytes::GIB }, 5),
+        interval(0, Stage::Measured, 0, ops.clone()),
+        end(0, 1, Ending::Completed),
+        calibrated(),
+        phase(1, Target::File(target), 2_000_000_000),
+        Event::Warning(Warning::Volatile { device: "zram0".into() }),
+        interval(1, Stage::Measured, 0, ops),
+        Event::Warning(Warning::ShortPhase { phase: "random read 8 KiB".into(), measured: Nanos(12_345) }),
+        end(1, 1, Ending::Interrupted),
+        verdict(),
+        verdict(),
+        Event::RunEnded(Ending::Interrupted),
+    ]
+}
+
+/// A run whose only phase fails before anything is measured.
+pub(crate) fn failed_run(id: &str) -> Vec<Event> {
+    let failed = || Ending::Failed("the device is gone".into());
+    vec![
+        start(id, 1),
+        Event::PhaseStarted(PhaseInfo {
+            index: 0,
+            task: file_task(Target::Null { size: Bytes(0) }),
+            started: Nanos(0),
+        }),
+        Event::PhaseEnded(PhaseEnd {
+            phase: 0,
+            ending: failed(),
+            measured: Nanos(0),
+            outstanding: Outstanding::default(),
+            cache: Cache::default(),
+        }),
+        Event::Verdict(Verdict::of("oltp-flash", Vec::new())),
+        Event::RunEnded(failed()),
+    ]
+}

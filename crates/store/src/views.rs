@@ -1,0 +1,177 @@
+//! Tests of the views: values computed by hand from the synthetic runs.
+
+use iolite_model::RunId;
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::store::Store;
+use crate::synthetic;
+
+/// The database run of three seconds: 100, 200 and 300 operations of each kind, 1 ms each.
+fn store() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    synthetic::write(&path, &synthetic::database_run("20261120T160301-0a", 1, 3));
+    let store = Store::open(&path).unwrap();
+    (dir, store)
+}
+
+fn table(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        let cell = |index| match row.get(index)? {
+            Value::Null => Ok("NULL".to_owned()),
+            Value::Integer(value) => Ok(value.to_string()),
+            Value::Real(value) => Ok(format!("{value:.3}")),
+            Value::Text(value) => Ok(value),
+            Value::Blob(value) => Ok(format!("{} bytes", value.len())),
+        };
+        (0..columns).map(cell).collect::<rusqlite::Result<Vec<_>>>().map(|cells| cells.join("|"))
+    };
+    statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn perftools_views_have_one_row_per_worker() {
+    let (_dir, store) = store();
+    let head = "20261120T160301-0a|/var/lib/db|";
+    let of = |view: &str| table(&store.connection, &format!("SELECT * FROM {view}"));
+    assert_eq!(
+        of("RanRead"),
+        [
+            format!("2026-11-20|16:03:01|{head}|2|0|300|0|100.000|0.000|3.000|100"),
+            format!("2026-11-20|16:03:01|{head}|2|1|300|0|100.000|0.000|3.000|100"),
+            format!("2026-11-20|19:03:01|{head}|2|0|250|0|83.333|0.000|3.000|100"),
+            format!("2026-11-20|19:03:01|{head}|2|1|250|0|83.333|0.000|3.000|100"),
+        ]
+    );
+    assert_eq!(
+        of("RanWrite"),
+        [
+            format!("2026-11-20|17:03:01|{head}|2|0|0|300|0.000|100.000|3.000|0"),
+            format!("2026-11-20|17:03:01|{head}|2|1|0|300|0.000|100.000|3.000|0"),
+        ]
+    );
+    assert_eq!(
+        of("RanIO"),
+        [
+            format!("2026-11-20|18:03:01|{head}|2|0|300|300|100.000|100.000|3.000|70"),
+            format!("2026-11-20|18:03:01|{head}|2|1|300|300|100.000|100.000|3.000|70"),
+        ]
+    );
+}
+
+#[test]
+fn perftools_columns_have_their_names() {
+    let (_dir, store) = store();
+    let names = "RunDate RunTime Batch Database Namespace Processes Job Reads Writes ReadsPerSec WritesPerSec ProcTime \
+                 ReadPct";
+    for view in ["RanRead", "RanWrite", "RanIO"] {
+        let statement = store.connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
+        assert_eq!(statement.column_names().collect::<Vec<_>>().join(" "), names);
+    }
+}
+
+#[test]
+fn a_phase_after_midnight_has_the_next_date() {
+    let (_dir, store) = store();
+    store
+        .connection
+        .execute("UPDATE phase SET started_ns = 8 * 3600 * 1000000000 WHERE number = 1", [])
+        .unwrap();
+    let start = table(&store.connection, "SELECT DISTINCT RunDate, RunTime FROM RanWrite");
+    assert_eq!(start, ["2026-11-21|00:03:01"]);
+}
+
+#[test]
+fn the_summary_counts_measured_intervals_only_and_stalls_in_full() {
+    let (_dir, store) = store();
+    let sql = "SELECT phase, name, concurrency, kind, operations, bytes, errors, seconds, iops, mb_per_s,
+                      mean_response_ms, max_response_ms, stamp FROM summary ORDER BY phase, kind";
+    let all = "600|4915200|3|3.000|200.000|1.638|1.000|5.000|partly cached (37 %)";
+    assert_eq!(
+        table(&store.connection, sql),
+        [
+            format!("0|phase 0|2|read|{all}"),
+            format!("1|phase 1|2|commit|{all}"),
+            format!("1|phase 1|2|write|{all}"),
+            format!("2|phase 2|2|read|{all}"),
+            format!("2|phase 2|2|write|{all}"),
+            "3|phase 3|2|read|500|4096000|2|3.000|166.667|1.365|1.000|5.000|partly cached (37 %)".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn the_summary_equals_the_workers_totals() {
+    let (_dir, store) = store();
+    let by_worker = "SELECT w.phase, o.kind, sum(o.operations), sum(o.bytes) FROM worker AS w
+                       JOIN worker_op AS o ON o.worker = w.id GROUP BY w.phase, o.kind ORDER BY w.phase, o.kind";
+    let by_interval = "SELECT phase, kind, operations, bytes FROM summary ORDER BY phase, kind";
+    assert_eq!(table(&store.connection, by_worker), table(&store.connection, by_interval));
+}
+
+#[test]
+fn a_stall_is_a_row_of_the_timeline() {
+    let (_dir, store) = store();
+    let sql = "SELECT stage, start_s, length_s, kind, operations, errors, iops, mb_per_s, mean_response_ms,
+                      max_response_ms FROM timeline WHERE phase = 3 ORDER BY start_s";
+    assert_eq!(
+        table(&store.connection, sql)[..3],
+        [
+            "ramp|0.000|1.000|read|1000|1|1000.000|8.192|1.000|5.000",
+            "measured|1.000|1.000|NULL|0|0|0.000|0.000|NULL|NULL",
+            "measured|2.000|1.000|read|200|1|200.000|1.638|1.000|5.000",
+        ]
+    );
+}
+
+#[test]
+fn a_deleted_run_leaves_nothing_behind() {
+    let (_dir, store) = store();
+    let tables = table(&store.connection, "SELECT name FROM sqlite_schema WHERE type = 'table'");
+    store.connection.execute("DELETE FROM run", []).unwrap();
+    for name in tables {
+        assert_eq!(table(&store.connection, &format!("SELECT count(*) FROM {name}")), ["0"], "{name}");
+    }
+}
+
+#[test]
+fn facts_that_people_query_are_readable() {
+    let (dir, store) = store();
+    synthetic::write(&dir.path().join("results.db"), &synthetic::file_run("file"));
+    let sql = "SELECT started_utc, ending, host_name, filesystem_kind FROM run WHERE id = 'file'";
+    assert_eq!(table(&store.connection, sql), ["2026-11-20T16:03:01.250Z|interrupted|host|ext4"]);
+    let kinds = table(&store.connection, "SELECT kind FROM warning ORDER BY sequence");
+    assert_eq!(kinds, ["no-direct-io", "volatile", "short-phase"]);
+    let layers =
+        table(&store.connection, "SELECT layer, ending FROM phase WHERE run = 'file' ORDER BY number");
+    assert_eq!(layers, ["calibration|completed", "file|interrupted"]);
+    let devices =
+        table(&store.connection, "SELECT name, rests_on, rotational FROM device WHERE run = 'file'");
+    assert_eq!(devices, ["vda1|[\"vda\"]|0", "vda|[]|NULL"]);
+}
+
+#[test]
+fn an_altered_row_is_said_to_be_unreadable() {
+    let (_dir, store) = store();
+    store.connection.execute("UPDATE phase SET task = '{}' WHERE number = 2", []).unwrap();
+    let run = RunId("20261120T160301-0a".into());
+    let error = store.events(&run).unwrap_err().to_string();
+    assert!(error.contains("a phase's task can't be read"), "{error}");
+    assert_eq!(store.intervals(&run, 2).unwrap().len(), 5);
+}
+
+/// Every query of the reference page runs.
+#[test]
+fn sample_queries_of_the_reference_page_run() {
+    let (_dir, store) = store();
+    let page = include_str!("../../../docs/results.md");
+    let samples: Vec<&str> =
+        page.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(samples.len() >= 4);
+    for sample in samples {
+        assert!(!table(&store.connection, sample).is_empty(), "no row from: {sample}");
+    }
+}

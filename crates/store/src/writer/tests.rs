@@ -1,0 +1,307 @@
+//! The writer under good and bad circumstances.
+
+use std::process::{Command, Stdio};
+
+use iolite_model::{Ending, RunId};
+
+use super::*;
+use crate::synthetic;
+
+/// Tells the helper process of the kill test where to write.
+const HELPER_PATH: &str = "IOLITE_STORE_TEST_PATH";
+
+/// A writer whose failures end up in the returned list.
+fn watched(path: &Path) -> (Writer, Arc<Mutex<Vec<String>>>) {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&told);
+    let patience = Duration::from_millis(200);
+    (Writer::start_within(path, patience, move |reason| list.lock().unwrap().push(reason)), told)
+}
+
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !done() {
+        assert!(since.elapsed() < Duration::from_secs(30), "{what} did not come about");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Feeds a run to a store that can't take it all: told once, everything accepted, everything counted.
+fn fails_once(path: &Path, text: &str) -> Error {
+    let (mut writer, told) = watched(path);
+    let events = synthetic::database_run("r", 1, 20);
+    events.iter().for_each(|event| writer.event(event));
+    wait_for("the callback", || !told.lock().unwrap().is_empty());
+    events.iter().for_each(|event| writer.event(event));
+    let dropped = writer.dropped_counter();
+    let error = writer.finish().unwrap_err();
+    let told = told.lock().unwrap();
+    assert_eq!(*told, [error.to_string()]);
+    assert!(told[0].contains(text), "{}", told[0]);
+    assert!(dropped.load(Ordering::Relaxed) >= events.len() as u64);
+    error
+}
+
+#[test]
+fn events_written_are_the_events_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let runs = [synthetic::database_run("a", 1, 3), synthetic::file_run("b"), synthetic::failed_run("c")];
+    let (mut writer, told) = watched(&path);
+    runs.iter().flatten().for_each(|event| writer.event(event));
+    assert_eq!(writer.dropped(), 0);
+    writer.finish().unwrap();
+    assert_eq!(*told.lock().unwrap(), [""; 0]);
+    let store = Store::open(&path).unwrap();
+    for (id, events) in ["a", "b", "c"].into_iter().zip(&runs) {
+        assert_eq!(&store.events(&RunId(id.into())).unwrap(), events, "run {id}");
+    }
+    let intervals: Vec<Event> =
+        store.intervals(&RunId("a".into()), 1).unwrap().into_iter().map(Event::Interval).collect();
+    let expected = runs[0].iter().filter(|event| matches!(event, Event::Interval(i) if i.phase == 1));
+    assert_eq!(intervals, expected.cloned().collect::<Vec<_>>());
+    assert_eq!(store.workers(&RunId("a".into()), 1).unwrap().len(), 2);
+    assert!(matches!(store.events(&RunId("x".into())), Err(Error::NoSuchRun { .. })));
+}
+
+#[test]
+fn what_is_not_a_number_comes_back_as_that() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let mut events = synthetic::file_run("r");
+    for event in &mut events {
+        match event {
+            Event::Calibrated(calibration) => calibration.loop_cost_ns = f64::NAN,
+            Event::Verdict(verdict) => verdict.reasons[0].value = f64::INFINITY,
+            _ => {}
+        }
+    }
+    synthetic::write(&path, &events);
+    let back = Store::open(&path).unwrap().events(&RunId("r".into())).unwrap();
+    // Not a number is unequal to itself: compare what is printed.
+    assert_eq!(format!("{back:?}"), format!("{events:?}"));
+}
+
+#[test]
+fn dropping_the_writer_stores_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let events = synthetic::file_run("r");
+    let (mut writer, _) = watched(&path);
+    events.iter().for_each(|event| writer.event(event));
+    drop(writer);
+    assert_eq!(Store::open(&path).unwrap().events(&RunId("r".into())).unwrap(), events);
+}
+
+#[test]
+fn an_event_is_there_for_others_promptly() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let events = synthetic::database_run("r", std::process::id(), 3);
+    let first = synthetic::position_of_first_interval(&events);
+    let (mut writer, _) = watched(&path);
+    events[..=first].iter().for_each(|event| writer.event(event));
+    let store = Store::open(&path).unwrap();
+    wait_for("the interval", || store.intervals(&RunId("r".into()), 0).unwrap().len() == 1);
+    assert_eq!(store.runs().unwrap()[0].ending, None);
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_place_that_takes_no_database_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(fails_once(&file.join("results.db"), "--results"), Error::Directory { .. }));
+}
+
+#[test]
+fn a_database_that_may_only_be_read_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    drop(Store::open(&path).unwrap());
+    let read_only = |on: bool| {
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(on);
+        fs::set_permissions(&path, permissions).unwrap();
+    };
+    read_only(true);
+    if fs::OpenOptions::new().append(true).open(&path).is_ok() {
+        println!("skipped: this user (root?) may write to files that may only be read");
+        return;
+    }
+    fails_once(&path, "may not be written");
+}
+
+#[test]
+fn a_database_locked_for_long_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let other = Store::open(&path).unwrap();
+    other.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    fails_once(&path, "holds it locked");
+}
+
+#[test]
+fn a_deleted_database_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let events = synthetic::file_run("r");
+    let (mut writer, told) = watched(&path);
+    writer.event(&events[0]);
+    let store = Store::open(&path).unwrap();
+    wait_for("the run", || store.runs().unwrap().len() == 1);
+    fs::remove_file(&path).unwrap();
+    events[1..].iter().for_each(|event| writer.event(event));
+    assert!(matches!(writer.finish().unwrap_err(), Error::Deleted { .. }));
+    assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn events_without_a_run_are_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let (mut writer, told) = watched(&path);
+    let events = synthetic::file_run("r");
+    events[1..].iter().for_each(|event| writer.event(event));
+    let dropped = writer.dropped_counter();
+    assert!(matches!(writer.finish().unwrap_err(), Error::OutOfOrder { .. }));
+    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(dropped.load(Ordering::Relaxed), events.len() as u64 - 1);
+}
+
+/// A small file system in memory, unmounted whatever happens.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<SmallDisk> {
+        let dir = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(dir.path()).stderr(Stdio::null());
+        mount.status().is_ok_and(|status| status.success()).then(|| SmallDisk(dir))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_file_system_that_may_only_be_read_is_told_once() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("skipped: no tmpfs could be mounted here (that takes root)");
+        return;
+    };
+    let path = disk.0.path().join("results.db");
+    drop(Store::open(&path).unwrap());
+    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()).status().unwrap();
+    assert!(remounted.success());
+    fails_once(&path, "read-only");
+    fails_once(&disk.0.path().join("absent.db"), "read-only");
+}
+
+#[test]
+fn a_full_disk_is_told_once_and_what_was_stored_before_stays() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("skipped: no tmpfs could be mounted here (that takes root)");
+        return;
+    };
+    let path = disk.0.path().join("results.db");
+    let (mut writer, told) = watched(&path);
+    let events = synthetic::database_run("r", u32::MAX, 1);
+    let first = synthetic::position_of_first_interval(&events);
+    events[..first].iter().for_each(|event| writer.event(event));
+    let Event::Interval(mut interval) = events[first].clone() else { panic!("not an interval") };
+    interval.ops[0].response.0 = vec![7; 8192];
+    for _ in 0..500 {
+        writer.event(&Event::Interval(interval.clone()));
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    let dropped = writer.dropped_counter();
+    let error = writer.finish().unwrap_err().to_string();
+    assert!(error.contains("full"), "{error}");
+    assert_eq!(told.lock().unwrap().len(), 1);
+    // Room is made by moving the database to where there is some.
+    let dir = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(disk.0.path()).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+    }
+    let store = Store::open(&dir.path().join("results.db")).unwrap();
+    let kept = store.intervals(&RunId("r".into()), 0).unwrap().len() as u64;
+    assert_eq!(kept + dropped.load(Ordering::Relaxed), 500);
+    assert!(kept > 0);
+    assert_eq!(store.mark_interrupted().unwrap(), [RunId("r".into())]);
+}
+
+#[test]
+fn two_writers_at_once_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let writers = ["a", "b"].map(|id| {
+        let path = path.clone();
+        std::thread::spawn(move || {
+            let events = synthetic::database_run(id, 1, 100);
+            let mut writer = Writer::start(&path, |reason| panic!("{reason}"));
+            for event in &events {
+                writer.event(event);
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            writer.finish().map(|()| events)
+        })
+    });
+    let runs = writers.map(|writer| writer.join().unwrap().unwrap());
+    let store = Store::open(&path).unwrap();
+    for (id, events) in ["a", "b"].into_iter().zip(&runs) {
+        assert_eq!(&store.events(&RunId(id.into())).unwrap(), events, "run {id}");
+    }
+}
+
+#[test]
+#[ignore = "the process that the kill test kills"]
+fn helper_that_writes_until_it_is_killed() {
+    let Some(path) = std::env::var_os(HELPER_PATH) else { return };
+    let events = synthetic::database_run("r", std::process::id(), 1);
+    let first = synthetic::position_of_first_interval(&events);
+    let mut writer = Writer::start(Path::new(&path), |reason| panic!("{reason}"));
+    events[..=first].iter().for_each(|event| writer.event(event));
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(60) {
+        writer.event(&events[first]);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_killed_run_keeps_its_intervals_and_is_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let store = Store::open(&path).unwrap();
+    let run = RunId("r".into());
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "writer::tests::helper_that_writes_until_it_is_killed", "--ignored"])
+        .env(HELPER_PATH, &path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for("a number of intervals", || store.intervals(&run, 0).unwrap().len() > 50);
+    let seen = store.intervals(&run, 0).unwrap().len();
+    assert_eq!(store.mark_interrupted().unwrap(), []);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(store);
+
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.mark_interrupted().unwrap(), std::slice::from_ref(&run));
+    assert!(store.intervals(&run, 0).unwrap().len() >= seen);
+    assert_eq!(store.runs().unwrap()[0].ending, Some(Ending::Interrupted));
+    let events = store.events(&run).unwrap();
+    assert!(matches!(events[0], Event::RunStarted(_)));
+    assert_eq!(events.last(), Some(&Event::RunEnded(Ending::Interrupted)));
+    assert!(!events.iter().any(|event| matches!(event, Event::PhaseEnded(_))));
+    let phase: String =
+        store.connection.query_row("SELECT ending FROM phase WHERE run = 'r'", [], |row| row.get(0)).unwrap();
+    assert_eq!(phase, "interrupted");
+}
