@@ -1,1 +1,12 @@
-//! Placeholder.
+//! Procedures that decide the next step and, at the end, the verdict. They do no I/O: told what has been measured,
+//! they answer with what to run next.
+
+mod check;
+mod doubts;
+mod judge;
+mod profiles;
+mod search;
+
+pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
+pub use doubts::doubts;
+pub use profiles::{BUILT_IN, ProfileError, built_in, parse};

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
 use rustix::io::Errno;
 
-use super::direct::{Bounce, Counted, Counters, Lease, Part};
+use super::direct::{Batch, Bounce, Counted, Counters, Lease, Part};
 
 /// Bypasses the page cache for database files where the file system allows it.
 pub(super) const DIRECT: &CStr = c"iolite-direct";
@@ -22,6 +22,10 @@ pub(super) const CACHED: &CStr = c"iolite-cached";
 
 /// File control that fills in a [`Probe`]. SQLite keeps the numbers below 100 for itself.
 const PROBE: c_int = 0x696f_6c69;
+
+/// Most that the `unix` VFS is given to write at once: it takes no more than 128 KiB less one byte, and SQLite itself
+/// never writes more than a page of 64 KiB.
+const INNER_MOST: usize = 64 << 10;
 
 /// What a connection's database file says about itself.
 #[derive(Debug, Default)]
@@ -50,6 +54,7 @@ struct State {
     part: Part,
     lease: Option<Lease>,
     bounce: Bounce,
+    batch: Batch,
     counters: Arc<Counters>,
 }
 
@@ -173,8 +178,6 @@ macro_rules! forward {
     };
 }
 
-forward!(x_truncate, xTruncate, size: sqlite3_int64);
-forward!(x_file_size, xFileSize, size: *mut sqlite3_int64);
 forward!(x_lock, xLock, level: c_int);
 forward!(x_unlock, xUnlock, level: c_int);
 forward!(x_check_reserved_lock, xCheckReservedLock, out: *mut c_int);
@@ -281,7 +284,8 @@ unsafe fn open(
         // SAFETY: the name of a log comes from the pager.
         Part::Log => counters = unsafe { counters_of_database(name) },
     }
-    let state = State { part, lease, bounce: Bounce::default(), counters: counters.unwrap_or_default() };
+    let (bounce, batch) = (Bounce::default(), Batch::default());
+    let state = State { part, lease, bounce, batch, counters: counters.unwrap_or_default() };
     // SAFETY: `file` has room for a handle, and its inner file is open.
     unsafe {
         (*file.cast::<Handle>()).state = Box::into_raw(Box::new(state));
@@ -334,12 +338,84 @@ unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {
     // SAFETY: SQLite closes an open file once. The inner file goes first: its locks must be given up before the direct
     // descriptor, which the state holds, may be closed.
     guarded(ffi::SQLITE_IOERR_CLOSE, || unsafe {
+        let flushed = flush(file);
         let code = inner_call!(file, xClose);
         (*file).pMethods = std::ptr::null();
         drop(Box::from_raw((*file.cast::<Handle>()).state));
-        code
+        if flushed == ffi::SQLITE_OK { code } else { flushed }
     })
 }
+
+/// Writes out what is pending. Nothing is pending afterwards, even if it could not be written.
+///
+/// # Safety
+/// As for [`state_of`].
+unsafe fn flush(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: by the caller.
+    let state = unsafe { state_of(file) };
+    if state.lease.as_ref().is_some_and(Lease::is_broken) {
+        return ffi::SQLITE_IOERR_WRITE;
+    }
+    let Some((offset, length, memory)) = state.batch.take() else { return ffi::SQLITE_OK };
+    if let Some(direct) = state.lease.as_ref().and_then(Lease::get) {
+        match direct.write(memory, offset, length) {
+            Ok(counted) => {
+                state.counters.write(state.part, counted);
+                return ffi::SQLITE_OK;
+            }
+            Err(Errno::INVAL) => {}
+            Err(Errno::NOSPC | Errno::DQUOT) => return ffi::SQLITE_FULL,
+            Err(_) => return ffi::SQLITE_IOERR_WRITE,
+        }
+    }
+    let Ok(data) = memory.get(length) else { return ffi::SQLITE_IOERR_NOMEM };
+    for (piece, at) in data.chunks(INNER_MOST).zip((offset..).step_by(INNER_MOST)) {
+        state.counters.write(state.part, Counted::one(piece.len()));
+        // SAFETY: the inner file is open; `piece` is as long as it is said to be.
+        let code = unsafe {
+            inner_call!(file, xWrite, piece.as_ptr().cast(), piece.len() as c_int, at as sqlite3_int64)
+        };
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+    }
+    ffi::SQLITE_OK
+}
+
+/// [`flush`] of writes that SQLite already counts as done: an error breaks the file.
+///
+/// # Safety
+/// As for [`state_of`].
+unsafe fn flush_gathered(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: by the caller.
+    unsafe {
+        let code = flush(file);
+        if code != ffi::SQLITE_OK
+            && let Some(lease) = &state_of(file).lease
+        {
+            lease.set_broken();
+        }
+        code
+    }
+}
+
+/// Defines a file method that is the inner file's once nothing is pending.
+macro_rules! forward_flushed {
+    ($name:ident, $method:ident, $argument:ident: $type:ty) => {
+        unsafe extern "C" fn $name(file: *mut sqlite3_file, $argument: $type) -> c_int {
+            // SAFETY: as for the forwarded methods.
+            guarded(ffi::SQLITE_IOERR, || unsafe {
+                match flush_gathered(file) {
+                    ffi::SQLITE_OK => inner_call!(file, $method, $argument),
+                    code => code,
+                }
+            })
+        }
+    };
+}
+
+forward_flushed!(x_truncate, xTruncate, size: sqlite3_int64);
+forward_flushed!(x_file_size, xFileSize, size: *mut sqlite3_int64);
 
 unsafe extern "C" fn x_read(
     file: *mut sqlite3_file,
@@ -349,6 +425,9 @@ unsafe extern "C" fn x_read(
 ) -> c_int {
     // SAFETY: SQLite passes an open file and `amount` bytes to write to.
     guarded(ffi::SQLITE_IOERR_READ, || unsafe {
+        if flush_gathered(file) != ffi::SQLITE_OK {
+            return ffi::SQLITE_IOERR_READ;
+        }
         let state = state_of(file);
         let (Ok(length), Ok(at)) = (usize::try_from(amount), u64::try_from(offset)) else {
             return ffi::SQLITE_IOERR_READ;
@@ -382,50 +461,256 @@ unsafe extern "C" fn x_write(
     amount: c_int,
     offset: sqlite3_int64,
 ) -> c_int {
-    // SAFETY: SQLite passes an open file and `amount` bytes to read from.
+    // SAFETY: SQLite passes an open file and `amount` bytes to read from; no reference to the state is held over a
+    // call that makes another.
     guarded(ffi::SQLITE_IOERR_WRITE, || unsafe {
-        let state = state_of(file);
         let (Ok(length), Ok(at)) = (usize::try_from(amount), u64::try_from(offset)) else {
             return ffi::SQLITE_IOERR_WRITE;
         };
-        let direct = state.lease.as_ref().and_then(Lease::get);
-        if let Some(direct) = direct.filter(|direct| direct.takes(at, length)) {
-            let Ok(copy) = state.bounce.get(length) else { return ffi::SQLITE_IOERR_NOMEM };
-            std::ptr::copy_nonoverlapping(buffer.cast(), copy.as_mut_ptr(), length);
-            match direct.write(&mut state.bounce, at, length) {
-                Ok(counted) => {
-                    state.counters.write(state.part, counted);
-                    return ffi::SQLITE_OK;
-                }
-                Err(Errno::INVAL) => {}
-                Err(Errno::NOSPC | Errno::DQUOT) => return ffi::SQLITE_FULL,
-                Err(_) => return ffi::SQLITE_IOERR_WRITE,
-            }
+        let follows = state_of(file).batch.takes(at, length);
+        let code = if follows { ffi::SQLITE_OK } else { flush_gathered(file) };
+        if code != ffi::SQLITE_OK {
+            return code;
         }
-        state.counters.write(state.part, Counted::one(length));
-        inner_call!(file, xWrite, buffer, amount, offset)
+        let state = state_of(file);
+        let direct = state.lease.as_ref().and_then(Lease::get).is_some_and(|direct| direct.takes(at, length));
+        if !direct || !state.batch.takes(at, length) {
+            state.counters.write(state.part, Counted::one(length));
+            return inner_call!(file, xWrite, buffer, amount, offset);
+        }
+        let Ok(room) = state.batch.add(at, length) else { return ffi::SQLITE_IOERR_NOMEM };
+        std::ptr::copy_nonoverlapping(buffer.cast(), room.as_mut_ptr(), length);
+        if !state.batch.is_due() {
+            return ffi::SQLITE_OK;
+        }
+        // An error fails this very write, and with it the checkpoint: nothing needs breaking.
+        flush(file)
     })
 }
 
 unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: SQLite passes an open file. A sync of the inner descriptor covers direct writes too: it is the inode's.
-    unsafe {
+    guarded(ffi::SQLITE_IOERR_FSYNC, || unsafe {
+        let code = flush_gathered(file);
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
         let state = state_of(file);
         state.counters.sync(state.part);
         inner_call!(file, xSync, flags)
-    }
+    })
 }
 
 unsafe extern "C" fn x_file_control(file: *mut sqlite3_file, op: c_int, argument: *mut c_void) -> c_int {
-    if op != PROBE {
-        // SAFETY: as for the forwarded methods.
-        return unsafe { inner_call!(file, xFileControl, op, argument) };
+    // SAFETY: SQLite passes an open file; with our opcode, `probe` passes a `Probe`.
+    guarded(ffi::SQLITE_ERROR, || unsafe {
+        if op == PROBE {
+            let state = state_of(file);
+            let direct = state.lease.as_ref().is_some_and(|lease| lease.get().is_some());
+            *argument.cast::<Probe>() = Probe { counters: Some(Arc::clone(&state.counters)), direct };
+            return ffi::SQLITE_OK;
+        }
+        if op == ffi::SQLITE_FCNTL_CKPT_START || op == ffi::SQLITE_FCNTL_CKPT_DONE {
+            state_of(file).batch.gather(op == ffi::SQLITE_FCNTL_CKPT_START);
+        }
+        match flush_gathered(file) {
+            ffi::SQLITE_OK => inner_call!(file, xFileControl, op, argument),
+            code => code,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A database file opened by calling the VFS as SQLite does.
+    struct Raw {
+        vfs: *mut sqlite3_vfs,
+        name: ffi::sqlite3_filename,
+        file: Vec<u64>,
     }
-    // SAFETY: SQLite passes an open file; with this opcode, `probe` passes a `Probe`.
-    unsafe {
-        let state = state_of(file);
-        let direct = state.lease.as_ref().is_some_and(|lease| lease.get().is_some());
-        *argument.cast::<Probe>() = Probe { counters: Some(Arc::clone(&state.counters)), direct };
+
+    impl Raw {
+        fn open(path: &std::path::Path, vfs: &CStr) -> Result<Raw, c_int> {
+            register().unwrap();
+            let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+            let flags = ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_READWRITE;
+            // SAFETY: all as SQLite does it; the file's memory is on the heap and so stays where it is.
+            unsafe {
+                let vfs = ffi::sqlite3_vfs_find(vfs.as_ptr());
+                let (none, parameters) = (c"".as_ptr(), std::ptr::null_mut());
+                let name = ffi::sqlite3_create_filename(path.as_ptr(), none, none, 0, parameters);
+                let mut raw = Raw { vfs, name, file: vec![u64::MAX; (*vfs).szOsFile as usize / 8 + 1] };
+                let open = (*raw.vfs).xOpen.unwrap();
+                match open(vfs, name, raw.file(), flags, std::ptr::null_mut()) {
+                    ffi::SQLITE_OK => Ok(raw),
+                    code => {
+                        assert!((*raw.file()).pMethods.is_null(), "nothing to close after a failure");
+                        Err(code)
+                    }
+                }
+            }
+        }
+
+        fn file(&mut self) -> *mut sqlite3_file {
+            self.file.as_mut_ptr().cast()
+        }
+
+        fn read(&mut self, offset: usize, length: usize) -> (c_int, Vec<u8>) {
+            let mut data = vec![0xee; length];
+            let file = self.file();
+            // SAFETY: the file is open and `data` has `length` bytes.
+            let code =
+                unsafe { x_read(file, data.as_mut_ptr().cast(), length as c_int, offset as sqlite3_int64) };
+            (code, data)
+        }
+
+        fn write(&mut self, offset: usize, data: &[u8]) -> c_int {
+            let file = self.file();
+            // SAFETY: the file is open.
+            unsafe { x_write(file, data.as_ptr().cast(), data.len() as c_int, offset as sqlite3_int64) }
+        }
+
+        fn control(&mut self, op: c_int) -> c_int {
+            let file = self.file();
+            // SAFETY: the file is open; the opcodes used here take no argument.
+            unsafe { x_file_control(file, op, std::ptr::null_mut()) }
+        }
+
+        fn truncate(&mut self, size: usize) -> c_int {
+            let file = self.file();
+            // SAFETY: the file is open.
+            unsafe { x_truncate(file, size as sqlite3_int64) }
+        }
+
+        fn size(&mut self) -> usize {
+            let (file, mut size) = (self.file(), 0);
+            // SAFETY: the file is open.
+            assert_eq!(unsafe { x_file_size(file, &raw mut size) }, ffi::SQLITE_OK);
+            size as usize
+        }
     }
-    ffi::SQLITE_OK
+
+    impl Drop for Raw {
+        fn drop(&mut self) {
+            let file = self.file();
+            // SAFETY: a file that failed to open has no methods and is not closed; the name is freed once.
+            unsafe {
+                if !(*file).pMethods.is_null() {
+                    x_close(file);
+                }
+                ffi::sqlite3_free_filename(self.name);
+            }
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Read(usize, usize),
+        Write(usize, usize, u8),
+        Truncate(usize),
+        Checkpoint(bool),
+        Size,
+        Refuse,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let place = || prop_oneof![(0usize..40).prop_map(|page| page * 4096), 0usize..160_000];
+        let length = || prop_oneof![Just(8192usize), Just(4096), 1usize..20_000, Just(65_536)];
+        prop_oneof![
+            4 => (place(), length()).prop_map(|(at, n)| Step::Read(at, n)),
+            6 => (place(), length(), any::<u8>()).prop_map(|(at, n, byte)| Step::Write(at, n, byte)),
+            1 => place().prop_map(Step::Truncate),
+            1 => any::<bool>().prop_map(Step::Checkpoint),
+            1 => Just(Step::Size),
+            1 => prop::bool::weighted(0.2).prop_map(|refuse| if refuse { Step::Refuse } else { Step::Size }),
+        ]
+    }
+
+    /// Does a step on the file and on the model, and compares.
+    fn apply(raw: &mut Raw, model: &mut Vec<u8>, step: Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Read(at, n) => {
+                let (code, data) = raw.read(at, n);
+                let there = model.get(at..model.len().min(at + n)).unwrap_or(&[]);
+                let whole = if there.len() == n { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHORT_READ };
+                prop_assert_eq!(code, whole);
+                prop_assert!(data[..there.len()] == *there && data[there.len()..].iter().all(|&b| b == 0));
+            }
+            Step::Write(at, n, byte) => {
+                let data: Vec<u8> = (0..n).map(|i| byte.wrapping_add((i / 512) as u8)).collect();
+                prop_assert_eq!(raw.write(at, &data), ffi::SQLITE_OK);
+                model.resize(model.len().max(at + n), 0);
+                model[at..at + n].copy_from_slice(&data);
+            }
+            Step::Truncate(size) => {
+                let size = size.min(model.len());
+                prop_assert_eq!(raw.truncate(size), ffi::SQLITE_OK);
+                model.truncate(size);
+            }
+            Step::Checkpoint(start) => {
+                raw.control(if start { ffi::SQLITE_FCNTL_CKPT_START } else { ffi::SQLITE_FCNTL_CKPT_DONE });
+            }
+            Step::Refuse => {
+                // SAFETY: the file is open, and the reference is gone before the next call.
+                let state = unsafe { state_of(raw.file()) };
+                state.lease.as_ref().and_then(Lease::get).map(|direct| direct.refusal(Errno::INVAL));
+            }
+            Step::Size => prop_assert_eq!(raw.size(), model.len()),
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+        #[test]
+        fn a_file_behaves_as_memory_does(direct in any::<bool>(), steps in prop::collection::vec(step(), 1..80)) {
+            let place = tempfile::NamedTempFile::new().unwrap();
+            let mut raw = Raw::open(place.path(), if direct { DIRECT } else { CACHED }).unwrap();
+            let mut model = Vec::new();
+            for step in steps {
+                apply(&mut raw, &mut model, step)?;
+            }
+            drop(raw);
+            prop_assert!(std::fs::read(place.path()).unwrap() == model);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_fails_to_open_and_leaves_nothing_to_close() {
+        let directory = tempfile::tempdir().unwrap();
+        for vfs in [DIRECT, CACHED] {
+            assert_eq!(Raw::open(&directory.path().join("missing"), vfs).err(), Some(ffi::SQLITE_CANTOPEN));
+            assert!(Raw::open(directory.path(), vfs).is_err(), "a directory");
+        }
+    }
+
+    #[test]
+    fn a_panic_stays_on_this_side() {
+        assert_eq!(guarded(ffi::SQLITE_IOERR, || panic!("expected by the test")), ffi::SQLITE_IOERR);
+    }
+
+    #[test]
+    fn writes_that_were_lost_after_the_fact_break_the_file_for_everyone() {
+        let place = tempfile::NamedTempFile::new().unwrap();
+        let mut first = Raw::open(place.path(), DIRECT).unwrap();
+        let mut second = Raw::open(place.path(), DIRECT).unwrap();
+        let file = first.file();
+        // SAFETY: the file is open, and the reference is gone before the next call.
+        let Some(lease) = (unsafe { &state_of(file).lease }) else {
+            return println!("skipped: no O_DIRECT here");
+        };
+        lease.set_broken();
+        for raw in [&mut first, &mut second] {
+            assert_ne!(raw.read(0, 4096).0, ffi::SQLITE_OK);
+            assert_ne!(raw.read(0, 4096).0, ffi::SQLITE_IOERR_SHORT_READ);
+            assert_eq!(raw.write(0, &[0; 8192]), ffi::SQLITE_IOERR_WRITE);
+        }
+    }
 }

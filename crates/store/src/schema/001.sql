@@ -40,7 +40,6 @@ CREATE TABLE run (
 ) STRICT;
 
 CREATE INDEX run_by_start ON run (started_unix_ns);
-CREATE INDEX run_unfinished ON run (process) WHERE ending IS NULL;
 
 CREATE TABLE device (
     run                     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,

@@ -1,0 +1,297 @@
+//! `iolite check`: is a directory's storage fit for a database?
+//!
+//! The stages run in a fixed order, each with a share of the time and of the space that the user allows. What is run
+//! next depends on what has been measured: the searches for the knee go on until the knee is clear, and what follows
+//! is run at the knee.
+
+mod plan;
+mod tasks;
+
+use iolite_model::{Bytes, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning};
+use iolite_stats::{Knee, LoadPoint, PhaseResult};
+
+use crate::judge::{Evidence, RateDemand, judge};
+use crate::search::{Limits, load_point, next_concurrency};
+use plan::Stage;
+pub use tasks::DatabaseSize;
+
+/// What a check is to be like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckOptions {
+    /// What the storage must do.
+    pub profile: Profile,
+    /// Judge at this rate of random reads instead of at the knee.
+    pub target_iops: Option<Iops>,
+    /// Judge mean response times of random reads by this instead of by the profile's bounds.
+    pub target_response: Option<Nanos>,
+    /// Time for everything; at least [`CheckOptions::SHORTEST`].
+    pub time: Nanos,
+    /// Bytes that may be written; at least [`CheckOptions::SMALLEST`].
+    pub space: Bytes,
+    /// Whether the storage takes direct I/O.
+    pub direct: bool,
+    /// Whether io_uring can be used.
+    pub io_uring: bool,
+    /// Processors.
+    pub cpus: u32,
+    /// Seed of all that is random.
+    pub seed: u64,
+}
+
+/// Why a check cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// Too little time.
+    #[error("a check in {0} would say nothing: give --budget-time at least {min}", min = CheckOptions::SHORTEST)]
+    Time(Nanos),
+    /// Too little space.
+    #[error(
+        "a check within {0} of written data would say nothing: free some space, or give --budget-space at least {min} \
+         (the default is a tenth of the free space, at most 4 GiB)",
+        min = CheckOptions::SMALLEST
+    )]
+    Space(Bytes),
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Run this and append its result to the history.
+    Run(Task),
+    /// Make the database; on failure, tell [`Check::without_database`].
+    CreateDatabase(DatabaseSize),
+    /// All is measured.
+    Done(Box<Conclusion>),
+}
+
+/// A knee with the runs it was found by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KneeFound {
+    /// What was searched, for example `random read 8 KiB`.
+    pub name: String,
+    /// The search's phases, by their numbers.
+    pub phases: Vec<u32>,
+    /// The knee.
+    pub knee: Knee,
+}
+
+/// The end of a check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// The answer.
+    pub verdict: Verdict,
+    /// The knees found.
+    pub knees: Vec<KneeFound>,
+    /// Doubts about the searches, and what was left out.
+    pub warnings: Vec<Warning>,
+}
+
+/// The procedure.
+#[derive(Debug, Clone)]
+pub struct Check {
+    options: CheckOptions,
+    /// Stages not yet finished, the present one first.
+    ahead: Vec<Stage>,
+    /// Which stage each phase of the history was run for.
+    run: Vec<Stage>,
+    without_database: Option<String>,
+    left_out: Vec<Warning>,
+}
+
+impl CheckOptions {
+    /// The shortest time that gives each stage some tenths of a second.
+    pub const SHORTEST: Nanos = Nanos(10_000_000_000);
+
+    /// The smallest space that gives each stage something to write.
+    pub const SMALLEST: Bytes = Bytes(64 << 20);
+
+    /// The space used unless the user says otherwise: a tenth of what is free, at most 4 GiB.
+    pub fn default_space(free: Bytes) -> Bytes {
+        Bytes((free.0 / 10).min(4 << 30))
+    }
+
+    /// The time used unless the user says otherwise.
+    pub const DEFAULT_TIME: Nanos = Nanos(90_000_000_000);
+}
+
+impl Check {
+    /// A check with these options.
+    ///
+    /// # Errors
+    /// The time or the space is too small to say anything.
+    pub fn new(mut options: CheckOptions) -> Result<Check, CheckError> {
+        if options.time < CheckOptions::SHORTEST {
+            return Err(CheckError::Time(options.time));
+        }
+        if options.space < CheckOptions::SMALLEST {
+            return Err(CheckError::Space(options.space));
+        }
+        if let Some(bound) = options.target_response {
+            tasks::demand_response(&mut options.profile, bound);
+        }
+        let ahead = plan::stages(&options);
+        Ok(Check { options, ahead, run: Vec::new(), without_database: None, left_out: Vec::new() })
+    }
+
+    /// The next step, from what has been measured so far (one result per task, in order) and the time used.
+    pub fn next(&mut self, history: &[PhaseResult], elapsed: Nanos) -> Step {
+        while let Some(&stage) = self.ahead.first() {
+            let runs = self.run.iter().filter(|&&run| run == stage).count();
+            if stage == Stage::CreateDatabase {
+                self.ahead.remove(0);
+                return Step::CreateDatabase(tasks::database_size(&self.options, self.layout(history)));
+            }
+            match self.task(stage, runs, history, elapsed) {
+                Some(task) => {
+                    self.run.push(stage);
+                    return Step::Run(task);
+                }
+                None => {
+                    self.ahead.remove(0);
+                }
+            }
+        }
+        Step::Done(Box::new(self.conclude(history)))
+    }
+
+    /// Tells that there is no database, so that its stages are left out.
+    pub fn without_database(&mut self, why: String) {
+        self.left_out.push(Warning::LeftOut { what: "the database layer is".into(), why: why.clone() });
+        self.without_database = Some(why);
+        self.ahead.retain(|stage| !stage.needs_database());
+    }
+
+    /// The task of a stage that has been run `runs` times; `None` when the stage is finished or has to be left out.
+    fn task(&self, stage: Stage, runs: usize, history: &[PhaseResult], elapsed: Nanos) -> Option<Task> {
+        let late = elapsed.0 > stage.deadline(&self.options).0;
+        let layout = self.layout(history);
+        let knee = |search| self.knee(search, history).map(|found| found.knee);
+        let once = |task: Task| (runs == 0).then_some(task);
+        match stage {
+            Stage::Search(what) => {
+                let points = self.points(stage, history);
+                let limits = Limits {
+                    highest: what.highest(),
+                    response: tasks::response_limit(&self.options, what),
+                    refinements: 2,
+                };
+                // Two points are the least that a knee can be found from.
+                let concurrency = next_concurrency(&points, limits).filter(|_| !late || runs < 2)?;
+                Some(tasks::search(&self.options, what, layout, concurrency, runs))
+            }
+            Stage::AtKnee(what) => once(tasks::at_knee(&self.options, what, layout, knee(what)?.concurrency)),
+            Stage::AtTarget(what) => {
+                let target = self.options.target_iops?;
+                let reachable = knee(what).is_none_or(|knee| knee.plateau.high >= target.0);
+                once(tasks::at_target(&self.options, what, layout, target)).filter(|_| reachable)
+            }
+            Stage::RandomWrite => {
+                let concurrency = knee(plan::Search::Read8k).map_or(8, |knee| knee.concurrency);
+                once(tasks::random_write(&self.options, layout, concurrency))
+            }
+            _ => once(tasks::fixed(&self.options, stage, layout)?),
+        }
+    }
+
+    /// Bytes of the data file that have been laid out, and how fast.
+    fn layout(&self, history: &[PhaseResult]) -> tasks::Layout {
+        let result = self.results(Stage::Layout, history).next();
+        let bytes = result.map_or(0, |result| result.end.cache.requested_written.0);
+        let rate =
+            result.and_then(|result| result.summary(OpKind::Write)).map(|summary| summary.bytes_per_second);
+        tasks::Layout { size: Bytes(bytes), bytes_per_second: rate }
+    }
+
+    fn results<'a>(
+        &'a self,
+        stage: Stage,
+        history: &'a [PhaseResult],
+    ) -> impl Iterator<Item = &'a PhaseResult> {
+        self.run.iter().zip(history).filter(move |(run, _)| **run == stage).map(|(_, result)| result)
+    }
+
+    fn points(&self, stage: Stage, history: &[PhaseResult]) -> Vec<LoadPoint> {
+        self.results(stage, history).filter_map(load_point).collect()
+    }
+
+    fn knee(&self, search: plan::Search, history: &[PhaseResult]) -> Option<KneeFound> {
+        let stage = Stage::Search(search);
+        let knee = Knee::fit(&self.points(stage, history), self.options.seed)?;
+        let phases = self.results(stage, history).map(|result| result.info.index).collect();
+        Some(KneeFound { name: search.name().into(), phases, knee })
+    }
+
+    fn conclude(&self, history: &[PhaseResult]) -> Conclusion {
+        let knees: Vec<KneeFound> =
+            plan::Search::ALL.iter().filter_map(|&search| self.knee(search, history)).collect();
+        let no_plateau = knees.iter().filter(|found| self.grew_to_the_last(found, history));
+        let warnings = no_plateau.map(|found| Warning::NoPlateau {
+            phase: found.name.clone(),
+            concurrency: found
+                .phases
+                .iter()
+                .filter_map(|&phase| history.get(phase as usize))
+                .map(|r| r.info.task.concurrency())
+                .max()
+                .unwrap_or(0),
+        });
+        let warnings = self.left_out.iter().cloned().chain(warnings).collect();
+        Conclusion { verdict: self.verdict(&knees, history), knees, warnings }
+    }
+
+    /// Whether a search ended though throughput still grew and the response time was still good.
+    fn grew_to_the_last(&self, found: &KneeFound, history: &[PhaseResult]) -> bool {
+        let search = plan::Search::ALL.into_iter().find(|search| search.name() == found.name);
+        let limit = search.map(|search| tasks::response_limit(&self.options, search).as_secs_f64());
+        let points =
+            found.phases.iter().filter_map(|&phase| history.get(phase as usize)).filter_map(load_point);
+        let last = points.max_by_key(|point| point.concurrency);
+        !found.knee.saturated && last.is_some_and(|last| limit.is_some_and(|limit| last.response < limit))
+    }
+
+    fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
+        let knee_of =
+            |search: plan::Search| knees.iter().find(|found| found.name == search.name()).map(|f| &f.knee);
+        let mut demands = Vec::new();
+        for search in plan::Search::FILE {
+            if let Some(target) = self.options.target_iops {
+                let at_target = self.results(Stage::AtTarget(search), history).next();
+                demands.push(RateDemand {
+                    target: target.0,
+                    what: search.name(),
+                    knee: knee_of(search),
+                    at_target,
+                });
+            }
+        }
+        let loads: Vec<_> = plan::JUDGED.iter().map(|(_, stage, _)| self.load(*stage, history)).collect();
+        let mut evidence = Vec::new();
+        for (&(measure, stage, kind), load) in plan::JUDGED.iter().zip(&loads) {
+            let already = |found: &Evidence<'_>| found.measure == measure;
+            if let Some(result) =
+                self.results(stage, history).next().filter(|_| !evidence.iter().any(already))
+            {
+                evidence.push(Evidence { measure, result, kind, load });
+            }
+        }
+        judge(&self.options.profile, &evidence, &demands)
+    }
+
+    /// Under which load a stage was run, for people.
+    fn load(&self, stage: Stage, history: &[PhaseResult]) -> String {
+        let concurrency =
+            self.results(stage, history).next().map_or(0, |result| result.info.task.concurrency());
+        match (stage, self.options.target_iops) {
+            (Stage::AtTarget(_), Some(target)) => format!("at {target} IOPS"),
+            (Stage::AtKnee(_), _) => format!("at the knee ({concurrency} outstanding)"),
+            (Stage::RandomWrite, _) => format!("with {concurrency} outstanding"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Which stage shows what a criterion asks about; of several, the first that was run.
+type Judged = (Measure, Stage, OpKind);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! The task of each stage: how long, how much, at what load.
+
+use std::path::PathBuf;
+
+use iolite_model::{
+    Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, FileTarget, FileTask, Iops, Measure,
+    Mix, Nanos, Profile, Stop, Target, Task,
+};
+
+use super::CheckOptions;
+use super::plan::{Search, Stage};
+
+/// Shares of the space: what each stage may write. They leave a tenth for what the file system and the database's log
+/// add on their own.
+const LAYOUT_SHARE: f64 = 0.30;
+const RANDOM_WRITE_SHARE: f64 = 0.15;
+const COMMIT_SHARE: f64 = 0.025;
+const DATABASE_SHARE: f64 = 0.10;
+const RAN_WRITE_SHARE: f64 = 0.20;
+const RAN_IO_SHARE: f64 = 0.10;
+
+/// Globals of the database, and sessions that write: each writes to a global of its own.
+const GLOBALS: u32 = 4;
+
+/// PerfTools' defaults for RanWrite and RanIO.
+const TRANSACTION_LENGTH: u32 = 50;
+const HANG: Nanos = Nanos(2_000_000);
+const READ_PERCENT: u8 = 50;
+
+/// The most that one set can cause to be written: its page to the log with the frame's header, and once more to the
+/// database at a checkpoint.
+const BYTES_PER_SET: u64 = 2 * 8192 + 24;
+
+/// The most outstanding operations of an open loop: what is due beyond them is late, and counted as late.
+const OPEN_LOOP_DEPTH: u32 = 256;
+
+/// Mean response time that ends a search where the profile names none: PerfTools' advice to stop at 10 ms.
+const RESPONSE_LIMIT: Nanos = Nanos(10_000_000);
+
+/// Length of the intervals: short, so that a run of a second or two has enough of them to tell its own uncertainty.
+const INTERVAL: Nanos = Nanos(100_000_000);
+
+/// The data file as it was laid out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// Bytes written to it.
+    pub(super) size: Bytes,
+    /// How fast, where it was measured.
+    pub(super) bytes_per_second: Option<f64>,
+}
+
+/// The database that the check needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseSize {
+    /// Globals, which are written to independently of each other.
+    pub globals: u32,
+    /// Subscripts in each.
+    pub subscripts: u64,
+    /// Size of all together at least.
+    pub size: Bytes,
+}
+
+/// Time relative to the usual 90 seconds, in whole tenths of a second: a throttle that counts by tenths (blkio's does)
+/// then lets each run have exactly its share.
+fn time(options: &CheckOptions, seconds: f64) -> Nanos {
+    let scaled = seconds * options.time.as_secs_f64() / 90.0;
+    Nanos((scaled * 10.0).round().max(2.0) as u64 * 100_000_000)
+}
+
+fn space(options: &CheckOptions, share: f64) -> Bytes {
+    Bytes((options.space.0 as f64 * share) as u64)
+}
+
+/// A task on the data file, to be adapted.
+fn base(options: &CheckOptions, name: &str, layout: Layout, block: Bytes, seconds: f64) -> FileTask {
+    FileTask {
+        name: name.into(),
+        target: data_file(layout.size, false),
+        backend: if options.io_uring { BackendKind::IoUring } else { BackendKind::Sync },
+        mix: Mix::Read,
+        access: Access::Random,
+        block,
+        direct: options.direct,
+        workers: 1,
+        concurrency: 1,
+        arrival: Arrival::Closed,
+        sync_every: None,
+        stop: Stop { runtime: Some(time(options, seconds)), ..Stop::default() },
+        ramp: time(options, 0.3),
+        interval: INTERVAL,
+        seed: options.seed,
+    }
+}
+
+fn data_file(size: Bytes, create: bool) -> Target {
+    Target::File(FileTarget { name: PathBuf::from("data"), size, create, preallocate: true })
+}
+
+/// Spreads the concurrency over threads: one feeds many operations through io_uring, until there are so many that a
+/// second helps.
+fn with_concurrency(options: &CheckOptions, mut task: FileTask, concurrency: u32) -> FileTask {
+    task.concurrency = concurrency.max(1);
+    task.workers = match task.backend {
+        BackendKind::IoUring => (task.concurrency / 16).clamp(1, options.cpus.clamp(1, 4)),
+        _ => task.concurrency,
+    };
+    task
+}
+
+/// The tasks that depend on nothing but the options.
+pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Option<Task> {
+    let mib = Bytes::MIB;
+    Some(match stage {
+        Stage::Layout => {
+            let size = space(options, LAYOUT_SHARE).round_down(mib.0);
+            let task = base(options, "sequential write 1 MiB", layout, mib, 8.0);
+            let stop = Stop { bytes: Some(size), ..task.stop };
+            let task = FileTask {
+                target: data_file(size, true),
+                mix: Mix::Write,
+                access: Access::Sequential,
+                ramp: Nanos(0),
+                stop,
+                ..task
+            };
+            // The order of the blocks on the disk is that of one writer.
+            Task::File(FileTask { workers: if options.io_uring { 1 } else { 4 }, concurrency: 4, ..task })
+        }
+        Stage::SequentialRead => {
+            let task = base(options, "sequential read 1 MiB", layout, mib, 2.0);
+            let workers = if options.io_uring { 1 } else { 4 };
+            Task::File(FileTask { access: Access::Sequential, workers, concurrency: 4, ..task })
+        }
+        Stage::CommitPreallocated => Task::File(commit(options, true)),
+        Stage::CommitGrowing => Task::File(commit(options, false)),
+        Stage::RanWrite => Task::Database(DbTask {
+            operation: DbOperation::RanWrite { transaction_length: TRANSACTION_LENGTH, hang: HANG },
+            workers: GLOBALS,
+            stop: sets(options, RAN_WRITE_SHARE, 1),
+            ..database_task(options, "RanWrite", 3.0)
+        }),
+        Stage::RanIo => Task::Database(DbTask {
+            operation: DbOperation::RanIo {
+                transaction_length: TRANSACTION_LENGTH,
+                hang: HANG,
+                read_percent: READ_PERCENT,
+            },
+            workers: GLOBALS,
+            stop: sets(options, RAN_IO_SHARE, 2),
+            ..database_task(options, "RanIO 50 %", 3.0)
+        }),
+        _ => return None,
+    })
+}
+
+/// Appends of 8 KiB with fdatasync each, as a database's log does.
+fn commit(options: &CheckOptions, preallocated: bool) -> FileTask {
+    let size = space(options, COMMIT_SHARE).round_down(8192);
+    let (kind, file) =
+        if preallocated { ("preallocated", "commit-preallocated") } else { ("growing", "commit-growing") };
+    let layout = Layout { size, bytes_per_second: None };
+    let task = base(options, &format!("commit 8 KiB, {kind}"), layout, Bytes(8192), 3.0);
+    let target = FileTarget { name: PathBuf::from(file), size, create: true, preallocate: preallocated };
+    FileTask {
+        target: Target::File(target),
+        backend: BackendKind::Sync,
+        mix: Mix::Write,
+        access: Access::Sequential,
+        sync_every: Some(1),
+        stop: Stop { bytes: Some(size), ..task.stop },
+        ramp: time(options, 0.2),
+        ..task
+    }
+}
+
+/// One run of a search.
+pub(super) fn search(
+    options: &CheckOptions,
+    what: Search,
+    layout: Layout,
+    concurrency: u32,
+    runs: usize,
+) -> Task {
+    let task = load(options, what, layout, concurrency, 1.5);
+    // Each run reads other blocks than the one before, so that no cache below has them.
+    with_seed(task, options.seed.wrapping_add(runs as u64 + 1))
+}
+
+/// The run that the verdict rests on.
+pub(super) fn at_knee(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32) -> Task {
+    named(load(options, what, layout, concurrency, 3.0), &format!("{}, at the knee", what.name()))
+}
+
+/// The run at the rate that the user asks for: an open loop.
+pub(super) fn at_target(options: &CheckOptions, what: Search, layout: Layout, target: Iops) -> Task {
+    let name = format!("{}, at {target} IOPS", what.name());
+    match load(options, what, layout, OPEN_LOOP_DEPTH, 3.0) {
+        Task::File(task) => Task::File(FileTask { name, arrival: Arrival::Poisson(target), ..task }),
+        database => database,
+    }
+}
+
+fn load(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32, seconds: f64) -> Task {
+    let block = match what {
+        Search::Read8k => Bytes(8 << 10),
+        Search::Read64k => Bytes(64 << 10),
+        Search::RanRead => {
+            let task = database_task(options, what.name(), seconds.min(1.2));
+            return Task::Database(DbTask { workers: concurrency, ..task });
+        }
+    };
+    Task::File(with_concurrency(options, base(options, what.name(), layout, block, seconds), concurrency))
+}
+
+fn with_seed(task: Task, seed: u64) -> Task {
+    match task {
+        Task::File(task) => Task::File(FileTask { seed, ..task }),
+        Task::Database(task) => Task::Database(DbTask { seed, ..task }),
+    }
+}
+
+fn named(task: Task, name: &str) -> Task {
+    let name = name.to_owned();
+    match task {
+        Task::File(task) => Task::File(FileTask { name, ..task }),
+        Task::Database(task) => Task::Database(DbTask { name, ..task }),
+    }
+}
+
+/// Random writes of 8 KiB over the data file.
+pub(super) fn random_write(options: &CheckOptions, layout: Layout, concurrency: u32) -> Task {
+    let task = base(options, "random write 8 KiB", layout, Bytes(8192), 3.0);
+    let stop = Stop { bytes: Some(space(options, RANDOM_WRITE_SHARE)), ..task.stop };
+    Task::File(with_concurrency(options, FileTask { mix: Mix::Write, stop, ..task }, concurrency))
+}
+
+fn database_task(options: &CheckOptions, name: &str, seconds: f64) -> DbTask {
+    DbTask {
+        name: name.into(),
+        operation: DbOperation::RanRead,
+        workers: 1,
+        stop: Stop { runtime: Some(time(options, seconds)), ..Stop::default() },
+        ramp: time(options, 0.2),
+        interval: INTERVAL,
+        seed: options.seed,
+    }
+}
+
+/// Time and operations of a task of which one in `one_in` operations is a set.
+fn sets(options: &CheckOptions, share: f64, one_in: u64) -> Stop {
+    let operations = space(options, share).0 / BYTES_PER_SET * one_in;
+    Stop { runtime: Some(time(options, 3.0)), operations: Some(operations), bytes: None }
+}
+
+/// The database: its share of the space, but no more than can be written in some seconds.
+pub(super) fn database_size(options: &CheckOptions, layout: Layout) -> DatabaseSize {
+    let seconds = time(options, 3.0).as_secs_f64();
+    let writable = layout.bytes_per_second.map_or(u64::MAX, |rate| (rate * seconds) as u64);
+    let size = space(options, DATABASE_SHARE).0.min(writable).max(16 << 20);
+    // About a third of the pages hold subscripts, which take about 120 bytes each with what SQLite adds.
+    let subscripts = (size / 3 / u64::from(GLOBALS) / 120).max(1000);
+    DatabaseSize { globals: GLOBALS, subscripts, size: Bytes(size) }
+}
+
+/// The response time that ends a search: the strictest mean that the profile asks of this read.
+pub(super) fn response_limit(options: &CheckOptions, what: Search) -> Nanos {
+    let measure = match what {
+        Search::Read8k => Measure::RandomRead8k,
+        Search::Read64k => Measure::RandomRead64k,
+        Search::RanRead => Measure::DbRanRead,
+    };
+    let mean = |criterion: &&Criterion| criterion.measure == measure && criterion.quantile.is_none();
+    let bounds = options.profile.criteria.iter().filter(mean).map(|criterion| criterion.at_most);
+    bounds.min().or(options.target_response).unwrap_or(RESPONSE_LIMIT)
+}
+
+/// Makes a bound on the mean response time of random reads part of the profile, in place of its own.
+pub(super) fn demand_response(profile: &mut Profile, bound: Nanos) {
+    for measure in [Measure::RandomRead8k, Measure::RandomRead64k] {
+        let own = profile.criteria.iter_mut().find(|own| own.measure == measure && own.quantile.is_none());
+        match own {
+            Some(criterion) => criterion.at_most = bound,
+            None => {
+                let criterion = Criterion { measure, quantile: None, at_most: bound, marginal_factor: 1.25 };
+                profile.criteria.push(criterion);
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The procedure on simulated devices.
+
+use super::*;
+use iolite_model::{Cache, Ending, Fitness, Outstanding, PhaseEnd, PhaseInfo, Target};
+use iolite_stats::{Collector, Completion, Timetable, recorder};
+
+/// A device in numbers: how long one read takes, and how many it does a second at most.
+#[derive(Clone, Copy)]
+struct Device {
+    read_seconds: f64,
+    most: f64,
+    sync_seconds: f64,
+}
+
+fn options() -> CheckOptions {
+    CheckOptions {
+        profile: crate::built_in("oltp-flash").unwrap(),
+        target_iops: None,
+        target_response: None,
+        time: CheckOptions::DEFAULT_TIME,
+        space: Bytes(4 << 30),
+        direct: true,
+        io_uring: true,
+        cpus: 2,
+        seed: 1,
+    }
+}
+
+/// What the device would have done with the task: real recording, computed instants.
+fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
+    let runtime = task.stop().runtime.unwrap().0;
+    let timetable = Timetable { ramp_end: 0, interval: 100_000_000, end: runtime };
+    let (mut recorder, feed) = recorder(timetable, &OpKind::ALL);
+    let concurrency = f64::from(task.concurrency());
+    let open = matches!(task, Task::File(file) if matches!(file.arrival, iolite_model::Arrival::Poisson(_)));
+    let (kinds, seconds): (&[OpKind], f64) = match task {
+        Task::File(file) if file.sync_every.is_some() => {
+            (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync_seconds)
+        }
+        Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.read_seconds),
+        _ => (&[OpKind::Read], device.read_seconds),
+    };
+    let rate = if open { 1000.0 } else { (concurrency / seconds).min(device.most) };
+    let response = if open { seconds } else { concurrency / rate };
+    let mut collector = Collector::new(index, vec![feed]);
+    let mut at = 0.0;
+    while at < runtime as f64 {
+        for &kind in kinds {
+            let completed = at as u64;
+            let intended = completed.saturating_sub((response * 1e9) as u64);
+            recorder.record(Completion { kind, intended, issued: intended, completed, bytes: 8192 });
+        }
+        collector.collect(at as u64);
+        at += 1e9 / rate;
+    }
+    recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+    let (_, _, totals) = collector.finish(0, runtime);
+    let written = match task {
+        Task::File(file) => match &file.target {
+            Target::File(target) if file.mix.writes() => target.size,
+            _ => Bytes(0),
+        },
+        Task::Database(_) => Bytes(0),
+    };
+    PhaseResult {
+        info: PhaseInfo { index, task: task.clone(), started: Nanos(0) },
+        end: PhaseEnd {
+            phase: index,
+            ending: Ending::Completed,
+            measured: Nanos(runtime),
+            outstanding: Outstanding::default(),
+            cache: Cache { requested_written: written, ..Cache::default() },
+        },
+        totals,
+    }
+}
+
+/// Runs the whole check; returns the tasks, the conclusion and the time it took.
+fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, Conclusion, Nanos) {
+    let mut check = Check::new(options).unwrap();
+    let mut history = Vec::new();
+    let mut elapsed = Nanos(500_000_000);
+    loop {
+        match check.next(&history, elapsed) {
+            Step::Run(task) => {
+                elapsed.0 += task.ramp().0 + task.stop().runtime.unwrap().0 + 50_000_000;
+                let index = history.len() as u32;
+                history.push(simulate(device, index, &task));
+            }
+            Step::CreateDatabase(_) => elapsed.0 += 3_000_000_000,
+            Step::Done(conclusion) => return (history, *conclusion, elapsed),
+        }
+    }
+}
+
+const FLASH: Device = Device { read_seconds: 100e-6, most: 40_000.0, sync_seconds: 200e-6 };
+
+#[test]
+fn fast_storage_is_fit_within_the_time() {
+    let (history, conclusion, elapsed) = run(FLASH, options());
+    assert_eq!(conclusion.verdict.fitness, Fitness::Fit, "{:#?}", conclusion.verdict);
+    assert!(elapsed <= CheckOptions::DEFAULT_TIME, "{elapsed}");
+    let names: Vec<_> = history.iter().map(|result| result.info.task.name()).collect();
+    for name in [
+        "sequential write 1 MiB",
+        "sequential read 1 MiB",
+        "random read 8 KiB",
+        "random read 64 KiB",
+        "random read 8 KiB, at the knee",
+        "random write 8 KiB",
+        "commit 8 KiB, preallocated",
+        "commit 8 KiB, growing",
+        "RanRead",
+        "RanWrite",
+        "RanIO 50 %",
+    ] {
+        assert!(names.contains(&name), "{name} is missing in {names:?}");
+    }
+    let knee = &conclusion.knees[0].knee;
+    assert!((3..=5).contains(&knee.concurrency) && knee.saturated, "{knee:?}");
+    assert!((knee.plateau.value / 40_000.0 - 1.0).abs() < 0.01, "{knee:?}");
+}
+
+#[test]
+fn slow_storage_is_unfit_with_the_reason() {
+    let (_, conclusion, _) = run(Device { read_seconds: 8e-3, most: 150.0, sync_seconds: 20e-3 }, options());
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    let reason = &conclusion.verdict.reasons[0];
+    assert_eq!(reason.fitness, Fitness::Unfit);
+    assert!(
+        reason.what.starts_with("random read 8 KiB at the knee (") && reason.measured.contains("ms"),
+        "{reason:?}"
+    );
+}
+
+#[test]
+fn a_rate_beyond_the_plateau_is_unfit_for_that_reason() {
+    let options = CheckOptions { target_iops: Some(Iops(5000.0)), ..options() };
+    let (history, conclusion, _) =
+        run(Device { read_seconds: 100e-6, most: 2000.0, sync_seconds: 1e-4 }, options);
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    let reason = &conclusion.verdict.reasons[0];
+    assert_eq!(
+        (reason.what.as_str(), reason.asked.as_str()),
+        ("random read 8 KiB, rate", "at least 5,000 IOPS")
+    );
+    assert!(reason.measured.starts_with("2,000 IOPS at most"), "{}", reason.measured);
+    assert!(!history.iter().any(|result| result.info.task.name().contains("5,000 IOPS")));
+}
+
+#[test]
+fn a_rate_within_reach_is_measured_as_an_open_loop() {
+    let options = CheckOptions { target_iops: Some(Iops(1000.0)), ..options() };
+    let (history, conclusion, elapsed) = run(FLASH, options);
+    assert_eq!(conclusion.verdict.fitness, Fitness::Fit, "{:#?}", conclusion.verdict);
+    assert!(history.iter().any(|result| result.info.task.name() == "random read 8 KiB, at 1,000 IOPS"));
+    assert!(
+        conclusion
+            .verdict
+            .reasons
+            .iter()
+            .any(|reason| reason.what == "random read 8 KiB at 1,000 IOPS, mean")
+    );
+    assert!(elapsed <= CheckOptions::DEFAULT_TIME, "{elapsed}");
+}
+
+#[test]
+fn what_is_written_stays_within_the_space() {
+    for space in [CheckOptions::SMALLEST, Bytes(4 << 30)] {
+        let options = CheckOptions { space, ..options() };
+        let mut check = Check::new(options).unwrap();
+        let (mut history, mut written) = (Vec::new(), 0);
+        loop {
+            match check.next(&history, Nanos(0)) {
+                Step::Run(task) => {
+                    if let (Task::Database(_), Some(operations)) = (&task, task.stop().operations) {
+                        written += operations * 16_408 / if task.name() == "RanIO 50 %" { 2 } else { 1 };
+                    }
+                    if let Task::File(file) = &task
+                        && file.mix.writes()
+                    {
+                        written += file.stop.bytes.expect("every writing task has a limit").0;
+                    }
+                    history.push(simulate(FLASH, history.len() as u32, &task));
+                }
+                Step::CreateDatabase(size) => written += size.size.0,
+                Step::Done(_) => break,
+            }
+        }
+        assert!(written <= space.0, "{written} of {space}");
+        assert!(written > space.0 / 2, "{written} of {space}");
+    }
+}
+
+#[test]
+fn a_short_time_is_kept_too_and_a_shorter_one_refused() {
+    let options = CheckOptions { time: CheckOptions::SHORTEST, ..options() };
+    let (_, conclusion, elapsed) = run(FLASH, options.clone());
+    assert_eq!(conclusion.knees.len(), 3);
+    // The simulated database takes three seconds to make however short the time.
+    assert!(elapsed.0 <= 13_000_000_000, "{elapsed}");
+    let refused =
+        Check::new(CheckOptions { time: Nanos::SECOND, ..options.clone() }).unwrap_err().to_string();
+    assert!(refused.contains("--budget-time at least 10.0 s"), "{refused}");
+    let refused = Check::new(CheckOptions { space: Bytes::MIB, ..options }).unwrap_err().to_string();
+    assert!(refused.contains("--budget-space at least 64 MiB"), "{refused}");
+}
+
+#[test]
+fn without_a_database_its_stages_are_left_out_and_said() {
+    let mut check = Check::new(options()).unwrap();
+    let mut history = Vec::new();
+    let conclusion = loop {
+        match check.next(&history, Nanos(0)) {
+            Step::Run(task) => {
+                assert!(matches!(task, Task::File(_)));
+                history.push(simulate(FLASH, history.len() as u32, &task));
+            }
+            Step::CreateDatabase(_) => check.without_database("no space".into()),
+            Step::Done(conclusion) => break conclusion,
+        }
+    };
+    assert!(matches!(&conclusion.warnings[0], Warning::LeftOut { why, .. } if why == "no space"));
+}
+
+#[test]
+fn a_target_response_takes_the_place_of_the_profiles() {
+    let options = CheckOptions { target_response: Some(Nanos(50_000)), ..options() };
+    let (_, conclusion, _) = run(FLASH, options);
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    assert_eq!(conclusion.verdict.reasons[0].asked, "at most 50.0 µs");
+}

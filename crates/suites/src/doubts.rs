@@ -1,0 +1,47 @@
+//! Doubts about a phase that has been measured.
+
+use iolite_model::{Bytes, Ending, Nanos, OpKind, Task, Warning};
+use iolite_stats::PhaseResult;
+
+/// Measured time below which a figure is said to rest on little.
+const SHORT: Nanos = Nanos(500_000_000);
+
+/// The device moved this much more than was asked of it: something else uses it.
+const FOREIGN: f64 = 1.25;
+
+/// What may be doubted about a phase, with advice. `first_error` is the first error of an operation, where there was
+/// one.
+pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
+    let name = || {
+        let task = &result.info.task;
+        format!("{}, {} outstanding", task.name(), task.concurrency())
+    };
+    let mut doubts = Vec::new();
+    let errors = OpKind::ALL.iter().map(|&kind| result.totals.errors(kind)).sum::<u64>();
+    if errors > 0 {
+        let first = first_error.unwrap_or("an unknown error").to_owned();
+        doubts.push(Warning::Errors { phase: name(), errors, first });
+    }
+    let outstanding = result.end.outstanding;
+    if outstanding.lost > 0 {
+        doubts.push(Warning::Hung { phase: name(), lost: outstanding.lost, age: outstanding.oldest });
+    }
+    let limited = result.info.task.stop().runtime.is_some_and(|runtime| result.end.measured < runtime);
+    if limited && result.end.measured < SHORT && result.end.ending == Ending::Completed {
+        doubts.push(Warning::ShortPhase { phase: name(), measured: result.end.measured });
+    }
+    doubts.extend(foreign_load(result, name));
+    doubts
+}
+
+/// Reads that the device did beyond those asked for, in a phase that only reads files directly: anything else (a
+/// database, writes with their journal, read-ahead) adds I/O of its own.
+fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warning> {
+    let Task::File(task) = &result.info.task else { return None };
+    let requested = result.end.cache.requested_read;
+    let device = result.end.cache.device_read?;
+    let foreign = task.direct
+        && !task.mix.writes()
+        && device.0 as f64 > requested.0 as f64 * FOREIGN + Bytes::MIB.0 as f64;
+    foreign.then(|| Warning::ForeignLoad { phase: name(), requested, device })
+}

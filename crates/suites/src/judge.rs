@@ -1,0 +1,165 @@
+//! Judges what was measured by a profile.
+
+use iolite_model::{Criterion, Fitness, Iops, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict};
+use iolite_stats::{Estimate, Knee, PhaseResult};
+
+/// A phase that shows what a criterion asks about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Evidence<'a> {
+    /// What it shows.
+    pub(crate) measure: Measure,
+    /// The phase.
+    pub(crate) result: &'a PhaseResult,
+    /// The kind of operation that counts.
+    pub(crate) kind: OpKind,
+    /// Under which load, for people: `at the knee (8 outstanding)`.
+    pub(crate) load: &'a str,
+}
+
+/// The rate that the storage must sustain, and what was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RateDemand<'a> {
+    /// Operations per second asked for.
+    pub(crate) target: f64,
+    /// Of what, for people: `random read 8 KiB`.
+    pub(crate) what: &'a str,
+    /// The knee's search.
+    pub(crate) knee: Option<&'a Knee>,
+    /// The phase at the target rate, where it was run.
+    pub(crate) at_target: Option<&'a PhaseResult>,
+}
+
+/// Share of a target rate that counts as reaching it: a Poisson process of a few seconds varies by a percent or two.
+const REACHED: f64 = 0.97;
+
+/// The verdict by the profile, and by the demands on the rate.
+pub(crate) fn judge(profile: &Profile, evidence: &[Evidence<'_>], demands: &[RateDemand<'_>]) -> Verdict {
+    let rates = demands.iter().map(judge_rate);
+    let times = profile.criteria.iter().map(|criterion| {
+        let evidence = evidence.iter().find(|evidence| evidence.measure == criterion.measure);
+        judge_time(criterion, evidence)
+    });
+    Verdict::of(&profile.name, rates.chain(times).collect())
+}
+
+fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason {
+    let bound = criterion.at_most.0 as f64;
+    let statistic = criterion.quantile.map_or("mean".to_owned(), |quantile| Quantile(quantile).to_string());
+    let reason = |fitness, load: &str, measured: String, value| Reason {
+        fitness,
+        what: format!("{}{}{load}, {statistic}", criterion.measure, if load.is_empty() { "" } else { " " }),
+        measured,
+        asked: format!("at most {}", criterion.at_most),
+        value,
+        bound,
+    };
+    let Some(evidence) = evidence else {
+        return reason(Fitness::Marginal, "", "not measured".into(), f64::NAN);
+    };
+    let Some(estimate) = estimate(criterion, evidence) else {
+        return reason(Fitness::Unfit, evidence.load, "no operation succeeded".into(), f64::NAN);
+    };
+    let operations = evidence.result.totals.operations(evidence.kind);
+    let resolved =
+        criterion.quantile.is_none_or(|quantile| Estimate::resolves(Quantile(quantile), operations));
+    let mut measured =
+        format!("{} ({} to {})", nanos(estimate.value), nanos(estimate.low), nanos(estimate.high));
+    if !resolved {
+        measured.push_str(&format!(", from only {} operations", Iops(operations as f64)));
+    }
+    reason(
+        fitness(&estimate, bound, criterion.marginal_factor, resolved),
+        evidence.load,
+        measured,
+        estimate.value,
+    )
+}
+
+fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {
+    match criterion.quantile {
+        None => evidence.result.summary(evidence.kind).map(|summary| summary.mean),
+        Some(quantile) => evidence.result.quantile(evidence.kind, Quantile(quantile)),
+    }
+}
+
+/// Fit when the value with its whole interval is within the bound, unfit when beyond the margin with its whole
+/// interval; whatever lies between, or rests on too few operations to tell, is marginal.
+fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64, resolved: bool) -> Fitness {
+    if estimate.value <= bound && (estimate.high <= bound && resolved) {
+        Fitness::Fit
+    } else if estimate.low > bound && estimate.value > bound * marginal_factor {
+        Fitness::Unfit
+    } else {
+        Fitness::Marginal
+    }
+}
+
+fn judge_rate(demand: &RateDemand<'_>) -> Reason {
+    let asked = format!("{} IOPS", Iops(demand.target));
+    let reason = |fitness, measured, value| Reason {
+        fitness,
+        what: format!("{}, rate", demand.what),
+        measured,
+        asked: format!("at least {asked}"),
+        value,
+        bound: demand.target,
+    };
+    if let Some(summary) = demand.at_target.and_then(|result| result.summary(OpKind::Read)) {
+        let backlog = demand.at_target.map_or(0, |result| result.end.outstanding.backlog);
+        let measured =
+            format!("{} IOPS sustained, {backlog} operations behind at the end", Iops(summary.rate.value));
+        let behind = backlog as f64 > demand.target * (1.0 - REACHED);
+        let reached = summary.rate.value >= demand.target * REACHED && !behind;
+        return reason(if reached { Fitness::Fit } else { Fitness::Unfit }, measured, summary.rate.value);
+    }
+    match demand.knee.map(|knee| knee.plateau) {
+        Some(plateau) => {
+            let measured = format!(
+                "{} IOPS at most ({} to {})",
+                Iops(plateau.value),
+                Iops(plateau.low),
+                Iops(plateau.high)
+            );
+            let fitness = if plateau.high < demand.target { Fitness::Unfit } else { Fitness::Marginal };
+            reason(fitness, measured, plateau.value)
+        }
+        None => reason(Fitness::Marginal, "not measured".into(), f64::NAN),
+    }
+}
+
+fn nanos(value: f64) -> String {
+    if value.is_finite() { Nanos(value.round() as u64).to_string() } else { "unbounded".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_stats::Direction;
+
+    fn estimate(value: f64, low: f64, high: f64) -> Estimate {
+        let direction = Direction::LowerIsBetter;
+        Estimate { value, standard_error: 0.0, low, high, effective_samples: 9.0, direction }
+    }
+
+    #[test]
+    fn the_interval_decides_between_fit_marginal_and_unfit() {
+        let fitness = |value, low, high| super::fitness(&estimate(value, low, high), 100.0, 1.25, true);
+        assert_eq!(fitness(90.0, 85.0, 95.0), Fitness::Fit);
+        assert_eq!(fitness(100.0, 100.0, 100.0), Fitness::Fit);
+        assert_eq!(fitness(98.0, 90.0, 106.0), Fitness::Marginal);
+        assert_eq!(fitness(110.0, 105.0, 115.0), Fitness::Marginal);
+        assert_eq!(fitness(140.0, 95.0, 180.0), Fitness::Marginal);
+        assert_eq!(fitness(140.0, 130.0, 150.0), Fitness::Unfit);
+        assert_eq!(super::fitness(&estimate(50.0, 40.0, 60.0), 100.0, 1.25, false), Fitness::Marginal);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_never_fit() {
+        let profile = crate::built_in("etcd").unwrap();
+        let verdict = judge(&profile, &[], &[]);
+        assert_eq!(verdict.fitness, Fitness::Marginal);
+        assert_eq!(verdict.reasons[0].measured, "not measured");
+        assert_eq!(verdict.reasons[0].what, "fdatasync, preallocated, p99");
+        assert_eq!(verdict.reasons[0].asked, "at most 10.0 ms");
+    }
+}

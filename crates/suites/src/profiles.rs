@@ -1,0 +1,95 @@
+//! The built-in profiles, and reading others.
+
+use iolite_model::Profile;
+
+/// Name and text of each built-in profile; the texts also document the format.
+pub const BUILT_IN: [(&str, &str); 3] = [
+    ("oltp-flash", include_str!("../profiles/oltp-flash.toml")),
+    ("etcd", include_str!("../profiles/etcd.toml")),
+    ("hdd", include_str!("../profiles/hdd.toml")),
+];
+
+/// Why a text is not a profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// It is not TOML, or has other keys than a profile.
+    #[error("{0}")]
+    Format(#[from] toml::de::Error),
+    /// It says something that cannot be.
+    #[error("criterion {number} ({measure}): {reason}")]
+    Criterion {
+        /// Which, from 1.
+        number: usize,
+        /// What it judges.
+        measure: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// It asks for nothing.
+    #[error(
+        "it has no [[criterion]], so everything would be fit; see `iolite check --print-profile oltp-flash`"
+    )]
+    Empty,
+}
+
+/// The built-in profile of this name.
+pub fn built_in(name: &str) -> Option<Profile> {
+    let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+    parse(text).ok()
+}
+
+/// Reads a profile from TOML.
+///
+/// # Errors
+/// It is not TOML (with the line), has unknown or missing keys, or values that cannot be.
+pub fn parse(text: &str) -> Result<Profile, ProfileError> {
+    let profile: Profile = toml::from_str(text)?;
+    if profile.criteria.is_empty() {
+        return Err(ProfileError::Empty);
+    }
+    for (index, criterion) in profile.criteria.iter().enumerate() {
+        let refuse = |reason| {
+            Err(ProfileError::Criterion { number: index + 1, measure: criterion.measure.to_string(), reason })
+        };
+        if criterion.quantile.is_some_and(|quantile| !(0.0..=1.0).contains(&quantile)) {
+            return refuse("the quantile must be between 0 and 1: 0.99 is the 99th percentile");
+        }
+        if criterion.at_most.0 == 0 {
+            return refuse("at_most must be longer than zero");
+        }
+        if !(1.0..=1000.0).contains(&criterion.marginal_factor) {
+            return refuse("marginal_factor must be between 1 and 1000");
+        }
+    }
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_profiles_parse_and_carry_their_own_names() {
+        for (name, text) in BUILT_IN {
+            assert_eq!(parse(text).unwrap().name, name);
+        }
+        assert_eq!(built_in("oltp-flash").unwrap().criteria.len(), 4);
+        assert!(built_in("nonsense").is_none());
+    }
+
+    #[test]
+    fn a_bad_profile_says_where_and_why() {
+        let spoiled = |from: &str, to: &str| parse(&BUILT_IN[1].1.replace(from, to)).unwrap_err().to_string();
+        assert!(spoiled("at_most", "at_least").contains("at_least"));
+        assert!(spoiled("\"10ms\"", "\"10 parsecs\"").contains("5ms or 90s"));
+        assert!(spoiled("0.99", "99").contains("criterion 1 (fdatasync, preallocated): the quantile"));
+        assert!(spoiled("\"10ms\"", "\"0s\"").contains("longer than zero"));
+        assert!(spoiled("[[criterion]]", "[[criteria]]").contains("criteria"));
+        assert!(
+            parse("name='x'\ndescription=''\nsource=''\ncriterion=[]")
+                .unwrap_err()
+                .to_string()
+                .contains("no [[crit")
+        );
+    }
+}
