@@ -1,1 +1,53 @@
-//! Placeholder.
+//! What people and machines get to see of a run: the terminal's text, the live view and the JSON document.
+//!
+//! Everything here turns plain data into text. Nothing is decided here, and nothing is read from anywhere: the caller
+//! hands over a [`Report`] with all that is to be said.
+
+use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
+use iolite_stats::{Knee, PhaseResult};
+
+mod judgement;
+mod json;
+mod knees;
+mod live;
+mod machine;
+mod pen;
+#[cfg(test)]
+mod synthetic;
+mod table;
+mod text;
+
+pub use json::{JSON_FORMAT, json};
+pub use live::{Live, LiveKind};
+pub use pen::Style;
+pub use text::text;
+
+/// A run with all that is to be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What was known when the run started: the storage, the machine.
+    pub run: RunInfo,
+    /// The program's own cost, where it came to be measured.
+    pub calibration: Option<Calibration>,
+    /// The finished phases, in the order they ran.
+    pub phases: Vec<PhaseResult>,
+    /// One per search for a knee that found one.
+    pub knees: Vec<KneeResult>,
+    /// The doubts, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// The answer, where one was reached.
+    pub verdict: Option<Verdict>,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// The outcome of a search for the knee.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KneeResult {
+    /// What was searched, for example `random read 8 KiB`.
+    pub name: String,
+    /// Indices of the phases that the search ran.
+    pub phases: Vec<u32>,
+    /// What they amount to.
+    pub knee: Knee,
+}

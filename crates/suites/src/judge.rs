@@ -60,8 +60,7 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason 
         return reason(Fitness::Unfit, evidence.load, "no operation succeeded".into(), f64::NAN);
     };
     let operations = evidence.result.totals.operations(evidence.kind);
-    let resolved =
-        criterion.quantile.is_none_or(|quantile| Estimate::resolves(Quantile(quantile), operations));
+    let resolved = criterion.quantile.is_none_or(|quantile| bounds_quantile(quantile, operations));
     let mut measured =
         format!("{} ({} to {})", nanos(estimate.value), nanos(estimate.low), nanos(estimate.high));
     if !resolved {
@@ -80,6 +79,13 @@ fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> 
         None => evidence.result.summary(evidence.kind).map(|summary| summary.mean),
         Some(quantile) => evidence.result.quantile(evidence.kind, Quantile(quantile)),
     }
+}
+
+/// Whether the largest of so many observations is at least the quantile with 95 % confidence, so that a bound above it
+/// can be said to hold: 1 - q^n >= 0.95 (Conover 1999, Practical Nonparametric Statistics, 3.3, one-sided tolerance
+/// limits). 2995 operations for p99.9.
+fn bounds_quantile(quantile: f64, operations: u64) -> bool {
+    quantile.powf(operations as f64) <= 0.05
 }
 
 /// Fit when the value with its whole interval is within the bound, unfit when beyond the margin with its whole
@@ -151,6 +157,13 @@ mod tests {
         assert_eq!(fitness(140.0, 95.0, 180.0), Fitness::Marginal);
         assert_eq!(fitness(140.0, 130.0, 150.0), Fitness::Unfit);
         assert_eq!(super::fitness(&estimate(50.0, 40.0, 60.0), 100.0, 1.25, false), Fitness::Marginal);
+    }
+
+    #[test]
+    fn a_quantile_needs_enough_operations_to_be_bounded() {
+        assert!(!bounds_quantile(0.999, 2994) && bounds_quantile(0.999, 2995));
+        assert!(!bounds_quantile(0.99, 298) && bounds_quantile(0.99, 299));
+        assert!(!bounds_quantile(1.0, u64::MAX));
     }
 
     #[test]

@@ -33,8 +33,9 @@ pub(crate) fn next_concurrency(points: &[LoadPoint], limits: Limits) -> Option<u
     let Some(largest) = points.iter().map(|point| point.concurrency).max() else { return Some(1) };
     // Powers of two come from doubling, all else from a closer look.
     let refined = points.iter().filter(|point| !point.concurrency.is_power_of_two()).count();
-    if refined == 0 && largest * 2 <= limits.highest && is_worth_more(points, largest, limits) {
-        return Some(largest * 2);
+    if refined == 0 && is_worth_more(points, largest, limits) {
+        // Where even the highest has not shown the limit, there is no knee to look at more closely.
+        return Some(largest * 2).filter(|&next| next <= limits.highest);
     }
     let tested: Vec<u32> = points.iter().map(|point| point.concurrency).collect();
     refine(points, &tested).filter(|_| refined < limits.refinements)

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use rusqlite::Connection;
-use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
+use rusqlite::ffi::{self, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
 use rustix::io::Errno;
 
 use super::direct::{Batch, Bounce, Counted, Counters, Lease, Part};
@@ -35,6 +35,9 @@ pub(super) struct Probe {
     /// Whether reads bypass the page cache.
     pub(super) direct: bool,
 }
+
+/// An open file as SQLite passes it.
+type File = *mut sqlite3_file;
 
 /// What a registered VFS knows: its `pAppData`, never freed.
 struct Shim {
@@ -115,7 +118,7 @@ fn register_one(inner: *mut sqlite3_vfs, name: &'static CStr, direct: bool) -> R
         xDlClose: None,
         xRandomness: Some(v_randomness),
         xSleep: Some(v_sleep),
-        xCurrentTime: Some(v_current_time),
+        xCurrentTime: None,
         xGetLastError: Some(v_get_last_error),
         xCurrentTimeInt64: Some(v_current_time_int64),
         xSetSystemCall: None,
@@ -150,7 +153,7 @@ fn guarded(failure: c_int, work: impl FnOnce() -> c_int) -> c_int {
 ///
 /// # Safety
 /// `file` must have the `szOsFile` bytes of one of our VFSs.
-unsafe fn inner_of(file: *mut sqlite3_file) -> *mut sqlite3_file {
+unsafe fn inner_of(file: File) -> File {
     // SAFETY: by the caller, the inner file follows the handle in the same allocation; the handle's size is a multiple
     // of SQLite's alignment of 8.
     unsafe { file.cast::<Handle>().add(1).cast() }
@@ -170,7 +173,7 @@ macro_rules! inner_call {
 /// Defines a file method that is the inner file's.
 macro_rules! forward {
     ($name:ident, $method:ident $(, $argument:ident: $type:ty)*) => {
-        unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
+        unsafe extern "C" fn $name(file: File $(, $argument: $type)*) -> c_int {
             // SAFETY: SQLite calls methods on files between `x_open` and `x_close` only, so the inner file is open (of
             // version 2 at least, see `open`); the arguments satisfy its contract as they satisfy ours.
             unsafe { inner_call!(file, $method $(, $argument)*) }
@@ -187,7 +190,7 @@ forward!(x_shm_map, xShmMap, page: c_int, size: c_int, extend: c_int, out: *mut 
 forward!(x_shm_lock, xShmLock, offset: c_int, n: c_int, flags: c_int);
 forward!(x_shm_unmap, xShmUnmap, delete: c_int);
 
-unsafe extern "C" fn x_shm_barrier(file: *mut sqlite3_file) {
+unsafe extern "C" fn x_shm_barrier(file: File) {
     // SAFETY: as for the forwarded methods.
     unsafe {
         let inner = inner_of(file);
@@ -219,14 +222,13 @@ forward_vfs!(v_access, xAccess, name: *const c_char, flags: c_int, out: *mut c_i
 forward_vfs!(v_full_pathname, xFullPathname, name: *const c_char, size: c_int, out: *mut c_char);
 forward_vfs!(v_randomness, xRandomness, size: c_int, out: *mut c_char);
 forward_vfs!(v_sleep, xSleep, microseconds: c_int);
-forward_vfs!(v_current_time, xCurrentTime, out: *mut f64);
 forward_vfs!(v_get_last_error, xGetLastError, size: c_int, out: *mut c_char);
-forward_vfs!(v_current_time_int64, xCurrentTimeInt64, out: *mut sqlite3_int64);
+forward_vfs!(v_current_time_int64, xCurrentTimeInt64, out: *mut i64);
 
 unsafe extern "C" fn x_open(
     vfs: *mut sqlite3_vfs,
     name: ffi::sqlite3_filename,
-    file: *mut sqlite3_file,
+    file: File,
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
@@ -243,7 +245,7 @@ unsafe extern "C" fn x_open(
 unsafe fn open(
     vfs: *mut sqlite3_vfs,
     name: ffi::sqlite3_filename,
-    file: *mut sqlite3_file,
+    file: File,
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
@@ -298,7 +300,7 @@ unsafe fn open(
 ///
 /// # Safety
 /// The inner file of `file` must be open.
-unsafe fn unmoved(file: *mut sqlite3_file) -> bool {
+unsafe fn unmoved(file: File) -> bool {
     let mut moved: c_int = 0;
     // SAFETY: by the caller; this opcode takes an int to write to (sqlite3.h).
     let code = unsafe {
@@ -329,12 +331,12 @@ unsafe fn counters_of_database(name: ffi::sqlite3_filename) -> Option<Arc<Counte
 ///
 /// # Safety
 /// `file` must be open, and no other reference to its state may live: SQLite serialises the calls on a file.
-unsafe fn state_of<'a>(file: *mut sqlite3_file) -> &'a mut State {
+unsafe fn state_of<'a>(file: File) -> &'a mut State {
     // SAFETY: by the caller; `x_open` put a state there.
     unsafe { &mut *(*file.cast::<Handle>()).state }
 }
 
-unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {
+unsafe extern "C" fn x_close(file: File) -> c_int {
     // SAFETY: SQLite closes an open file once. The inner file goes first: its locks must be given up before the direct
     // descriptor, which the state holds, may be closed.
     guarded(ffi::SQLITE_IOERR_CLOSE, || unsafe {
@@ -350,7 +352,7 @@ unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {
 ///
 /// # Safety
 /// As for [`state_of`].
-unsafe fn flush(file: *mut sqlite3_file) -> c_int {
+unsafe fn flush(file: File) -> c_int {
     // SAFETY: by the caller.
     let state = unsafe { state_of(file) };
     if state.lease.as_ref().is_some_and(Lease::is_broken) {
@@ -372,9 +374,8 @@ unsafe fn flush(file: *mut sqlite3_file) -> c_int {
     for (piece, at) in data.chunks(INNER_MOST).zip((offset..).step_by(INNER_MOST)) {
         state.counters.write(state.part, Counted::one(piece.len()));
         // SAFETY: the inner file is open; `piece` is as long as it is said to be.
-        let code = unsafe {
-            inner_call!(file, xWrite, piece.as_ptr().cast(), piece.len() as c_int, at as sqlite3_int64)
-        };
+        let code =
+            unsafe { inner_call!(file, xWrite, piece.as_ptr().cast(), piece.len() as c_int, at as i64) };
         if code != ffi::SQLITE_OK {
             return code;
         }
@@ -386,7 +387,7 @@ unsafe fn flush(file: *mut sqlite3_file) -> c_int {
 ///
 /// # Safety
 /// As for [`state_of`].
-unsafe fn flush_gathered(file: *mut sqlite3_file) -> c_int {
+unsafe fn flush_gathered(file: File) -> c_int {
     // SAFETY: by the caller.
     unsafe {
         let code = flush(file);
@@ -402,7 +403,7 @@ unsafe fn flush_gathered(file: *mut sqlite3_file) -> c_int {
 /// Defines a file method that is the inner file's once nothing is pending.
 macro_rules! forward_flushed {
     ($name:ident, $method:ident, $argument:ident: $type:ty) => {
-        unsafe extern "C" fn $name(file: *mut sqlite3_file, $argument: $type) -> c_int {
+        unsafe extern "C" fn $name(file: File, $argument: $type) -> c_int {
             // SAFETY: as for the forwarded methods.
             guarded(ffi::SQLITE_IOERR, || unsafe {
                 match flush_gathered(file) {
@@ -414,15 +415,10 @@ macro_rules! forward_flushed {
     };
 }
 
-forward_flushed!(x_truncate, xTruncate, size: sqlite3_int64);
-forward_flushed!(x_file_size, xFileSize, size: *mut sqlite3_int64);
+forward_flushed!(x_truncate, xTruncate, size: i64);
+forward_flushed!(x_file_size, xFileSize, size: *mut i64);
 
-unsafe extern "C" fn x_read(
-    file: *mut sqlite3_file,
-    buffer: *mut c_void,
-    amount: c_int,
-    offset: sqlite3_int64,
-) -> c_int {
+unsafe extern "C" fn x_read(file: File, buffer: *mut c_void, amount: c_int, offset: i64) -> c_int {
     // SAFETY: SQLite passes an open file and `amount` bytes to write to.
     guarded(ffi::SQLITE_IOERR_READ, || unsafe {
         if flush_gathered(file) != ffi::SQLITE_OK {
@@ -455,12 +451,7 @@ unsafe extern "C" fn x_read(
     })
 }
 
-unsafe extern "C" fn x_write(
-    file: *mut sqlite3_file,
-    buffer: *const c_void,
-    amount: c_int,
-    offset: sqlite3_int64,
-) -> c_int {
+unsafe extern "C" fn x_write(file: File, buffer: *const c_void, amount: c_int, offset: i64) -> c_int {
     // SAFETY: SQLite passes an open file and `amount` bytes to read from; no reference to the state is held over a
     // call that makes another.
     guarded(ffi::SQLITE_IOERR_WRITE, || unsafe {
@@ -488,7 +479,7 @@ unsafe extern "C" fn x_write(
     })
 }
 
-unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
+unsafe extern "C" fn x_sync(file: File, flags: c_int) -> c_int {
     // SAFETY: SQLite passes an open file. A sync of the inner descriptor covers direct writes too: it is the inode's.
     guarded(ffi::SQLITE_IOERR_FSYNC, || unsafe {
         let code = flush_gathered(file);
@@ -501,7 +492,7 @@ unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     })
 }
 
-unsafe extern "C" fn x_file_control(file: *mut sqlite3_file, op: c_int, argument: *mut c_void) -> c_int {
+unsafe extern "C" fn x_file_control(file: File, op: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: SQLite passes an open file; with our opcode, `probe` passes a `Probe`.
     guarded(ffi::SQLITE_ERROR, || unsafe {
         if op == PROBE {
@@ -558,7 +549,7 @@ mod tests {
             }
         }
 
-        fn file(&mut self) -> *mut sqlite3_file {
+        fn file(&mut self) -> File {
             self.file.as_mut_ptr().cast()
         }
 
@@ -566,15 +557,14 @@ mod tests {
             let mut data = vec![0xee; length];
             let file = self.file();
             // SAFETY: the file is open and `data` has `length` bytes.
-            let code =
-                unsafe { x_read(file, data.as_mut_ptr().cast(), length as c_int, offset as sqlite3_int64) };
+            let code = unsafe { x_read(file, data.as_mut_ptr().cast(), length as c_int, offset as i64) };
             (code, data)
         }
 
         fn write(&mut self, offset: usize, data: &[u8]) -> c_int {
             let file = self.file();
             // SAFETY: the file is open.
-            unsafe { x_write(file, data.as_ptr().cast(), data.len() as c_int, offset as sqlite3_int64) }
+            unsafe { x_write(file, data.as_ptr().cast(), data.len() as c_int, offset as i64) }
         }
 
         fn control(&mut self, op: c_int) -> c_int {
@@ -586,7 +576,7 @@ mod tests {
         fn truncate(&mut self, size: usize) -> c_int {
             let file = self.file();
             // SAFETY: the file is open.
-            unsafe { x_truncate(file, size as sqlite3_int64) }
+            unsafe { x_truncate(file, size as i64) }
         }
 
         fn size(&mut self) -> usize {

@@ -179,7 +179,11 @@ impl Check {
                 let concurrency = next_concurrency(&points, limits).filter(|_| !late || runs < 2)?;
                 Some(tasks::search(&self.options, what, layout, concurrency, runs))
             }
-            Stage::AtKnee(what) => once(tasks::at_knee(&self.options, what, layout, knee(what)?.concurrency)),
+            Stage::AtKnee(what) => {
+                // Without a knee, for want of points, the least load is all that can be judged.
+                let concurrency = knee(what).map_or(1, |knee| knee.concurrency);
+                once(tasks::at_knee(&self.options, what, layout, concurrency))
+            }
             Stage::AtTarget(what) => {
                 let target = self.options.target_iops?;
                 let reachable = knee(what).is_none_or(|knee| knee.plateau.high >= target.0);

@@ -34,6 +34,9 @@ const BYTES_PER_SET: u64 = 2 * 8192 + 24;
 /// The most outstanding operations of an open loop: what is due beyond them is late, and counted as late.
 const OPEN_LOOP_DEPTH: u32 = 256;
 
+/// Operations that let p99.9 be bounded, with some to spare: at a low rate they take longer.
+const OPERATIONS_FOR_P999: f64 = 3200.0;
+
 /// Mean response time that ends a search where the profile names none: PerfTools' advice to stop at 10 ms.
 const RESPONSE_LIMIT: Nanos = Nanos(10_000_000);
 
@@ -64,7 +67,7 @@ pub struct DatabaseSize {
 /// then lets each run have exactly its share.
 fn time(options: &CheckOptions, seconds: f64) -> Nanos {
     let scaled = seconds * options.time.as_secs_f64() / 90.0;
-    Nanos((scaled * 10.0).round().max(2.0) as u64 * 100_000_000)
+    Nanos((scaled * 10.0).round().max(1.0) as u64 * 100_000_000)
 }
 
 fn space(options: &CheckOptions, share: f64) -> Bytes {
@@ -194,7 +197,8 @@ pub(super) fn at_knee(options: &CheckOptions, what: Search, layout: Layout, conc
 /// The run at the rate that the user asks for: an open loop.
 pub(super) fn at_target(options: &CheckOptions, what: Search, layout: Layout, target: Iops) -> Task {
     let name = format!("{}, at {target} IOPS", what.name());
-    match load(options, what, layout, OPEN_LOOP_DEPTH, 3.0) {
+    let seconds = (OPERATIONS_FOR_P999 / target.0).clamp(3.0, 6.0);
+    match load(options, what, layout, OPEN_LOOP_DEPTH, seconds) {
         Task::File(task) => Task::File(FileTask { name, arrival: Arrival::Poisson(target), ..task }),
         database => database,
     }
@@ -256,7 +260,7 @@ fn sets(options: &CheckOptions, share: f64, one_in: u64) -> Stop {
 pub(super) fn database_size(options: &CheckOptions, layout: Layout) -> DatabaseSize {
     let seconds = time(options, 3.0).as_secs_f64();
     let writable = layout.bytes_per_second.map_or(u64::MAX, |rate| (rate * seconds) as u64);
-    let size = space(options, DATABASE_SHARE).0.min(writable).max(16 << 20);
+    let size = space(options, DATABASE_SHARE).0.min(writable).max(4 << 20);
     // About a third of the pages hold subscripts, which take about 120 bytes each with what SQLite adds.
     let subscripts = (size / 3 / u64::from(GLOBALS) / 120).max(1000);
     DatabaseSize { globals: GLOBALS, subscripts, size: Bytes(size) }

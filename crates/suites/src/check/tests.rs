@@ -124,7 +124,7 @@ fn fast_storage_is_fit_within_the_time() {
 #[test]
 fn slow_storage_is_unfit_with_the_reason() {
     let (_, conclusion, _) = run(Device { read_seconds: 8e-3, most: 150.0, sync_seconds: 20e-3 }, options());
-    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     let reason = &conclusion.verdict.reasons[0];
     assert_eq!(reason.fitness, Fitness::Unfit);
     assert!(
@@ -138,7 +138,7 @@ fn a_rate_beyond_the_plateau_is_unfit_for_that_reason() {
     let options = CheckOptions { target_iops: Some(Iops(5000.0)), ..options() };
     let (history, conclusion, _) =
         run(Device { read_seconds: 100e-6, most: 2000.0, sync_seconds: 1e-4 }, options);
-    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     let reason = &conclusion.verdict.reasons[0];
     assert_eq!(
         (reason.what.as_str(), reason.asked.as_str()),
@@ -227,6 +227,6 @@ fn without_a_database_its_stages_are_left_out_and_said() {
 fn a_target_response_takes_the_place_of_the_profiles() {
     let options = CheckOptions { target_response: Some(Nanos(50_000)), ..options() };
     let (_, conclusion, _) = run(FLASH, options);
-    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     assert_eq!(conclusion.verdict.reasons[0].asked, "at most 50.0 µs");
 }

@@ -1,0 +1,289 @@
+//! The machine-readable document of a check, `"format": "iolite-check/1"`.
+//!
+//! The number after the slash is raised when a key goes away or changes its meaning; new keys may appear at any time.
+//! Keys are in snake_case and end in their unit: `_ns` nanoseconds, `_bytes`, `_seconds`, `_unix_ns` nanoseconds
+//! since 1970 (UTC); `iops` is operations per second. JSON has no infinity: a number that is unknown or infinite is
+//! null. Text is as it was found, JSON's own escapes aside; paths that are not UTF-8 have U+FFFD in place of what
+//! is not.
+//!
+//! | key | holds |
+//! |---|---|
+//! | `format` | `iolite-check/1` |
+//! | `run` | `id`, `version`, `model_version`, `command` (list), `started_unix_ns`, `process`, `host`, `storage` |
+//! | `run.host` | `name`, `kernel`, `architecture`, `cpu`, `cpus`, `memory_bytes`, `virtualisation` |
+//! | `run.storage` | `directory`, `filesystem`, `devices` (each before the ones it rests on) |
+//! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
+//! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations` |
+//! | `phases[].task` | what was asked; `kind` is `file` or `database`, the rest as in the model |
+//! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `resident_before`, `resident_after` (shares from 0 to 1) |
+//! | `phases[].outstanding` | `at_end`, `lost`, `oldest_ns`, `backlog` |
+//! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
+//! | `…iops` | `value`, `low`, `high` (95 % interval), `standard_error`, `effective_samples` |
+//! | `…response_ns` | `mean` (an estimate like `iops`), `p50`, `p90`, `p99`, `p99_9`, `p99_99`, `max`; each quantile has `value`, `low`, `high` and `resolved`: whether there were operations enough for both ends of its interval |
+//! | `…service_ns` | `p50`, `p90`, `p99`, `p99_9`, `p99_99` as numbers: the device's part of the response |
+//! | `knees` | list: `name`, `phases` (indices), `concurrency` (`value`, `low`, `high`), `iops` (at the knee, by the model), `plateau_iops` (an estimate), `saturated`, `relative_residual`, `model` (`name` `usl` or `asymptotes`, its parameters, `text`) |
+//! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
+//! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`) |
+//! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
+
+use iolite_model::{
+    Cache, CacheStamp, Calibration, Device, Ending, Filesystem, Host, Layer, Nanos, OpKind, Quantile, RunInfo,
+    Verdict, Warning,
+};
+use iolite_stats::{Estimate, Histogram, PhaseResult, ScalingModel};
+use serde_json::{Map, Value, json};
+
+use crate::{KneeResult, Report};
+
+mod task;
+
+/// Name and version of the document.
+pub const JSON_FORMAT: &str = "iolite-check/1";
+
+/// The quantiles given, with their keys.
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999)];
+
+/// The document of a check.
+pub fn json(report: &Report) -> Value {
+    json!({
+        "format": JSON_FORMAT,
+        "run": run(&report.run),
+        "calibration": report.calibration.as_ref().map(calibration),
+        "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
+        "knees": report.knees.iter().map(knee).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),
+        "verdict": report.verdict.as_ref().map(verdict),
+        "ending": ending(&report.ending),
+    })
+}
+
+fn run(run: &RunInfo) -> Value {
+    json!({
+        "id": run.id.0,
+        "version": run.version,
+        "model_version": run.model_version,
+        "command": run.command,
+        "started_unix_ns": run.started_unix.0,
+        "process": run.process,
+        "host": host(&run.host),
+        "storage": {
+            "directory": run.storage.directory.to_string_lossy(),
+            "filesystem": filesystem(&run.storage.filesystem),
+            "devices": run.storage.devices.iter().map(device).collect::<Vec<_>>(),
+        },
+    })
+}
+
+fn host(host: &Host) -> Value {
+    json!({
+        "name": host.name,
+        "kernel": host.kernel,
+        "architecture": host.architecture,
+        "cpu": host.cpu,
+        "cpus": host.cpus,
+        "memory_bytes": host.memory.0,
+        "virtualisation": host.virtualisation,
+    })
+}
+
+fn filesystem(fs: &Filesystem) -> Value {
+    json!({
+        "kind": fs.kind,
+        "source": fs.source,
+        "mount_point": fs.mount_point.to_string_lossy(),
+        "options": fs.options,
+        "size_bytes": fs.size.0,
+        "free_bytes": fs.free.0,
+        "block_size_bytes": fs.block_size.0,
+    })
+}
+
+fn device(device: &Device) -> Value {
+    json!({
+        "name": device.name,
+        "kind": device.kind,
+        "rests_on": device.rests_on,
+        "major": device.number.0,
+        "minor": device.number.1,
+        "model": device.model,
+        "size_bytes": device.size.0,
+        "logical_block_bytes": device.logical_block.map(|bytes| bytes.0),
+        "physical_block_bytes": device.physical_block.map(|bytes| bytes.0),
+        "scheduler": device.scheduler,
+        "write_cache": device.write_cache,
+        "rotational": device.rotational,
+        "read_ahead_bytes": device.read_ahead.map(|bytes| bytes.0),
+    })
+}
+
+fn calibration(calibration: &Calibration) -> Value {
+    json!({
+        "clock": calibration.clock,
+        "clock_cost_ns": calibration.clock_cost_ns,
+        "clock_resolution_ns": calibration.clock_resolution.0,
+        "loop_cost_ns": calibration.loop_cost_ns,
+    })
+}
+
+fn phase(result: &PhaseResult) -> Value {
+    let (info, end) = (&result.info, &result.end);
+    let layer = match info.task.layer() {
+        Layer::Calibration => "calibration",
+        Layer::File => "file",
+        Layer::Database => "database",
+    };
+    json!({
+        "index": info.index,
+        "name": info.task.name(),
+        "layer": layer,
+        "concurrency": info.task.concurrency(),
+        "task": task::task(&info.task),
+        "started_ns": info.started.0,
+        "ending": ending(&end.ending),
+        "measured_seconds": end.measured.as_secs_f64(),
+        "cache": cache(&end.cache),
+        "outstanding": {
+            "at_end": end.outstanding.at_end,
+            "lost": end.outstanding.lost,
+            "oldest_ns": end.outstanding.oldest.0,
+            "backlog": end.outstanding.backlog,
+        },
+        "operations": OpKind::ALL.into_iter().filter_map(|kind| operations(result, kind)).collect::<Vec<_>>(),
+    })
+}
+
+fn cache(cache: &Cache) -> Value {
+    let (stamp, share) = match cache.stamp() {
+        CacheStamp::PartlyCached(share) => ("partly cached", Some(share)),
+        CacheStamp::Device => ("device", None),
+        CacheStamp::Cached => ("cached", None),
+        CacheStamp::Unknown => ("unknown", None),
+    };
+    json!({
+        "stamp": stamp,
+        "cached_share": share,
+        "requested_read_bytes": cache.requested_read.0,
+        "requested_written_bytes": cache.requested_written.0,
+        "device_read_bytes": cache.device_read.map(|bytes| bytes.0),
+        "device_written_bytes": cache.device_written.map(|bytes| bytes.0),
+        "resident_before": cache.resident_before,
+        "resident_after": cache.resident_after,
+    })
+}
+
+/// What a kind of operation did; `None` where it did not occur.
+fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
+    let totals = &result.totals;
+    if totals.operations(kind) == 0 && totals.errors(kind) == 0 {
+        return None;
+    }
+    let summary = result.summary(kind);
+    let response = summary.as_ref().map(|summary| {
+        let mut times = Map::new();
+        times.insert("mean".into(), estimate(&summary.mean));
+        for (key, share) in QUANTILES {
+            let value = result.quantile(kind, Quantile(share)).map(|e| quantile(&e, share, summary.operations));
+            times.insert(key.into(), value.into());
+        }
+        times.insert("max".into(), summary.max.0.into());
+        Value::Object(times)
+    });
+    Some(json!({
+        "kind": kind.name(),
+        "operations": totals.operations(kind),
+        "errors": totals.errors(kind),
+        "bytes": totals.bytes(kind),
+        "iops": summary.as_ref().map(|summary| estimate(&summary.rate)),
+        "bytes_per_second": summary.as_ref().map(|summary| summary.bytes_per_second),
+        "response_ns": response,
+        "service_ns": totals.service(kind).filter(|service| service.count() > 0).map(service),
+    }))
+}
+
+fn service(histogram: &Histogram) -> Value {
+    let value = |(key, share): (&str, f64)| {
+        let Nanos(nanos) = histogram.quantile(Quantile(share));
+        (key.to_owned(), Value::from(nanos))
+    };
+    Value::Object(QUANTILES.into_iter().map(value).collect())
+}
+
+fn estimate(estimate: &Estimate) -> Value {
+    json!({
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "standard_error": estimate.standard_error,
+        "effective_samples": estimate.effective_samples,
+    })
+}
+
+fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Value {
+    json!({
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "resolved": Estimate::resolves(Quantile(share), operations),
+    })
+}
+
+fn knee(result: &KneeResult) -> Value {
+    let knee = &result.knee;
+    let mut model = match knee.model {
+        ScalingModel::Usl { lambda, sigma, kappa } => {
+            json!({ "name": "usl", "lambda_iops": lambda, "sigma": sigma, "kappa": kappa })
+        }
+        ScalingModel::Asymptotes { lambda, plateau } => {
+            json!({ "name": "asymptotes", "lambda_iops": lambda, "plateau_iops": plateau })
+        }
+    };
+    model["text"] = knee.model.to_string().into();
+    json!({
+        "name": result.name,
+        "phases": result.phases,
+        "concurrency": { "value": knee.concurrency, "low": knee.low, "high": knee.high },
+        "iops": knee.throughput,
+        "plateau_iops": estimate(&knee.plateau),
+        "saturated": knee.saturated,
+        "relative_residual": knee.relative_residual,
+        "model": model,
+    })
+}
+
+fn warning(warning: &Warning) -> Value {
+    // The fields are text and integers, which always serialise.
+    let mut data = serde_json::to_value(warning).unwrap_or_default();
+    let kind = data.as_object_mut().and_then(|fields| fields.remove("warning"));
+    json!({ "kind": kind, "text": warning.to_string(), "data": data })
+}
+
+fn verdict(verdict: &Verdict) -> Value {
+    let reason = |reason: &iolite_model::Reason| {
+        json!({
+            "fitness": reason.fitness.to_string(),
+            "what": reason.what,
+            "measured": reason.measured,
+            "asked": reason.asked,
+            "value": reason.value,
+            "bound": reason.bound,
+        })
+    };
+    json!({
+        "profile": verdict.profile,
+        "fitness": verdict.fitness.to_string(),
+        "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
+    })
+}
+
+fn ending(ending: &Ending) -> Value {
+    let (kind, error) = match ending {
+        Ending::Completed => ("completed", None),
+        Ending::Interrupted => ("interrupted", None),
+        Ending::Failed(error) => ("failed", Some(error)),
+    };
+    json!({ "kind": kind, "error": error })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! What this storage is: the file system, the devices under it, the machine, and the program's own cost.
+
+use iolite_model::{Device, Filesystem, Host, Storage};
+
+use crate::Report;
+use crate::pen::Pen;
+
+/// Columns of the labels.
+const LABEL: usize = 9;
+
+/// Mount options that change what a database gets from its file system. All others are left out of the text; the
+/// JSON document has them.
+const NOTABLE: [&str; 27] = [
+    "ro", "sync", "dirsync", "noatime", "strictatime", "lazytime", "nobarrier", "barrier", "data", "dax", "discard",
+    "compress", "compress-force", "nodatacow", "nodatasum", "commit", "journal_async_commit", "nodelalloc", "logdev",
+    "volatile", "vers", "proto", "hard", "soft", "cache", "size", "huge",
+];
+
+/// The header's lines, one fact a line.
+pub(crate) fn describe(report: &Report, pen: Pen) -> String {
+    let (storage, host) = (&report.run.storage, &report.run.host);
+    let mut out = line(pen, "storage", filesystem(&storage.filesystem));
+    let options = notable_options(&storage.filesystem);
+    if !options.is_empty() {
+        out += &line(pen, "mounted", options);
+    }
+    out += &devices(pen, storage, is_virtual(host));
+    out += &line(pen, "host", host_line(host));
+    if let Some(calibration) = &report.calibration {
+        let text = format!(
+            "clock {}: {:.1} ns a reading, steps of {}; measuring loop {:.0} ns an operation",
+            calibration.clock,
+            calibration.clock_cost_ns,
+            calibration.clock_resolution,
+            calibration.loop_cost_ns
+        );
+        out += &line(pen, "own cost", text);
+    }
+    out
+}
+
+fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> String {
+    pen.item(&format!("{label:<LABEL$}"), LABEL, text)
+}
+
+fn filesystem(fs: &Filesystem) -> String {
+    let mut parts = vec![format!("{} on {} from {}", fs.kind, fs.mount_point.display(), fs.source)];
+    if fs.size.0 > 0 {
+        parts.push(format!("{}, {} free", fs.size, fs.free));
+    }
+    if fs.block_size.0 > 0 {
+        parts.push(format!("blocks of {}", fs.block_size));
+    }
+    parts.join(", ")
+}
+
+/// The options worth a reader's time, in the kernel's order.
+fn notable_options(fs: &Filesystem) -> String {
+    let is_notable = |option: &&String| {
+        NOTABLE.contains(&option.split_once('=').map_or(option.as_str(), |(name, _)| name))
+    };
+    let mut shown: Vec<&str> = fs.options.iter().filter(is_notable).map(String::as_str).collect();
+    shown.dedup();
+    shown.join(",")
+}
+
+/// Whether the machine is virtual, as far as it knows.
+fn is_virtual(host: &Host) -> bool {
+    !host.virtualisation.is_empty() && !host.virtualisation.starts_with("none")
+}
+
+/// The devices as a tree, each under what rests on it.
+fn devices(pen: Pen, storage: &Storage, is_virtual: bool) -> String {
+    let all = &storage.devices;
+    if all.is_empty() {
+        return line(pen, "devices", "none: the file system rests on no block device");
+    }
+    let is_root = |device: &&Device| !all.iter().any(|other| other.rests_on.contains(&device.name));
+    let mut out = String::new();
+    let mut shown: Vec<&str> = Vec::new();
+    // Roots last on the stack come first; devices that only rest on each other (never, but the list is data) follow.
+    let mut stack: Vec<(&Device, usize)> =
+        all.iter().rev().map(|d| (d, 0)).chain(all.iter().rev().filter(is_root).map(|d| (d, 0))).collect();
+    while let Some((device, depth)) = stack.pop() {
+        if shown.contains(&device.name.as_str()) {
+            continue;
+        }
+        shown.push(&device.name);
+        let label = if out.is_empty() { "devices" } else { "" };
+        let arrow =
+            if depth == 0 { String::new() } else { "   ".repeat(depth - 1) + pen.glyph("└─ ", "`- ") };
+        let indent = LABEL + 3 * depth;
+        let label = format!("{label:<LABEL$}{arrow}");
+        out += &pen.item(&label, indent, device_line(device, is_virtual));
+        let beneath = all.iter().rev().filter(|other| device.rests_on.contains(&other.name));
+        stack.extend(beneath.map(|other| (other, depth + 1)));
+    }
+    out
+}
+
+/// A device in a line; what the kernel does not tell is left out.
+fn device_line(device: &Device, is_virtual: bool) -> String {
+    let mut parts = vec![format!("{} ({})", device.name, device.kind)];
+    parts.extend(device.model.clone());
+    parts.push(device.size.to_string());
+    if let (Some(logical), Some(physical)) = (device.logical_block, device.physical_block) {
+        parts.push(format!("blocks {}/{}", logical.0, physical.0));
+    }
+    parts.extend(device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
+    parts.extend(device.write_cache.as_ref().map(|cache| format!("cache {cache}")));
+    let is_virtual = is_virtual || device.kind == "virtio";
+    parts.extend(device.rotational.map(|rotational| {
+        match (rotational, is_virtual) {
+            (true, true) => "rotational flag set (virtual disks often say so falsely)",
+            (true, false) => "rotating",
+            (false, _) => "not rotating",
+        }
+        .to_owned()
+    }));
+    parts.extend(device.read_ahead.map(|bytes| format!("read-ahead {bytes}")));
+    parts.join(", ")
+}
+
+fn host_line(host: &Host) -> String {
+    let virtualisation = match host.virtualisation.as_str() {
+        "" | "none" => "not virtualised".to_owned(),
+        other if other.starts_with("none") => other.to_owned(),
+        other => format!("virtualised by {other}"),
+    };
+    let cpus = if host.cpus == 1 { "CPU" } else { "CPUs" };
+    format!(
+        "{}: {}, {} {cpus}, {} memory, Linux {} {}, {virtualisation}",
+        host.name, host.cpu, host.cpus, host.memory, host.kernel, host.architecture
+    )
+}

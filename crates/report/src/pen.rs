@@ -1,0 +1,175 @@
+//! How text reaches the terminal: escaped, wrapped, with or without colour and Unicode.
+
+use std::fmt::Display;
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours; without, the text holds no escape sequence at all.
+    pub color: bool,
+    /// Characters beyond ASCII; without, the text is pure ASCII.
+    pub unicode: bool,
+    /// Columns to wrap at; less than 60 is taken as 60.
+    pub width: usize,
+}
+
+/// What a piece of text means, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ink {
+    /// Green.
+    Good,
+    /// Yellow.
+    Doubt,
+    /// Red.
+    Bad,
+    /// Bold without a colour.
+    Strong,
+}
+
+/// Writes in a style.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pen(pub(crate) Style);
+
+impl Pen {
+    /// Columns that may be used.
+    pub(crate) fn width(self) -> usize {
+        self.0.width.max(60)
+    }
+
+    /// The first text where Unicode is allowed, else the second.
+    pub(crate) fn glyph(self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self.0.unicode { unicode } else { ascii }
+    }
+
+    /// A text that came from elsewhere (a device, a path, an error) made harmless: see [`escaped`]. Without Unicode,
+    /// units and letters that have an ASCII spelling get it and all else is escaped.
+    pub(crate) fn clean(self, text: impl Display) -> String {
+        let text = escaped(text);
+        if self.0.unicode || text.is_ascii() {
+            return text;
+        }
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match spelling(c) {
+                Some(ascii) => out.push_str(ascii),
+                None if c.is_ascii() => out.push(c),
+                None => out.extend(c.escape_default()),
+            }
+        }
+        out
+    }
+
+    /// The text in a colour, where colours are on.
+    pub(crate) fn paint(self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Good => "1;32",
+            Ink::Doubt => "1;33",
+            Ink::Bad => "1;31",
+            Ink::Strong => "1",
+        };
+        if self.0.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// The cleaned text after a label of the given width in columns, wrapped, with the further lines indented to it.
+    pub(crate) fn item(self, label: &str, indent: usize, text: impl Display) -> String {
+        let mut out = String::from(label);
+        for (number, line) in self.wrap(&self.clean(text), indent).iter().enumerate() {
+            if number > 0 {
+                out.push_str(&" ".repeat(indent));
+            }
+            out.push_str(line);
+            out.push('\n');
+        }
+        out
+    }
+
+    /// Lines that fit beside an indentation. A word longer than the line stays whole: paths are there to be copied.
+    fn wrap(self, text: &str, indent: usize) -> Vec<String> {
+        let room = self.width().saturating_sub(indent).max(20);
+        let mut lines = vec![String::new()];
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            if let Some(line) = lines.last_mut().filter(|line| {
+                line.is_empty() || line.chars().count() + 1 + word.chars().count() <= room
+            }) {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+        lines
+    }
+}
+
+/// A text with everything escaped that a terminal could act on or that would hide or reorder what is read: control
+/// characters, line separators, and the invisible and bidirectional formatting characters of Unicode.
+///
+/// Names of devices, files and mount points are in the hands of whoever made them.
+pub(crate) fn escaped(text: impl Display) -> String {
+    let text = text.to_string();
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unsafe(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// Whether a character must not reach a terminal as it is.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{200b}'..='\u{200f}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// How ASCII spells a character that iolite itself prints.
+fn spelling(c: char) -> Option<&'static str> {
+    Some(match c {
+        'µ' | 'μ' => "u",
+        '±' => "+/-",
+        'σ' => "sigma",
+        'κ' => "kappa",
+        'λ' => "lambda",
+        '×' => "x",
+        '≤' => "<=",
+        '≥' => ">=",
+        '–' | '—' | '−' => "-",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PLAIN: Style = Style { color: false, unicode: true, width: 60 };
+
+    #[test]
+    fn what_a_terminal_could_act_on_is_escaped() {
+        assert_eq!(escaped("a\x1b[2J\u{9b}\r\n\u{202e}b"), "a\\u{1b}[2J\\u{9b}\\r\\n\\u{202e}b");
+        assert_eq!(Pen(PLAIN).clean("41.2 µs, Größe"), "41.2 µs, Größe");
+        assert_eq!(
+            Pen(Style { unicode: false, ..PLAIN }).clean("41.2 µs, Größe"),
+            "41.2 us, Gr\\u{f6}\\u{df}e"
+        );
+    }
+
+    #[test]
+    fn long_text_is_wrapped_under_its_label() {
+        let text =
+            "the device moved 2 GiB for 1 GiB asked: something else uses it, or reads are amplified";
+        insta::assert_snapshot!(Pen(PLAIN).item("1. ", 3, text), @"");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_escapes(text in any::<String>(), unicode in any::<bool>(), indent in 0usize..200) {
+            let out = Pen(Style { unicode, ..PLAIN }).item("", indent, &text);
+            prop_assert!(out.chars().all(|c| c == '\n' || !is_unsafe(c)), "{out:?}");
+            prop_assert!(unicode || out.is_ascii(), "{out:?}");
+        }
+    }
+}

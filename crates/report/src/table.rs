@@ -1,0 +1,321 @@
+//! The table of results: one row per phase and kind of operation, grouped by layer and by search.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use iolite_model::{
+    Arrival, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task,
+};
+use iolite_stats::{Estimate, PhaseResult, Summary};
+
+use crate::Report;
+use crate::pen::{Ink, Pen};
+
+/// The quantiles that have a column.
+const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+
+/// The columns after name and mark.
+const COLUMNS: usize = 10;
+
+/// Stands where there is nothing to tell, or too little to tell it.
+const NONE: &str = "-";
+
+/// Narrowest column of names; a longer name gets a line of its own.
+const NARROWEST: usize = 16;
+
+/// A line of the table.
+#[derive(Debug, Default)]
+struct Row {
+    layer: Option<Layer>,
+    name: String,
+    is_knee: bool,
+    cells: [String; COLUMNS],
+    /// Said at the end of the line: errors, an early end.
+    notes: Vec<String>,
+    /// A percentile was left out.
+    is_unresolved: bool,
+}
+
+/// The table with its legend; empty without phases.
+pub(crate) fn table(report: &Report, pen: Pen) -> String {
+    let rows: Vec<Row> = [Layer::File, Layer::Database]
+        .into_iter()
+        .flat_map(|layer| searches(report, layer))
+        .flat_map(|search| search_rows(report, &search, pen))
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let unresolved = rows.iter().any(|row| row.is_unresolved);
+    let knee = pen.glyph("▸", ">");
+    let mut legend = pen.clean(format_args!(
+        "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response"
+    ));
+    if rows.iter().any(|row| row.is_knee) {
+        legend += &format!("; {knee} knee");
+    }
+    if unresolved {
+        legend += "; -: too few operations to tell";
+    }
+    draw(rows, pen) + &pen.item("", 0, legend)
+}
+
+/// The phases of a layer, those of one name together, by concurrency; names in the order they first ran.
+fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
+    let mut searches: Vec<Vec<&PhaseResult>> = Vec::new();
+    for phase in report.phases.iter().filter(|phase| phase.info.task.layer() == layer) {
+        let same = |search: &&mut Vec<&PhaseResult>| {
+            search.first().is_some_and(|first| first.info.task.name() == phase.info.task.name())
+        };
+        match searches.iter_mut().find(same) {
+            Some(search) => search.push(phase),
+            None => searches.push(vec![phase]),
+        }
+    }
+    for search in &mut searches {
+        let is_open = |task: &Task| matches!(task, Task::File(FileTask { arrival: Arrival::Poisson(_), .. }));
+        search.sort_by_key(|phase| {
+            (is_open(&phase.info.task), phase.info.task.concurrency(), phase.info.index)
+        });
+    }
+    searches
+}
+
+fn search_rows(report: &Report, search: &[&PhaseResult], pen: Pen) -> Vec<Row> {
+    let knee = knee_phase(report, search);
+    let mut rows = Vec::new();
+    for (number, phase) in search.iter().enumerate() {
+        let is_knee = knee.is_some_and(|(index, _)| index == phase.info.index);
+        let is_tested = knee.is_some_and(|(_, is_tested)| is_tested);
+        let name = match (number, is_knee) {
+            (0, _) => pen.clean(phase.info.task.name()),
+            (_, true) if is_tested => "knee".to_owned(),
+            (_, true) => "nearest the knee".to_owned(),
+            (_, false) => String::new(),
+        };
+        let mut of_phase = phase_rows(phase, pen);
+        if let Some(first) = of_phase.first_mut() {
+            first.is_knee = is_knee;
+            first.name = if first.name.is_empty() || name.is_empty() {
+                name + &first.name
+            } else {
+                format!("{name}, {}", first.name)
+            };
+        }
+        rows.append(&mut of_phase);
+    }
+    rows
+}
+
+/// The phase of a search that stands for its knee, and whether the knee itself was tested.
+///
+/// The knee comes from a model: where nobody measured at it, the nearest by ratio is shown.
+fn knee_phase(report: &Report, search: &[&PhaseResult]) -> Option<(u32, bool)> {
+    let found = |phase: &&PhaseResult| report.knees.iter().find(|knee| knee.phases.contains(&phase.info.index));
+    let target = f64::from(search.iter().find_map(found)?.knee.concurrency);
+    let distance =
+        |phase: &PhaseResult| (f64::from(phase.info.task.concurrency()).ln() - target.ln()).abs();
+    let nearest = search
+        .iter()
+        .filter(|phase| found(phase).is_some())
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    Some((nearest.info.index, distance(nearest) == 0.0))
+}
+
+/// The kinds of a phase that get a row, the main one first.
+///
+/// In a commit phase the write alone says little: it is done when the kernel or the device's cache has it.
+fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
+    let order: &[OpKind] = match &phase.info.task {
+        Task::File(task) if task.sync_every == Some(1) => &[OpKind::Commit, OpKind::Sync],
+        _ => &[OpKind::Read, OpKind::Write, OpKind::Commit, OpKind::Sync],
+    };
+    let occurred = |kind: &OpKind| phase.totals.operations(*kind) > 0 || phase.totals.errors(*kind) > 0;
+    let kinds: Vec<OpKind> = order.iter().copied().filter(occurred).collect();
+    if kinds.is_empty() { vec![phase.main_kind()] } else { kinds }
+}
+
+/// What a kind is called beside others in the same phase.
+fn kind_name(task: &Task, kind: OpKind) -> &'static str {
+    match (task, kind) {
+        (_, OpKind::Read) => "reads",
+        (Task::Database(_), OpKind::Write) => "sets",
+        (Task::File(_), OpKind::Write) => "writes",
+        (Task::File(_), OpKind::Sync) => "fdatasync alone",
+        (_, OpKind::Sync) => "syncs",
+        (_, OpKind::Commit) => "commits",
+    }
+}
+
+/// The rows of a phase, the first without the phase's name.
+fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
+    let task = &phase.info.task;
+    let kinds = kinds(phase);
+    let is_commit = matches!(task, Task::File(task) if task.sync_every == Some(1));
+    let hidden = OpKind::ALL.into_iter().filter(|kind| !kinds.contains(kind));
+    let hidden_errors: u64 = hidden.map(|kind| phase.totals.errors(kind)).sum();
+    let mut rows = Vec::with_capacity(kinds.len());
+    for (number, &kind) in kinds.iter().enumerate() {
+        let is_first = number == 0;
+        let mut row = Row { layer: Some(task.layer()), ..Row::default() };
+        if !is_first {
+            row.name = format!("  {}", kind_name(task, kind));
+        } else if kinds.len() > 1 && !is_commit {
+            row.name = kind_name(task, kind).to_owned();
+        }
+        fill(&mut row, phase, kind, pen);
+        let errors = phase.totals.errors(kind) + if is_first { hidden_errors } else { 0 };
+        if errors > 0 {
+            row.notes.push(format!("{} {}", Iops(errors as f64), if errors == 1 { "error" } else { "errors" }));
+        }
+        if is_first {
+            row.cells[0] = load(task);
+            row.cells[COLUMNS - 1] = stamp(phase.end.cache.stamp());
+            row.notes.extend(end_notes(phase));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// What happened at a phase's end that its numbers do not show.
+fn end_notes(phase: &PhaseResult) -> Vec<String> {
+    let lost = phase.end.outstanding.lost;
+    let mut notes = Vec::new();
+    if lost > 0 {
+        notes.push(format!("{lost} never came back"));
+    }
+    match &phase.end.ending {
+        Ending::Completed => {}
+        Ending::Interrupted => notes.push("interrupted".to_owned()),
+        Ending::Failed(error) => notes.push(format!("failed: {error}")),
+    }
+    notes
+}
+
+/// The measured columns of a row.
+fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, pen: Pen) {
+    row.cells = std::array::from_fn(|_| NONE.to_owned());
+    row.cells[0] = String::new();
+    row.cells[COLUMNS - 1] = String::new();
+    let Some(summary) = phase.summary(kind) else { return };
+    let Summary { rate, bytes_per_second, mean, max, operations, .. } = summary;
+    row.cells[1] = Iops(rate.value).to_string();
+    row.cells[2] = mebibytes(bytes_per_second);
+    row.cells[3] = percent(rate.relative_half_width());
+    row.cells[4] = nanos(mean.value);
+    for (column, share) in QUANTILES.into_iter().enumerate() {
+        let quantile = Quantile(share);
+        let is_resolved = Estimate::resolves(quantile, operations);
+        if let Some(estimate) = phase.quantile(kind, quantile).filter(|_| is_resolved) {
+            row.cells[5 + column] = nanos(estimate.value);
+        }
+        row.is_unresolved |= !is_resolved;
+    }
+    row.cells[8] = max.to_string();
+    for cell in &mut row.cells {
+        *cell = pen.clean(&*cell);
+    }
+}
+
+fn load(task: &Task) -> String {
+    match task {
+        Task::File(FileTask { arrival: Arrival::Poisson(rate), .. }) => format!("{rate}/s"),
+        _ => task.concurrency().to_string(),
+    }
+}
+
+fn nanos(value: f64) -> String {
+    Nanos(value.round() as u64).to_string()
+}
+
+fn mebibytes(bytes_per_second: f64) -> String {
+    let value = bytes_per_second / 1024.0 / 1024.0;
+    if value <= 0.0 || !value.is_finite() {
+        NONE.to_owned()
+    } else if value < 100.0 {
+        format!("{value:.1}")
+    } else {
+        Iops(value).to_string()
+    }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if !percent.is_finite() => NONE.to_owned(),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent if percent < 1000.0 => format!("{percent:.0} %"),
+        _ => ">999 %".to_owned(),
+    }
+}
+
+fn stamp(stamp: CacheStamp) -> String {
+    match stamp {
+        // Shorter than the stamp's own text, for the column.
+        CacheStamp::PartlyCached(share) => format!("{:.0} % cached", share * 100.0),
+        other => other.to_string(),
+    }
+}
+
+/// The rows as lines, with a heading per layer.
+fn draw(rows: Vec<Row>, pen: Pen) -> String {
+    let header = ["load", "IOPS", "MiB/s", "±", "mean", "p50", "p99", "p99.9", "max", "cache"].map(|h| pen.clean(h));
+    let width_of = |column: usize| {
+        let cells = rows.iter().map(|row| &row.cells[column]).chain([&header[column]]);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
+    };
+    let rest = 2 + (0..COLUMNS).map(width_of).sum::<usize>();
+    let room = pen.width().saturating_sub(rest).max(NARROWEST);
+
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let titles = [String::new(), String::new()].into_iter().chain(header);
+    table.add_row(titles.map(Cell::new).collect::<Vec<_>>());
+    for row in &rows {
+        let name = if is_long(row, room) { "" } else { &row.name };
+        let indented = if name.is_empty() { String::new() } else { format!("  {name}") };
+        let name = match name {
+            "knee" | "nearest the knee" => Cell::new(name).set_alignment(CellAlignment::Right),
+            _ => Cell::new(indented),
+        };
+        let mark = Cell::new(if row.is_knee { pen.glyph("▸", ">") } else { "" });
+        table.add_row([name, mark].into_iter().chain(row.cells.iter().map(Cell::new)).collect::<Vec<_>>());
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding(if index < 2 { (0, 1) } else { (0, 2) });
+        if (2..COLUMNS + 1).contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    assemble(&rows, &lines, room, pen)
+}
+
+fn is_long(row: &Row, room: usize) -> bool {
+    row.name.chars().count() + 2 > room
+}
+
+/// The drawn lines with what stands between them: headings, long names, notes.
+fn assemble(rows: &[Row], lines: &[String], room: usize, pen: Pen) -> String {
+    let mut lines = lines.iter();
+    let mut out = lines.next().map_or(String::new(), |header| format!("{header}\n"));
+    let mut layer = None;
+    for (row, line) in rows.iter().zip(lines) {
+        if row.layer != layer {
+            layer = row.layer;
+            out += if layer == Some(Layer::Database) { "database\n" } else { "file\n" };
+        }
+        if is_long(row, room) {
+            out += &format!("  {}\n", row.name);
+        }
+        out += &if row.is_knee { pen.paint(Ink::Strong, line) } else { line.clone() };
+        let notes = pen.clean(row.notes.join(", "));
+        let fits = line.chars().count() + 2 + notes.chars().count() <= pen.width();
+        if notes.is_empty() {
+            out.push('\n');
+        } else if fits {
+            out += &format!("  {}\n", pen.paint(Ink::Bad, &notes));
+        } else {
+            out += &("\n".to_owned() + &pen.item(&format!("    {} ", pen.paint(Ink::Bad, "!")), 6, notes));
+        }
+    }
+    out
+}

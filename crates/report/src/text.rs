@@ -1,0 +1,24 @@
+//! The complete text of `iolite check`, in the order people read: what was measured, how, what came of it, the answer.
+
+use crate::pen::{Ink, Pen, Style};
+use crate::{Report, judgement, knees, machine, table};
+
+/// The complete terminal output of a check.
+pub fn text(report: &Report, style: Style) -> String {
+    let pen = Pen(style);
+    let version = pen.clean(&report.run.version);
+    let directory = pen.clean(report.run.storage.directory.display());
+    let title = format!("iolite {version}: the storage of {directory}");
+    let sections = [
+        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(report, pen),
+        table::table(report, pen),
+        knees::knees(report, pen),
+        judgement::warnings(report, pen),
+        judgement::verdict(report, pen),
+    ];
+    let filled: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    filled.join("\n")
+}
+
+#[cfg(test)]
+mod tests;
