@@ -27,8 +27,8 @@
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
 use iolite_model::{
-    Cache, CacheStamp, Calibration, Device, Ending, Filesystem, Host, Layer, Nanos, OpKind, Quantile, RunInfo,
-    Verdict, Warning,
+    Cache, CacheStamp, Calibration, Device, Ending, Filesystem, Host, Layer, Nanos, OpKind, Quantile,
+    RunInfo, Verdict, Warning,
 };
 use iolite_stats::{Estimate, Histogram, PhaseResult, ScalingModel};
 use serde_json::{Map, Value, json};
@@ -183,7 +183,8 @@ fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
         let mut times = Map::new();
         times.insert("mean".into(), estimate(&summary.mean));
         for (key, share) in QUANTILES {
-            let value = result.quantile(kind, Quantile(share)).map(|e| quantile(&e, share, summary.operations));
+            let value =
+                result.quantile(kind, Quantile(share)).map(|e| quantile(&e, share, summary.operations));
             times.insert(key.into(), value.into());
         }
         times.insert("max".into(), summary.max.0.into());

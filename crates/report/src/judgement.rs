@@ -23,12 +23,20 @@ pub(crate) fn warnings(report: &Report, pen: Pen) -> String {
 pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
     let ended = match &report.ending {
         Ending::Completed => String::new(),
-        Ending::Interrupted => ending(pen, Ink::Doubt, "INTERRUPTED: ", "the table holds what was measured until then"),
+        Ending::Interrupted => {
+            ending(pen, Ink::Doubt, "INTERRUPTED: ", "the table holds what was measured until then")
+        }
         Ending::Failed(error) => ending(pen, Ink::Bad, "FAILED: ", error),
     };
     let answer = match &report.verdict {
         Some(verdict) => answer(verdict, pen),
-        None => pen.paint(Ink::Doubt, "VERDICT: none") + &pen.clean(" (too little was measured to judge)\n"),
+        None => {
+            let why = match report.ending {
+                Ending::Completed => "nothing was measured that could be judged",
+                Ending::Interrupted | Ending::Failed(_) => "the run did not come to its end",
+            };
+            format!("{} ({why})\n", pen.paint(Ink::Doubt, "VERDICT: none"))
+        }
     };
     ended + &answer
 }

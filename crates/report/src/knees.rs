@@ -18,9 +18,13 @@ const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 /// The same where there is only ASCII: darker is more.
 const ASCII_BARS: [&str; 8] = [".", ":", "-", "=", "+", "*", "#", "@"];
 
-/// What is outstanding in a layer.
-pub(crate) fn load_word(layer: Layer) -> &'static str {
-    if layer == Layer::Database { "jobs" } else { "outstanding" }
+/// What so many of are outstanding in a layer.
+pub(crate) fn load_word(layer: Layer, count: u32) -> &'static str {
+    match (layer, count) {
+        (Layer::Database, 1) => "job",
+        (Layer::Database, _) => "jobs",
+        _ => "outstanding",
+    }
 }
 
 /// The knees; empty without any.
@@ -32,12 +36,14 @@ fn knee(report: &Report, result: &KneeResult, pen: Pen) -> String {
     let mut tested: Vec<&PhaseResult> =
         report.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
     tested.sort_by_key(|phase| (phase.info.task.concurrency(), phase.info.index));
-    let word = load_word(tested.first().map_or(Layer::File, |phase| phase.info.task.layer()));
+    let layer = tested.first().map_or(Layer::File, |phase| phase.info.task.layer());
+    let word = load_word(layer, result.knee.concurrency);
     let mut out = pen.item(&pen.paint(Ink::Strong, "knee  "), INDENT, sentence(result, word));
     let indent = " ".repeat(INDENT);
     out += &pen.item(&indent, INDENT, model(&result.knee));
     // Not wrapped and not cleaned: every character is ours.
-    out += &picture(&tested, &result.knee, word, pen).map_or(String::new(), |line| format!("{indent}{line}\n"));
+    out += &picture(&tested, &result.knee, load_word(layer, 2), pen)
+        .map_or(String::new(), |line| format!("{indent}{line}\n"));
     out
 }
 

@@ -6,8 +6,8 @@
 use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
 use iolite_stats::{Knee, PhaseResult};
 
-mod judgement;
 mod json;
+mod judgement;
 mod knees;
 mod live;
 mod machine;

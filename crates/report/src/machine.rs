@@ -11,9 +11,33 @@ const LABEL: usize = 9;
 /// Mount options that change what a database gets from its file system. All others are left out of the text; the
 /// JSON document has them.
 const NOTABLE: [&str; 27] = [
-    "ro", "sync", "dirsync", "noatime", "strictatime", "lazytime", "nobarrier", "barrier", "data", "dax", "discard",
-    "compress", "compress-force", "nodatacow", "nodatasum", "commit", "journal_async_commit", "nodelalloc", "logdev",
-    "volatile", "vers", "proto", "hard", "soft", "cache", "size", "huge",
+    "ro",
+    "sync",
+    "dirsync",
+    "noatime",
+    "strictatime",
+    "lazytime",
+    "nobarrier",
+    "barrier",
+    "data",
+    "dax",
+    "discard",
+    "compress",
+    "compress-force",
+    "nodatacow",
+    "nodatasum",
+    "commit",
+    "journal_async_commit",
+    "nodelalloc",
+    "logdev",
+    "volatile",
+    "vers",
+    "proto",
+    "hard",
+    "soft",
+    "cache",
+    "size",
+    "huge",
 ];
 
 /// The header's lines, one fact a line.
@@ -91,25 +115,36 @@ fn devices(pen: Pen, storage: &Storage, is_virtual: bool) -> String {
             if depth == 0 { String::new() } else { "   ".repeat(depth - 1) + pen.glyph("└─ ", "`- ") };
         let indent = LABEL + 3 * depth;
         let label = format!("{label:<LABEL$}{arrow}");
-        out += &pen.item(&label, indent, device_line(device, is_virtual));
-        let beneath = all.iter().rev().filter(|other| device.rests_on.contains(&other.name));
-        stack.extend(beneath.map(|other| (other, depth + 1)));
+        let beneath: Vec<&Device> =
+            all.iter().rev().filter(|other| device.rests_on.contains(&other.name)).collect();
+        out += &pen.item(&label, indent, device_line(device, &beneath, is_virtual));
+        stack.extend(beneath.into_iter().map(|other| (other, depth + 1)));
     }
     out
 }
 
-/// A device in a line; what the kernel does not tell is left out.
-fn device_line(device: &Device, is_virtual: bool) -> String {
+/// A device in a line. What the kernel does not tell is left out, and so is what every device beneath says too: a
+/// partition has no scheduler or cache of its own.
+fn device_line(device: &Device, beneath: &[&Device], is_virtual: bool) -> String {
+    let is_virtual = is_virtual || device.kind == "virtio";
+    let own = facts(device, is_virtual);
+    let theirs: Vec<_> = beneath.iter().map(|other| facts(other, is_virtual)).collect();
     let mut parts = vec![format!("{} ({})", device.name, device.kind)];
     parts.extend(device.model.clone());
     parts.push(device.size.to_string());
+    let is_told = |fact: &String| !theirs.is_empty() && theirs.iter().all(|facts| facts.contains(fact));
+    parts.extend(own.into_iter().filter(|fact| !is_told(fact)));
+    parts.join(", ")
+}
+
+fn facts(device: &Device, is_virtual: bool) -> Vec<String> {
+    let mut facts = Vec::new();
     if let (Some(logical), Some(physical)) = (device.logical_block, device.physical_block) {
-        parts.push(format!("blocks {}/{}", logical.0, physical.0));
+        facts.push(format!("blocks {}/{}", logical.0, physical.0));
     }
-    parts.extend(device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
-    parts.extend(device.write_cache.as_ref().map(|cache| format!("cache {cache}")));
-    let is_virtual = is_virtual || device.kind == "virtio";
-    parts.extend(device.rotational.map(|rotational| {
+    facts.extend(device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
+    facts.extend(device.write_cache.as_ref().map(|cache| format!("cache {cache}")));
+    facts.extend(device.rotational.map(|rotational| {
         match (rotational, is_virtual) {
             (true, true) => "rotational flag set (virtual disks often say so falsely)",
             (true, false) => "rotating",
@@ -117,8 +152,8 @@ fn device_line(device: &Device, is_virtual: bool) -> String {
         }
         .to_owned()
     }));
-    parts.extend(device.read_ahead.map(|bytes| format!("read-ahead {bytes}")));
-    parts.join(", ")
+    facts.extend(device.read_ahead.map(|bytes| format!("read-ahead {bytes}")));
+    facts
 }
 
 fn host_line(host: &Host) -> String {

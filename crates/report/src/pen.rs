@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use iolite_model::Iops;
+
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -88,9 +90,10 @@ impl Pen {
         let room = self.width().saturating_sub(indent).max(20);
         let mut lines = vec![String::new()];
         for word in text.split(' ').filter(|word| !word.is_empty()) {
-            if let Some(line) = lines.last_mut().filter(|line| {
-                line.is_empty() || line.chars().count() + 1 + word.chars().count() <= room
-            }) {
+            if let Some(line) = lines
+                .last_mut()
+                .filter(|line| line.is_empty() || line.chars().count() + 1 + word.chars().count() <= room)
+            {
                 if !line.is_empty() {
                     line.push(' ');
                 }
@@ -114,6 +117,17 @@ pub(crate) fn escaped(text: impl Display) -> String {
         if is_unsafe(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
+}
+
+/// A count with its thousands separated.
+pub(crate) fn count(value: u64) -> String {
+    // A rate below ten would show a decimal.
+    if value < 10 { value.to_string() } else { Iops(value as f64).to_string() }
+}
+
+/// `17 errors`.
+pub(crate) fn errors(value: u64) -> String {
+    format!("{} {}", count(value), if value == 1 { "error" } else { "errors" })
 }
 
 /// Whether a character must not reach a terminal as it is.
@@ -159,9 +173,11 @@ mod tests {
 
     #[test]
     fn long_text_is_wrapped_under_its_label() {
-        let text =
-            "the device moved 2 GiB for 1 GiB asked: something else uses it, or reads are amplified";
-        insta::assert_snapshot!(Pen(PLAIN).item("1. ", 3, text), @"");
+        let text = "the device moved 2 GiB for 1 GiB asked: something else uses it, or reads are amplified";
+        insta::assert_snapshot!(Pen(PLAIN).item("1. ", 3, text), @r#"
+1. the device moved 2 GiB for 1 GiB asked: something else
+   uses it, or reads are amplified
+"#);
     }
 
     proptest! {

@@ -1,13 +1,11 @@
 //! The table of results: one row per phase and kind of operation, grouped by layer and by search.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iolite_model::{
-    Arrival, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task,
-};
+use iolite_model::{Arrival, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Estimate, PhaseResult, Summary};
 
 use crate::Report;
-use crate::pen::{Ink, Pen};
+use crate::pen::{self, Ink, Pen};
 
 /// The quantiles that have a column.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
@@ -34,7 +32,7 @@ struct Row {
     is_unresolved: bool,
 }
 
-/// The table with its legend; empty without phases.
+/// The table with its legend; empty without phases. The null back end has no row: its cost stands in the header.
 pub(crate) fn table(report: &Report, pen: Pen) -> String {
     let rows: Vec<Row> = [Layer::File, Layer::Database]
         .into_iter()
@@ -109,10 +107,10 @@ fn search_rows(report: &Report, search: &[&PhaseResult], pen: Pen) -> Vec<Row> {
 ///
 /// The knee comes from a model: where nobody measured at it, the nearest by ratio is shown.
 fn knee_phase(report: &Report, search: &[&PhaseResult]) -> Option<(u32, bool)> {
-    let found = |phase: &&PhaseResult| report.knees.iter().find(|knee| knee.phases.contains(&phase.info.index));
+    let found =
+        |phase: &&PhaseResult| report.knees.iter().find(|knee| knee.phases.contains(&phase.info.index));
     let target = f64::from(search.iter().find_map(found)?.knee.concurrency);
-    let distance =
-        |phase: &PhaseResult| (f64::from(phase.info.task.concurrency()).ln() - target.ln()).abs();
+    let distance = |phase: &PhaseResult| (f64::from(phase.info.task.concurrency()).ln() - target.ln()).abs();
     let nearest = search
         .iter()
         .filter(|phase| found(phase).is_some())
@@ -164,7 +162,7 @@ fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
         fill(&mut row, phase, kind, pen);
         let errors = phase.totals.errors(kind) + if is_first { hidden_errors } else { 0 };
         if errors > 0 {
-            row.notes.push(format!("{} {}", Iops(errors as f64), if errors == 1 { "error" } else { "errors" }));
+            row.notes.push(pen::errors(errors));
         }
         if is_first {
             row.cells[0] = load(task);
@@ -181,7 +179,7 @@ fn end_notes(phase: &PhaseResult) -> Vec<String> {
     let lost = phase.end.outstanding.lost;
     let mut notes = Vec::new();
     if lost > 0 {
-        notes.push(format!("{lost} never came back"));
+        notes.push(format!("{} never came back", pen::count(lost)));
     }
     match &phase.end.ending {
         Ending::Completed => {}
@@ -257,7 +255,8 @@ fn stamp(stamp: CacheStamp) -> String {
 
 /// The rows as lines, with a heading per layer.
 fn draw(rows: Vec<Row>, pen: Pen) -> String {
-    let header = ["load", "IOPS", "MiB/s", "±", "mean", "p50", "p99", "p99.9", "max", "cache"].map(|h| pen.clean(h));
+    let header =
+        ["load", "IOPS", "MiB/s", "±", "mean", "p50", "p99", "p99.9", "max", "cache"].map(|h| pen.clean(h));
     let width_of = |column: usize| {
         let cells = rows.iter().map(|row| &row.cells[column]).chain([&header[column]]);
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2

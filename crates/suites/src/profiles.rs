@@ -27,7 +27,7 @@ pub enum ProfileError {
     },
     /// It asks for nothing.
     #[error(
-        "it has no [[criterion]], so everything would be fit; see `iolite check --print-profile oltp-flash`"
+        "it has no [[criterion]], so everything would be fit; see `iolite profiles oltp-flash`"
     )]
     Empty,
 }

@@ -53,6 +53,9 @@ pub fn preallocate(file: &File, length: u64) -> io::Result<()> {
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length).map_err(io::Error::from)
 }
 
+/// Name of the file that [`direct_io_works`] makes for a moment.
+pub const PROBE: &str = "direct-io-probe";
+
 /// Whether files in this directory can be opened with O_DIRECT and really be read so: tried with a file of its own,
 /// which is gone afterwards.
 ///
@@ -60,7 +63,7 @@ pub fn preallocate(file: &File, length: u64) -> io::Result<()> {
 /// The directory does not let a file be made.
 pub fn direct_io_works(directory: &Path) -> io::Result<bool> {
     use std::os::unix::fs::FileExt;
-    let path = directory.join("direct-io-probe");
+    let path = directory.join(PROBE);
     let file = match create_new(&path, true) {
         Ok(file) => file,
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(false),
@@ -76,28 +79,15 @@ pub fn direct_io_works(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether an error means that the file system refuses O_DIRECT.
-pub fn refuses_direct_io(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EINVAL)
-}
-
-/// The calling thread's processor time so far (user and system), in nanoseconds.
-pub fn thread_cpu_nanos() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// Columns of the terminal on standard output; `None` where it is none.
+pub fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
 /// The effective user, 0 for root.
 pub fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
-}
-
-/// When a process started, in clock ticks since boot (field 22 of /proc/PID/stat, see proc(5)), which together with
-/// its number identifies it; `None` where there is no such process.
-pub fn process_start(process: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, field 2, is in parentheses and may hold anything: count from its end.
-    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -135,9 +125,4 @@ mod tests {
         assert!(metadata.blocks() * 512 >= 1 << 20);
     }
 
-    #[test]
-    fn a_process_is_known_by_its_start() {
-        assert!(process_start(std::process::id()).is_some());
-        assert_eq!(process_start(u32::MAX), None);
-    }
 }

@@ -23,8 +23,7 @@ pub(super) const CACHED: &CStr = c"iolite-cached";
 /// File control that fills in a [`Probe`]. SQLite keeps the numbers below 100 for itself.
 const PROBE: c_int = 0x696f_6c69;
 
-/// Most that the `unix` VFS is given to write at once: it takes no more than 128 KiB less one byte, and SQLite itself
-/// never writes more than a page of 64 KiB.
+/// Most that the `unix` VFS is given to write at once, a page of SQLite's largest: it takes less than 128 KiB.
 const INNER_MOST: usize = 64 << 10;
 
 /// What a connection's database file says about itself.
@@ -286,8 +285,8 @@ unsafe fn open(
         // SAFETY: the name of a log comes from the pager.
         Part::Log => counters = unsafe { counters_of_database(name) },
     }
-    let (bounce, batch) = (Bounce::default(), Batch::default());
-    let state = State { part, lease, bounce, batch, counters: counters.unwrap_or_default() };
+    let counters = counters.unwrap_or_default();
+    let state = State { part, lease, bounce: Bounce::default(), batch: Batch::default(), counters };
     // SAFETY: `file` has room for a handle, and its inner file is open.
     unsafe {
         (*file.cast::<Handle>()).state = Box::into_raw(Box::new(state));
@@ -383,30 +382,13 @@ unsafe fn flush(file: File) -> c_int {
     ffi::SQLITE_OK
 }
 
-/// [`flush`] of writes that SQLite already counts as done: an error breaks the file.
-///
-/// # Safety
-/// As for [`state_of`].
-unsafe fn flush_gathered(file: File) -> c_int {
-    // SAFETY: by the caller.
-    unsafe {
-        let code = flush(file);
-        if code != ffi::SQLITE_OK
-            && let Some(lease) = &state_of(file).lease
-        {
-            lease.set_broken();
-        }
-        code
-    }
-}
-
 /// Defines a file method that is the inner file's once nothing is pending.
 macro_rules! forward_flushed {
     ($name:ident, $method:ident, $argument:ident: $type:ty) => {
         unsafe extern "C" fn $name(file: File, $argument: $type) -> c_int {
             // SAFETY: as for the forwarded methods.
             guarded(ffi::SQLITE_IOERR, || unsafe {
-                match flush_gathered(file) {
+                match flush(file) {
                     ffi::SQLITE_OK => inner_call!(file, $method, $argument),
                     code => code,
                 }
@@ -421,7 +403,7 @@ forward_flushed!(x_file_size, xFileSize, size: *mut i64);
 unsafe extern "C" fn x_read(file: File, buffer: *mut c_void, amount: c_int, offset: i64) -> c_int {
     // SAFETY: SQLite passes an open file and `amount` bytes to write to.
     guarded(ffi::SQLITE_IOERR_READ, || unsafe {
-        if flush_gathered(file) != ffi::SQLITE_OK {
+        if flush(file) != ffi::SQLITE_OK {
             return ffi::SQLITE_IOERR_READ;
         }
         let state = state_of(file);
@@ -436,8 +418,7 @@ unsafe extern "C" fn x_read(file: File, buffer: *mut c_void, amount: c_int, offs
                     if data.len() == length {
                         return ffi::SQLITE_OK;
                     }
-                    // "If xRead() returns SQLITE_IOERR_SHORT_READ it must also fill in the unread portions of the
-                    // buffer with zeros" (sqlite3.h).
+                    // "it must also fill in the unread portions of the buffer with zeros" (sqlite3.h).
                     std::ptr::write_bytes(buffer.cast::<u8>().add(data.len()), 0, length - data.len());
                     return ffi::SQLITE_IOERR_SHORT_READ;
                 }
@@ -459,7 +440,7 @@ unsafe extern "C" fn x_write(file: File, buffer: *const c_void, amount: c_int, o
             return ffi::SQLITE_IOERR_WRITE;
         };
         let follows = state_of(file).batch.takes(at, length);
-        let code = if follows { ffi::SQLITE_OK } else { flush_gathered(file) };
+        let code = if follows { ffi::SQLITE_OK } else { flush(file) };
         if code != ffi::SQLITE_OK {
             return code;
         }
@@ -474,7 +455,7 @@ unsafe extern "C" fn x_write(file: File, buffer: *const c_void, amount: c_int, o
         if !state.batch.is_due() {
             return ffi::SQLITE_OK;
         }
-        // An error fails this very write, and with it the checkpoint: nothing needs breaking.
+        // An error fails the checkpoint: the log keeps the pages, those gathered before included.
         flush(file)
     })
 }
@@ -482,7 +463,7 @@ unsafe extern "C" fn x_write(file: File, buffer: *const c_void, amount: c_int, o
 unsafe extern "C" fn x_sync(file: File, flags: c_int) -> c_int {
     // SAFETY: SQLite passes an open file. A sync of the inner descriptor covers direct writes too: it is the inode's.
     guarded(ffi::SQLITE_IOERR_FSYNC, || unsafe {
-        let code = flush_gathered(file);
+        let code = flush(file);
         if code != ffi::SQLITE_OK {
             return code;
         }
@@ -504,10 +485,15 @@ unsafe extern "C" fn x_file_control(file: File, op: c_int, argument: *mut c_void
         if op == ffi::SQLITE_FCNTL_CKPT_START || op == ffi::SQLITE_FCNTL_CKPT_DONE {
             state_of(file).batch.gather(op == ffi::SQLITE_FCNTL_CKPT_START);
         }
-        match flush_gathered(file) {
-            ffi::SQLITE_OK => inner_call!(file, xFileControl, op, argument),
-            code => code,
+        let code = flush(file);
+        if code == ffi::SQLITE_OK {
+            return inner_call!(file, xFileControl, op, argument);
         }
+        // Nobody looks at what SQLITE_FCNTL_CKPT_DONE returns: the pages would count as written.
+        if let Some(lease) = &state_of(file).lease {
+            lease.set_broken();
+        }
+        code
     })
 }
 

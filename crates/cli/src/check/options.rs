@@ -1,0 +1,134 @@
+//! What the arguments mean.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use iolite_model::{Bytes, Iops, MODEL_VERSION, Nanos, Profile, RunId, RunInfo};
+use iolite_suites::{CheckError, CheckOptions};
+use jiff::Timestamp;
+
+use crate::args::CheckArgs;
+use crate::exit::UsageError;
+use crate::{output, profiles};
+
+/// A check as it will be made.
+pub(super) struct Options {
+    /// The run, with what the machine and the storage are.
+    pub(super) run: RunInfo,
+    /// The directory, absolute.
+    pub(super) directory: PathBuf,
+    /// What the storage must do.
+    pub(super) profile: Profile,
+    pub(super) target_iops: Option<Iops>,
+    pub(super) target_response: Option<Nanos>,
+    pub(super) time: Nanos,
+    pub(super) space: Bytes,
+    pub(super) buffered: bool,
+    /// Where the results go; `None` where there is no home to put them.
+    pub(super) results: Result<PathBuf, String>,
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+}
+
+impl Options {
+    /// Works the arguments out, looking at the machine and the storage but touching nothing.
+    ///
+    /// # Errors
+    /// The directory or the profile is not there, or a budget is too small to say anything.
+    pub(super) fn from_args(args: CheckArgs) -> anyhow::Result<Options> {
+        let profile = profiles::load(&args.profile)?;
+        let directory = directory(&args.directory)?;
+        let storage = iolite_observe::storage(&directory)?;
+        let free = storage.filesystem.free;
+        let space = args.budget_space.unwrap_or(CheckOptions::default_space(free));
+        check_budgets(args.budget_time, space, free, &directory)?;
+        let started = Timestamp::now();
+        let run = RunInfo {
+            id: run_id(started),
+            version: env!("CARGO_PKG_VERSION").into(),
+            model_version: MODEL_VERSION,
+            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            started_unix: Nanos(u64::try_from(started.as_nanosecond()).unwrap_or(0)),
+            process: std::process::id(),
+            host: iolite_observe::host(),
+            storage,
+        };
+        Ok(Options {
+            run,
+            directory,
+            profile,
+            target_iops: args.target_iops.map(Iops),
+            target_response: args.target_response,
+            time: args.budget_time,
+            space,
+            buffered: args.buffered,
+            results: args.results.map_or_else(|| iolite_store::default_path().map_err(|e| e.to_string()), Ok),
+            json: args.json,
+            quiet: args.quiet,
+        })
+    }
+
+    /// What the check procedure needs to know, with what was found out about the storage.
+    pub(super) fn for_procedure(&self, direct: bool, io_uring: bool) -> CheckOptions {
+        CheckOptions {
+            profile: self.profile.clone(),
+            target_iops: self.target_iops,
+            target_response: self.target_response,
+            time: self.time,
+            space: self.space,
+            direct,
+            io_uring,
+            cpus: self.run.host.cpus,
+            seed: self.run.started_unix.0,
+        }
+    }
+
+    /// Whether progress is drawn, told in lines, or kept to itself.
+    pub(super) fn live(&self) -> iolite_report::LiveKind {
+        match (self.quiet, output::can_draw()) {
+            (true, _) => iolite_report::LiveKind::Quiet,
+            (false, true) => iolite_report::LiveKind::Terminal { color: output::colour_wanted() },
+            (false, false) => iolite_report::LiveKind::Plain,
+        }
+    }
+}
+
+fn directory(path: &Path) -> anyhow::Result<PathBuf> {
+    let absolute = path.canonicalize().map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => ": there is no such directory; check the path",
+            io::ErrorKind::PermissionDenied => ": you may not look there; choose another directory",
+            _ => "",
+        };
+        UsageError(format!("{}: {error}{advice}", path.display()))
+    })?;
+    if absolute.is_dir() {
+        Ok(absolute)
+    } else {
+        let message = format!("{} is not a directory: give the directory that the database is to be in", path.display());
+        Err(UsageError(message).into())
+    }
+}
+
+/// Refuses budgets that nothing can come of, before anything is made.
+fn check_budgets(time: Nanos, space: Bytes, free: Bytes, directory: &Path) -> anyhow::Result<()> {
+    if time < CheckOptions::SHORTEST {
+        return Err(UsageError(CheckError::Time(time).to_string()).into());
+    }
+    if space < CheckOptions::SMALLEST {
+        return Err(CheckError::Space(space)).with_context(|| format!("{} has {free} free", directory.display()));
+    }
+    if space > free {
+        let message = format!("--budget-space {space} is more than the {free} free in {}", directory.display());
+        return Err(UsageError(message).into());
+    }
+    Ok(())
+}
+
+/// UTC start and eight hexadecimal digits that tell runs of one second apart.
+fn run_id(started: Timestamp) -> RunId {
+    use std::hash::{BuildHasher, RandomState};
+    let suffix = RandomState::new().hash_one(std::process::id()) as u32;
+    RunId(format!("{}-{suffix:08x}", started.strftime("%Y%m%dT%H%M%S")))
+}

@@ -1,0 +1,252 @@
+//! Does what the procedure asks for, step by step.
+
+use std::fs::File;
+
+use anyhow::bail;
+use iolite_db::run_db_task;
+use iolite_engine::{Control, Outcome, Scratch, remove_leftovers, run_file_task};
+use iolite_model::{
+    Access, Arrival, BackendKind, Bytes, Cache, Calibration, Ending, Event, FileTask, Mix, Nanos, OpKind, PhaseEnd,
+    PhaseInfo, Sink, Stop, Target, Task, Warning,
+};
+use iolite_observe::{CacheProbe, LeafCounters};
+use iolite_stats::PhaseResult;
+use iolite_suites::{Check, Conclusion, Step, doubts};
+use iolite_sys::clock::Clock;
+
+use super::SharedDatabase;
+use super::database::{self, Made};
+use super::events::Events;
+use super::options::Options;
+use crate::output;
+
+/// What a check has found.
+pub(super) struct Measured {
+    /// The program measured.
+    pub(super) calibration: Calibration,
+    /// The phases, in order.
+    pub(super) history: Vec<PhaseResult>,
+    /// The end; `None` when interrupted.
+    pub(super) conclusion: Option<Conclusion>,
+}
+
+/// Runs a check.
+pub(super) struct Runner<'a> {
+    options: &'a Options,
+    control: &'a Control,
+    events: &'a mut Events,
+    clock: Clock,
+    started: u64,
+    // Before the scratch directory, so that the database's files are closed when that goes.
+    database: Option<SharedDatabase>,
+    scratch: Scratch,
+    counters: Option<LeafCounters>,
+    check: Check,
+    history: Vec<PhaseResult>,
+}
+
+impl<'a> Runner<'a> {
+    /// Prepares a check: removes what dead runs left, makes the scratch directory, finds out what the storage takes.
+    ///
+    /// # Errors
+    /// The directory cannot be written to.
+    pub(super) fn new(options: &'a Options, control: &'a Control, events: &'a mut Events) -> anyhow::Result<Runner<'a>> {
+        let clock = Clock::best();
+        let started = clock.now();
+        for leftover in remove_leftovers(&options.directory).unwrap_or_default() {
+            output::note(&format!(
+                "removed {} of test files that run {} left behind{}",
+                Bytes(leftover.bytes),
+                leftover.run,
+                if leftover.kept { "; its directory holds other files too and is kept" } else { "" }
+            ));
+        }
+        let mut scratch = Scratch::create(&options.directory, &options.run.id)?;
+        let direct = !options.buffered && takes_direct_io(&mut scratch, options, events)?;
+        let io_uring = has_io_uring(events);
+        let counters = LeafCounters::new(&options.run.storage);
+        warn_of_the_medium(options, counters.is_none(), events);
+        let check = Check::new(options.for_procedure(direct, io_uring))?;
+        let (database, history) = (None, Vec::new());
+        Ok(Runner { options, control, events, clock, started, database, scratch, counters, check, history })
+    }
+
+    /// Runs it to the end, or until it is interrupted.
+    ///
+    /// # Errors
+    /// A phase cannot be run at all.
+    pub(super) fn run(mut self) -> anyhow::Result<Measured> {
+        let calibration = self.calibrate()?;
+        let mut conclusion = None;
+        while !self.control.interrupted() {
+            match self.check.next(&self.history, self.elapsed()) {
+                Step::Run(task) => self.phase(task)?,
+                Step::CreateDatabase(size) => self.create_database(size),
+                Step::Done(done) => {
+                    done.warnings.iter().for_each(|warning| self.events.warn(warning.clone()));
+                    conclusion = Some(*done);
+                    break;
+                }
+            }
+        }
+        Ok(Measured { calibration, history: self.history, conclusion })
+    }
+
+    fn elapsed(&self) -> Nanos {
+        Nanos(self.clock.now() - self.started)
+    }
+
+    /// Measures the clock, and the measured loop on the null back end.
+    fn calibrate(&mut self) -> anyhow::Result<Calibration> {
+        let cost = self.clock.cost();
+        let mut nobody = Silence;
+        let outcome = run_file_task(&null_task(), 0, &mut self.scratch, self.clock, self.control, &mut nobody)?;
+        let operations = outcome.totals.operations(OpKind::Read).max(1);
+        let calibration = Calibration {
+            clock: self.clock.name().into(),
+            clock_cost_ns: cost.nanos,
+            clock_resolution: Nanos(cost.resolution),
+            loop_cost_ns: outcome.totals.measured as f64 / operations as f64,
+        };
+        self.events.emit(&Event::Calibrated(calibration.clone()));
+        Ok(calibration)
+    }
+
+    /// Runs one phase and appends its result to the history.
+    fn phase(&mut self, task: Task) -> anyhow::Result<()> {
+        let index = self.history.len() as u32;
+        let info = PhaseInfo { index, task, started: self.elapsed() };
+        self.events.emit(&Event::PhaseStarted(info.clone()));
+        let target = self.existing_target(&info.task);
+        let span = info_span(&info.task);
+        let probe = CacheProbe::start(self.counters.as_ref(), target.as_ref().map(|file| (file, span)));
+        let run = self.run_task(&info.task, index);
+        let requested = self.events.requested();
+        let cache = probe.finish(requested.read, requested.written);
+        let outcome = match run {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.end_phase(index, Ending::Failed(error.to_string()), None, cache);
+                bail!(error);
+            }
+        };
+        let end = self.end_phase(index, outcome.ending.clone(), Some(&outcome), cache);
+        let result = PhaseResult { info, end, totals: outcome.totals };
+        doubts(&result, outcome.first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
+        self.history.push(result);
+        match outcome.ending {
+            Ending::Failed(reason) => bail!("{reason}"),
+            Ending::Completed | Ending::Interrupted => Ok(()),
+        }
+    }
+
+    fn end_phase(&mut self, phase: u32, ending: Ending, outcome: Option<&Outcome>, cache: Cache) -> PhaseEnd {
+        let end = PhaseEnd {
+            phase,
+            ending,
+            measured: Nanos(outcome.map_or(0, |outcome| outcome.totals.measured)),
+            outstanding: outcome.map(|outcome| outcome.outstanding).unwrap_or_default(),
+            cache,
+        };
+        self.events.emit(&Event::PhaseEnded(end.clone()));
+        end
+    }
+
+    fn run_task(&mut self, task: &Task, index: u32) -> anyhow::Result<Outcome> {
+        Ok(match task {
+            Task::File(task) => {
+                run_file_task(task, index, &mut self.scratch, self.clock, self.control, self.events)?
+            }
+            Task::Database(task) => {
+                let Some(database) = &self.database else { bail!("there is no database to run {} on", task.name) };
+                // What an earlier phase left in the log goes into the files first: reads are to find it there.
+                database.checkpoint()?;
+                run_db_task(database, task, index, self.clock, self.control, self.events)?
+            }
+        })
+    }
+
+    /// The phase's file, where it is there already, to see how much of it is in the page cache.
+    fn existing_target(&self, task: &Task) -> Option<File> {
+        let Task::File(FileTask { target: Target::File(target), .. }) = task else { return None };
+        File::open(self.scratch.claimed(&target.name).ok()?).ok()
+    }
+
+    fn create_database(&mut self, size: iolite_suites::DatabaseSize) {
+        let (clock, started) = (self.clock, self.started);
+        let deadline = database::deadline(self.options.time);
+        let late = || clock.now() - started > deadline.0;
+        match database::create(size, &mut self.scratch, self.control, late, self.events) {
+            Made::Database(database) => self.database = Some(database),
+            Made::Without(why) => self.check.without_database(why),
+            Made::Interrupted => {}
+        }
+    }
+}
+
+/// Whether direct I/O works here; warns where it does not.
+fn takes_direct_io(scratch: &mut Scratch, options: &Options, events: &mut Events) -> anyhow::Result<bool> {
+    scratch.claim(iolite_sys::file::PROBE.as_ref())?;
+    let works = iolite_sys::file::direct_io_works(scratch.path()).map_err(|source| {
+        iolite_engine::EngineError::Scratch { directory: options.directory.clone(), source }
+    })?;
+    if !works {
+        events.warn(Warning::NoDirectIo { filesystem: options.run.storage.filesystem.kind.clone() });
+    }
+    Ok(works)
+}
+
+fn has_io_uring(events: &mut Events) -> bool {
+    match iolite_sys::ring::available() {
+        Ok(()) => true,
+        Err(error) => {
+            events.warn(Warning::NoIoUring { reason: error.to_string() });
+            false
+        }
+    }
+}
+
+fn warn_of_the_medium(options: &Options, no_counters: bool, events: &mut Events) {
+    let storage = &options.run.storage;
+    if let Some(device) = iolite_observe::volatile(storage) {
+        events.warn(Warning::Volatile { device });
+    }
+    if no_counters {
+        events.warn(Warning::NoDeviceCounters { filesystem: storage.filesystem.kind.clone() });
+    }
+}
+
+fn info_span(task: &Task) -> u64 {
+    match task {
+        Task::File(task) => task.target.size().0,
+        Task::Database(_) => 0,
+    }
+}
+
+/// Reads that cost nothing but the loop itself.
+fn null_task() -> FileTask {
+    FileTask {
+        name: "the measured loop on nothing".into(),
+        target: Target::Null { size: Bytes::GIB },
+        backend: BackendKind::Null,
+        mix: Mix::Read,
+        access: Access::Random,
+        block: Bytes(8192),
+        direct: false,
+        workers: 1,
+        concurrency: 1,
+        arrival: Arrival::Closed,
+        sync_every: None,
+        stop: Stop { runtime: Some(Nanos(200_000_000)), ..Stop::default() },
+        ramp: Nanos(50_000_000),
+        interval: Nanos(50_000_000),
+        seed: 1,
+    }
+}
+
+/// A consumer of events that are of no interest.
+struct Silence;
+
+impl Sink for Silence {
+    fn event(&mut self, _event: &Event) {}
+}

@@ -1,0 +1,78 @@
+//! Exit codes: one table for every command.
+
+use std::process::ExitCode;
+
+use iolite_model::Fitness;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done; for a check: the storage is fit.
+    Fit = 0,
+    /// Something failed; the message says what.
+    Failure = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// A check: the storage is marginal.
+    Marginal = 3,
+    /// A check: the storage is unfit.
+    Unfit = 4,
+    /// Stopped by the user or a signal; what was measured is kept.
+    Interrupted = 130,
+}
+
+/// The table as printed by `--help`.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+    0  fit
+    1  failure
+    2  usage: the command line makes no sense
+    3  marginal
+    4  unfit
+  130  interrupted; what was measured is kept";
+
+/// An error of the user's: the command line or what it points to.
+#[derive(Debug)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// The exit code of an error.
+pub(crate) fn of(error: &anyhow::Error) -> Exit {
+    if error.downcast_ref::<UsageError>().is_some() { Exit::Usage } else { Exit::Failure }
+}
+
+impl From<Fitness> for Exit {
+    fn from(fitness: Fitness) -> Exit {
+        match fitness {
+            Fitness::Fit => Exit::Fit,
+            Fitness::Marginal => Exit::Marginal,
+            Fitness::Unfit => Exit::Unfit,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_tells_every_code() {
+        for exit in [Exit::Fit, Exit::Failure, Exit::Usage, Exit::Marginal, Exit::Unfit, Exit::Interrupted] {
+            let line = format!("{:>5}  {}", exit as u8, format!("{exit:?}").to_lowercase());
+            assert!(TABLE.contains(&line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is printed, and how: standard output for results, standard error for everything else.
+
+use std::io::{self, IsTerminal, Write};
+
+use iolite_report::Style;
+
+/// Prints a result. A reader that has gone away (a closed pipe) is no error: it wanted no more.
+///
+/// # Errors
+/// Standard output cannot be written to, for example on a full disk.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Prints a note for people.
+pub(crate) fn note(text: &str) {
+    // Without a standard error there is nobody to tell.
+    let _ = writeln!(io::stderr(), "iolite: {text}");
+}
+
+/// Prints an error with its causes.
+pub(crate) fn error(error: &anyhow::Error) {
+    let _ = writeln!(io::stderr(), "iolite: error: {error:#}");
+}
+
+/// How results are to look on standard output: colour and line drawing only where they can be shown, and no colour
+/// where NO_COLOR is set (<https://no-color.org>).
+pub(crate) fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    Style { color: terminal && colour_wanted(), unicode: unicode_locale(), width: if terminal { width() } else { 110 } }
+}
+
+/// Whether progress can be drawn on standard error.
+pub(crate) fn can_draw() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether the user has not asked for no colour.
+pub(crate) fn colour_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether the locale's encoding is UTF-8; an unset locale (a container's) is taken as such.
+fn unicode_locale() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| std::env::var(name).ok()).find(|v| !v.is_empty());
+    set.is_none_or(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.or_else(iolite_sys::file::terminal_width).unwrap_or(110).clamp(60, 200)
+}

@@ -1,0 +1,112 @@
+//! Holds the code to ARCHITECTURE.md: who may use whom, where `unsafe` may be, how long a function may be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest function, in lines from its `fn` to its closing brace.
+const LONGEST_FUNCTION: usize = 70;
+
+/// Longest file, without its tests.
+const LONGEST_FILE: usize = 600;
+
+/// Files outside of crates/sys that bind C.
+const FFI_FILES: [&str; 1] = ["crates/db/src/sqlite/vfs.rs"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn sources() -> Vec<(String, String)> {
+    let mut sources = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                sources.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(sources.len() > 50, "found only {} source files", sources.len());
+    sources
+}
+
+/// Name and length of each function of formatted code: its closing brace has the indentation of its `fn`.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<_> = text.lines().collect();
+    let mut functions = Vec::new();
+    for (first, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let words = ["pub ", "pub(crate) ", "pub(super) ", "const ", "unsafe ", "extern \"C\" "];
+        let start = words.iter().fold(code, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
+        let Some(name) = start.strip_prefix("fn ") else { continue };
+        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let length = lines[first..].iter().position(|line| *line == end).map_or(1, |length| length + 1);
+        functions.push((name.split(['(', '<']).next().unwrap_or(name).to_owned(), length));
+    }
+    functions
+}
+
+#[test]
+fn functions_and_files_fit_a_screen() {
+    let mut too_long = Vec::new();
+    for (file, text) in sources() {
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(&text);
+        let lines = code.lines().count();
+        let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
+        if lines > LONGEST_FILE && !is_test {
+            too_long.push(format!("{file}: {lines} lines"));
+        }
+        let long = functions(&text).into_iter().filter(|(_, length)| *length > LONGEST_FUNCTION);
+        too_long.extend(long.map(|(name, length)| format!("{file}: fn {name}, {length} lines")));
+    }
+    assert!(too_long.is_empty(), "split these by responsibility:\n{}", too_long.join("\n"));
+}
+
+#[test]
+fn the_length_check_finds_a_long_function() {
+    let body = "        x();\n".repeat(80);
+    let text = format!("impl X {{\n    pub(crate) unsafe fn long<T>(\n    ) {{\n{body}    }}\n\n    fn short() {{}}\n}}\n");
+    assert_eq!(functions(&text), [("long".to_owned(), 83), ("short".to_owned(), 4)][..1].iter().cloned().chain([("short".to_owned(), 1)]).collect::<Vec<_>>());
+}
+
+#[test]
+fn unsafe_is_only_where_it_may_be() {
+    for (file, text) in sources() {
+        let allowed = file.starts_with("crates/sys/") || FFI_FILES.contains(&file.as_str()) || file.ends_with("architecture.rs");
+        let uses = text.lines().any(|line| {
+            let code = line.split("//").next().unwrap_or(line);
+            code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl")
+        });
+        assert!(allowed || !uses, "{file} uses unsafe");
+    }
+}
+
+/// The table "crate | is the place for | may use (ours)" of ARCHITECTURE.md against each crate's dependencies.
+#[test]
+fn crates_use_only_what_the_architecture_allows() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.matches('|').count() == 4)
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let mut checked = 0;
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = entry.unwrap().path();
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let row = rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md"));
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
+        for line in dependencies.lines() {
+            let Some(used) = line.strip_prefix("iolite-").and_then(|rest| rest.split('.').next()) else { continue };
+            let allowed = row[2] == "all" || row[2].split_whitespace().any(|allowed| allowed == used);
+            assert!(allowed, "{name} uses {used}, which ARCHITECTURE.md does not allow");
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 11);
+}
