@@ -31,9 +31,10 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(*args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
     };
-    result.unwrap_or_else(|error| {
-        output::error(&error);
-        exit::of(&error)
-    })
-    .into()
+    result
+        .unwrap_or_else(|error| {
+            output::error(&error);
+            exit::of(&error)
+        })
+        .into()
 }

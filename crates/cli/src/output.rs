@@ -31,7 +31,11 @@ pub(crate) fn error(error: &anyhow::Error) {
 /// where NO_COLOR is set (<https://no-color.org>).
 pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
-    Style { color: terminal && colour_wanted(), unicode: unicode_locale(), width: if terminal { width() } else { 110 } }
+    Style {
+        color: terminal && colour_wanted(),
+        unicode: unicode_locale(),
+        width: if terminal { width() } else { 110 },
+    }
 }
 
 /// Whether progress can be drawn on standard error.
@@ -47,7 +51,10 @@ pub(crate) fn colour_wanted() -> bool {
 
 /// Whether the locale's encoding is UTF-8; an unset locale (a container's) is taken as such.
 fn unicode_locale() -> bool {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| std::env::var(name).ok()).find(|v| !v.is_empty());
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|v| !v.is_empty());
     set.is_none_or(|locale| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")

@@ -69,14 +69,25 @@ fn functions_and_files_fit_a_screen() {
 #[test]
 fn the_length_check_finds_a_long_function() {
     let body = "        x();\n".repeat(80);
-    let text = format!("impl X {{\n    pub(crate) unsafe fn long<T>(\n    ) {{\n{body}    }}\n\n    fn short() {{}}\n}}\n");
-    assert_eq!(functions(&text), [("long".to_owned(), 83), ("short".to_owned(), 4)][..1].iter().cloned().chain([("short".to_owned(), 1)]).collect::<Vec<_>>());
+    let text = format!(
+        "impl X {{\n    pub(crate) unsafe fn long<T>(\n    ) {{\n{body}    }}\n\n    fn short() {{}}\n}}\n"
+    );
+    assert_eq!(
+        functions(&text),
+        [("long".to_owned(), 83), ("short".to_owned(), 4)][..1]
+            .iter()
+            .cloned()
+            .chain([("short".to_owned(), 1)])
+            .collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn unsafe_is_only_where_it_may_be() {
     for (file, text) in sources() {
-        let allowed = file.starts_with("crates/sys/") || FFI_FILES.contains(&file.as_str()) || file.ends_with("architecture.rs");
+        let allowed = file.starts_with("crates/sys/")
+            || FFI_FILES.contains(&file.as_str())
+            || file.ends_with("architecture.rs");
         let uses = text.lines().any(|line| {
             let code = line.split("//").next().unwrap_or(line);
             code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl")
@@ -98,11 +109,16 @@ fn crates_use_only_what_the_architecture_allows() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let folder = entry.unwrap().path();
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let row = rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md"));
+        let row = rows
+            .iter()
+            .find(|row| row[0] == name)
+            .unwrap_or_else(|| panic!("{name} is not in ARCHITECTURE.md"));
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
         for line in dependencies.lines() {
-            let Some(used) = line.strip_prefix("iolite-").and_then(|rest| rest.split('.').next()) else { continue };
+            let Some(used) = line.strip_prefix("iolite-").and_then(|rest| rest.split('.').next()) else {
+                continue;
+            };
             let allowed = row[2] == "all" || row[2].split_whitespace().any(|allowed| allowed == used);
             assert!(allowed, "{name} uses {used}, which ARCHITECTURE.md does not allow");
         }

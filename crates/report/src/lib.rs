@@ -6,8 +6,8 @@
 use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
 use iolite_stats::{Knee, PhaseResult};
 
+mod answer;
 mod json;
-mod judgement;
 mod knees;
 mod live;
 mod machine;
@@ -20,7 +20,7 @@ mod text;
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
 pub use pen::Style;
-pub use text::text;
+pub use text::{judgement, text};
 
 /// A run with all that is to be said of it.
 #[derive(Debug, Clone, PartialEq)]

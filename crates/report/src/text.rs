@@ -1,7 +1,7 @@
 //! The complete text of `iolite check`, in the order people read: what was measured, how, what came of it, the answer.
 
 use crate::pen::{Ink, Pen, Style};
-use crate::{Report, judgement, knees, machine, table};
+use crate::{Report, answer, knees, machine, table};
 
 /// The complete terminal output of a check.
 pub fn text(report: &Report, style: Style) -> String {
@@ -13,9 +13,17 @@ pub fn text(report: &Report, style: Style) -> String {
         pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(report, pen),
         table::table(report, pen),
         knees::knees(report, pen),
-        judgement::warnings(report, pen),
-        judgement::verdict(report, pen),
+        answer::warnings(report, pen),
+        answer::verdict(report, pen),
     ];
+    let filled: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    filled.join("\n")
+}
+
+/// Only the answer with its reasons, and the doubts.
+pub fn judgement(report: &Report, style: Style) -> String {
+    let pen = Pen(style);
+    let sections = [answer::warnings(report, pen), answer::verdict(report, pen)];
     let filled: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     filled.join("\n")
 }

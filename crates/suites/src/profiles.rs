@@ -26,9 +26,7 @@ pub enum ProfileError {
         reason: &'static str,
     },
     /// It asks for nothing.
-    #[error(
-        "it has no [[criterion]], so everything would be fit; see `iolite profiles oltp-flash`"
-    )]
+    #[error("it has no [[criterion]], so everything would be fit; see `iolite profiles oltp-flash`")]
     Empty,
 }
 

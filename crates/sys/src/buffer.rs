@@ -25,11 +25,13 @@ impl AlignedBuffer {
     /// # Errors
     /// `OutOfMemory` when the system has not that much.
     pub fn new(length: usize) -> io::Result<AlignedBuffer> {
-        let layout = Layout::from_size_align(length.max(1), ALIGNMENT)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("a buffer of {length} bytes is too large")))?;
+        let layout = Layout::from_size_align(length.max(1), ALIGNMENT).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("a buffer of {length} bytes is too large"))
+        })?;
         // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or_else(|| io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for a buffer of {length} bytes")))?;
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for a buffer of {length} bytes"))
+        })?;
         Ok(AlignedBuffer { start, layout })
     }
 

@@ -23,7 +23,8 @@ pub struct Access {
 /// in which case nothing is left behind.
 pub fn create_new(path: &Path, direct: bool) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | if direct { libc::O_DIRECT } else { 0 };
-    let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(path);
+    let made =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(path);
     if let Err(error) = &made
         && error.raw_os_error() == Some(libc::EINVAL)
     {
@@ -70,7 +71,8 @@ pub fn direct_io_works(directory: &Path) -> io::Result<bool> {
         Err(error) => return Err(error),
     };
     let mut buffer = crate::buffer::AlignedBuffer::new(crate::buffer::ALIGNMENT)?;
-    let tried = file.write_all_at(buffer.as_slice(), 0).and_then(|()| file.read_exact_at(buffer.as_mut_slice(), 0));
+    let tried =
+        file.write_all_at(buffer.as_slice(), 0).and_then(|()| file.read_exact_at(buffer.as_mut_slice(), 0));
     std::fs::remove_file(&path)?;
     match tried {
         Ok(()) => Ok(true),
@@ -124,5 +126,4 @@ mod tests {
         assert_eq!(metadata.len(), 1 << 20);
         assert!(metadata.blocks() * 512 >= 1 << 20);
     }
-
 }

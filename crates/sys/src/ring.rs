@@ -131,8 +131,12 @@ impl Ring {
     fn entry(&self, op: RingOp, slot: usize, offset: u64, length: u32) -> squeue::Entry {
         let buffer = self.memory.as_ptr().wrapping_add(slot * self.slot_size);
         match (op, self.fixed_buffers) {
-            (RingOp::Read, true) => opcode::ReadFixed::new(Fixed(0), buffer, length, slot as u16).offset(offset).build(),
-            (RingOp::Write, true) => opcode::WriteFixed::new(Fixed(0), buffer, length, slot as u16).offset(offset).build(),
+            (RingOp::Read, true) => {
+                opcode::ReadFixed::new(Fixed(0), buffer, length, slot as u16).offset(offset).build()
+            }
+            (RingOp::Write, true) => {
+                opcode::WriteFixed::new(Fixed(0), buffer, length, slot as u16).offset(offset).build()
+            }
             (RingOp::Read, false) => opcode::Read::new(Fixed(0), buffer, length).offset(offset).build(),
             (RingOp::Write, false) => opcode::Write::new(Fixed(0), buffer, length).offset(offset).build(),
             (RingOp::Fdatasync, _) => opcode::Fsync::new(Fixed(0)).flags(FsyncFlags::DATASYNC).build(),

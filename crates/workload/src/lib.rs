@@ -29,7 +29,9 @@ pub enum Purpose {
 /// The generator of a purpose for one worker of a phase.
 pub fn generator(seed: u64, worker: u32, purpose: Purpose) -> Xoshiro256PlusPlus {
     // seed_from_u64 spreads the bits (SplitMix64), so that neighbouring numbers give unrelated sequences.
-    Xoshiro256PlusPlus::seed_from_u64(seed ^ (u64::from(worker) << 8 | purpose as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    Xoshiro256PlusPlus::seed_from_u64(
+        seed ^ (u64::from(worker) << 8 | purpose as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    )
 }
 
 /// A uniformly random number below `bound`, by the multiplication method (Lemire 2019, Fast Random Integer

@@ -32,7 +32,14 @@ pub enum Offsets {
 
 impl Offsets {
     /// The offsets of worker `worker` of `workers`; `None` where the span has not a block for each worker.
-    pub fn new(access: Access, span: u64, block: u64, worker: u32, workers: u32, seed: u64) -> Option<Offsets> {
+    pub fn new(
+        access: Access,
+        span: u64,
+        block: u64,
+        worker: u32,
+        workers: u32,
+        seed: u64,
+    ) -> Option<Offsets> {
         let blocks = span.checked_div(block)?;
         match access {
             Access::Sequential => {
@@ -40,7 +47,12 @@ impl Offsets {
                 let share = blocks / workers;
                 // The last worker also has what the division leaves.
                 let extra = if worker + 1 == workers { blocks % workers } else { 0 };
-                (share > 0).then(|| Offsets::Sequential { first: worker * share, blocks: share + extra, done: 0, block })
+                (share > 0).then(|| Offsets::Sequential {
+                    first: worker * share,
+                    blocks: share + extra,
+                    done: 0,
+                    block,
+                })
             }
             Access::Random => {
                 let generator = generator(seed, worker, Purpose::Offsets);

@@ -48,7 +48,12 @@ impl OpStream {
         let block = u32::try_from(task.block.0).ok()?;
         let span = task.target.size().0;
         let offsets = Offsets::new(task.access, span, task.block.0, worker, task.workers, task.seed)?;
-        Some(OpStream { offsets, mix: task.mix, block, generator: generator(task.seed, worker, Purpose::Mix) })
+        Some(OpStream {
+            offsets,
+            mix: task.mix,
+            block,
+            generator: generator(task.seed, worker, Purpose::Mix),
+        })
     }
 
     /// The next operation.
@@ -102,7 +107,9 @@ mod tests {
 
     #[test]
     fn the_mix_is_as_asked() {
-        for (mix, low, high) in [(Mix::Read, 10_000, 10_000), (Mix::Write, 0, 0), (Mix::ReadPercent(70), 6_800, 7_200)] {
+        for (mix, low, high) in
+            [(Mix::Read, 10_000, 10_000), (Mix::Write, 0, 0), (Mix::ReadPercent(70), 6_800, 7_200)]
+        {
             let mut stream = OpStream::new(&task(mix, Stop::default()), 0).unwrap();
             let reads = (0..10_000).filter(|_| stream.next_op().kind == IoKind::Read).count();
             assert!((low..=high).contains(&reads), "{mix:?}: {reads}");
@@ -112,7 +119,8 @@ mod tests {
     #[test]
     fn shares_add_up_to_the_limit() {
         let stop = Stop { bytes: Some(Bytes(4096 * 10)), operations: Some(100), runtime: None };
-        let shares: Vec<_> = (0..3).map(|worker| Share::of(&task(Mix::Read, stop), worker).operations).collect();
+        let shares: Vec<_> =
+            (0..3).map(|worker| Share::of(&task(Mix::Read, stop), worker).operations).collect();
         assert_eq!(shares, [4, 3, 3]);
         assert_eq!(Share::of(&task(Mix::Read, Stop::default()), 0).operations, u64::MAX);
     }

@@ -67,7 +67,8 @@ pub(super) fn create(
 /// The names that SQLite may use for a database of so many globals.
 fn files(globals: u32) -> impl Iterator<Item = PathBuf> {
     (1..=globals).flat_map(|global| {
-        ["", "-wal", "-shm", "-journal"].map(|suffix| PathBuf::from(format!("RanWriteGlobal{global}.db{suffix}")))
+        ["", "-wal", "-shm", "-journal"]
+            .map(|suffix| PathBuf::from(format!("RanWriteGlobal{global}.db{suffix}")))
     })
 }
 

@@ -48,12 +48,21 @@ fn exit_of(conclusion: Option<&Conclusion>) -> Exit {
     conclusion.map_or(Exit::Interrupted, |conclusion| conclusion.verdict.fitness.into())
 }
 
-fn report(options: &Options, measured: Measured, warnings: Vec<iolite_model::Warning>, ending: Ending) -> Report {
+fn report(
+    options: &Options,
+    measured: Measured,
+    warnings: Vec<iolite_model::Warning>,
+    ending: Ending,
+) -> Report {
     let (verdict, knees) = match measured.conclusion {
         Some(conclusion) => (Some(conclusion.verdict), conclusion.knees),
         None => (None, Vec::new()),
     };
-    let knees = knees.into_iter().map(|found| KneeResult { name: found.name, phases: found.phases, knee: found.knee });
+    let knees = knees.into_iter().map(|found| KneeResult {
+        name: found.name,
+        phases: found.phases,
+        knee: found.knee,
+    });
     Report {
         run: options.run.clone(),
         calibration: Some(measured.calibration),

@@ -106,7 +106,10 @@ fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     if absolute.is_dir() {
         Ok(absolute)
     } else {
-        let message = format!("{} is not a directory: give the directory that the database is to be in", path.display());
+        let message = format!(
+            "{} is not a directory: give the directory that the database is to be in",
+            path.display()
+        );
         Err(UsageError(message).into())
     }
 }
@@ -117,10 +120,12 @@ fn check_budgets(time: Nanos, space: Bytes, free: Bytes, directory: &Path) -> an
         return Err(UsageError(CheckError::Time(time).to_string()).into());
     }
     if space < CheckOptions::SMALLEST {
-        return Err(CheckError::Space(space)).with_context(|| format!("{} has {free} free", directory.display()));
+        return Err(CheckError::Space(space))
+            .with_context(|| format!("{} has {free} free", directory.display()));
     }
     if space > free {
-        let message = format!("--budget-space {space} is more than the {free} free in {}", directory.display());
+        let message =
+            format!("--budget-space {space} is more than the {free} free in {}", directory.display());
         return Err(UsageError(message).into());
     }
     Ok(())

@@ -1,13 +1,14 @@
 //! Does what the procedure asks for, step by step.
 
 use std::fs::File;
+use std::rc::Rc;
 
 use anyhow::bail;
 use iolite_db::run_db_task;
 use iolite_engine::{Control, Outcome, Scratch, remove_leftovers, run_file_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Cache, Calibration, Ending, Event, FileTask, Mix, Nanos, OpKind, PhaseEnd,
-    PhaseInfo, Sink, Stop, Target, Task, Warning,
+    Access, Arrival, BackendKind, Bytes, Cache, Calibration, Ending, Event, FileTask, Mix, Nanos, OpKind,
+    PhaseEnd, PhaseInfo, Sink, Stop, Target, Task, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_stats::PhaseResult;
@@ -40,7 +41,7 @@ pub(super) struct Runner<'a> {
     // Before the scratch directory, so that the database's files are closed when that goes.
     database: Option<SharedDatabase>,
     scratch: Scratch,
-    counters: Option<LeafCounters>,
+    counters: Option<Rc<LeafCounters>>,
     check: Check,
     history: Vec<PhaseResult>,
 }
@@ -50,7 +51,11 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// The directory cannot be written to.
-    pub(super) fn new(options: &'a Options, control: &'a Control, events: &'a mut Events) -> anyhow::Result<Runner<'a>> {
+    pub(super) fn new(
+        options: &'a Options,
+        control: &'a Control,
+        events: &'a mut Events,
+    ) -> anyhow::Result<Runner<'a>> {
         let clock = Clock::best();
         let started = clock.now();
         for leftover in remove_leftovers(&options.directory).unwrap_or_default() {
@@ -64,7 +69,7 @@ impl<'a> Runner<'a> {
         let mut scratch = Scratch::create(&options.directory, &options.run.id)?;
         let direct = !options.buffered && takes_direct_io(&mut scratch, options, events)?;
         let io_uring = has_io_uring(events);
-        let counters = LeafCounters::new(&options.run.storage);
+        let counters = LeafCounters::new(&options.run.storage).map(Rc::new);
         warn_of_the_medium(options, counters.is_none(), events);
         let check = Check::new(options.for_procedure(direct, io_uring))?;
         let (database, history) = (None, Vec::new());
@@ -100,7 +105,8 @@ impl<'a> Runner<'a> {
     fn calibrate(&mut self) -> anyhow::Result<Calibration> {
         let cost = self.clock.cost();
         let mut nobody = Silence;
-        let outcome = run_file_task(&null_task(), 0, &mut self.scratch, self.clock, self.control, &mut nobody)?;
+        let outcome =
+            run_file_task(&null_task(), 0, &mut self.scratch, self.clock, self.control, &mut nobody)?;
         let operations = outcome.totals.operations(OpKind::Read).max(1);
         let calibration = Calibration {
             clock: self.clock.name().into(),
@@ -119,7 +125,8 @@ impl<'a> Runner<'a> {
         self.events.emit(&Event::PhaseStarted(info.clone()));
         let target = self.existing_target(&info.task);
         let span = info_span(&info.task);
-        let probe = CacheProbe::start(self.counters.as_ref(), target.as_ref().map(|file| (file, span)));
+        let counters = self.counters.clone();
+        let probe = CacheProbe::start(counters.as_deref(), target.as_ref().map(|file| (file, span)));
         let run = self.run_task(&info.task, index);
         let requested = self.events.requested();
         let cache = probe.finish(requested.read, requested.written);
@@ -158,7 +165,9 @@ impl<'a> Runner<'a> {
                 run_file_task(task, index, &mut self.scratch, self.clock, self.control, self.events)?
             }
             Task::Database(task) => {
-                let Some(database) = &self.database else { bail!("there is no database to run {} on", task.name) };
+                let Some(database) = &self.database else {
+                    bail!("there is no database to run {} on", task.name)
+                };
                 // What an earlier phase left in the log goes into the files first: reads are to find it there.
                 database.checkpoint()?;
                 run_db_task(database, task, index, self.clock, self.control, self.events)?

@@ -29,7 +29,7 @@ pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
         Ending::Failed(error) => ending(pen, Ink::Bad, "FAILED: ", error),
     };
     let answer = match &report.verdict {
-        Some(verdict) => answer(verdict, pen),
+        Some(verdict) => reasons(verdict, pen),
         None => {
             let why = match report.ending {
                 Ending::Completed => "nothing was measured that could be judged",
@@ -45,7 +45,7 @@ fn ending(pen: Pen, ink: Ink, label: &str, text: &str) -> String {
     pen.item(&pen.paint(ink, label), label.len(), text)
 }
 
-fn answer(verdict: &Verdict, pen: Pen) -> String {
+fn reasons(verdict: &Verdict, pen: Pen) -> String {
     let head = format!("VERDICT: {} for {}", verdict.fitness, pen.clean(&verdict.profile));
     let mut out = pen.paint(ink(verdict.fitness), &head) + "\n";
     for Reason { fitness, what, measured, asked, .. } in &verdict.reasons {
