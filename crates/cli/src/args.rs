@@ -50,7 +50,7 @@ pub(crate) struct CheckArgs {
     pub(crate) profile: String,
 
     /// Judge at this rate of random reads (an open loop) instead of at the knee
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) target_iops: Option<f64>,
 
     /// Mean response time that random reads must keep, instead of the profile's, for example 5ms

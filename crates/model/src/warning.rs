@@ -40,7 +40,7 @@ pub enum Warning {
     },
     /// The medium is memory.
     #[error(
-        "{device} keeps its data in memory: fast, and gone at the next restart; no database belongs there"
+        "{device} keeps its data in memory, gone at the next restart: measure where the database is to be"
     )]
     Volatile {
         /// The device or file system.
@@ -95,9 +95,7 @@ pub enum Warning {
         why: String,
     },
     /// Results could not be stored.
-    #[error(
-        "results are not being stored: {reason}; the measurement goes on; choose another place with --results FILE"
-    )]
+    #[error("results are not being stored: {reason}; the measurement itself goes on")]
     StoreFailed {
         /// The error.
         reason: String,

@@ -4,7 +4,7 @@ use iolite_model::{Bytes, Ending, Nanos, OpKind, Task, Warning};
 use iolite_stats::PhaseResult;
 
 /// Measured time below which a figure is said to rest on little.
-const SHORT: Nanos = Nanos(500_000_000);
+const SHORT: Nanos = Nanos(250_000_000);
 
 /// The device moved this much more than was asked of it: something else uses it.
 const FOREIGN: f64 = 1.25;

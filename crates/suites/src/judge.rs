@@ -1,6 +1,8 @@
 //! Judges what was measured by a profile.
 
-use iolite_model::{Criterion, Fitness, Iops, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict};
+use iolite_model::{
+    CacheStamp, Criterion, Fitness, Iops, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict,
+};
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
 /// A phase that shows what a criterion asks about.
@@ -32,14 +34,32 @@ pub(crate) struct RateDemand<'a> {
 /// Share of a target rate that counts as reaching it: a Poisson process of a few seconds varies by a percent or two.
 const REACHED: f64 = 0.97;
 
-/// The verdict by the profile, and by the demands on the rate.
-pub(crate) fn judge(profile: &Profile, evidence: &[Evidence<'_>], demands: &[RateDemand<'_>]) -> Verdict {
+/// The verdict by the profile, by the demands on the rate, and by where the data is kept.
+pub(crate) fn judge(
+    profile: &Profile,
+    volatile: Option<&str>,
+    evidence: &[Evidence<'_>],
+    demands: &[RateDemand<'_>],
+) -> Verdict {
     let rates = demands.iter().map(judge_rate);
     let times = profile.criteria.iter().map(|criterion| {
         let evidence = evidence.iter().find(|evidence| evidence.measure == criterion.measure);
         judge_time(criterion, evidence)
     });
-    Verdict::of(&profile.name, rates.chain(times).collect())
+    let medium = volatile.map(judge_medium).into_iter();
+    Verdict::of(&profile.name, medium.chain(rates).chain(times).collect())
+}
+
+/// However fast, what forgets is no place for a database.
+fn judge_medium(medium: &str) -> Reason {
+    Reason {
+        fitness: Fitness::Unfit,
+        what: "durability".into(),
+        measured: format!("{medium} keeps its data in memory"),
+        asked: "data that survives a restart".into(),
+        value: f64::NAN,
+        bound: f64::NAN,
+    }
 }
 
 fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason {
@@ -66,12 +86,14 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason 
     if !resolved {
         measured.push_str(&format!(", from only {} operations", Iops(operations as f64)));
     }
-    reason(
-        fitness(&estimate, bound, criterion.marginal_factor, resolved),
-        evidence.load,
-        measured,
-        estimate.value,
-    )
+    let mut fitness = fitness(&estimate, bound, criterion.marginal_factor, resolved);
+    let cache = evidence.result.end.cache.stamp();
+    if matches!(cache, CacheStamp::Cached | CacheStamp::PartlyCached(_)) {
+        // What a cache delivered says nothing for the storage; only what it did badly says something against it.
+        fitness = fitness.max(Fitness::Marginal);
+        measured.push_str(&format!(", but {cache}"));
+    }
+    reason(fitness, evidence.load, measured, estimate.value)
 }
 
 fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {
@@ -169,10 +191,17 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_never_fit() {
         let profile = crate::built_in("etcd").unwrap();
-        let verdict = judge(&profile, &[], &[]);
+        let verdict = judge(&profile, None, &[], &[]);
         assert_eq!(verdict.fitness, Fitness::Marginal);
         assert_eq!(verdict.reasons[0].measured, "not measured");
         assert_eq!(verdict.reasons[0].what, "fdatasync, preallocated, p99");
         assert_eq!(verdict.reasons[0].asked, "at most 10.0 ms");
+    }
+
+    #[test]
+    fn what_forgets_is_unfit_however_fast() {
+        let verdict = judge(&crate::built_in("etcd").unwrap(), Some("tmpfs"), &[], &[]);
+        assert_eq!(verdict.fitness, Fitness::Unfit);
+        assert_eq!(verdict.reasons[0].measured, "tmpfs keeps its data in memory");
     }
 }

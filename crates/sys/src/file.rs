@@ -87,6 +87,14 @@ pub fn terminal_width() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
+/// Raises the limit on open files to what this user may have: every worker needs some.
+pub fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Where it can't be raised, the old limit stays, and whoever meets it says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 /// The effective user, 0 for root.
 pub fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()

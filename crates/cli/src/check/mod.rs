@@ -25,6 +25,7 @@ use runner::{Measured, Runner};
 /// The arguments make no sense, or the check cannot be made. What was measured by then is stored.
 pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
+    iolite_sys::file::raise_open_files();
     let options = Options::from_args(args)?;
     let mut events = Events::start(&options);
     let measured = Runner::new(&options, &control, &mut events).and_then(Runner::run);

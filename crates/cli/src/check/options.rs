@@ -40,7 +40,9 @@ impl Options {
         let profile = profiles::load(&args.profile)?;
         let directory = directory(&args.directory)?;
         let storage = iolite_observe::storage(&directory)?;
-        let free = storage.filesystem.free;
+        // A file system without a size (ramfs) does not tell what is free either.
+        let sized = storage.filesystem.size.0 > 0;
+        let free = if sized { storage.filesystem.free } else { args.budget_space.unwrap_or_default() };
         let space = args.budget_space.unwrap_or(CheckOptions::default_space(free));
         check_budgets(args.budget_time, space, free, &directory)?;
         let started = Timestamp::now();
@@ -79,6 +81,7 @@ impl Options {
             space: self.space,
             direct,
             io_uring,
+            volatile: iolite_observe::volatile(&self.run.storage),
             cpus: self.run.host.cpus,
             seed: self.run.started_unix.0,
         }

@@ -32,6 +32,8 @@ pub struct CheckOptions {
     pub direct: bool,
     /// Whether io_uring can be used.
     pub io_uring: bool,
+    /// What keeps the data only until the next restart (tmpfs, a device in memory), where it does.
+    pub volatile: Option<String>,
     /// Processors.
     pub cpus: u32,
     /// Seed of all that is random.
@@ -278,7 +280,7 @@ impl Check {
                 evidence.push(Evidence { measure, result, kind, load });
             }
         }
-        judge(&self.options.profile, &evidence, &demands)
+        judge(&self.options.profile, self.options.volatile.as_deref(), &evidence, &demands)
     }
 
     /// Under which load a stage was run, for people.

@@ -140,6 +140,7 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
             operation: DbOperation::RanWrite { transaction_length: TRANSACTION_LENGTH, hang: HANG },
             workers: GLOBALS,
             stop: sets(options, RAN_WRITE_SHARE, 1),
+            ramp: Nanos(0),
             ..database_task(options, "RanWrite", 3.0)
         }),
         Stage::RanIo => Task::Database(DbTask {
@@ -150,6 +151,7 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
             },
             workers: GLOBALS,
             stop: sets(options, RAN_IO_SHARE, 2),
+            ramp: Nanos(0),
             ..database_task(options, "RanIO 50 %", 3.0)
         }),
         _ => return None,
@@ -171,7 +173,8 @@ fn commit(options: &CheckOptions, preallocated: bool) -> FileTask {
         access: Access::Sequential,
         sync_every: Some(1),
         stop: Stop { bytes: Some(size), ..task.stop },
-        ramp: time(options, 0.2),
+        // Bytes end it, perhaps before any ramp would be over.
+        ramp: Nanos(0),
         ..task
     }
 }
@@ -235,7 +238,8 @@ fn named(task: Task, name: &str) -> Task {
 pub(super) fn random_write(options: &CheckOptions, layout: Layout, concurrency: u32) -> Task {
     let task = base(options, "random write 8 KiB", layout, Bytes(8192), 3.0);
     let stop = Stop { bytes: Some(space(options, RANDOM_WRITE_SHARE)), ..task.stop };
-    Task::File(with_concurrency(options, FileTask { mix: Mix::Write, stop, ..task }, concurrency))
+    let task = FileTask { mix: Mix::Write, ramp: Nanos(0), stop, ..task };
+    Task::File(with_concurrency(options, task, concurrency))
 }
 
 fn database_task(options: &CheckOptions, name: &str, seconds: f64) -> DbTask {

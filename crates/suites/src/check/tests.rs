@@ -21,6 +21,7 @@ fn options() -> CheckOptions {
         space: Bytes(4 << 30),
         direct: true,
         io_uring: true,
+        volatile: None,
         cpus: 2,
         seed: 1,
     }
