@@ -18,6 +18,9 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say whether a directory's storage is fit for a database
+    ///
+    /// Measures the file layer (random and sequential I/O, commit latency) and a database on it, for at most 90 seconds,
+    /// and judges the result by a profile. Needs no root.
     Check(Box<CheckArgs>),
     /// List the built-in profiles, or print one as TOML to copy and change
     Profiles {
@@ -28,16 +31,20 @@ pub(crate) enum Command {
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  iolite check /var/lib/postgresql                       is it fit for OLTP on flash?
-  iolite check . --target-iops 5000 --target-response 2ms  can it do what I need?
-  iolite check /var/lib/etcd --profile etcd --budget-time 30s
-  iolite check . --json | jq .verdict                    for machines
-  iolite profiles oltp-flash > my.toml                   a profile of my own, for --profile my.toml
+  Is it fit for transaction processing on flash?
+      iolite check /var/lib/postgresql
+  Can it do what I need?
+      iolite check . --target-iops 5000 --target-response 2ms
+  By another profile, in half a minute:
+      iolite check /var/lib/etcd --profile etcd --budget-time 30s
+  For machines:
+      iolite check . --json | jq .verdict
+  By a profile of my own:
+      iolite profiles oltp-flash > my.toml; iolite check . --profile my.toml
 
 Test files go into a hidden directory inside DIR and are removed at the end. Nothing else in DIR is opened.";
 
-/// Measures the storage under a directory: the file layer (random, sequential, commit) and a database on it, for at
-/// most 90 seconds, and judges the result by a profile. Needs no root.
+/// `iolite check` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = CHECK_EXAMPLES, after_long_help = format!("{CHECK_EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct CheckArgs {

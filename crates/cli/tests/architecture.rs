@@ -54,13 +54,16 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 fn functions_and_files_fit_a_screen() {
     let mut too_long = Vec::new();
     for (file, text) in sources() {
+        // Tests hold tables and snapshots: catalogues, which may be long.
+        if file.contains("/tests/") || file.ends_with("/tests.rs") {
+            continue;
+        }
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(&text);
         let lines = code.lines().count();
-        let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
-        if lines > LONGEST_FILE && !is_test {
+        if lines > LONGEST_FILE {
             too_long.push(format!("{file}: {lines} lines"));
         }
-        let long = functions(&text).into_iter().filter(|(_, length)| *length > LONGEST_FUNCTION);
+        let long = functions(code).into_iter().filter(|(_, length)| *length > LONGEST_FUNCTION);
         too_long.extend(long.map(|(name, length)| format!("{file}: fn {name}, {length} lines")));
     }
     assert!(too_long.is_empty(), "split these by responsibility:\n{}", too_long.join("\n"));
@@ -72,14 +75,7 @@ fn the_length_check_finds_a_long_function() {
     let text = format!(
         "impl X {{\n    pub(crate) unsafe fn long<T>(\n    ) {{\n{body}    }}\n\n    fn short() {{}}\n}}\n"
     );
-    assert_eq!(
-        functions(&text),
-        [("long".to_owned(), 83), ("short".to_owned(), 4)][..1]
-            .iter()
-            .cloned()
-            .chain([("short".to_owned(), 1)])
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(functions(&text), [("long".to_owned(), 83), ("short".to_owned(), 1)]);
 }
 
 #[test]

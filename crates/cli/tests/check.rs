@@ -1,0 +1,383 @@
+//! `iolite check` as its users meet it: the real program on real storage.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::*;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Shortest budgets: the tests ask whether everything is there and right, not how fast this machine is.
+const SHORT: [&str; 4] = ["--budget-time", "10s", "--budget-space", "256M"];
+
+#[test]
+fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let output = place.check(&place.data(), &[&SHORT[..], &["--json"]].concat()).output().unwrap();
+    let code = output.status.code().unwrap();
+    assert!([0, 3, 4].contains(&code), "{code}: {}", stderr(&output));
+    let document = json(&output);
+    let fitness = document["verdict"]["fitness"].as_str().unwrap();
+    assert_eq!(
+        ["fit", "marginal", "unfit"].iter().position(|known| *known == fitness),
+        [0, 3, 4].iter().position(|c| *c == code)
+    );
+    for name in [
+        "sequential write 1 MiB",
+        "sequential read 1 MiB",
+        "random read 8 KiB",
+        "random read 64 KiB",
+        "random write 8 KiB",
+        "commit 8 KiB, preallocated",
+        "commit 8 KiB, growing",
+        "RanRead",
+        "RanWrite",
+        "RanIO 50 %",
+    ] {
+        let found = phases(&document, name);
+        assert!(!found.is_empty(), "{name} is missing");
+        let operations = &found[0]["operations"][0];
+        assert!(operations["operations"].as_u64().unwrap() > 0, "{name}: {operations}");
+        assert_eq!(operations["errors"], 0, "{name}");
+        assert!(operations["response_ns"]["p99_9"]["value"].as_f64().unwrap() > 0.0, "{name}");
+    }
+    assert!(document["calibration"]["loop_cost_ns"].as_f64().unwrap() > 0.0);
+    assert_eq!(document["knees"].as_array().unwrap().len(), 3);
+    assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+
+    let (operations, intervals) = (
+        place.ask::<i64>("SELECT sum(operations) FROM worker_op WHERE phase = 2"),
+        place.ask::<i64>("SELECT sum(operations) FROM interval_op JOIN interval USING (run, phase, sequence) WHERE phase = 2 AND stage = 'measured'"),
+    );
+    assert_eq!(operations, intervals, "workers and intervals must agree");
+    assert_eq!(phases(&document, "random read 8 KiB")[0]["operations"][0]["operations"], operations);
+    assert_eq!(place.ask::<String>("SELECT ending FROM run"), "completed");
+    assert!(place.ask::<i64>("SELECT count(*) FROM RanRead") > 0);
+}
+
+#[test]
+fn the_results_are_readable_with_sqlite3() {
+    let place = Place::new();
+    assert!(place.check(&place.data(), &SHORT).stdout(Stdio::null()).status().unwrap().code().is_some());
+    let query = "SELECT name, round(iops), stamp FROM summary ORDER BY phase LIMIT 1";
+    match Command::new("sqlite3").arg(place.results()).arg(query).output() {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(text.starts_with("sequential write 1 MiB|"), "{text}{}", stderr(&output));
+        }
+        Err(error) => eprintln!("skipped: no sqlite3 command: {error}"),
+    }
+}
+
+/// The same reads, around the page cache and through it.
+#[test]
+fn the_stamp_tells_the_device_from_the_cache() {
+    let place = Place::new();
+    if iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
+        eprintln!("skipped: no block device beneath the tests");
+        return;
+    }
+    let direct = json(&place.check(&place.data(), &[&SHORT[..], &["--json"]].concat()).output().unwrap());
+    if phases(&direct, "random read 8 KiB")[0]["task"]["direct"] == false {
+        eprintln!("skipped: the file system beneath the tests refuses O_DIRECT");
+        return;
+    }
+    // Another program on the same device may add reads to one run, hardly to most of them.
+    let reads = phases(&direct, "random read 8 KiB");
+    let ratio = |phase: &serde_json::Value| {
+        let cache = &phase["cache"];
+        cache["device_read_bytes"].as_f64().unwrap() / cache["requested_read_bytes"].as_f64().unwrap()
+    };
+    assert!(reads.iter().all(|phase| phase["cache"]["stamp"] == "device"));
+    let close = reads.iter().filter(|phase| (0.98..1.02).contains(&ratio(phase))).count();
+    assert!(close * 2 > reads.len(), "{:?}", reads.iter().map(|phase| ratio(phase)).collect::<Vec<_>>());
+
+    let output =
+        place.check(&place.data(), &[&SHORT[..], &["--json", "--buffered"]].concat()).output().unwrap();
+    let buffered = json(&output);
+    for phase in phases(&buffered, "random read 8 KiB") {
+        assert_eq!(phase["cache"]["stamp"], "cached", "{}", phase["cache"]);
+    }
+    assert_ne!(buffered["verdict"]["fitness"], "fit", "what a cache delivers proves nothing of the storage");
+}
+
+/// A device slowed on purpose: the truth is known.
+#[test]
+fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
+    let place = Place::new();
+    let Some(throttle) = Throttle::reads(&place.data(), 2000) else { return };
+    let arguments = ["--budget-time", "45s", "--budget-space", "256M", "--target-iops", "5000", "--json"];
+    let output = throttle.run(&place.check(&place.data(), &arguments));
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    for knee in document["knees"].as_array().unwrap() {
+        let plateau = knee["plateau_iops"]["value"].as_f64().unwrap();
+        assert!((plateau / 2000.0 - 1.0).abs() <= 0.02, "{}: {plateau}", knee["name"]);
+    }
+    let reason = &document["verdict"]["reasons"][0];
+    assert_eq!(reason["what"], "random read 8 KiB, rate");
+    assert_eq!(reason["fitness"], "unfit");
+    assert!(reason["measured"].as_str().unwrap().contains("IOPS at most"), "{reason}");
+    assert_eq!(reason["asked"], "at least 5,000 IOPS");
+}
+
+#[test]
+fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
+    let place = Place::new();
+    let arguments = [&SHORT[..], &["--json", "--target-iops", "200"]].concat();
+    let document = json(&place.check(&place.data(), &arguments).output().unwrap());
+    let at_target = phases(&document, "random read 8 KiB, at 200 IOPS")[0];
+    assert_eq!(at_target["task"]["arrival_iops"], 200.0);
+    let reason = &document["verdict"]["reasons"][0];
+    assert!(reason["measured"].as_str().unwrap().contains("sustained"), "{reason}");
+}
+
+#[test]
+fn ctrl_c_ends_at_once_keeps_the_results_and_removes_the_files() {
+    // At the layout, among the reads, in the database.
+    for intervals in [0, 8, 90] {
+        let place = Place::new();
+        let mut command = place.check(&place.data(), &["--budget-time", "30s", "--budget-space", "512M"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        place.wait_for_intervals(&mut child, intervals);
+        let asked = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        // A second, and one more for a machine that is busy with other things.
+        assert!(asked.elapsed() < Duration::from_secs(2), "{:?} at {intervals} intervals", asked.elapsed());
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("INTERRUPTED"), "{}", stderr(&output));
+        assert_eq!(entries(&place.data()), [""; 0]);
+        assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
+        assert!(place.ask::<i64>("SELECT count(*) FROM interval") >= intervals);
+    }
+}
+
+#[test]
+fn after_kill_9_the_results_are_there_and_the_next_check_clears_up() {
+    let place = Place::new();
+    let mut command = place.check(&place.data(), &["--budget-time", "60s", "--budget-space", "512M"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 20);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let dead = entries(&place.data());
+    assert_eq!(dead.len(), 1, "the dead run's directory: {dead:?}");
+    assert!(entries(&place.data().join(&dead[0])).contains(&"data".to_owned()));
+    assert_eq!(place.ask::<String>("PRAGMA integrity_check"), "ok");
+    let stored = place.ask::<i64>("SELECT count(*) FROM interval");
+    assert!(stored >= 20);
+
+    fs::write(place.data().join("precious"), "mine").unwrap();
+    fs::create_dir(place.data().join(".iolite-mine")).unwrap();
+    fs::write(place.data().join(".iolite-mine/data"), "mine").unwrap();
+    let output = place.check(&place.data(), &[&SHORT[..], &["--quiet"]].concat()).output().unwrap();
+    assert!(stderr(&output).contains("left behind"), "{}", stderr(&output));
+    assert_eq!(entries(&place.data()), [".iolite-mine", "precious"]);
+    assert_eq!(fs::read_to_string(place.data().join(".iolite-mine/data")).unwrap(), "mine");
+    assert_eq!(place.ask::<String>("SELECT ending FROM run ORDER BY started_unix_ns LIMIT 1"), "interrupted");
+    let first = "(SELECT id FROM run ORDER BY started_unix_ns LIMIT 1)";
+    assert_eq!(place.ask::<i64>(&format!("SELECT count(*) FROM interval WHERE run = {first}")), stored);
+}
+
+#[test]
+fn two_checks_at_once_leave_each_others_files_alone() {
+    let place = Place::new();
+    let spawn = || {
+        place
+            .check(&place.data(), &[&SHORT[..], &["--json"]].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    };
+    let (one, other) = (spawn().unwrap(), spawn().unwrap());
+    for child in [one, other] {
+        let output = child.wait_with_output().unwrap();
+        assert!([Some(0), Some(3), Some(4)].contains(&output.status.code()), "{}", stderr(&output));
+    }
+    assert_eq!(place.ask::<i64>("SELECT count(*) FROM run WHERE ending = 'completed'"), 2);
+    assert_eq!(entries(&place.data()), [""; 0]);
+}
+
+#[test]
+fn a_wrong_command_line_says_what_is_wrong_and_exits_with_2() {
+    let place = Place::new();
+    let file = place.root.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let profile = place.root.path().join("bad.toml");
+    fs::write(&profile, "name = 1").unwrap();
+    let data = place.data();
+    let cases: [(&Path, &[&str], &str); 9] = [
+        (Path::new("/no/such/directory"), &[], "check the path"),
+        (&file, &[], "is not a directory"),
+        (&data, &["--budget-time", "1s"], "--budget-time at least 10.0 s"),
+        (&data, &["--budget-time", "soon"], "write a number and a unit, for example 5ms or 90s"),
+        (&data, &["--budget-space", "9999T"], "free in"),
+        (&data, &["--target-iops", "-5"], "for example 5000"),
+        (&data, &["--profile", "nonsense"], "neither built in (oltp-flash, etcd, hdd) nor as a file"),
+        (
+            &data,
+            &["--profile", profile.to_str().unwrap()],
+            "bad.toml makes no sense: TOML parse error at line 1",
+        ),
+        (&data, &["--nonsense"], "unexpected argument '--nonsense'"),
+    ];
+    for (directory, arguments, expected) in cases {
+        let output = place.check(directory, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+    assert_eq!(entries(&data), [""; 0]);
+}
+
+#[test]
+fn too_little_space_is_said_before_anything_is_made() {
+    let place = Place::new();
+    let at = place.root.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=100m", "none"], &at) else { return };
+    let output = place.check(&at, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--budget-space at least 64 MiB"), "{}", stderr(&output));
+    assert_eq!(entries(&at), [""; 0]);
+}
+
+#[test]
+fn a_disk_that_fills_up_meanwhile_ends_clearly() {
+    let place = Place::new();
+    let at = place.root.path().join("filling");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=160m", "none"], &at) else { return };
+    let mut command = place.check(&at, &["--budget-time", "10s", "--budget-space", "150M", "--quiet"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 2);
+    // The data file is there; what is left is taken away.
+    let filler = vec![0; 160 << 20];
+    assert!(fs::write(at.join("filler"), filler).is_err());
+    let output = child.wait_with_output().unwrap();
+    let told = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code().is_some_and(|code| code != 0 && code != 130), "{told}");
+    assert!(told.contains("space"), "{told}");
+    assert_eq!(entries(&at), ["filler"]);
+}
+
+#[test]
+fn where_direct_io_is_refused_it_warns_and_never_calls_it_fit() {
+    let place = Place::new();
+    let at = place.root.path().join("ram");
+    let Some(_mount) = Mount::new(&["-t", "ramfs", "none"], &at) else { return };
+    let arguments = ["--budget-time", "10s", "--budget-space", "100M", "--json"];
+    let output = place.check(&at, &arguments).output().unwrap();
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let kinds: Vec<_> =
+        document["warnings"].as_array().unwrap().iter().map(|w| w["kind"].as_str().unwrap()).collect();
+    for kind in ["no-direct-io", "volatile", "no-device-counters"] {
+        assert!(kinds.contains(&kind), "{kinds:?}");
+    }
+    assert_eq!(document["verdict"]["reasons"][0]["what"], "durability");
+    assert_eq!(entries(&at), [""; 0]);
+}
+
+/// ext4 with data=journal takes O_DIRECT and goes through the cache all the same: only the counters tell.
+#[test]
+fn direct_io_that_is_none_is_seen_through() {
+    let place = Place::new();
+    let (image, at) = (place.root.path().join("image"), place.root.path().join("journalled"));
+    fs::File::create(&image).unwrap().set_len(1 << 30).unwrap();
+    let made =
+        Command::new("mkfs.ext4").arg("-q").arg(&image).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        eprintln!("skipped: no mkfs.ext4 to make a file system with");
+        return;
+    }
+    let source = image.to_str().unwrap();
+    let Some(_mount) = Mount::new(&["-o", "loop,data=journal", source], &at) else { return };
+    let output =
+        place.check(&at, &["--budget-time", "10s", "--budget-space", "100M", "--json"]).output().unwrap();
+    let document = json(&output);
+    assert_eq!(phases(&document, "random read 8 KiB")[0]["cache"]["stamp"], "cached");
+    assert_ne!(document["verdict"]["fitness"], "fit");
+    let devices = document["run"]["storage"]["devices"].as_array().unwrap();
+    assert_eq!(devices[0]["kind"], "loop", "{devices:?}");
+}
+
+#[test]
+fn no_root_is_needed_and_a_directory_of_someone_else_is_refused() {
+    const NOBODY: u32 = 65534;
+    let place = Place::new();
+    if !is_root() {
+        eprintln!("skipped: not root, so all the other tests show it");
+        return;
+    }
+    // The checkout may be where nobody else can look: the program and the data go where everybody can.
+    let open = tempfile::tempdir().unwrap();
+    fs::set_permissions(open.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = open.path().join("iolite");
+    fs::copy(IOLITE, &program).unwrap();
+    let (mine, theirs) = (open.path().join("mine"), open.path().join("theirs"));
+    fs::create_dir(&mine).unwrap();
+    fs::create_dir(&theirs).unwrap();
+    chown(&mine, Some(NOBODY), Some(NOBODY)).unwrap();
+    let check = |directory: &Path| {
+        let mut command = Command::new(&program);
+        command.arg("check").arg(directory).args(SHORT).arg("--results").arg(mine.join("results.db"));
+        command.arg("--quiet").env("HOME", &mine).uid(NOBODY).gid(NOBODY).output().unwrap()
+    };
+    let output = check(&theirs);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("choose a directory that you may write to"), "{}", stderr(&output));
+    let output = check(&mine);
+    assert!([Some(0), Some(3), Some(4)].contains(&output.status.code()), "{}", stderr(&output));
+    assert!(entries(&mine).iter().all(|name| name.starts_with("results.db")));
+    assert!(entries(&theirs).is_empty());
+    drop(place);
+}
+
+#[test]
+fn results_that_cannot_be_stored_are_a_warning() {
+    let place = Place::new();
+    let mut command = Command::new(IOLITE);
+    command.arg("check").arg(place.data()).args(SHORT).args([
+        "--json",
+        "--results",
+        "/proc/nowhere/results.db",
+    ]);
+    let output = command.output().unwrap();
+    assert!([Some(0), Some(3), Some(4)].contains(&output.status.code()), "{}", stderr(&output));
+    let document = json(&output);
+    let warnings = document["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["kind"] == "store-failed"), "{warnings:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error_and_plain_output_has_no_colour() {
+    let place = Place::new();
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        "\"$0\" check \"$1\" --budget-time 10s --budget-space 128M --results \"$2\" | head -n 1",
+        IOLITE,
+    ]);
+    let output = shell.arg(place.data()).arg(place.results()).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), stderr(&output));
+    assert!(out.starts_with("iolite ") && !out.contains('\x1b'), "{out}");
+    assert!(!err.contains('\x1b') && !err.contains("error") && !err.contains("panic"), "{err}");
+    assert!(err.contains("random read 8 KiB, 1 outstanding: "), "{err}");
+}
+
+#[test]
+fn profiles_are_listed_and_printed() {
+    let run = |arguments: &[&str]| Command::new(IOLITE).arg("profiles").args(arguments).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&run(&[]).stdout).contains("oltp-flash   A transaction-processing database")
+    );
+    assert!(String::from_utf8_lossy(&run(&["etcd"]).stdout).contains("at_most = \"10ms\""));
+    let unknown = run(&["nonsense"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("there is no profile `nonsense`"));
+}

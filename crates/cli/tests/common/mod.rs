@@ -1,0 +1,175 @@
+//! What the tests of the program share: places, devices, mounts and throttles, each undone when dropped.
+
+#![allow(dead_code)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The program under test.
+pub(crate) const IOLITE: &str = env!("CARGO_BIN_EXE_iolite");
+
+/// One check at a time: they measure the same device, and look at its counters.
+static DEVICE: Mutex<()> = Mutex::new(());
+
+/// A directory on the disk of the checkout (a temporary directory may be in memory), with results of its own.
+pub(crate) struct Place {
+    pub(crate) root: tempfile::TempDir,
+    _device: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        let device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::create_dir(root.path().join("data")).unwrap();
+        Place { root, _device: device }
+    }
+
+    /// The directory to check.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    pub(crate) fn results(&self) -> PathBuf {
+        self.root.path().join("results.db")
+    }
+
+    /// `iolite check` of a directory with results in this place.
+    pub(crate) fn check(&self, directory: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(IOLITE);
+        command.arg("check").arg(directory).arg("--results").arg(self.results()).args(arguments);
+        command.env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    /// Asks the results database something that has one answer.
+    pub(crate) fn ask<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
+        let database = rusqlite::Connection::open(self.results()).unwrap();
+        database.busy_timeout(Duration::from_secs(5)).unwrap();
+        database.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// Waits until the results hold at least so many intervals; the child must not end before.
+    pub(crate) fn wait_for_intervals(&self, child: &mut Child, at_least: i64) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.results().exists() || self.count_intervals() < at_least {
+            assert!(child.try_wait().unwrap().is_none(), "the check ended before it could be interrupted");
+            assert!(Instant::now() < deadline, "no intervals were stored");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn count_intervals(&self) -> i64 {
+        let count = || {
+            let database = rusqlite::Connection::open(self.results())?;
+            database.busy_timeout(Duration::from_secs(5))?;
+            database.query_row("SELECT count(*) FROM interval", [], |row| row.get(0))
+        };
+        // Until the program has made its tables there is nothing to count.
+        count().unwrap_or_default()
+    }
+}
+
+/// Names in a directory, hidden ones too.
+pub(crate) fn entries(directory: &Path) -> Vec<String> {
+    let name =
+        |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().to_string_lossy().into_owned();
+    let mut names: Vec<_> = fs::read_dir(directory).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn is_root() -> bool {
+    iolite_sys::file::effective_user() == 0
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The JSON document that a check printed.
+pub(crate) fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+/// The phases of a document with this name.
+pub(crate) fn phases<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
+    let phases = document["phases"].as_array().unwrap();
+    phases.iter().filter(|phase| phase["name"] == name).collect()
+}
+
+/// A file system mounted for a test.
+pub(crate) struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts at `at`; `None`, with the reason printed, where that is not possible.
+    pub(crate) fn new(arguments: &[&str], at: &Path) -> Option<Mount> {
+        fs::create_dir_all(at).unwrap();
+        let output = Command::new("mount").args(arguments).arg(at).output();
+        match output {
+            Ok(output) if output.status.success() => {
+                fs::set_permissions(at, fs::Permissions::from_mode(0o777)).unwrap();
+                Some(Mount(at.to_owned()))
+            }
+            Ok(output) => skip(&format!("mount {arguments:?}: {}", stderr(&output).trim())),
+            Err(error) => skip(&format!("mount: {error}")),
+        }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// Tells that a test, or a part of it, can't run here.
+pub(crate) fn skip<T>(why: &str) -> Option<T> {
+    eprintln!("skipped: {why}");
+    None
+}
+
+/// A cgroup (version 1) whose reads from a device are limited.
+pub(crate) struct Throttle(PathBuf);
+
+impl Throttle {
+    /// A group that lets `iops` reads a second through; `None`, with the reason printed, where there is no such thing.
+    pub(crate) fn reads(directory: &Path, iops: u32) -> Option<Throttle> {
+        let storage = iolite_observe::storage(directory).unwrap();
+        let Some(leaf) = storage.leaves().next() else { return skip("no block device beneath the tests") };
+        let parent = Path::new("/sys/fs/cgroup/blkio");
+        if !parent.join("blkio.throttle.read_iops_device").exists() {
+            return skip("no cgroup v1 blkio controller to throttle reads with");
+        }
+        let group = parent.join(format!("iolite-test-{}", std::process::id()));
+        if let Err(error) = fs::create_dir(&group) {
+            return skip(&format!("a blkio cgroup cannot be made ({error}); root is needed"));
+        }
+        let throttle = Throttle(group);
+        let limit = format!("{}:{} {iops}", leaf.number.0, leaf.number.1);
+        match fs::write(throttle.0.join("blkio.throttle.read_iops_device"), limit) {
+            Ok(()) => Some(throttle),
+            Err(error) => skip(&format!("{} cannot be throttled: {error}", leaf.name)),
+        }
+    }
+
+    /// Runs a command inside the group.
+    pub(crate) fn run(&self, command: &Command) -> Output {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg("echo $$ > \"$0\"/cgroup.procs && exec \"$@\"").arg(&self.0);
+        shell.arg(command.get_program()).args(command.get_args()).env("NO_COLOR", "1").stdin(Stdio::null());
+        shell.output().unwrap()
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
