@@ -111,7 +111,7 @@ struct Report {
     worker: usize,
     result: Result<Option<WorkerEnd>, EngineError>,
     closed: Option<u64>,
-    left: Vec<Box<Snapshot>>,
+    left: Vec<Snapshot>,
 }
 
 impl Crew {

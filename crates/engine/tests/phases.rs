@@ -1,5 +1,8 @@
 //! Phases of block I/O as their callers see them, on real files.
 
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -70,19 +70,18 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Recorder {
     timetable: Timetable,
-    active: Box<Snapshot>,
+    active: Snapshot,
     kinds: Vec<OpKind>,
-    full: Producer<Box<Snapshot>>,
-    free: Consumer<Box<Snapshot>>,
-    #[allow(clippy::vec_box)]
-    undelivered: Vec<Box<Snapshot>>,
+    full: Producer<Snapshot>,
+    free: Consumer<Snapshot>,
+    undelivered: Vec<Snapshot>,
 }
 
 /// The collector's end of a recorder.
 #[derive(Debug)]
 pub struct Feed {
-    full: Consumer<Box<Snapshot>>,
-    free: Producer<Box<Snapshot>>,
+    full: Consumer<Snapshot>,
+    free: Producer<Snapshot>,
 }
 
 /// A recorder for the given kinds of operation, and the end to collect from.
@@ -91,9 +90,9 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     let (mut free_in, free_out) = RingBuffer::new(SNAPSHOTS + 2);
     for _ in 1..SNAPSHOTS {
         // The ring is new and longer than this.
-        let _ = free_in.push(Box::new(Snapshot::new(timetable.slot_at(0), kinds)));
+        let _ = free_in.push(Snapshot::new(timetable.slot_at(0), kinds));
     }
-    let active = Box::new(Snapshot::new(timetable.slot_at(0), kinds));
+    let active = Snapshot::new(timetable.slot_at(0), kinds);
     let kinds = kinds.to_vec();
     let recorder =
         Recorder { timetable, active, kinds, full: full_in, free: free_out, undelivered: Vec::new() };
@@ -154,11 +153,8 @@ impl Recorder {
     }
 
     /// Hands over what is left. What did not fit the ring (the collector has stalled) is returned.
-    // Boxed because the ring moves boxes: a snapshot is never copied.
-    #[allow(clippy::vec_box)]
-    pub fn finish(mut self) -> Vec<Box<Snapshot>> {
-        let active =
-            std::mem::replace(&mut self.active, Box::new(Snapshot::new(self.timetable.slot_at(0), &[])));
+    pub fn finish(mut self) -> Vec<Snapshot> {
+        let active = std::mem::replace(&mut self.active, Snapshot::new(self.timetable.slot_at(0), &[]));
         self.deliver(active);
         self.undelivered
     }
@@ -173,14 +169,14 @@ impl Recorder {
                 return;
             }
             // Stages must not mix: the one place where a late collector costs an allocation.
-            Err(_) => Box::new(Snapshot::new(next, &self.kinds)),
+            Err(_) => Snapshot::new(next, &self.kinds),
         };
         let full = std::mem::replace(&mut self.active, replacement);
         self.active.slot = next;
         self.deliver(full);
     }
 
-    fn deliver(&mut self, snapshot: Box<Snapshot>) {
+    fn deliver(&mut self, snapshot: Snapshot) {
         if let Err(rtrb::PushError::Full(snapshot)) = self.full.push(snapshot) {
             self.undelivered.push(snapshot);
         }
@@ -196,12 +192,12 @@ impl Recorder {
 
 impl Feed {
     /// The next snapshot that the worker has finished.
-    pub fn take(&mut self) -> Option<Box<Snapshot>> {
+    pub fn take(&mut self) -> Option<Snapshot> {
         self.full.pop().ok()
     }
 
     /// Gives a snapshot back for reuse, emptied here so that the worker does not have to.
-    pub fn give_back(&mut self, mut snapshot: Box<Snapshot>) {
+    pub fn give_back(&mut self, mut snapshot: Snapshot) {
         snapshot.ops.iter_mut().flatten().for_each(|record| record.reset());
         // With the ring full the snapshot is one more than needed, and is dropped.
         let _ = self.free.push(snapshot);

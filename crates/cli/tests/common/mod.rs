@@ -125,7 +125,11 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        // Detached at least: what still uses it for a moment does not keep it in the tree.
+        let unmounted = Command::new("umount").arg(&self.0).stderr(Stdio::null()).status();
+        if !unmounted.is_ok_and(|status| status.success()) {
+            let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        }
     }
 }
 
