@@ -308,7 +308,7 @@ mod tests {
         while let Some(snapshot) = feed.take() {
             all.push(snapshot);
         }
-        let of = |stage| all.iter().filter(|s| s.slot.stage == stage).map(|s| operations(s)).sum::<u64>();
+        let of = |stage| all.iter().filter(|s| s.slot.stage == stage).map(operations).sum::<u64>();
         assert_eq!((of(Stage::Ramp), of(Stage::Measured), of(Stage::Drain)), (1, 180, 2));
     }
 
