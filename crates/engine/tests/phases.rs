@@ -212,13 +212,13 @@ fn errors_of_operations_are_counted_and_the_first_is_told() {
 fn what_makes_no_sense_is_refused_with_a_reason() {
     let null = Target::Null { size: Bytes::MIB };
     let good = task(BackendKind::Null, Mix::Read, null, operations(1));
-    let cases: [(&str, Box<dyn Fn(&mut FileTask)>); 6] = [
-        ("at least one worker", Box::new(|task| task.workers = 0)),
-        ("block size", Box::new(|task| task.block = Bytes(0))),
-        ("as many workers", Box::new(|task| (task.backend, task.concurrency) = (BackendKind::Sync, 2))),
-        ("null target", Box::new(|task| task.backend = BackendKind::Sync)),
-        ("nothing would end it", Box::new(|task| task.stop = Stop::default())),
-        ("too small", Box::new(|task| task.target = Target::Null { size: Bytes(100) })),
+    let cases: [(&str, fn(&mut FileTask)); 6] = [
+        ("at least one worker", |task| task.workers = 0),
+        ("block size", |task| task.block = Bytes(0)),
+        ("as many workers", |task| (task.backend, task.concurrency) = (BackendKind::Sync, 2)),
+        ("null target", |task| task.backend = BackendKind::Sync),
+        ("nothing would end it", |task| task.stop = Stop::default()),
+        ("too small", |task| task.target = Target::Null { size: Bytes(100) }),
     ];
     for (expected, spoil) in cases {
         let mut task = good.clone();

@@ -1,12 +1,11 @@
 //! The clock of every measurement: the processor's time stamp counter where it can be trusted, else CLOCK_MONOTONIC.
 
-use std::time::Duration;
-
 use rustix::time::{ClockId, clock_gettime};
 
 /// How long the time stamp counter is compared with CLOCK_MONOTONIC: long enough for an error of a few parts per
 /// million (each end is known to about 100 ns).
-const CALIBRATION: Duration = Duration::from_millis(25);
+#[cfg(target_arch = "x86_64")]
+const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(25);
 
 /// Nanoseconds since the clock was made. Cheap to copy: every worker holds the same clock.
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +123,7 @@ fn kernel_trusts_tsc() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn the_clock_agrees_with_the_systems() {
