@@ -212,7 +212,8 @@ fn errors_of_operations_are_counted_and_the_first_is_told() {
 fn what_makes_no_sense_is_refused_with_a_reason() {
     let null = Target::Null { size: Bytes::MIB };
     let good = task(BackendKind::Null, Mix::Read, null, operations(1));
-    let cases: [(&str, fn(&mut FileTask)); 6] = [
+    type Spoil = fn(&mut FileTask);
+    let cases: [(&str, Spoil); 6] = [
         ("at least one worker", |task| task.workers = 0),
         ("block size", |task| task.block = Bytes(0)),
         ("as many workers", |task| (task.backend, task.concurrency) = (BackendKind::Sync, 2)),

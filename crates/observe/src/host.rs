@@ -30,6 +30,7 @@ enum Signature {
     /// The processor says that there is none.
     Absent,
     /// There is one of this signature.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     Present(String),
     /// The processor does not tell, as outside x86.
     Untold,
