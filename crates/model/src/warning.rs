@@ -65,16 +65,14 @@ pub enum Warning {
         /// The kernel's answer.
         reason: String,
     },
-    /// A measured phase was shorter than wanted.
+    /// Measured phases were shorter than wanted.
     #[error(
-        "`{phase}` ended after {measured} because its share of the space budget was written; \
-         give a larger --budget-space for a steadier figure"
+        "short, because their share of the space budget was soon written: {}; give a larger --budget-space for \
+         steadier figures", .phases.join(", ")
     )]
-    ShortPhase {
-        /// The phase.
-        phase: String,
-        /// Time measured.
-        measured: Nanos,
+    ShortPhases {
+        /// The phases, each with the time measured.
+        phases: Vec<String>,
     },
     /// The load had not met the device's limit when the search had to stop.
     #[error(

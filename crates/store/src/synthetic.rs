@@ -216,7 +216,7 @@ pub(crate) fn file_run(id: &str) -> Vec<Event> {
         phase(1, Target::File(target), 2_000_000_000),
         Event::Warning(Warning::Volatile { device: "zram0".into() }),
         interval(1, Stage::Measured, 0, ops),
-        Event::Warning(Warning::ShortPhase { phase: "random read 8 KiB".into(), measured: Nanos(12_345) }),
+        Event::Warning(Warning::ShortPhases { phases: vec!["random read 8 KiB (12.3 µs)".into()] }),
         end(1, 1, Ending::Interrupted),
         verdict(),
         verdict(),

@@ -26,12 +26,19 @@ pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
     if outstanding.lost > 0 {
         doubts.push(Warning::Hung { phase: name(), lost: outstanding.lost, age: outstanding.oldest });
     }
-    let limited = result.info.task.stop().runtime.is_some_and(|runtime| result.end.measured < runtime);
-    if limited && result.end.measured < SHORT && result.end.ending == Ending::Completed {
-        doubts.push(Warning::ShortPhase { phase: name(), measured: result.end.measured });
-    }
     doubts.extend(foreign_load(result, name));
     doubts
+}
+
+/// The phases that ended before their time so early that their figures rest on little.
+pub(crate) fn short_phases(history: &[PhaseResult]) -> Option<Warning> {
+    let is_short = |result: &&PhaseResult| {
+        let limited = result.info.task.stop().runtime.is_some_and(|runtime| result.end.measured < runtime);
+        limited && result.end.measured < SHORT && result.end.ending == Ending::Completed
+    };
+    let name = |result: &PhaseResult| format!("{} ({})", result.info.task.name(), result.end.measured);
+    let phases: Vec<_> = history.iter().filter(is_short).map(name).collect();
+    (!phases.is_empty()).then_some(Warning::ShortPhases { phases })
 }
 
 /// Reads that the device did beyond those asked for, in a phase that only reads files directly: anything else (a

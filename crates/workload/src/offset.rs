@@ -44,15 +44,12 @@ impl Offsets {
         match access {
             Access::Sequential => {
                 let (worker, workers) = (u64::from(worker), u64::from(workers.max(1)));
-                let share = blocks / workers;
-                // The last worker also has what the division leaves.
-                let extra = if worker + 1 == workers { blocks % workers } else { 0 };
-                (share > 0).then(|| Offsets::Sequential {
-                    first: worker * share,
-                    blocks: share + extra,
-                    done: 0,
-                    block,
-                })
+                // What the division leaves goes to the first workers, as with their shares of the operations: so many
+                // operations as there are blocks then do each block once.
+                let (share, rest) = (blocks / workers, blocks % workers);
+                let first = worker * share + worker.min(rest);
+                let blocks = share + u64::from(worker < rest);
+                (share > 0).then_some(Offsets::Sequential { first, blocks, done: 0, block })
             }
             Access::Random => {
                 let generator = generator(seed, worker, Purpose::Offsets);

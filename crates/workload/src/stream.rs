@@ -117,6 +117,23 @@ mod tests {
     }
 
     #[test]
+    fn sequential_workers_with_a_spans_worth_of_operations_do_each_block_once() {
+        for blocks in 3..40 {
+            let stop = Stop { bytes: Some(Bytes(4096 * blocks)), ..Stop::default() };
+            let target = Target::Null { size: Bytes(4096 * blocks) };
+            let task = FileTask { access: Access::Sequential, target, ..task(Mix::Write, stop) };
+            let mut done = std::collections::BTreeSet::new();
+            for worker in 0..3 {
+                let mut stream = OpStream::new(&task, worker).unwrap();
+                for _ in 0..Share::of(&task, worker).operations {
+                    assert!(done.insert(stream.next_op().offset), "{blocks} blocks");
+                }
+            }
+            assert_eq!(done.len() as u64, blocks);
+        }
+    }
+
+    #[test]
     fn shares_add_up_to_the_limit() {
         let stop = Stop { bytes: Some(Bytes(4096 * 10)), operations: Some(100), runtime: None };
         let shares: Vec<_> =

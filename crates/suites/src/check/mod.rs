@@ -10,6 +10,7 @@ mod tasks;
 use iolite_model::{Bytes, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning};
 use iolite_stats::{Knee, LoadPoint, PhaseResult};
 
+use crate::doubts::short_phases;
 use crate::judge::{Evidence, RateDemand, judge};
 use crate::search::{Limits, load_point, next_concurrency};
 use plan::Stage;
@@ -230,29 +231,20 @@ impl Check {
     fn conclude(&self, history: &[PhaseResult]) -> Conclusion {
         let knees: Vec<KneeFound> =
             plan::Search::ALL.iter().filter_map(|&search| self.knee(search, history)).collect();
-        let no_plateau = knees.iter().filter(|found| self.grew_to_the_last(found, history));
-        let warnings = no_plateau.map(|found| Warning::NoPlateau {
-            phase: found.name.clone(),
-            concurrency: found
-                .phases
-                .iter()
-                .filter_map(|&phase| history.get(phase as usize))
-                .map(|r| r.info.task.concurrency())
-                .max()
-                .unwrap_or(0),
-        });
-        let warnings = self.left_out.iter().cloned().chain(warnings).collect();
+        let no_plateau = knees.iter().filter_map(|found| self.no_plateau(found, history));
+        let warnings = self.left_out.iter().cloned().chain(no_plateau).chain(short_phases(history)).collect();
         Conclusion { verdict: self.verdict(&knees, history), knees, warnings }
     }
 
-    /// Whether a search ended though throughput still grew and the response time was still good.
-    fn grew_to_the_last(&self, found: &KneeFound, history: &[PhaseResult]) -> bool {
-        let search = plan::Search::ALL.into_iter().find(|search| search.name() == found.name);
-        let limit = search.map(|search| tasks::response_limit(&self.options, search).as_secs_f64());
+    /// The doubt about a search that ended though throughput still grew and the response time was still good.
+    fn no_plateau(&self, found: &KneeFound, history: &[PhaseResult]) -> Option<Warning> {
+        let search = plan::Search::ALL.into_iter().find(|search| search.name() == found.name)?;
         let points =
             found.phases.iter().filter_map(|&phase| history.get(phase as usize)).filter_map(load_point);
-        let last = points.max_by_key(|point| point.concurrency);
-        !found.knee.saturated && last.is_some_and(|last| limit.is_some_and(|limit| last.response < limit))
+        let last = points.max_by_key(|point| point.concurrency)?;
+        let good = last.response < tasks::response_limit(&self.options, search).as_secs_f64();
+        let warning = Warning::NoPlateau { phase: found.name.clone(), concurrency: last.concurrency };
+        (!found.knee.saturated && good).then_some(warning)
     }
 
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {

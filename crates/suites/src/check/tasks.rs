@@ -126,11 +126,12 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
                 stop,
                 ..task
             };
-            // The order of the blocks on the disk is that of one writer.
-            Task::File(FileTask { workers: if options.io_uring { 1 } else { 4 }, concurrency: 4, ..task })
+            // One writer, so that what is written when the time is over is the beginning of the file.
+            Task::File(FileTask { concurrency: if options.io_uring { 4 } else { 1 }, ..task })
         }
         Stage::SequentialRead => {
             let task = base(options, "sequential read 1 MiB", layout, mib, 2.0);
+            // Without io_uring it takes a thread for each operation outstanding.
             let workers = if options.io_uring { 1 } else { 4 };
             Task::File(FileTask { access: Access::Sequential, workers, concurrency: 4, ..task })
         }
