@@ -144,7 +144,7 @@ fn facts_that_people_query_are_readable() {
     let sql = "SELECT started_utc, ending, host_name, filesystem_kind FROM run WHERE id = 'file'";
     assert_eq!(table(&store.connection, sql), ["2026-11-20T16:03:01.250Z|interrupted|host|ext4"]);
     let kinds = table(&store.connection, "SELECT kind FROM warning ORDER BY sequence");
-    assert_eq!(kinds, ["no-direct-io", "volatile", "short-phase"]);
+    assert_eq!(kinds, ["no-direct-io", "volatile", "short-phases"]);
     let layers =
         table(&store.connection, "SELECT layer, ending FROM phase WHERE run = 'file' ORDER BY number");
     assert_eq!(layers, ["calibration|completed", "file|interrupted"]);
