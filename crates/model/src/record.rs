@@ -268,11 +268,18 @@ impl Cache {
         } else {
             (self.requested_written, self.device_written)
         };
-        let Some(device) = device else { return CacheStamp::Unknown };
         if requested.0 == 0 {
             return CacheStamp::Unknown;
         }
-        match device.0 as f64 / requested.0 as f64 {
+        let reached = match (device, self.resident_before) {
+            (Some(device), _) => device.0 as f64 / requested.0 as f64,
+            // Without a device to ask, what was in the page cache beforehand cannot have come from one.
+            (None, Some(resident)) if self.requested_read.0 > 0 && resident >= Self::TOLERANCE => {
+                1.0 - resident
+            }
+            (None, _) => return CacheStamp::Unknown,
+        };
+        match reached {
             reached if reached >= 1.0 - Self::TOLERANCE => CacheStamp::Device,
             reached if reached < Self::TOLERANCE => CacheStamp::Cached,
             reached => CacheStamp::PartlyCached(1.0 - reached),
@@ -310,6 +317,12 @@ mod tests {
         assert_eq!(stamp(1000, Some(19)), "cached");
         assert_eq!(stamp(1000, None), "unknown");
         assert_eq!(stamp(0, Some(0)), "unknown");
+        let resident =
+            |share| Cache { resident_before: Some(share), ..reads(1000, None) }.stamp().to_string();
+        assert_eq!(
+            [resident(0.0), resident(0.5), resident(1.0)],
+            ["unknown", "partly cached (50 %)", "cached"]
+        );
     }
 
     #[test]

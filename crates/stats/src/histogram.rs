@@ -66,6 +66,18 @@ impl Histogram {
         Nanos(self.0.value_at_quantile(quantile.0))
     }
 
+    /// How far all counted durations lie above `bound` together, in nanoseconds.
+    pub fn excess_above(&self, bound: Nanos) -> f64 {
+        let above = self.0.iter_recorded().filter(|value| value.value_iterated_to() > bound.0);
+        above.map(|value| (value.value_iterated_to() - bound.0) as f64 * value.count_at_value() as f64).sum()
+    }
+
+    /// Durations counted that lie above `bound`.
+    pub fn count_above(&self, bound: Nanos) -> u64 {
+        let above = self.0.iter_recorded().filter(|value| value.value_iterated_to() > bound.0);
+        above.map(|value| value.count_at_value()).sum()
+    }
+
     /// Standard deviation in nanoseconds, within the histogram's 0.1 %.
     pub fn standard_deviation(&self) -> f64 {
         self.0.stdev()

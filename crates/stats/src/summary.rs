@@ -1,6 +1,6 @@
 //! A phase's result, and the estimates derived from it.
 
-use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile};
+use iolite_model::{Arrival, FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
 use crate::collector::PhaseTotals;
 use crate::estimate::{Direction, Estimate};
@@ -72,12 +72,44 @@ impl PhaseResult {
         })
     }
 
+    /// How many independent operations the operations of a kind are worth: slow ones come together, so that many
+    /// operations of little time tell less than their number. Taken from how much the mean's own samples, the
+    /// intervals, are worth.
+    pub fn effective_operations(&self, kind: OpKind) -> u64 {
+        let intervals = self.totals.series.len().max(1) as f64;
+        let worth = self.summary(kind).map_or(0.0, |summary| summary.mean.effective_samples / intervals);
+        (self.totals.operations(kind) as f64 * worth.min(1.0)) as u64
+    }
+
+    /// The probability that an operation would take longer than `bound` if it came at a random instant, as a client's
+    /// does that does not wait for others.
+    ///
+    /// In an open loop these are the late ones, those still underway or not yet issued at the end included. A closed
+    /// loop issues nothing while it is stalled, and so sees one slow operation where a client would see as many as
+    /// arrive meanwhile (coordinated omission): there it is the share of the time, over all outstanding operations, for
+    /// which they took longer than the bound.
+    pub fn probability_above(&self, kind: OpKind, bound: Nanos) -> f64 {
+        let Some(record) = self.totals.record_of(kind) else { return 0.0 };
+        let outstanding = self.end.outstanding;
+        let late_at_end = if outstanding.oldest > bound { outstanding.at_end as f64 } else { 0.0 };
+        if let Task::File(FileTask { arrival: Arrival::Poisson(_), .. }) = &self.info.task {
+            let late = record.response.count_above(bound) as f64 + late_at_end + outstanding.backlog as f64;
+            let all = record.operations as f64 + outstanding.at_end as f64 + outstanding.backlog as f64;
+            return late / all.max(1.0);
+        }
+        let excess = record.response.excess_above(bound);
+        let at_end = late_at_end * outstanding.oldest.saturating_sub(bound).0 as f64;
+        let time = self.totals.measured as f64 * f64::from(self.info.task.concurrency().max(1));
+        ((excess + at_end) / time.max(1.0)).min(1.0)
+    }
+
     /// A quantile of a kind's response times in nanoseconds, with its interval; `None` where none succeeded.
     ///
     /// No histogram reports more than the exact maximum.
     pub fn quantile(&self, kind: OpKind, quantile: Quantile) -> Option<Estimate> {
         let record = self.totals.record_of(kind).filter(|record| record.operations > 0)?;
         let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.response_max) as f64;
-        Some(Estimate::quantile(quantile, record.operations, value_at, Direction::LowerIsBetter))
+        let worth = self.effective_operations(kind).max(1);
+        Some(Estimate::quantile(quantile, worth, value_at, Direction::LowerIsBetter))
     }
 }

@@ -30,11 +30,16 @@ pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
     doubts
 }
 
+/// Whether so little time was measured that a figure rests on little.
+pub(crate) fn is_short(result: &PhaseResult) -> bool {
+    result.end.measured < SHORT
+}
+
 /// The phases that ended before their time so early that their figures rest on little.
 pub(crate) fn short_phases(history: &[PhaseResult]) -> Option<Warning> {
     let is_short = |result: &&PhaseResult| {
         let limited = result.info.task.stop().runtime.is_some_and(|runtime| result.end.measured < runtime);
-        limited && result.end.measured < SHORT && result.end.ending == Ending::Completed
+        limited && is_short(result) && result.end.ending == Ending::Completed
     };
     let name = |result: &PhaseResult| format!("{} ({})", result.info.task.name(), result.end.measured);
     let phases: Vec<_> = history.iter().filter(is_short).map(name).collect();

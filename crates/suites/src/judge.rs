@@ -5,6 +5,8 @@ use iolite_model::{
 };
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
+use crate::doubts::is_short;
+
 /// A phase that shows what a criterion asks about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evidence<'a> {
@@ -34,20 +36,32 @@ pub(crate) struct RateDemand<'a> {
 /// Share of a target rate that counts as reaching it: a Poisson process of a few seconds varies by a percent or two.
 const REACHED: f64 = 0.97;
 
-/// The verdict by the profile, by the demands on the rate, and by where the data is kept.
+/// What else bears on a verdict.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances<'a> {
+    /// What keeps the data in memory only, where it does.
+    pub(crate) volatile: Option<&'a str>,
+    /// Whether the page cache was bypassed.
+    pub(crate) direct: bool,
+    /// Operations that failed, over all phases.
+    pub(crate) errors: u64,
+}
+
+/// The verdict by the profile, by the demands on the rate, and by the circumstances.
 pub(crate) fn judge(
     profile: &Profile,
-    volatile: Option<&str>,
+    circumstances: Circumstances<'_>,
     evidence: &[Evidence<'_>],
     demands: &[RateDemand<'_>],
 ) -> Verdict {
     let rates = demands.iter().map(judge_rate);
     let times = profile.criteria.iter().map(|criterion| {
         let evidence = evidence.iter().find(|evidence| evidence.measure == criterion.measure);
-        judge_time(criterion, evidence)
+        judge_time(criterion, evidence, circumstances.direct)
     });
-    let medium = volatile.map(judge_medium).into_iter();
-    Verdict::of(&profile.name, medium.chain(rates).chain(times).collect())
+    let medium = circumstances.volatile.map(judge_medium);
+    let errors = (circumstances.errors > 0).then(|| judge_errors(circumstances.errors));
+    Verdict::of(&profile.name, medium.into_iter().chain(errors).chain(rates).chain(times).collect())
 }
 
 /// However fast, what forgets is no place for a database.
@@ -62,8 +76,19 @@ fn judge_medium(medium: &str) -> Reason {
     }
 }
 
-fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason {
-    let bound = criterion.at_most.0 as f64;
+/// However fast the others are, an operation that fails is lost data or a stopped database.
+fn judge_errors(errors: u64) -> Reason {
+    Reason {
+        fitness: Fitness::Unfit,
+        what: "errors".into(),
+        measured: format!("{errors} operations failed"),
+        asked: "none".into(),
+        value: errors as f64,
+        bound: 0.0,
+    }
+}
+
+fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bool) -> Reason {
     let statistic = criterion.quantile.map_or("mean".to_owned(), |quantile| Quantile(quantile).to_string());
     let reason = |fitness, load: &str, measured: String, value| Reason {
         fitness,
@@ -71,7 +96,7 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason 
         measured,
         asked: format!("at most {}", criterion.at_most),
         value,
-        bound,
+        bound: criterion.at_most.0 as f64,
     };
     let Some(evidence) = evidence else {
         return reason(Fitness::Marginal, "", "not measured".into(), f64::NAN);
@@ -79,21 +104,54 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>) -> Reason 
     let Some(estimate) = estimate(criterion, evidence) else {
         return reason(Fitness::Unfit, evidence.load, "no operation succeeded".into(), f64::NAN);
     };
-    let operations = evidence.result.totals.operations(evidence.kind);
-    let resolved = criterion.quantile.is_none_or(|quantile| bounds_quantile(quantile, operations));
+    let mut fitness = fitness(&estimate, criterion.at_most.0 as f64, criterion.marginal_factor);
     let mut measured =
         format!("{} ({} to {})", nanos(estimate.value), nanos(estimate.low), nanos(estimate.high));
-    if !resolved {
-        measured.push_str(&format!(", from only {} operations", Iops(operations as f64)));
-    }
-    let mut fitness = fitness(&estimate, bound, criterion.marginal_factor, resolved);
-    let cache = evidence.result.end.cache.stamp();
-    if matches!(cache, CacheStamp::Cached | CacheStamp::PartlyCached(_)) {
-        // What a cache delivered says nothing for the storage; only what it did badly says something against it.
-        fitness = fitness.max(Fitness::Marginal);
-        measured.push_str(&format!(", but {cache}"));
+    for (cap, but) in reservations(criterion, evidence, direct) {
+        fitness = fitness.max(cap);
+        measured.push_str(&format!(", but {but}"));
     }
     reason(fitness, evidence.load, measured, estimate.value)
+}
+
+/// What a value alone does not show, with the best that can then be said.
+fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) -> Vec<(Fitness, String)> {
+    let mut reservations = Vec::new();
+    let result = evidence.result;
+    if result.end.outstanding.lost > 0 {
+        let lost = format!("{} operations never came back", result.end.outstanding.lost);
+        reservations.push((Fitness::Unfit, lost));
+    }
+    if let Some(quantile) = criterion.quantile {
+        let operations = result.effective_operations(evidence.kind);
+        if !bounds_quantile(quantile, operations) {
+            let all = Iops(result.totals.operations(evidence.kind) as f64);
+            reservations.push((Fitness::Marginal, format!("{all} operations are too few to tell")));
+        }
+        reservations.extend(stalls(quantile, criterion.at_most, evidence));
+    }
+    if is_short(result) {
+        reservations.push((Fitness::Marginal, format!("measured for only {}", result.end.measured)));
+    }
+    // What a cache delivered says nothing for the storage; only what it did badly says something against it.
+    match result.end.cache.stamp() {
+        CacheStamp::Device => {}
+        CacheStamp::Unknown if direct => {}
+        CacheStamp::Unknown => reservations.push((Fitness::Marginal, "perhaps from memory".into())),
+        cache => reservations.push((Fitness::Marginal, cache.to_string())),
+    }
+    reservations
+}
+
+/// What a closed loop does not see of a stall: a quantile holds for a client only if an operation that comes at a random
+/// instant keeps the bound with that probability. A little more than allowed may be one stall by chance.
+fn stalls(quantile: f64, bound: Nanos, evidence: &Evidence<'_>) -> Option<(Fitness, String)> {
+    let allowed = 1.0 - quantile;
+    let share = evidence.result.probability_above(evidence.kind, bound);
+    let fitness = if share > 10.0 * allowed { Fitness::Unfit } else { Fitness::Marginal };
+    let percent = share * 100.0;
+    let text = format!("at a random instant {percent:.2} % would have waited longer than {bound}");
+    (share > allowed).then_some((fitness, text))
 }
 
 fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {
@@ -111,9 +169,9 @@ fn bounds_quantile(quantile: f64, operations: u64) -> bool {
 }
 
 /// Fit when the value with its whole interval is within the bound, unfit when beyond the margin with its whole
-/// interval; whatever lies between, or rests on too few operations to tell, is marginal.
-fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64, resolved: bool) -> Fitness {
-    if estimate.value <= bound && (estimate.high <= bound && resolved) {
+/// interval; whatever lies between is marginal.
+fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64) -> Fitness {
+    if estimate.value <= bound && estimate.high <= bound {
         Fitness::Fit
     } else if estimate.low > bound && estimate.value > bound * marginal_factor {
         Fitness::Unfit
@@ -142,13 +200,15 @@ fn judge_rate(demand: &RateDemand<'_>) -> Reason {
     }
     match demand.knee.map(|knee| knee.plateau) {
         Some(plateau) => {
+            let saturated = demand.knee.is_some_and(|knee| knee.saturated);
             let measured = format!(
                 "{} IOPS at most ({} to {})",
                 Iops(plateau.value),
                 Iops(plateau.low),
                 Iops(plateau.high)
             );
-            let fitness = if plateau.high < demand.target { Fitness::Unfit } else { Fitness::Marginal };
+            let fitness =
+                if saturated && plateau.high < demand.target { Fitness::Unfit } else { Fitness::Marginal };
             reason(fitness, measured, plateau.value)
         }
         None => reason(Fitness::Marginal, "not measured".into(), f64::NAN),
@@ -164,6 +224,8 @@ mod tests {
     use super::*;
     use iolite_stats::Direction;
 
+    const FINE: Circumstances<'static> = Circumstances { volatile: None, direct: true, errors: 0 };
+
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
         let direction = Direction::LowerIsBetter;
         Estimate { value, standard_error: 0.0, low, high, effective_samples: 9.0, direction }
@@ -171,14 +233,13 @@ mod tests {
 
     #[test]
     fn the_interval_decides_between_fit_marginal_and_unfit() {
-        let fitness = |value, low, high| super::fitness(&estimate(value, low, high), 100.0, 1.25, true);
+        let fitness = |value, low, high| super::fitness(&estimate(value, low, high), 100.0, 1.25);
         assert_eq!(fitness(90.0, 85.0, 95.0), Fitness::Fit);
         assert_eq!(fitness(100.0, 100.0, 100.0), Fitness::Fit);
         assert_eq!(fitness(98.0, 90.0, 106.0), Fitness::Marginal);
         assert_eq!(fitness(110.0, 105.0, 115.0), Fitness::Marginal);
         assert_eq!(fitness(140.0, 95.0, 180.0), Fitness::Marginal);
         assert_eq!(fitness(140.0, 130.0, 150.0), Fitness::Unfit);
-        assert_eq!(super::fitness(&estimate(50.0, 40.0, 60.0), 100.0, 1.25, false), Fitness::Marginal);
     }
 
     #[test]
@@ -191,7 +252,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_never_fit() {
         let profile = crate::built_in("etcd").unwrap();
-        let verdict = judge(&profile, None, &[], &[]);
+        let verdict = judge(&profile, FINE, &[], &[]);
         assert_eq!(verdict.fitness, Fitness::Marginal);
         assert_eq!(verdict.reasons[0].measured, "not measured");
         assert_eq!(verdict.reasons[0].what, "fdatasync, preallocated, p99");
@@ -199,8 +260,22 @@ mod tests {
     }
 
     #[test]
+    fn errors_are_unfit_however_fast_the_rest() {
+        let verdict = judge(&crate::built_in("etcd").unwrap(), Circumstances { errors: 3, ..FINE }, &[], &[]);
+        assert_eq!(
+            (verdict.fitness, verdict.reasons[0].measured.as_str()),
+            (Fitness::Unfit, "3 operations failed")
+        );
+    }
+
+    #[test]
     fn what_forgets_is_unfit_however_fast() {
-        let verdict = judge(&crate::built_in("etcd").unwrap(), Some("tmpfs"), &[], &[]);
+        let verdict = judge(
+            &crate::built_in("etcd").unwrap(),
+            Circumstances { volatile: Some("tmpfs"), ..FINE },
+            &[],
+            &[],
+        );
         assert_eq!(verdict.fitness, Fitness::Unfit);
         assert_eq!(verdict.reasons[0].measured, "tmpfs keeps its data in memory");
     }

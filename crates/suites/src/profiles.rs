@@ -49,8 +49,10 @@ pub fn parse(text: &str) -> Result<Profile, ProfileError> {
         let refuse = |reason| {
             Err(ProfileError::Criterion { number: index + 1, measure: criterion.measure.to_string(), reason })
         };
-        if criterion.quantile.is_some_and(|quantile| !(0.0..=1.0).contains(&quantile)) {
-            return refuse("the quantile must be between 0 and 1: 0.99 is the 99th percentile");
+        if criterion.quantile.is_some_and(|quantile| !(quantile > 0.0 && quantile < 1.0)) {
+            return refuse(
+                "the quantile must lie between 0 and 1: 0.99 is the 99th percentile; no measurement shows 1",
+            );
         }
         if criterion.at_most.0 == 0 {
             return refuse("at_most must be longer than zero");

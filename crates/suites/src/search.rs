@@ -14,13 +14,20 @@ pub(crate) struct Limits {
     pub(crate) refinements: usize,
 }
 
+/// Half-width of a normal distribution's 95 % interval in standard errors.
+const NORMAL_95: f64 = 1.96;
+
+/// Relative error up to which one doubling without growth is enough to believe it.
+const STEADY: f64 = 0.02;
+
 /// What a finished run says about the load it was under; `None` where nothing was measured.
 pub(crate) fn load_point(result: &PhaseResult) -> Option<LoadPoint> {
     let summary = result.summary(OpKind::Read)?;
     Some(LoadPoint {
         concurrency: result.info.task.concurrency(),
         throughput: summary.rate.value,
-        throughput_se: summary.rate.standard_error,
+        // The half-width as a normal error: it is wider where few intervals are behind it.
+        throughput_se: (summary.rate.high - summary.rate.low) / 2.0 / NORMAL_95,
         response: summary.mean.value / 1e9,
     })
 }
@@ -42,11 +49,21 @@ pub(crate) fn next_concurrency(points: &[LoadPoint], limits: Limits) -> Option<u
 }
 
 /// Whether to double once more: the response time allows it, and throughput has not stopped growing. The first two
-/// doublings are always made, for a knee needs points on both sides.
+/// doublings are always made, for a knee needs points on both sides. One run may be slow by chance: where the points
+/// are uncertain, it takes two doublings without growth to believe it.
 fn is_worth_more(points: &[LoadPoint], largest: u32, limits: Limits) -> bool {
+    if points.len() < 3 {
+        return true;
+    }
     let slow =
         |point: &LoadPoint| point.concurrency == largest && point.response > limits.response.as_secs_f64();
-    !points.iter().any(slow) && (points.len() < 3 || still_growing(points))
+    if points.iter().any(slow) {
+        return false;
+    }
+    let before = &points[..points.len() - 1];
+    let is_steady = |point: &LoadPoint| point.throughput_se <= STEADY * point.throughput;
+    let is_believable = points[points.len() - 2..].iter().all(is_steady);
+    still_growing(points) || (still_growing(before) && !is_believable)
 }
 
 #[cfg(test)]

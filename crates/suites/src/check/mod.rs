@@ -11,7 +11,7 @@ use iolite_model::{Bytes, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, 
 use iolite_stats::{Knee, LoadPoint, PhaseResult};
 
 use crate::doubts::short_phases;
-use crate::judge::{Evidence, RateDemand, judge};
+use crate::judge::{Circumstances, Evidence, RateDemand, judge};
 use crate::search::{Limits, load_point, next_concurrency};
 use plan::Stage;
 pub use tasks::DatabaseSize;
@@ -146,8 +146,10 @@ impl Check {
             }
             match self.task(stage, runs, history, elapsed) {
                 Some(task) => {
+                    // A seed for each phase: what one has read or written helps no cache or deduplication in the next.
+                    let seed = self.options.seed.wrapping_add(self.run.len() as u64);
                     self.run.push(stage);
-                    return Step::Run(task);
+                    return Step::Run(tasks::with_seed(task, seed));
                 }
                 None => {
                     self.ahead.remove(0);
@@ -173,6 +175,10 @@ impl Check {
         match stage {
             Stage::Search(what) => {
                 let points = self.points(stage, history);
+                if points.len() < runs {
+                    // Nothing came back: more load won't help.
+                    return None;
+                }
                 let limits = Limits {
                     highest: what.highest(),
                     response: tasks::response_limit(&self.options, what),
@@ -180,16 +186,17 @@ impl Check {
                 };
                 // Two points are the least that a knee can be found from.
                 let concurrency = next_concurrency(&points, limits).filter(|_| !late || runs < 2)?;
-                Some(tasks::search(&self.options, what, layout, concurrency, runs))
+                Some(tasks::search(&self.options, what, layout, concurrency))
             }
             Stage::AtKnee(what) => {
                 // Without a knee, for want of points, the least load is all that can be judged.
-                let concurrency = knee(what).map_or(1, |knee| knee.concurrency);
-                once(tasks::at_knee(&self.options, what, layout, concurrency))
+                let knee = knee(what).map_or((1, f64::INFINITY), |knee| (knee.concurrency, knee.throughput));
+                once(tasks::at_knee(&self.options, what, layout, knee))
             }
             Stage::AtTarget(what) => {
                 let target = self.options.target_iops?;
-                let reachable = knee(what).is_none_or(|knee| knee.plateau.high >= target.0);
+                let reachable =
+                    knee(what).is_none_or(|knee| !knee.saturated || knee.plateau.high >= target.0);
                 once(tasks::at_target(&self.options, what, layout, target)).filter(|_| reachable)
             }
             Stage::RandomWrite => {
@@ -272,7 +279,14 @@ impl Check {
                 evidence.push(Evidence { measure, result, kind, load });
             }
         }
-        judge(&self.options.profile, self.options.volatile.as_deref(), &evidence, &demands)
+        let errors =
+            |result: &PhaseResult| OpKind::ALL.iter().map(|&kind| result.totals.errors(kind)).sum::<u64>();
+        let circumstances = Circumstances {
+            volatile: self.options.volatile.as_deref(),
+            direct: self.options.direct,
+            errors: history.iter().map(errors).sum(),
+        };
+        judge(&self.options.profile, circumstances, &evidence, &demands)
     }
 
     /// Under which load a stage was run, for people.

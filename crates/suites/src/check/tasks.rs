@@ -181,27 +181,25 @@ fn commit(options: &CheckOptions, preallocated: bool) -> FileTask {
 }
 
 /// One run of a search.
-pub(super) fn search(
-    options: &CheckOptions,
-    what: Search,
-    layout: Layout,
-    concurrency: u32,
-    runs: usize,
-) -> Task {
-    let task = load(options, what, layout, concurrency, 1.5);
-    // Each run reads other blocks than the one before, so that no cache below has them.
-    with_seed(task, options.seed.wrapping_add(runs as u64 + 1))
+pub(super) fn search(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32) -> Task {
+    load(options, what, layout, concurrency, 1.5)
 }
 
 /// The run that the verdict rests on.
-pub(super) fn at_knee(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32) -> Task {
-    named(load(options, what, layout, concurrency, 3.0), &format!("{}, at the knee", what.name()))
+pub(super) fn at_knee(
+    options: &CheckOptions,
+    what: Search,
+    layout: Layout,
+    (concurrency, throughput): (u32, f64),
+) -> Task {
+    let seconds = (OPERATIONS_FOR_P999 / throughput).clamp(3.0, 7.0);
+    named(load(options, what, layout, concurrency, seconds), &format!("{}, at the knee", what.name()))
 }
 
 /// The run at the rate that the user asks for: an open loop.
 pub(super) fn at_target(options: &CheckOptions, what: Search, layout: Layout, target: Iops) -> Task {
     let name = format!("{}, at {target} IOPS", what.name());
-    let seconds = (OPERATIONS_FOR_P999 / target.0).clamp(3.0, 6.0);
+    let seconds = (OPERATIONS_FOR_P999 / target.0).clamp(3.0, 7.0);
     match load(options, what, layout, OPEN_LOOP_DEPTH, seconds) {
         Task::File(task) => Task::File(FileTask { name, arrival: Arrival::Poisson(target), ..task }),
         database => database,
@@ -220,7 +218,8 @@ fn load(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32, 
     Task::File(with_concurrency(options, base(options, what.name(), layout, block, seconds), concurrency))
 }
 
-fn with_seed(task: Task, seed: u64) -> Task {
+/// The same with a seed of its own.
+pub(super) fn with_seed(task: Task, seed: u64) -> Task {
     match task {
         Task::File(task) => Task::File(FileTask { seed, ..task }),
         Task::Database(task) => Task::Database(DbTask { seed, ..task }),
