@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_engine::{Control, Crew, EngineError, Finished, Lane, Outcome, Start, WorkerEnd};
-use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Sink};
+use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Outstanding, Sink};
 use iolite_stats::Completion;
 use iolite_sys::clock::Clock;
 use iolite_workload::{Purpose, below, generator};
@@ -97,18 +97,24 @@ fn work(
         generator: generator(task.seed, worker, Purpose::Offsets),
         dice: generator(task.seed, worker, Purpose::Mix),
         session: session.as_mut(),
+        last_completed: 0,
         lane,
     };
     let failure = worker.run(task.operation).err().map(other);
+    // A session has one operation at a time: the last one was underway when the time was over.
+    let at_end = u64::from(worker.last_completed > worker.lane.end());
     let end = worker.lane.now();
     worker.lane.close(end);
-    Ok(Some((worker.lane, WorkerEnd { failure, ..WorkerEnd::default() })))
+    let outstanding = Outstanding { at_end, ..Outstanding::default() };
+    let first_error = failure.as_ref().map(EngineError::to_string);
+    Ok(Some((worker.lane, WorkerEnd { outstanding, first_error, failure })))
 }
 
 /// One worker, from its release to its end.
 struct Worker<'a> {
     session: &'a mut dyn Session,
     lane: Lane,
+    last_completed: u64,
     blocks: u64,
     /// Operations it may still do.
     left: u64,
@@ -169,6 +175,7 @@ impl Worker<'_> {
         let issued = self.lane.now();
         let result = operation(self.session);
         let completed = self.lane.now();
+        self.last_completed = completed;
         match result {
             Ok(bytes) => {
                 self.lane.record(Completion { kind, intended: issued, issued, completed, bytes });

@@ -102,10 +102,15 @@ impl Collector {
         }
     }
 
-    /// The last intervals, each worker's totals and the phase's totals, once all workers have finished.
+    /// The last intervals (empty ones for time in which no worker completed anything), each worker's totals and the
+    /// phase's totals, once all workers have finished.
     /// `measured` is the measured time in nanoseconds; `ramp_end` its start.
     pub fn finish(mut self, ramp_end: u64, measured: u64) -> (Vec<Interval>, Vec<WorkerTotals>, PhaseTotals) {
-        let intervals = self.collect(u64::MAX);
+        let mut intervals = self.collect(u64::MAX);
+        intervals.extend(
+            gaps(&self.slots, ramp_end, ramp_end + measured)
+                .map(|(start, end)| Counts::default().interval(self.phase, (Stage::Measured, start), end)),
+        );
         let mut totals = PhaseTotals { measured, drain_max: self.drain_max, ..PhaseTotals::default() };
         let mut workers = Vec::with_capacity(self.workers.len());
         for (worker, counts) in self.workers.iter().enumerate() {
@@ -121,6 +126,20 @@ impl Collector {
         totals.series = series(&self.slots, ramp_end, measured);
         (intervals, workers, totals)
     }
+}
+
+/// The time between the ramp's end and the end that no interval covers.
+fn gaps(slots: &BTreeMap<u64, (u64, Point)>, ramp_end: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut reached = ramp_end;
+    let starts = slots.iter().map(|(&start, &(slot_end, _))| (start, slot_end)).chain([(end, end)]);
+    let gaps: Vec<_> = starts
+        .filter_map(|(start, slot_end)| {
+            let gap = (reached, start);
+            reached = reached.max(slot_end);
+            (gap.0 < gap.1).then_some(gap)
+        })
+        .collect();
+    gaps.into_iter()
 }
 
 /// The intervals in order, with empty ones where no worker completed anything.

@@ -170,10 +170,15 @@ CREATE TABLE reason (
     FOREIGN KEY (run, verdict) REFERENCES verdict (run, sequence) ON DELETE CASCADE
 ) STRICT;
 
--- The time is that of the intervals, those without operations included, so that a rate never contradicts them.
+-- The time is the phase's own; where a run was cut short, that of its intervals. A worker that was held up delivers its
+-- share of an interval later, as a further row with the same start: such rows add operations but no time.
 CREATE VIEW summary AS
-WITH measured AS (
-    SELECT run, phase, sum(length_ns) AS ns FROM interval WHERE stage = 'measured' GROUP BY run, phase
+WITH slot AS (
+    SELECT run, phase, max(length_ns) AS ns FROM interval WHERE stage = 'measured' GROUP BY run, phase, start_ns
+), measured AS (
+    SELECT s.run, s.phase, coalesce(max(p.measured_ns), sum(s.ns)) AS ns
+      FROM slot AS s JOIN phase AS p ON p.run = s.run AND p.number = s.phase
+     GROUP BY s.run, s.phase
 ), counted AS (
     SELECT i.run, i.phase, o.kind, sum(o.operations) AS operations, sum(o.bytes) AS bytes, sum(o.errors) AS errors,
            sum(o.response_sum_ns) AS response_sum_ns, max(o.response_max_ns) AS response_max_ns

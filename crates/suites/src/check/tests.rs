@@ -10,6 +10,10 @@ struct Device {
     read_seconds: f64,
     most: f64,
     sync_seconds: f64,
+    /// Twice a second nothing comes back for so long.
+    stall_seconds: f64,
+    /// One in so many operations fails; 0 for none.
+    error_every: u64,
 }
 
 fn options() -> CheckOptions {
@@ -44,11 +48,23 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
     let rate = if open { 1000.0 } else { (concurrency / seconds).min(device.most) };
     let response = if open { seconds } else { concurrency / rate };
     let mut collector = Collector::new(index, vec![feed]);
-    let mut at = 0.0;
+    let (mut at, mut since_stall, mut stalled, mut count) = (0.0, 0.0, 0, 0);
     while at < runtime as f64 {
+        count += 1;
+        if device.stall_seconds > 0.0 && since_stall > 5e8 {
+            at += device.stall_seconds * 1e9;
+            (since_stall, stalled) = (0.0, task.concurrency());
+        }
+        let late = if stalled > 0 { device.stall_seconds } else { 0.0 };
+        stalled = stalled.saturating_sub(1);
+        since_stall += 1e9 / rate;
         for &kind in kinds {
             let completed = at as u64;
-            let intended = completed.saturating_sub((response * 1e9) as u64);
+            let intended = completed.saturating_sub(((response + late) * 1e9) as u64);
+            if device.error_every > 0 && count % device.error_every == 0 {
+                recorder.record_error(kind, completed);
+                continue;
+            }
             recorder.record(Completion { kind, intended, issued: intended, completed, bytes: 8192 });
         }
         collector.collect(at as u64);
@@ -94,7 +110,33 @@ fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, Conclusion, 
     }
 }
 
-const FLASH: Device = Device { read_seconds: 100e-6, most: 40_000.0, sync_seconds: 200e-6 };
+const FLASH: Device =
+    Device { read_seconds: 100e-6, most: 40_000.0, sync_seconds: 200e-6, stall_seconds: 0.0, error_every: 0 };
+
+#[test]
+fn stalls_that_few_operations_see_are_not_overlooked() {
+    // Half a second at full speed, then 200 ms of nothing: six operations in ten thousand are slow.
+    let (_, conclusion, _) = run(Device { stall_seconds: 0.2, ..FLASH }, options());
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
+    let stalls =
+        conclusion.verdict.reasons.iter().find(|reason| reason.measured.contains("at a random instant"));
+    assert!(stalls.is_some(), "{:#?}", conclusion.verdict);
+}
+
+#[test]
+fn errors_are_never_fit() {
+    let (_, conclusion, _) = run(Device { error_every: 1000, ..FLASH }, options());
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    assert_eq!(conclusion.verdict.reasons[0].what, "errors");
+}
+
+#[test]
+fn a_device_on_which_everything_fails_ends_the_searches() {
+    let (history, conclusion, _) = run(Device { error_every: 1, ..FLASH }, options());
+    assert_eq!(conclusion.verdict.fitness, Fitness::Unfit);
+    let searches = history.iter().filter(|result| result.info.task.name() == "random read 8 KiB").count();
+    assert_eq!(searches, 1);
+}
 
 #[test]
 fn fast_storage_is_fit_within_the_time() {
@@ -124,7 +166,8 @@ fn fast_storage_is_fit_within_the_time() {
 
 #[test]
 fn slow_storage_is_unfit_with_the_reason() {
-    let (_, conclusion, _) = run(Device { read_seconds: 8e-3, most: 150.0, sync_seconds: 20e-3 }, options());
+    let (_, conclusion, _) =
+        run(Device { read_seconds: 8e-3, most: 150.0, sync_seconds: 20e-3, ..FLASH }, options());
     assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     let reason = &conclusion.verdict.reasons[0];
     assert_eq!(reason.fitness, Fitness::Unfit);
@@ -138,7 +181,7 @@ fn slow_storage_is_unfit_with_the_reason() {
 fn a_rate_beyond_the_plateau_is_unfit_for_that_reason() {
     let options = CheckOptions { target_iops: Some(Iops(5000.0)), ..options() };
     let (history, conclusion, _) =
-        run(Device { read_seconds: 100e-6, most: 2000.0, sync_seconds: 1e-4 }, options);
+        run(Device { read_seconds: 100e-6, most: 2000.0, sync_seconds: 1e-4, ..FLASH }, options);
     assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     let reason = &conclusion.verdict.reasons[0];
     assert_eq!(
