@@ -60,8 +60,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) target_iops: Option<f64>,
 
-    /// Mean response time that random reads must keep, instead of the profile's, for example 5ms
-    #[arg(long, value_name = "TIME")]
+    /// Mean response time that random reads must keep, for example 5ms, instead of the profile's
+    /// (whose percentiles still hold)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) target_response: Option<Nanos>,
 
     /// Time for the whole check
@@ -84,7 +85,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print nothing while it runs, and only the verdict with its reasons at the end
+    /// Print nothing while it runs, and at the end only the warnings and the verdict
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use iolite_model::Profile;
 use iolite_suites::{BUILT_IN, built_in, parse};
 
@@ -39,7 +38,8 @@ pub(crate) fn load(name: &str) -> anyhow::Result<Profile> {
     if !Path::new(name).exists() {
         return Err(UsageError(unknown(name)).into());
     }
-    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read the profile {name}"))?;
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| UsageError(format!("cannot read the profile {name}: {error}")))?;
     parse(&text).map_err(|error| UsageError(format!("the profile {name} makes no sense: {error}")).into())
 }
 

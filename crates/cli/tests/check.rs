@@ -182,7 +182,7 @@ fn after_kill_9_the_results_are_there_and_the_next_check_clears_up() {
     fs::write(place.data().join("precious"), "mine").unwrap();
     fs::create_dir(place.data().join(".iolite-mine")).unwrap();
     fs::write(place.data().join(".iolite-mine/data"), "mine").unwrap();
-    let output = place.check(&place.data(), &[&SHORT[..], &["--quiet"]].concat()).output().unwrap();
+    let output = place.check(&place.data(), &SHORT).output().unwrap();
     assert!(stderr(&output).contains("left behind"), "{}", stderr(&output));
     assert_eq!(entries(&place.data()), [".iolite-mine", "precious"]);
     assert_eq!(fs::read_to_string(place.data().join(".iolite-mine/data")).unwrap(), "mine");

@@ -20,9 +20,12 @@ const TICK: Duration = Duration::from_millis(50);
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// How long to wait for operations in flight after the end of a phase, before they are reported as lost.
-pub(crate) const DRAIN: Duration = Duration::from_secs(5);
+pub(crate) const DRAIN: Duration = Duration::from_secs(3);
 
-/// The same when the user wants to stop.
+/// How long workers may take to get ready: beyond it one of them hangs.
+const PREPARATION: Duration = Duration::from_secs(30);
+
+/// How long to wait for operations in flight when the user wants to stop.
 pub(crate) const DRAIN_INTERRUPTED: Duration = Duration::from_millis(250);
 
 /// What a crew needs to know of its phase.
@@ -118,8 +121,8 @@ impl Crew {
     /// Runs the phase: starts a thread per worker, which prepares and then calls [`Start::ready`], and collects until
     /// all have ended. Events of the phase go to `sink`.
     ///
-    /// A worker that hangs does not hang the crew: some seconds after the phase's end it is given up on and counted
-    /// as lost.
+    /// A worker that hangs does not hang a crew whose phase has a runtime: some seconds after its end the worker is given
+    /// up on and counted as lost.
     ///
     /// # Errors
     /// A worker could not be started, or could not prepare. A failure after the barrier is the outcome's ending.
@@ -152,11 +155,14 @@ impl Crew {
 
     /// Waits for all workers and opens the gate; `None` when a worker failed or the user interrupted.
     fn release(&self, gate: &Gate) -> Option<u64> {
+        let deadline = self.clock.now() + PREPARATION.as_nanos() as u64;
         let mut state = gate.lock();
-        while state.ready + state.gone < self.workers && state.gone == 0 && !self.control.interrupted() {
+        let off =
+            |state: &GateState| state.gone > 0 || self.control.interrupted() || self.clock.now() > deadline;
+        while state.ready < self.workers && !off(&state) {
             state = gate.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let go = state.gone == 0 && !self.control.interrupted();
+        let go = state.ready == self.workers && !off(&state);
         drop(state);
         gate.decide(go.then(|| self.clock.now()));
         gate.lock().decided.flatten()
@@ -171,6 +177,9 @@ impl Crew {
                 Ok(_) => {}
                 Err(_) => break,
             }
+        }
+        if !self.control.interrupted() {
+            return Err(EngineError::Ready { workers: self.workers });
         }
         Ok(Outcome {
             totals: PhaseTotals::default(),
@@ -245,8 +254,8 @@ impl Conductor<'_> {
         if self.control.interrupted() && ends.interrupted_at.is_none() {
             ends.interrupted_at = Some(now);
         }
-        // The workers wait for their own operations; what they need beyond that is a tick or two.
-        let grace = 2 * TICK.as_nanos() as u64;
+        // The workers wait for their own operations; what they need beyond that is a few ticks.
+        let grace = 4 * TICK.as_nanos() as u64;
         let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
         after(self.timetable.end, DRAIN) || ends.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }
@@ -254,8 +263,9 @@ impl Conductor<'_> {
     fn conclude(self, ends: Ends, sink: &mut dyn Sink) -> Outcome {
         let now = self.now();
         let missing = u64::from(self.crew.workers - ends.reports);
-        let early = if missing > 0 { ends.interrupted_at.or(ends.closed) } else { ends.closed };
-        let end = early.unwrap_or(self.timetable.end).min(self.timetable.end).min(now);
+        // The last worker's end is the phase's. One that is still at it has not told its own.
+        let told = if missing > 0 { ends.interrupted_at } else { ends.closed };
+        let end = told.unwrap_or(self.timetable.end).min(self.timetable.end).min(now);
         let measured = end.saturating_sub(self.timetable.ramp_end);
         let (intervals, workers, totals) = self.collector.finish(self.timetable.ramp_end, measured);
         intervals.into_iter().for_each(|interval| sink.event(&Event::Interval(interval)));
@@ -283,7 +293,7 @@ struct Ends {
     failure: Option<String>,
     first_error: Option<String>,
     outstanding: Outstanding,
-    /// The latest instant at which a worker ended the measured part before its time.
+    /// The latest instant at which a worker ended its measured part.
     closed: Option<u64>,
     interrupted_at: Option<u64>,
 }
@@ -386,13 +396,12 @@ impl Lane {
         self.recorder.advance(now);
     }
 
-    /// Ends the measured part for this worker; what completes from here on belongs to the drain. Does nothing where
-    /// the phase's time is over anyway.
+    /// Ends the measured part for this worker, now or where the phase's time was over before; what completes from here
+    /// on belongs to the drain. To be called once, by every worker.
     pub fn close(&mut self, now: u64) {
-        if now < self.end {
-            self.recorder.close(now);
-            self.closed.get_or_insert(now);
-            self.end = now;
-        }
+        let end = now.min(self.end);
+        self.recorder.close(end);
+        self.closed = Some(end);
+        self.end = end;
     }
 }

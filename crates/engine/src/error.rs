@@ -52,6 +52,18 @@ pub enum EngineError {
     /// A thread could not be started or has died.
     #[error("a worker could not be run: {0}; the limit on threads (ulimit -u) may be reached")]
     Worker(String),
+    /// Some worker was never ready to begin.
+    #[error(
+        "not all of the {workers} workers became ready to begin: the device hangs (look at the kernel log, dmesg), or a \
+         worker has died, which is a bug"
+    )]
+    Ready {
+        /// Workers in all.
+        workers: u32,
+    },
+    /// The queue to the kernel is broken.
+    #[error("the queue to the kernel broke: {0}; look at the kernel log (dmesg)")]
+    Queue(io::Error),
     /// The task itself makes no sense.
     #[error("`{task}` cannot be run: {reason}")]
     Task {

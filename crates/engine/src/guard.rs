@@ -4,21 +4,32 @@
 //! before it is made, so that the next run can tell a dead run's leftovers, and removes exactly those.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iolite_model::RunId;
+use iolite_sys::directory::Directory;
 use iolite_sys::file;
 
 use crate::EngineError;
 
+/// "No locks available" of Linux: what some network file systems answer.
+const ENOLCK: i32 = 37;
+
 /// Start of the names of scratch directories.
 const PREFIX: &str = ".iolite-";
 
+/// How long a run may take from making its directory to owning it.
+const BEGINNING: Duration = Duration::from_secs(60);
+
 /// The file that tells whose a scratch directory is, and what is in it.
 const OWNER: &str = "owner";
+
+/// Its name until it is locked.
+const NEW_OWNER: &str = "owner.new";
 
 /// First line of the owner file: a directory without it is not ours.
 const MAGIC: &str = "iolite scratch directory; the files named below are removed by the next iolite check";
@@ -58,7 +69,7 @@ impl Scratch {
         match own(&path, run) {
             Ok(owner) => Ok(Scratch { path, owner, names: BTreeSet::new() }),
             Err(source) => {
-                for name in [OWNER, "owner.new"] {
+                for name in [OWNER, NEW_OWNER] {
                     let _ = fs::remove_file(path.join(name));
                 }
                 let _ = fs::remove_dir(&path);
@@ -119,7 +130,10 @@ impl Drop for Scratch {
         for name in &self.names {
             let _ = fs::remove_file(self.path.join(name));
         }
-        let _ = fs::remove_file(self.path.join(OWNER));
+        // With files left (a thread that was given up on may have made one again) the list of them has to stay.
+        if fs::read_dir(&self.path).is_ok_and(|left| left.count() == 1) {
+            let _ = fs::remove_file(self.path.join(OWNER));
+        }
         let _ = fs::remove_dir(&self.path);
     }
 }
@@ -127,9 +141,13 @@ impl Drop for Scratch {
 /// Makes the owner file and locks it. It gets its name only once it is locked, so that no other run takes it for a
 /// dead one's in between.
 fn own(path: &Path, run: &RunId) -> io::Result<File> {
-    let new = path.join("owner.new");
+    let new = path.join(NEW_OWNER);
     let mut owner = file::create_new(&new, false)?;
-    owner.lock()?;
+    match owner.lock() {
+        // Where there are no locks, nobody takes ours for a dead one's either.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(ENOLCK) => {}
+        other => other?,
+    }
     writeln!(owner, "{MAGIC}\n{run}")?;
     fs::rename(&new, path.join(OWNER))?;
     Ok(owner)
@@ -146,48 +164,63 @@ pub fn remove_leftovers(directory: &Path) -> io::Result<Vec<Leftover>> {
         let Ok(entry) = entry else { continue };
         let name = entry.file_name();
         let Some(run) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if is_own_directory(&entry.path())
-            && let Some(leftover) = remove_dead(&entry.path(), RunId(run.to_owned()))
-        {
-            leftovers.push(leftover);
-        }
+        leftovers.extend(remove_dead(&entry.path(), RunId(run.to_owned())));
     }
     Ok(leftovers)
 }
 
-/// Whether it is a directory, not a link to one, of the user who runs this.
-fn is_own_directory(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() && meta.uid() == file::effective_user())
-}
-
-/// Removes a scratch directory when its run is dead: when nobody holds the lock on its owner file.
+/// Removes a scratch directory when its run is dead: when nobody holds the lock on its owner file. The directory is held
+/// open meanwhile, so that nothing done here can be led elsewhere.
 fn remove_dead(path: &Path, run: RunId) -> Option<Leftover> {
-    let mut owner = file::open(&path.join(OWNER), file::Access { write: false, direct: false }).ok()?;
-    match owner.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
-    }
-    let mut text = String::new();
-    owner.read_to_string(&mut text).ok()?;
-    let mut lines = text.lines();
-    if lines.next() != Some(MAGIC) || lines.next() != Some(&run.0) {
+    let directory = Directory::open(path).ok()?;
+    if directory.user().ok()? != file::effective_user() {
         return None;
     }
     let mut leftover = Leftover { run, path: path.to_owned(), files: 0, bytes: 0, kept: false };
-    for name in lines.filter(|name| !name.is_empty() && !name.contains('/') && *name != "..") {
-        let file = path.join(name);
-        let bytes = fs::symlink_metadata(&file).map_or(0, |meta| meta.blocks() * 512);
-        if fs::remove_file(&file).is_ok() {
+    let Ok(mut owner) = directory.open_file(OWNER) else { return remove_unborn(&directory, leftover) };
+    // Shared, because an exclusive lock needs a file open for writing on some network file systems.
+    owner.try_lock_shared().ok()?;
+    let mut text = String::new();
+    owner.read_to_string(&mut text).ok()?;
+    let mut lines = text.lines();
+    if lines.next() != Some(MAGIC) || lines.next() != Some(&leftover.run.0) {
+        return None;
+    }
+    for name in lines.filter(|name| is_plain(name)) {
+        if let Ok(bytes) = directory.remove_file(name) {
             leftover.files += 1;
             leftover.bytes += bytes;
         }
     }
-    leftover.kept = fs::read_dir(path).is_ok_and(|left| left.count() > 1);
+    leftover.kept = directory.names().is_ok_and(|names| names.iter().any(|name| name != OWNER));
     if !leftover.kept {
-        let _ = fs::remove_file(path.join(OWNER));
+        let _ = directory.remove_file(OWNER);
         let _ = fs::remove_dir(path);
     }
     Some(leftover)
+}
+
+/// Removes the directory of a run that died before it owned it: empty, or with nothing but an owner file to be, and not
+/// of a run that is only just beginning.
+fn remove_unborn(directory: &Directory, leftover: Leftover) -> Option<Leftover> {
+    let made = fs::symlink_metadata(&leftover.path).and_then(|meta| meta.modified()).ok()?;
+    if made.elapsed().ok()? < BEGINNING {
+        return None;
+    }
+    match directory.names().ok()?.as_slice() {
+        [] => {}
+        [only] if only == NEW_OWNER => {
+            directory.open_file(NEW_OWNER).ok()?.try_lock_shared().ok()?;
+            directory.remove_file(NEW_OWNER).ok()?;
+        }
+        _ => return None,
+    }
+    fs::remove_dir(&leftover.path).is_ok().then_some(leftover)
+}
+
+/// Whether a name can only mean a file in the directory itself.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && name != "." && name != ".." && name != OWNER
 }
 
 #[cfg(test)]

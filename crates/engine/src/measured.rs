@@ -27,6 +27,10 @@ pub(crate) struct Plan {
     pub(crate) depth: u32,
     /// Operations to issue at most.
     pub(crate) operations: u64,
+    /// Whether any operation writes.
+    pub(crate) writes: bool,
+    /// Size of an operation.
+    pub(crate) block: u32,
     /// An fdatasync after every so many writes.
     pub(crate) sync_every: Option<u32>,
 }
@@ -60,6 +64,8 @@ pub(crate) struct Loop<'a, B> {
     lane: Lane,
     /// By slot: the operation in flight.
     slots: Vec<Option<InFlight>>,
+    /// By slot: whether its buffer holds data that has not been written yet.
+    filled: Vec<bool>,
     free: Vec<u32>,
     /// An operation for which the back end had no room.
     held: Option<(Op, InFlight)>,
@@ -77,6 +83,7 @@ impl<'a, B: Backend> Loop<'a, B> {
             plan,
             lane,
             slots: vec![None; depth as usize],
+            filled: vec![false; depth as usize],
             free: (0..depth).rev().collect(),
             held: None,
             flying: 0,
@@ -92,7 +99,7 @@ impl<'a, B: Backend> Loop<'a, B> {
         match self.measure().and_then(|()| self.drain()) {
             Ok(outstanding) => end.outstanding = outstanding,
             Err(error) => {
-                end.failure = Some(EngineError::Worker(format!("the queue to the kernel broke: {error}")));
+                end.failure = Some(EngineError::Queue(error));
             }
         }
         end.first_error = self.first_error;
@@ -119,7 +126,10 @@ impl<'a, B: Backend> Loop<'a, B> {
     /// Submits all that is due and fits. Returns the present instant, and the one at which the next operation is due.
     #[inline]
     fn issue(&mut self, mut now: u64) -> (u64, u64) {
-        while self.plan.operations > 0 && !self.lane.is_over(now) {
+        if self.plan.writes && self.fill() {
+            now = self.lane.now();
+        }
+        while (self.plan.operations > 0 || self.held.is_some()) && !self.lane.is_over(now) {
             let (op, state) = match self.held.take() {
                 Some(held) => held,
                 None => {
@@ -134,28 +144,43 @@ impl<'a, B: Backend> Loop<'a, B> {
             match self.submit(op, state) {
                 (Submitted::Done, completed) => {
                     self.free.push(op.slot);
-                    now = completed;
+                    now = if self.plan.writes && self.fill() { self.lane.now() } else { completed };
                 }
                 (Submitted::Flying, submitted) => now = submitted,
                 (Submitted::Held, _) => break,
             }
-            self.plan.operations -= 1;
+            if op.io != IoOp::Sync {
+                self.plan.operations -= 1;
+            }
         }
         (now, u64::MAX)
     }
 
-    /// Draws the next operation and makes its data up.
+    /// Makes data up for every slot that is free, before any operation is begun: it is not the storage's time. Tells
+    /// whether there was anything to do.
+    fn fill(&mut self) -> bool {
+        let mut any = false;
+        for &slot in &self.free {
+            if !self.filled[slot as usize] {
+                let buffer = self.backend.buffer(slot);
+                let length = (self.plan.block as usize).min(buffer.len());
+                self.plan.filler.fill(&mut buffer[..length]);
+                self.filled[slot as usize] = true;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Draws the next operation.
     #[inline]
-    fn prepare(&mut self, slot: u32, mut now: u64) -> (Op, InFlight) {
+    fn prepare(&mut self, slot: u32, now: u64) -> (Op, InFlight) {
         let planned = self.plan.stream.next_op();
         let io = match planned.kind {
             IoKind::Read => IoOp::Read,
             IoKind::Write => {
-                let buffer = self.backend.buffer(slot);
-                let length = (planned.length as usize).min(buffer.len());
-                self.plan.filler.fill(&mut buffer[..length]);
-                // Making the data up is not the storage's time: in a closed loop the operation is ready only now.
-                now = self.lane.now();
+                // A synchronous back end frees a slot as soon as it has taken it: fresh data for each write all the same.
+                self.filled[slot as usize] = false;
                 IoOp::Write
             }
         };

@@ -123,6 +123,8 @@ fn work(
         filler: Filler::new(task.seed, worker),
         depth: task.depth_of(worker),
         operations: Share::of(task, worker).operations,
+        writes: task.mix.writes(),
+        block: task.block.0 as u32,
         sync_every: task.sync_every,
     };
     let block = task.block.0 as usize;

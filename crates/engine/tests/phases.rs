@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task};
+use iolite_engine::{
+    Control, Crew, EngineError, Finished, Outcome, Scratch, Start, WorkerEnd, run_file_task,
+};
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, Iops, Mix, Nanos, OpKind,
     RunId, Sink, Stage, Stop, Target,
 };
+use iolite_stats::Completion;
 use iolite_sys::clock::Clock;
 
 #[derive(Default)]
@@ -238,4 +241,83 @@ fn workers_released_together_and_collected_by_the_hundred() {
     let mut task = task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, operations(100_000));
     (task.workers, task.concurrency) = (100, 100);
     assert_eq!(bench.run(&task).unwrap().totals.operations(OpKind::Read), 100_000);
+}
+
+/// A worker that has done its share early does not end the phase's time for the others.
+#[test]
+fn the_last_workers_end_is_the_phases() {
+    let clock = Clock::best();
+    let crew = Crew {
+        phase: 0,
+        workers: 2,
+        kinds: vec![OpKind::Read],
+        stop: runtime(400_000_000),
+        ramp: Nanos(0),
+        interval: Nanos(50_000_000),
+        clock,
+        control: Control::default(),
+    };
+    let outcome = crew
+        .run(&mut Events::default(), |worker| {
+            move |start: Start| {
+                let Some(mut lane) = start.ready() else { return Ok(None) };
+                while !lane.is_over(lane.now()) {
+                    let now = lane.now();
+                    lane.record(Completion {
+                        kind: OpKind::Read,
+                        intended: now,
+                        issued: now,
+                        completed: now,
+                        bytes: 1,
+                    });
+                    if worker == 0 {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let now = lane.now();
+                lane.close(now);
+                Ok(Some((lane, WorkerEnd::default())))
+            }
+        })
+        .unwrap();
+    assert_eq!(outcome.totals.measured, 400_000_000);
+    let series: u64 = outcome.totals.series.iter().map(|point| point.operations[OpKind::Read.index()]).sum();
+    assert_eq!(series, outcome.totals.operations(OpKind::Read));
+    let length: f64 = outcome.totals.series.iter().map(|point| point.seconds).sum();
+    assert!((length - 0.4).abs() < 1e-9, "{length}");
+}
+
+#[test]
+fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
+    let crew = |workers| Crew {
+        phase: 0,
+        workers,
+        kinds: vec![OpKind::Read],
+        stop: runtime(50_000_000),
+        ramp: Nanos(0),
+        interval: Nanos(50_000_000),
+        clock: Clock::best(),
+        control: Control::default(),
+    };
+    let died = crew(1).run(&mut Events::default(), |_| {
+        |_: Start| -> Result<Finished, EngineError> { panic!("on purpose") }
+    });
+    assert!(died.unwrap_err().to_string().contains("became ready"));
+    // One of two never comes back from its operation: the phase ends without it, and says so.
+    let outcome = crew(2)
+        .run(&mut Events::default(), |worker| {
+            move |start: Start| {
+                let Some(mut lane) = start.ready() else { return Ok(None) };
+                if worker == 0 {
+                    std::thread::sleep(Duration::from_secs(3600));
+                }
+                let now = lane.end();
+                lane.close(now);
+                Ok(Some((lane, WorkerEnd::default())))
+            }
+        })
+        .unwrap();
+    assert_eq!((outcome.outstanding.at_end, outcome.outstanding.lost), (1, 1));
+    assert!(outcome.outstanding.oldest >= Nanos::SECOND, "{:?}", outcome.outstanding);
 }

@@ -85,7 +85,7 @@ pub enum Warning {
         concurrency: u32,
     },
     /// A budget did not suffice.
-    #[error("{what} left out: {why}")]
+    #[error("left out: {what}: {why}")]
     LeftOut {
         /// What was not measured.
         what: String,
@@ -98,6 +98,11 @@ pub enum Warning {
         /// The error.
         reason: String,
     },
+    /// The user asked for the page cache.
+    #[error(
+        "measured through the page cache, as asked (--buffered): what it serves proves nothing of the storage"
+    )]
+    ThroughCache,
     /// Operations in flight never came back.
     #[error(
         "`{phase}`: {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"

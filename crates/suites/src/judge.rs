@@ -45,6 +45,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) direct: bool,
     /// Operations that failed, over all phases.
     pub(crate) errors: u64,
+    /// Operations that never came back, over all phases.
+    pub(crate) lost: u64,
 }
 
 /// The verdict by the profile, by the demands on the rate, and by the circumstances.
@@ -60,8 +62,12 @@ pub(crate) fn judge(
         judge_time(criterion, evidence, circumstances.direct)
     });
     let medium = circumstances.volatile.map(judge_medium);
-    let errors = (circumstances.errors > 0).then(|| judge_errors(circumstances.errors));
-    Verdict::of(&profile.name, medium.into_iter().chain(errors).chain(rates).chain(times).collect())
+    let errors = none_wanted("errors", circumstances.errors, "operations failed");
+    let lost = none_wanted("hangs", circumstances.lost, "operations never came back");
+    Verdict::of(
+        &profile.name,
+        medium.into_iter().chain(errors).chain(lost).chain(rates).chain(times).collect(),
+    )
 }
 
 /// However fast, what forgets is no place for a database.
@@ -76,16 +82,16 @@ fn judge_medium(medium: &str) -> Reason {
     }
 }
 
-/// However fast the others are, an operation that fails is lost data or a stopped database.
-fn judge_errors(errors: u64) -> Reason {
-    Reason {
+/// However fast the others are, an operation that fails or hangs is lost data or a stopped database.
+fn none_wanted(what: &str, count: u64, happened: &str) -> Option<Reason> {
+    (count > 0).then(|| Reason {
         fitness: Fitness::Unfit,
-        what: "errors".into(),
-        measured: format!("{errors} operations failed"),
+        what: what.into(),
+        measured: format!("{count} {happened}"),
         asked: "none".into(),
-        value: errors as f64,
+        value: count as f64,
         bound: 0.0,
-    }
+    })
 }
 
 fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bool) -> Reason {
@@ -102,7 +108,12 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bo
         return reason(Fitness::Marginal, "", "not measured".into(), f64::NAN);
     };
     let Some(estimate) = estimate(criterion, evidence) else {
-        return reason(Fitness::Unfit, evidence.load, "no operation succeeded".into(), f64::NAN);
+        // Without an error or a hang, nothing was due: that says nothing against the storage.
+        let outstanding = evidence.result.end.outstanding;
+        let failed =
+            evidence.result.totals.errors(evidence.kind) > 0 || outstanding.at_end + outstanding.backlog > 0;
+        let fitness = if failed { Fitness::Unfit } else { Fitness::Marginal };
+        return reason(fitness, evidence.load, "no operation succeeded".into(), f64::NAN);
     };
     let mut fitness = fitness(&estimate, criterion.at_most.0 as f64, criterion.marginal_factor);
     let mut measured =
@@ -118,10 +129,6 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bo
 fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) -> Vec<(Fitness, String)> {
     let mut reservations = Vec::new();
     let result = evidence.result;
-    if result.end.outstanding.lost > 0 {
-        let lost = format!("{} operations never came back", result.end.outstanding.lost);
-        reservations.push((Fitness::Unfit, lost));
-    }
     if let Some(quantile) = criterion.quantile {
         let operations = result.effective_operations(evidence.kind);
         if !bounds_quantile(quantile, operations) {
@@ -224,7 +231,7 @@ mod tests {
     use super::*;
     use iolite_stats::Direction;
 
-    const FINE: Circumstances<'static> = Circumstances { volatile: None, direct: true, errors: 0 };
+    const FINE: Circumstances<'static> = Circumstances { volatile: None, direct: true, errors: 0, lost: 0 };
 
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
         let direction = Direction::LowerIsBetter;

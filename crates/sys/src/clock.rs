@@ -51,9 +51,9 @@ impl Clock {
 
     #[cfg(target_arch = "x86_64")]
     fn tsc() -> Clock {
-        let (first_time, origin) = (monotonic(), tsc());
+        let (first_time, origin) = both();
         std::thread::sleep(CALIBRATION);
-        let (last_time, last) = (monotonic(), tsc());
+        let (last_time, last) = both();
         let nanos = u128::from(last_time - first_time);
         let ticks = u128::from(last.wrapping_sub(origin)).max(1);
         let scale = u64::try_from((nanos << 32) / ticks).unwrap_or(0);
@@ -112,6 +112,18 @@ fn tsc() -> u64 {
     // SAFETY: every x86-64 processor has the instruction, and the kernel, which uses it to tell user space the time
     // (see `kernel_trusts_tsc`), has not forbidden it.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The two clocks at one instant: of several tries the one that took least, so that being preempted in between does
+/// not put them apart.
+#[cfg(target_arch = "x86_64")]
+fn both() -> (u64, u64) {
+    let tries = (0..9).map(|_| {
+        let before = tsc();
+        let time = monotonic();
+        (tsc().saturating_sub(before), time, before)
+    });
+    tries.min().map_or((0, 0), |(width, time, before)| (time, before + width / 2))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -2,6 +2,7 @@
 
 pub mod buffer;
 pub mod clock;
+pub mod directory;
 pub mod file;
 pub mod page_cache;
 pub mod ring;

@@ -45,12 +45,17 @@ pub struct Ring {
     _file: Arc<File>,
 }
 
-/// An error that means: this kernel or container does not allow io_uring at all.
+/// Whether rings can be used here.
 ///
 /// # Errors
-/// The kernel's answer.
+/// The kernel's answer: it has no io_uring, forbids it, or has one that cannot wait with a time limit (before 5.11).
 pub fn available() -> io::Result<()> {
-    IoUring::new(2).map(|_| ())
+    let ring = IoUring::new(2)?;
+    if ring.params().is_feature_ext_arg() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel's io_uring is older than Linux 5.11"))
+    }
 }
 
 impl Ring {

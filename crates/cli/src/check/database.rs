@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use iolite_db::{Database, Error, Layout, Sqlite};
 use iolite_engine::{Control, Scratch};
@@ -11,6 +13,7 @@ use iolite_suites::DatabaseSize;
 
 use super::SharedDatabase;
 use super::events::Events;
+use super::patience::{GaveUp, patiently};
 
 /// What came of making the database.
 pub(super) enum Made {
@@ -22,45 +25,52 @@ pub(super) enum Made {
     Interrupted,
 }
 
-/// Makes the database, telling the progress; gives up when `late` says that the time is over.
+/// Said where creating the database would take more than its share of the time.
+const TOO_SLOW: &str = "it took too long to create; give a larger --budget-time";
+
+/// Makes the database, within `limit`. On a thread of its own: a sync on a slow disk can take long, and the user must
+/// not have to wait for it.
 pub(super) fn create(
     size: DatabaseSize,
     scratch: &mut Scratch,
     control: &Control,
-    late: impl Fn() -> bool,
+    limit: Duration,
     events: &mut Events,
 ) -> Made {
-    let sqlite = Sqlite::new(scratch.path().to_owned());
     // Written down before they are made, so that they are known as ours even after a crash.
     for file in files(size.globals) {
         if let Err(error) = scratch.claim(&file) {
             return Made::Without(error.to_string());
         }
     }
+    events.message("creating the database");
+    let sqlite = Arc::new(Sqlite::new(scratch.path().to_owned()));
     let layout = Layout { globals: size.globals, subscripts: size.subscripts, size: size.size };
-    let created = sqlite.create(&layout, &mut |done, total| {
-        let percent = (done * 100).checked_div(total).unwrap_or(0);
-        events.message(&format!("creating the database, {percent} %"));
-        if control.interrupted() || late() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let (database, stop) = (sqlite.clone(), Arc::new(AtomicBool::new(false)));
+    let (stopped, stopping) = (stop.clone(), control.clone());
+    let created = patiently(control, limit, move || {
+        database.create(&layout, &mut |_done, _total| {
+            let stop = stopped.load(Ordering::Relaxed) || stopping.interrupted();
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
     });
+    stop.store(true, Ordering::Relaxed);
     match created {
-        Ok(()) => {
+        Ok(Ok(())) => {
             if !sqlite.describe().direct {
-                let filesystem = "the file system under the database".to_owned();
-                events.warn(Warning::NoDirectIo { filesystem });
+                events.warn(Warning::NoDirectIo { filesystem: "the file system under the database".into() });
             }
-            Made::Database(Arc::new(sqlite))
+            Made::Database(sqlite)
         }
-        Err(Error::Cancelled) if control.interrupted() => Made::Interrupted,
-        Err(error) => {
-            let why = match error {
-                Error::Cancelled => "it took too long to create; give a larger --budget-time".to_owned(),
-                other => other.to_string(),
-            };
+        Err(GaveUp::Interrupted) => Made::Interrupted,
+        Ok(Err(Error::Cancelled)) if control.interrupted() => Made::Interrupted,
+        Ok(Err(error)) => {
             // What could not be removed now goes with the scratch directory.
             let _ = sqlite.purge();
-            Made::Without(why)
+            Made::Without(error.to_string())
         }
+        Err(GaveUp::Late) => Made::Without(TOO_SLOW.into()),
+        Err(GaveUp::Failed) => Made::Without("the thread that creates it has died, which is a bug".into()),
     }
 }
 

@@ -1,18 +1,22 @@
 //! Where a check's events go: the results database, the live view, and the list of warnings.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use iolite_engine::Control;
 use iolite_model::{Bytes, Event, OpKind, Sink, Warning};
 use iolite_report::Live;
 use iolite_store::{Store, Writer};
 
 use super::options::Options;
+use super::patience::patiently;
 
 /// All consumers of a check's events.
 pub(super) struct Events {
     live: Live,
     writer: Option<Writer>,
-    store_failure: Arc<Mutex<Option<String>>>,
+    store_failure: Failure,
     warnings: Vec<Warning>,
     requested: Requested,
 }
@@ -28,29 +32,12 @@ pub(super) struct Requested {
 
 impl Events {
     /// Opens the results database and the live view. A database that can't be opened is a warning, nothing more.
-    pub(super) fn start(options: &Options) -> Events {
-        let store_failure = Arc::new(Mutex::new(None));
-        let fail = |reason: String| {
-            store_failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
-        };
+    pub(super) fn start(options: &Options, control: &Control) -> Events {
+        let store_failure = Failure::default();
         let writer = match &options.results {
-            Ok(path) => {
-                // Runs that died without a word are told as what they are, whenever the next one begins.
-                match Store::open(path).and_then(|store| store.mark_interrupted()) {
-                    Ok(_) => {
-                        let failure = store_failure.clone();
-                        Some(Writer::start(path, move |reason| {
-                            failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
-                        }))
-                    }
-                    Err(error) => {
-                        fail(error.to_string());
-                        None
-                    }
-                }
-            }
+            Ok(path) => open(path, control, &store_failure),
             Err(reason) => {
-                fail(reason.clone());
+                note(&store_failure, reason.clone());
                 None
             }
         };
@@ -84,15 +71,47 @@ impl Events {
     }
 
     /// Ends the live view, writes what is left, and returns the warnings.
-    pub(super) fn finish(mut self) -> Vec<Warning> {
+    pub(super) fn finish(mut self, control: &Control) -> Vec<Warning> {
         self.live.finish();
-        let finished = self.writer.take().map(Writer::finish);
-        let mut failure = self.store_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Err(error)) = finished {
-            failure.get_or_insert(error.to_string());
+        if let Some(writer) = self.writer.take() {
+            match patiently(control, Duration::MAX, || writer.finish()) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => note(&self.store_failure, error.to_string()),
+                Err(_) => note(&self.store_failure, "the results database did not take them in time".into()),
+            }
         }
+        let failure = self.store_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.warnings.extend(failure.map(|reason| Warning::StoreFailed { reason }));
         self.warnings
+    }
+}
+
+/// Why results are not stored, where they are not.
+type Failure = Arc<Mutex<Option<String>>>;
+
+fn note(failure: &Failure, reason: String) {
+    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+}
+
+/// Opens the results database. Runs that died without a word are told as what they are, whenever the next one begins.
+fn open(path: &Path, control: &Control, failure: &Failure) -> Option<Writer> {
+    let file = path.to_owned();
+    let marked = patiently(control, Duration::MAX, move || {
+        Store::open(&file).and_then(|store| store.mark_interrupted())
+    });
+    match marked {
+        Ok(Ok(_)) => {
+            let failure = failure.clone();
+            Some(Writer::start(path, move |reason| note(&failure, reason)))
+        }
+        Ok(Err(error)) => {
+            note(failure, error.to_string());
+            None
+        }
+        Err(_) => {
+            note(failure, "the results database is held by another program".into());
+            None
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod database;
 mod events;
 mod options;
+mod patience;
 mod runner;
 
 use std::sync::Arc;
@@ -22,31 +23,40 @@ use runner::{Measured, Runner};
 /// Checks a directory's storage.
 ///
 /// # Errors
-/// The arguments make no sense, or the check cannot be made. What was measured by then is stored.
+/// The arguments make no sense, or the check cannot be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     iolite_sys::file::raise_open_files();
     let options = Options::from_args(args)?;
-    let mut events = Events::start(&options);
-    let measured = Runner::new(&options, &control, &mut events).and_then(Runner::run);
-    let ending = match &measured {
-        Ok(Measured { conclusion: Some(_), .. }) => Ending::Completed,
-        Ok(Measured { conclusion: None, .. }) => Ending::Interrupted,
-        Err(error) => Ending::Failed(format!("{error:#}")),
+    let mut events = Events::start(&options, &control);
+    let measured = match Runner::new(&options, &control, &mut events) {
+        Ok(runner) => runner.run(),
+        Err(error) => {
+            events.emit(&Event::RunEnded(Ending::Failed(format!("{error:#}"))));
+            events.finish(&control);
+            return Err(error);
+        }
     };
-    if let Ok(Measured { conclusion: Some(conclusion), .. }) = &measured {
+    if let Some(conclusion) = &measured.conclusion {
         events.emit(&Event::Verdict(conclusion.verdict.clone()));
     }
+    let ending = match (&measured.failure, &measured.conclusion) {
+        (Some(failure), _) => Ending::Failed(failure.clone()),
+        (None, Some(_)) => Ending::Completed,
+        (None, None) => Ending::Interrupted,
+    };
     events.emit(&Event::RunEnded(ending.clone()));
-    let warnings = events.finish();
-    let measured = measured?;
-    let exit = exit_of(measured.conclusion.as_ref());
+    let warnings = events.finish(&control);
+    let exit = exit_of(&ending, measured.conclusion.as_ref());
     print(&options, &report(&options, measured, warnings, ending))?;
     Ok(exit)
 }
 
-fn exit_of(conclusion: Option<&Conclusion>) -> Exit {
-    conclusion.map_or(Exit::Interrupted, |conclusion| conclusion.verdict.fitness.into())
+fn exit_of(ending: &Ending, conclusion: Option<&Conclusion>) -> Exit {
+    match ending {
+        Ending::Failed(_) => Exit::Failure,
+        _ => conclusion.map_or(Exit::Interrupted, |conclusion| conclusion.verdict.fitness.into()),
+    }
 }
 
 fn report(
@@ -66,7 +76,7 @@ fn report(
     });
     Report {
         run: options.run.clone(),
-        calibration: Some(measured.calibration),
+        calibration: measured.calibration,
         phases: measured.history,
         knees: knees.collect(),
         warnings,

@@ -44,7 +44,10 @@ impl Options {
         let sized = storage.filesystem.size.0 > 0;
         let free = if sized { storage.filesystem.free } else { args.budget_space.unwrap_or_default() };
         let space = args.budget_space.unwrap_or(CheckOptions::default_space(free));
-        check_budgets(args.budget_time, space, free, &directory)?;
+        check_budgets(args.budget_time, space, free, args.budget_space.is_some(), &directory)?;
+        if args.target_response == Some(Nanos(0)) {
+            return Err(UsageError("--target-response must be longer than zero".into()).into());
+        }
         let started = Timestamp::now();
         let run = RunInfo {
             id: run_id(started),
@@ -118,9 +121,18 @@ fn directory(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Refuses budgets that nothing can come of, before anything is made.
-fn check_budgets(time: Nanos, space: Bytes, free: Bytes, directory: &Path) -> anyhow::Result<()> {
+fn check_budgets(
+    time: Nanos,
+    space: Bytes,
+    free: Bytes,
+    asked: bool,
+    directory: &Path,
+) -> anyhow::Result<()> {
     if time < CheckOptions::SHORTEST {
         return Err(UsageError(CheckError::Time(time).to_string()).into());
+    }
+    if asked && space < CheckOptions::SMALLEST {
+        return Err(UsageError(CheckError::Space(space).to_string()).into());
     }
     if space < CheckOptions::SMALLEST {
         return Err(CheckError::Space(space))

@@ -2,16 +2,17 @@
 
 use std::fs::File;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::bail;
 use iolite_db::run_db_task;
 use iolite_engine::{Control, Outcome, Scratch, remove_leftovers, run_file_task};
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Cache, Calibration, Ending, Event, FileTask, Mix, Nanos, OpKind,
-    PhaseEnd, PhaseInfo, Sink, Stop, Target, Task, Warning,
+    Outstanding, PhaseEnd, PhaseInfo, Sink, Stop, Target, Task, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters};
-use iolite_stats::PhaseResult;
+use iolite_stats::{PhaseResult, PhaseTotals};
 use iolite_suites::{Check, Conclusion, Step, doubts};
 use iolite_sys::clock::Clock;
 
@@ -19,16 +20,19 @@ use super::SharedDatabase;
 use super::database::{self, Made};
 use super::events::Events;
 use super::options::Options;
+use super::patience::{GaveUp, patiently};
 use crate::output;
 
 /// What a check has found.
 pub(super) struct Measured {
-    /// The program measured.
-    pub(super) calibration: Calibration,
+    /// The program measured; `None` when interrupted before.
+    pub(super) calibration: Option<Calibration>,
     /// The phases, in order.
     pub(super) history: Vec<PhaseResult>,
-    /// The end; `None` when interrupted.
+    /// The end; `None` when interrupted or failed.
     pub(super) conclusion: Option<Conclusion>,
+    /// Why the check could not go on.
+    pub(super) failure: Option<String>,
 }
 
 /// Runs a check.
@@ -59,12 +63,15 @@ impl<'a> Runner<'a> {
         let clock = Clock::best();
         let started = clock.now();
         for leftover in remove_leftovers(&options.directory).unwrap_or_default() {
-            output::note(&format!(
+            let note = format!(
                 "removed {} of test files that run {} left behind{}",
                 Bytes(leftover.bytes),
                 leftover.run,
                 if leftover.kept { "; its directory holds other files too and is kept" } else { "" }
-            ));
+            );
+            if !options.quiet {
+                output::note(&note);
+            }
         }
         let mut scratch = Scratch::create(&options.directory, &options.run.id)?;
         let direct = !options.buffered && takes_direct_io(&mut scratch, options, events)?;
@@ -76,25 +83,31 @@ impl<'a> Runner<'a> {
         Ok(Runner { options, control, events, clock, started, database, scratch, counters, check, history })
     }
 
-    /// Runs it to the end, or until it is interrupted.
-    ///
-    /// # Errors
-    /// A phase cannot be run at all.
-    pub(super) fn run(mut self) -> anyhow::Result<Measured> {
-        let calibration = self.calibrate()?;
-        let mut conclusion = None;
+    /// Runs it to the end, or until it is interrupted or can't go on; what was measured until then is kept.
+    pub(super) fn run(mut self) -> Measured {
+        let mut measured =
+            Measured { calibration: None, history: Vec::new(), conclusion: None, failure: None };
+        match self.steps(&mut measured.calibration) {
+            Ok(conclusion) => measured.conclusion = conclusion,
+            Err(error) => measured.failure = Some(format!("{error:#}")),
+        }
+        measured.history = self.history;
+        measured
+    }
+
+    fn steps(&mut self, calibration: &mut Option<Calibration>) -> anyhow::Result<Option<Conclusion>> {
+        *calibration = Some(self.calibrate()?);
         while !self.control.interrupted() {
             match self.check.next(&self.history, self.elapsed()) {
                 Step::Run(task) => self.phase(task)?,
                 Step::CreateDatabase(size) => self.create_database(size),
                 Step::Done(done) => {
                     done.warnings.iter().for_each(|warning| self.events.warn(warning.clone()));
-                    conclusion = Some(*done);
-                    break;
+                    return Ok(Some(*done));
                 }
             }
         }
-        Ok(Measured { calibration, history: self.history, conclusion })
+        Ok(None)
     }
 
     fn elapsed(&self) -> Nanos {
@@ -132,27 +145,32 @@ impl<'a> Runner<'a> {
         let cache = probe.finish(requested.read, requested.written);
         let outcome = match run {
             Ok(outcome) => outcome,
+            // A database that fails is no reason to throw the rest away.
+            Err(error) if matches!(info.task, Task::Database(_)) => nothing_measured(format!("{error:#}")),
             Err(error) => {
-                self.end_phase(index, Ending::Failed(error.to_string()), None, cache);
+                self.end_phase(index, &nothing_measured(format!("{error:#}")), cache);
                 bail!(error);
             }
         };
-        let end = self.end_phase(index, outcome.ending.clone(), Some(&outcome), cache);
+        let end = self.end_phase(index, &outcome, cache);
         let result = PhaseResult { info, end, totals: outcome.totals };
         doubts(&result, outcome.first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
+        let in_database = matches!(result.info.task, Task::Database(_));
         self.history.push(result);
         match outcome.ending {
+            Ending::Failed(reason) if in_database => self.check.without_database(reason),
             Ending::Failed(reason) => bail!("{reason}"),
-            Ending::Completed | Ending::Interrupted => Ok(()),
+            Ending::Completed | Ending::Interrupted => {}
         }
+        Ok(())
     }
 
-    fn end_phase(&mut self, phase: u32, ending: Ending, outcome: Option<&Outcome>, cache: Cache) -> PhaseEnd {
+    fn end_phase(&mut self, phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
         let end = PhaseEnd {
             phase,
-            ending,
-            measured: Nanos(outcome.map_or(0, |outcome| outcome.totals.measured)),
-            outstanding: outcome.map(|outcome| outcome.outstanding).unwrap_or_default(),
+            ending: outcome.ending.clone(),
+            measured: Nanos(outcome.totals.measured),
+            outstanding: outcome.outstanding,
             cache,
         };
         self.events.emit(&Event::PhaseEnded(end.clone()));
@@ -168,8 +186,7 @@ impl<'a> Runner<'a> {
                 let Some(database) = &self.database else {
                     bail!("there is no database to run {} on", task.name)
                 };
-                // What an earlier phase left in the log goes into the files first: reads are to find it there.
-                database.checkpoint()?;
+                checkpoint(database, self.control, left(self.options.time, self.elapsed()))?;
                 run_db_task(database, task, index, self.clock, self.control, self.events)?
             }
         })
@@ -182,14 +199,41 @@ impl<'a> Runner<'a> {
     }
 
     fn create_database(&mut self, size: iolite_suites::DatabaseSize) {
-        let (clock, started) = (self.clock, self.started);
-        let deadline = database::deadline(self.options.time);
-        let late = || clock.now() - started > deadline.0;
-        match database::create(size, &mut self.scratch, self.control, late, self.events) {
+        let limit = left(database::deadline(self.options.time), self.elapsed());
+        match database::create(size, &mut self.scratch, self.control, limit, self.events) {
             Made::Database(database) => self.database = Some(database),
             Made::Without(why) => self.check.without_database(why),
             Made::Interrupted => {}
         }
+    }
+}
+
+/// Time until `deadline`.
+fn left(deadline: Nanos, elapsed: Nanos) -> Duration {
+    deadline.saturating_sub(elapsed).as_duration()
+}
+
+/// Brings what an earlier phase left in the log into the files: reads are to find it there.
+fn checkpoint(database: &SharedDatabase, control: &Control, limit: Duration) -> anyhow::Result<()> {
+    let database = database.clone();
+    match patiently(control, limit, move || database.checkpoint()) {
+        Ok(done) => Ok(done.map(|_| ())?),
+        // The phase that follows sees the interruption by itself.
+        Err(GaveUp::Interrupted) => Ok(()),
+        Err(GaveUp::Late) => {
+            bail!("the checkpoint before it took longer than there was time; give a larger --budget-time")
+        }
+        Err(GaveUp::Failed) => bail!("the checkpoint's thread has died, which is a bug"),
+    }
+}
+
+/// The outcome of a phase that failed before anything was measured.
+fn nothing_measured(reason: String) -> Outcome {
+    Outcome {
+        totals: PhaseTotals::default(),
+        ending: Ending::Failed(reason),
+        outstanding: Outstanding::default(),
+        first_error: None,
     }
 }
 
@@ -219,6 +263,9 @@ fn warn_of_the_medium(options: &Options, no_counters: bool, events: &mut Events)
     let storage = &options.run.storage;
     if let Some(device) = iolite_observe::volatile(storage) {
         events.warn(Warning::Volatile { device });
+    }
+    if options.buffered {
+        events.warn(Warning::ThroughCache);
     }
     if no_counters {
         events.warn(Warning::NoDeviceCounters { filesystem: storage.filesystem.kind.clone() });

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolite_model::Bytes;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::create::Noise;
@@ -61,7 +62,12 @@ impl SqliteSession {
 
     fn connect(&mut self, path: &Path, pragmas: &str) -> Result<Connection> {
         let open = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, self.vfs)?;
-        open.connection.execute_batch(pragmas).map_err(|e| engine("configure", path, e))?;
+        // SQLite would checkpoint when the last connection closes: work that belongs to no measurement, in a place where
+        // the worker has long been waited for. `Database::checkpoint` does it when it is wanted.
+        open.connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .and_then(|_| open.connection.execute_batch(pragmas))
+            .map_err(|e| engine("configure", path, e))?;
         self.counters.push(open.counters);
         Ok(open.connection)
     }

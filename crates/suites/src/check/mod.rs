@@ -49,8 +49,8 @@ pub enum CheckError {
     Time(Nanos),
     /// Too little space.
     #[error(
-        "a check within {0} of written data would say nothing: free some space, or give --budget-space at least {min} \
-         (the default is a tenth of the free space, at most 4 GiB)",
+        "a check within {0} of written data would say nothing: give --budget-space at least {min}, and free some space \
+         where there is less (the default is a tenth of the free space, at most 4 GiB)",
         min = CheckOptions::SMALLEST
     )]
     Space(Bytes),
@@ -142,10 +142,14 @@ impl Check {
             let runs = self.run.iter().filter(|&&run| run == stage).count();
             if stage == Stage::CreateDatabase {
                 self.ahead.remove(0);
+                if elapsed > stage.deadline(&self.options) || self.is_unwritable(history) {
+                    self.without_database("the time is over; give a larger --budget-time".into());
+                    continue;
+                }
                 return Step::CreateDatabase(tasks::database_size(&self.options, self.layout(history)));
             }
             match self.task(stage, runs, history, elapsed) {
-                Some(task) => {
+                Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
                     // A seed for each phase: what one has read or written helps no cache or deduplication in the next.
                     let seed = self.options.seed.wrapping_add(self.run.len() as u64);
                     self.run.push(stage);
@@ -161,13 +165,16 @@ impl Check {
 
     /// Tells that there is no database, so that its stages are left out.
     pub fn without_database(&mut self, why: String) {
-        self.left_out.push(Warning::LeftOut { what: "the database layer is".into(), why: why.clone() });
+        self.left_out.push(Warning::LeftOut { what: "the database layer".into(), why: why.clone() });
         self.without_database = Some(why);
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
     /// The task of a stage that has been run `runs` times; `None` when the stage is finished or has to be left out.
     fn task(&self, stage: Stage, runs: usize, history: &[PhaseResult], elapsed: Nanos) -> Option<Task> {
+        if self.is_unwritable(history) {
+            return None;
+        }
         let late = elapsed.0 > stage.deadline(&self.options).0;
         let layout = self.layout(history);
         let knee = |search| self.knee(search, history).map(|found| found.knee);
@@ -205,6 +212,11 @@ impl Check {
             }
             _ => once(tasks::fixed(&self.options, stage, layout)?),
         }
+    }
+
+    /// Whether hardly a write of the layout came back: there is nothing to read then, and the verdict says why.
+    fn is_unwritable(&self, history: &[PhaseResult]) -> bool {
+        self.run.first() == Some(&Stage::Layout) && self.layout(history).size < tasks::LEAST_LAYOUT
     }
 
     /// Bytes of the data file that have been laid out, and how fast.
@@ -285,6 +297,7 @@ impl Check {
             volatile: self.options.volatile.as_deref(),
             direct: self.options.direct,
             errors: history.iter().map(errors).sum(),
+            lost: history.iter().map(|result| result.end.outstanding.lost).sum(),
         };
         judge(&self.options.profile, circumstances, &evidence, &demands)
     }
@@ -300,6 +313,14 @@ impl Check {
             _ => String::new(),
         }
     }
+}
+
+/// What starting and collecting a phase adds to its time.
+const AROUND: Nanos = Nanos(100_000_000);
+
+/// How long a phase will take.
+fn length(task: &Task) -> Nanos {
+    Nanos(task.ramp().0 + task.stop().runtime.map_or(0, |runtime| runtime.0) + AROUND.0)
 }
 
 /// Which stage shows what a criterion asks about; of several, the first that was run.

@@ -42,7 +42,8 @@ pub(super) enum Stage {
     RanIo,
 }
 
-/// By which share of the time each stage is to be over; a stage that starts later is cut to the least.
+/// By which share of the time each stage is to be over: a search that is late ends, and what would end after the whole
+/// time is left out.
 const ORDER: [(Stage, f64); 14] = [
     (Stage::Layout, 0.10),
     (Stage::SequentialRead, 0.13),

@@ -19,6 +19,9 @@ const DATABASE_SHARE: f64 = 0.10;
 const RAN_WRITE_SHARE: f64 = 0.20;
 const RAN_IO_SHARE: f64 = 0.10;
 
+/// The smallest data file that every task has a block for.
+pub(super) const LEAST_LAYOUT: Bytes = Bytes(4 << 20);
+
 /// Globals of the database, and sessions that write: each writes to a global of its own.
 const GLOBALS: u32 = 4;
 

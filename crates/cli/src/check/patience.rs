@@ -1,0 +1,66 @@
+//! Work that the user need not wait for.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use iolite_engine::Control;
+
+/// How often to look whether the user wants to stop.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How long work may still take when the user wants to stop: all of it together stays within a second.
+pub(super) const GRACE: Duration = Duration::from_millis(250);
+
+/// Why work was given up on. Its thread is left to itself and ends with the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GaveUp {
+    /// The user wants to stop.
+    Interrupted,
+    /// It took too long.
+    Late,
+    /// It could not be begun, or has died.
+    Failed,
+}
+
+/// Does `work` on a thread of its own, for as long as the user wants and `limit` allows.
+pub(super) fn patiently<T: Send + 'static>(
+    control: &Control,
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GaveUp> {
+    let (sender, receiver) = mpsc::channel();
+    let spawned = thread::Builder::new().spawn(move || {
+        // Nobody listens once it has been given up on.
+        let _ = sender.send(work());
+    });
+    spawned.map_err(|_| GaveUp::Failed)?;
+    let started = Instant::now();
+    let mut interrupted: Option<Instant> = None;
+    loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Disconnected) => return Err(GaveUp::Failed),
+            Err(RecvTimeoutError::Timeout) if started.elapsed() > limit => return Err(GaveUp::Late),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if control.interrupted() && interrupted.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            return Err(GaveUp::Interrupted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_waited_for_until_the_user_has_had_enough() {
+        let control = Control::default();
+        assert_eq!(patiently(&control, Duration::MAX, || 7), Ok(7));
+        let forever = || thread::sleep(Duration::from_secs(3600));
+        assert_eq!(patiently(&control, Duration::from_millis(50), forever), Err(GaveUp::Late));
+        control.interrupt();
+        assert_eq!(patiently(&control, Duration::MAX, forever), Err(GaveUp::Interrupted));
+    }
+}
