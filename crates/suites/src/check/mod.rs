@@ -150,6 +150,11 @@ impl Check {
             }
             match self.task(stage, runs, history, elapsed) {
                 Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
+                    let why = "the time is over; give a larger --budget-time".into();
+                    self.left_out.push(Warning::LeftOut { what: format!("`{}`", task.name()), why });
+                    self.ahead.remove(0);
+                }
+                Some(task) => {
                     // A seed for each phase: what one has read or written helps no cache or deduplication in the next.
                     let seed = self.options.seed.wrapping_add(self.run.len() as u64);
                     self.run.push(stage);
