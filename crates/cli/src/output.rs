@@ -31,11 +31,7 @@ pub(crate) fn error(error: &anyhow::Error) {
 /// where NO_COLOR is set (<https://no-color.org>).
 pub(crate) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
-    Style {
-        color: terminal && colour_wanted(),
-        unicode: unicode_locale(),
-        width: if terminal { width() } else { 110 },
-    }
+    Style { color: terminal && colour_wanted(), unicode: unicode_locale(), width: width() }
 }
 
 /// Whether progress can be drawn on standard error.

@@ -19,7 +19,8 @@ pub enum Warning {
     },
     /// No block device lies beneath, so nothing can be reconciled.
     #[error(
-        "{filesystem} rests on no block device whose counters could be read: the cache column stays unknown"
+        "no block device beneath this {filesystem} could be asked for its counters: the cache column shows what memory \
+         tells, else unknown"
     )]
     NoDeviceCounters {
         /// Type of the file system.

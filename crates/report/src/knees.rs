@@ -1,4 +1,4 @@
-//! Each search's knee in words, and its curves in a line of bars.
+//! Each search's knee in words, and its curves as bars over the loads.
 
 use iolite_model::{Layer, Nanos};
 use iolite_stats::{Estimate, Knee, PhaseResult};
@@ -11,6 +11,9 @@ const INDENT: usize = 6;
 
 /// Above this residual neither model describes the storage (see [`Knee::relative_residual`]).
 const POOR_FIT: f64 = 0.1;
+
+/// Parameters of the models at most.
+const PARAMETERS: usize = 3;
 
 /// Bars from low to high.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -40,10 +43,11 @@ fn knee(report: &Report, result: &KneeResult, pen: Pen) -> String {
     let word = load_word(layer, result.knee.concurrency);
     let mut out = pen.item(&pen.paint(Ink::Strong, "knee  "), INDENT, sentence(result, word));
     let indent = " ".repeat(INDENT);
-    out += &pen.item(&indent, INDENT, model(&result.knee));
+    out += &pen.item(&indent, INDENT, model(&result.knee, tested.len()));
     // Not wrapped and not cleaned: every character is ours.
-    out += &picture(&tested, &result.knee, load_word(layer, 2), pen)
-        .map_or(String::new(), |line| format!("{indent}{line}\n"));
+    for line in picture(&tested, &result.knee, load_word(layer, 2), pen).into_iter().flatten() {
+        out += &format!("{indent}{line}\n");
+    }
     out
 }
 
@@ -65,7 +69,11 @@ fn sentence(result: &KneeResult, word: &str) -> String {
     )
 }
 
-fn model(knee: &Knee) -> String {
+fn model(knee: &Knee, points: usize) -> String {
+    if points <= PARAMETERS {
+        // So few points fit any model.
+        return format!("model: {}", knee.model);
+    }
     let poor = if knee.relative_residual > POOR_FIT { ": a poor fit, the knee is a guess" } else { "" };
     format!("model: {}, off by {:.1} %{poor}", knee.model, knee.relative_residual * 100.0)
 }
@@ -81,7 +89,7 @@ fn range(estimate: &Estimate) -> String {
 }
 
 /// Throughput and response over concurrency, as bars scaled to the largest; `None` where fewer than two were tested.
-fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, pen: Pen) -> Option<String> {
+fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, pen: Pen) -> Option<[String; 3]> {
     let summaries = tested.iter().filter_map(|phase| {
         phase.summary(phase.main_kind()).map(|summary| (phase.info.task.concurrency(), summary))
     });
@@ -94,15 +102,27 @@ fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, pen: Pen) -> Option
         .iter()
         .map(|point| if point.0 == knee.concurrency { format!("[{}]", point.0) } else { point.0.to_string() })
         .collect();
-    let most = points.iter().map(|point| point.2).fold(0.0, f64::max);
+    let most = |value: fn(&(u32, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
+    let (most_rate, most_mean) =
+        (rate(most(|point| point.1)), pen.clean(Nanos(most(|point| point.2) as u64)));
     let throughput = bars(points.iter().map(|point| point.1).collect(), pen);
     let response = bars(points.iter().map(|point| point.2).collect(), pen);
-    let most = pen.clean(Nanos(most as u64));
-    Some(format!("IOPS {throughput}  mean {response} up to {most}  at {} {word}", loads.join(" ")))
+    Some([
+        format!("at    {}{word}", columns(&loads, &loads)),
+        format!("rate  {}up to {most_rate}", columns(&throughput, &loads)),
+        format!("mean  {}up to {most_mean}", columns(&response, &loads)),
+    ])
+}
+
+/// The cells right-aligned in columns as wide as the loads above them.
+fn columns(cells: &[String], loads: &[String]) -> String {
+    let column =
+        |(cell, load): (&String, &String)| format!("{cell:>width$} ", width = load.chars().count().max(2));
+    cells.iter().zip(loads).map(column).collect()
 }
 
 /// Two columns a value, a gap between; the largest fills its cell.
-fn bars(values: Vec<f64>, pen: Pen) -> String {
+fn bars(values: Vec<f64>, pen: Pen) -> Vec<String> {
     let levels = if pen.0.unicode { BARS } else { ASCII_BARS };
     let most = values.iter().copied().fold(0.0, f64::max);
     let bar = |value: f64| {
@@ -110,5 +130,5 @@ fn bars(values: Vec<f64>, pen: Pen) -> String {
         let level = ((value / most * 8.0).ceil() as usize).clamp(1, 8);
         levels[level - 1].repeat(2)
     };
-    values.into_iter().map(bar).collect::<Vec<_>>().join(" ")
+    values.into_iter().map(bar).collect()
 }

@@ -97,7 +97,7 @@ fn is_virtual(host: &Host) -> bool {
 fn devices(pen: Pen, storage: &Storage, is_virtual: bool) -> String {
     let all = &storage.devices;
     if all.is_empty() {
-        return line(pen, "devices", "none: the file system rests on no block device");
+        return line(pen, "devices", "none visible from here");
     }
     let is_root = |device: &&Device| !all.iter().any(|other| other.rests_on.contains(&device.name));
     let mut out = String::new();

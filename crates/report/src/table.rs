@@ -1,7 +1,9 @@
 //! The table of results: one row per phase and kind of operation, grouped by layer and by search.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iolite_model::{Arrival, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task};
+use iolite_model::{
+    Access, Arrival, Bytes, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task,
+};
 use iolite_stats::{Estimate, PhaseResult, Summary};
 
 use crate::Report;
@@ -12,6 +14,12 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 
 /// The columns after name and mark.
 const COLUMNS: usize = 10;
+
+/// Below so many columns of the terminal, those that can be spared are.
+const FULL: usize = 100;
+
+/// Bytes per second, which follow from the rate, and the median.
+const SPARED: [usize; 2] = [2, 5];
 
 /// Stands where there is nothing to tell, or too little to tell it.
 const NONE: &str = "-";
@@ -53,7 +61,25 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     if unresolved {
         legend += "; -: too few operations to tell";
     }
+    if let Some(span) = random_span(report) {
+        legend += &format!("; random I/O spans {span}");
+    }
+    if report.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
+        legend += "; sets are in the database's memory until their commit";
+    }
     draw(rows, pen) + &pen.item("", 0, legend)
+}
+
+/// The span of the random reads and writes of a file.
+fn random_span(report: &Report) -> Option<Bytes> {
+    report.phases.iter().find_map(|phase| match &phase.info.task {
+        Task::File(task) if task.access == Access::Random => Some(task.target.size()),
+        _ => None,
+    })
+}
+
+fn writes(phase: &PhaseResult) -> bool {
+    phase.totals.operations(OpKind::Write) > 0
 }
 
 /// The phases of a layer, those of one name together, by concurrency; names in the order they first ran.
@@ -261,12 +287,15 @@ fn draw(rows: Vec<Row>, pen: Pen) -> String {
         let cells = rows.iter().map(|row| &row.cells[column]).chain([&header[column]]);
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
     };
-    let rest = 2 + (0..COLUMNS).map(width_of).sum::<usize>();
+    let shown: Vec<usize> =
+        (0..COLUMNS).filter(|column| pen.width() >= FULL || !SPARED.contains(column)).collect();
+    let rest = 2 + shown.iter().map(|&column| width_of(column)).sum::<usize>();
     let room = pen.width().saturating_sub(rest).max(NARROWEST);
 
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let titles = [String::new(), String::new()].into_iter().chain(header);
+    let titles =
+        [String::new(), String::new()].into_iter().chain(shown.iter().map(|&column| header[column].clone()));
     table.add_row(titles.map(Cell::new).collect::<Vec<_>>());
     for row in &rows {
         let name = if is_long(row, room) { "" } else { &row.name };
@@ -276,11 +305,16 @@ fn draw(rows: Vec<Row>, pen: Pen) -> String {
             _ => Cell::new(indented),
         };
         let mark = Cell::new(if row.is_knee { pen.glyph("▸", ">") } else { "" });
-        table.add_row([name, mark].into_iter().chain(row.cells.iter().map(Cell::new)).collect::<Vec<_>>());
+        table.add_row(
+            [name, mark]
+                .into_iter()
+                .chain(shown.iter().map(|&column| Cell::new(&row.cells[column])))
+                .collect::<Vec<_>>(),
+        );
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding(if index < 2 { (0, 1) } else { (0, 2) });
-        if (2..COLUMNS + 1).contains(&index) {
+        if (2..shown.len() + 1).contains(&index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }

@@ -97,7 +97,6 @@ pub struct Check {
     ahead: Vec<Stage>,
     /// Which stage each phase of the history was run for.
     run: Vec<Stage>,
-    without_database: Option<String>,
     left_out: Vec<Warning>,
 }
 
@@ -133,7 +132,7 @@ impl Check {
             tasks::demand_response(&mut options.profile, bound);
         }
         let ahead = plan::stages(&options);
-        Ok(Check { options, ahead, run: Vec::new(), without_database: None, left_out: Vec::new() })
+        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new() })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
@@ -151,7 +150,10 @@ impl Check {
             match self.task(stage, runs, history, elapsed) {
                 Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
                     let why = "the time is over; give a larger --budget-time".into();
-                    self.left_out.push(Warning::LeftOut { what: format!("`{}`", task.name()), why });
+                    // A search that has begun rests on what it has.
+                    if runs == 0 {
+                        self.left_out.push(Warning::LeftOut { what: format!("`{}`", task.name()), why });
+                    }
                     self.ahead.remove(0);
                 }
                 Some(task) => {
@@ -170,8 +172,7 @@ impl Check {
 
     /// Tells that there is no database, so that its stages are left out.
     pub fn without_database(&mut self, why: String) {
-        self.left_out.push(Warning::LeftOut { what: "the database layer".into(), why: why.clone() });
-        self.without_database = Some(why);
+        self.left_out.push(Warning::LeftOut { what: "the database layer".into(), why });
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
