@@ -89,7 +89,8 @@ impl Pen {
     fn wrap(self, text: &str, indent: usize) -> Vec<String> {
         let room = self.width().saturating_sub(indent).max(20);
         let mut lines = vec![String::new()];
-        for word in text.split(' ').filter(|word| !word.is_empty()) {
+        for word in with_units(text) {
+            let word = word.as_str();
             if let Some(line) = lines
                 .last_mut()
                 .filter(|line| line.is_empty() || line.chars().count() + 1 + word.chars().count() <= room)
@@ -104,6 +105,21 @@ impl Pen {
         }
         lines
     }
+}
+
+/// The words of a text, a number and its unit as one.
+fn with_units(text: &str) -> Vec<String> {
+    const UNITS: [&str; 12] = ["%", "ns", "µs", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB", "IOPS"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let is_unit = UNITS.contains(&word.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '%'));
+        let number = |last: &&mut String| is_unit && last.ends_with(|c: char| c.is_ascii_digit());
+        match words.last_mut().filter(number) {
+            Some(last) => *last += &format!(" {word}"),
+            None => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// A text with everything escaped that a terminal could act on or that would hide or reorder what is read: control
