@@ -130,16 +130,15 @@ impl<'a, B: Backend> Loop<'a, B> {
             now = self.lane.now();
         }
         while (self.plan.operations > 0 || self.held.is_some()) && !self.lane.is_over(now) {
-            let (op, state) = match self.held.take() {
-                Some(held) => held,
-                None => {
-                    let Some(&slot) = self.free.last() else { break };
-                    if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
-                        return (now, due);
-                    }
-                    self.free.pop();
-                    self.prepare(slot, now)
+            let (op, state) = if let Some(held) = self.take_held() {
+                held
+            } else {
+                let Some(&slot) = self.free.last() else { break };
+                if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
+                    return (now, due);
                 }
+                self.free.pop();
+                self.prepare(slot, now)
             };
             match self.submit(op, state) {
                 (Submitted::Done, completed) => {
@@ -154,6 +153,12 @@ impl<'a, B: Backend> Loop<'a, B> {
             }
         }
         (now, u64::MAX)
+    }
+
+    /// The operation that found no room; looked at for each operation, hardly ever there.
+    #[inline]
+    fn take_held(&mut self) -> Option<(Op, InFlight)> {
+        if self.held.is_none() { None } else { self.held.take() }
     }
 
     /// Makes data up for every slot that is free, before any operation is begun: it is not the storage's time. Tells

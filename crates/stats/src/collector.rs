@@ -85,16 +85,16 @@ impl Collector {
                 let (slot_end, point) = self.slots.entry(start).or_insert((end, Point::default()));
                 *slot_end = (*slot_end).max(end);
                 for kind in OpKind::ALL {
-                    let Some(record) = snapshot.record_of(kind) else { continue };
-                    point.operations[kind.index()] += record.operations;
-                    point.response_sum[kind.index()] += record.response_sum;
+                    let Some(tally) = snapshot.tally_of(kind) else { continue };
+                    point.operations[kind.index()] += tally.operations;
+                    point.response_sum[kind.index()] += tally.response_sum();
                 }
             }
             Stage::Drain => {
                 let longest = OpKind::ALL
                     .iter()
-                    .filter_map(|&kind| snapshot.record_of(kind))
-                    .map(|r| r.response_max)
+                    .filter_map(|&kind| snapshot.tally_of(kind))
+                    .map(|tally| tally.response_max())
                     .max();
                 self.drain_max = self.drain_max.max(longest.unwrap_or(0));
             }
@@ -163,8 +163,8 @@ fn series(slots: &BTreeMap<u64, (u64, Point)>, ramp_end: u64, measured: u64) -> 
 impl Counts {
     fn add(&mut self, snapshot: &Snapshot) {
         for kind in OpKind::ALL {
-            if let Some(record) = snapshot.record_of(kind).filter(|record| !record.is_empty()) {
-                self.0[kind.index()].get_or_insert_default().merge(record);
+            if let Some(tally) = snapshot.tally_of(kind).filter(|tally| !tally.is_empty()) {
+                self.0[kind.index()].get_or_insert_default().add(tally);
             }
         }
     }

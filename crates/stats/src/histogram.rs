@@ -5,7 +5,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use iolite_model::{HistogramBytes, Nanos, Quantile};
 
 /// Longest duration told apart from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
-const LONGEST: u64 = 3_600_000_000_000;
+pub(crate) const LONGEST: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits: a value read back is within 0.1 % of the one recorded.
 const DIGITS: u8 = 3;
@@ -39,7 +39,12 @@ impl Histogram {
     /// Counts one duration in nanoseconds.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
-        self.0.saturating_record(nanos);
+        self.0.saturating_record(nanos.min(LONGEST));
+    }
+
+    /// Counts a duration in nanoseconds many times.
+    pub(crate) fn record_many(&mut self, nanos: u64, count: u64) {
+        self.0.saturating_record_n(nanos.min(LONGEST), count);
     }
 
     /// Adds all counts of another histogram.

@@ -10,6 +10,7 @@ mod histogram;
 mod knee;
 mod recorder;
 mod summary;
+mod tally;
 
 pub use collector::{Collector, PhaseTotals, Point};
 pub use estimate::{Direction, Estimate};

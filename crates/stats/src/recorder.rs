@@ -4,6 +4,7 @@ use iolite_model::{Nanos, OpKind, OpTotals, Stage};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::histogram::Histogram;
+use crate::tally::Tally;
 
 /// Snapshots that circulate between a worker and the collector. The worker needs a free one only at an interval's
 /// end; with none free (the collector is late) the interval is prolonged, nothing is lost and nobody waits.
@@ -46,6 +47,24 @@ pub struct Completion {
     pub bytes: u64,
 }
 
+/// Counts of one kind of operation as the worker takes them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct OpTally {
+    pub(crate) operations: u64,
+    pub(crate) bytes: u64,
+    pub(crate) errors: u64,
+    response_sum: u64,
+    response_max: u64,
+    /// Durations of operations that were issued when intended: their response time is their service time.
+    prompt: Tally,
+    /// Response times of the others.
+    response: Tally,
+    /// Service times of the others.
+    service: Tally,
+    /// How many the others are.
+    others: u64,
+}
+
 /// Counts of one kind of operation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OpRecord {
@@ -63,7 +82,7 @@ pub(crate) struct OpRecord {
 pub struct Snapshot {
     /// The interval.
     pub slot: Slot,
-    ops: [Option<Box<OpRecord>>; OpKind::ALL.len()],
+    ops: [Option<Box<OpTally>>; OpKind::ALL.len()],
 }
 
 /// The worker's end: owned by one thread, touched by no other.
@@ -124,8 +143,13 @@ impl Recorder {
         record.bytes += op.bytes;
         record.response_sum += response;
         record.response_max = record.response_max.max(response);
-        record.response.record(response);
-        record.service.record(op.completed.saturating_sub(op.issued));
+        if op.issued == op.intended {
+            record.prompt.count(response);
+        } else {
+            record.others += 1;
+            record.response.count(response);
+            record.service.count(op.completed.saturating_sub(op.issued));
+        }
     }
 
     /// Counts an operation that failed.
@@ -210,12 +234,67 @@ impl Snapshot {
         Snapshot { slot, ops }
     }
 
-    pub(crate) fn record_of(&self, kind: OpKind) -> Option<&OpRecord> {
+    pub(crate) fn tally_of(&self, kind: OpKind) -> Option<&OpTally> {
         self.ops[kind.index()].as_deref()
     }
 }
 
+impl OpTally {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.operations == 0 && self.errors == 0
+    }
+
+    /// Longest response time.
+    pub(crate) fn response_max(&self) -> u64 {
+        self.response_max
+    }
+
+    /// Sum of the response times.
+    pub(crate) fn response_sum(&self) -> u64 {
+        self.response_sum
+    }
+
+    fn reset(&mut self) {
+        let OpTally {
+            operations,
+            bytes,
+            errors,
+            response_sum,
+            response_max,
+            prompt,
+            response,
+            service,
+            others,
+        } = self;
+        if *operations > *others {
+            prompt.reset();
+        }
+        if *others > 0 {
+            response.reset();
+            service.reset();
+        }
+        (*operations, *bytes, *errors, *response_sum, *response_max, *others) = (0, 0, 0, 0, 0, 0);
+    }
+}
+
 impl OpRecord {
+    /// Adds what a worker has counted.
+    pub(crate) fn add(&mut self, tally: &OpTally) {
+        self.operations += tally.operations;
+        self.bytes += tally.bytes;
+        self.errors += tally.errors;
+        self.response_sum += tally.response_sum;
+        self.response_max = self.response_max.max(tally.response_max);
+        if tally.operations > tally.others {
+            tally.prompt.add_to(&mut self.response);
+            tally.prompt.add_to(&mut self.service);
+        }
+        if tally.others > 0 {
+            tally.response.add_to(&mut self.response);
+            tally.service.add_to(&mut self.service);
+        }
+    }
+
     pub(crate) fn merge(&mut self, other: &OpRecord) {
         self.operations += other.operations;
         self.bytes += other.bytes;
@@ -224,10 +303,6 @@ impl OpRecord {
         self.response_max = self.response_max.max(other.response_max);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.operations == 0 && self.errors == 0
     }
 
     pub(crate) fn totals(&self, kind: OpKind) -> OpTotals {
@@ -242,13 +317,6 @@ impl OpRecord {
             service: self.service.encode(),
         }
     }
-
-    fn reset(&mut self) {
-        let OpRecord { operations, bytes, errors, response_sum, response_max, response, service } = self;
-        (*operations, *bytes, *errors, *response_sum, *response_max) = (0, 0, 0, 0, 0);
-        response.reset();
-        service.reset();
-    }
 }
 
 #[cfg(test)]
@@ -262,7 +330,7 @@ mod tests {
     }
 
     fn operations(snapshot: &Snapshot) -> u64 {
-        snapshot.record_of(OpKind::Read).map_or(0, |record| record.operations)
+        snapshot.tally_of(OpKind::Read).map_or(0, |tally| tally.operations)
     }
 
     #[test]
