@@ -1,7 +1,8 @@
 # make test   everything that has to hold: format, lints, all tests (installs what the tests need, when missing)
+# make bench  cost per I/O against the installed fio and a bare loop (docs/performance.md); wants a quiet machine
 # make        the program, target/release/iolite
 
-.PHONY: build test needs
+.PHONY: build test bench needs
 build:
 	cargo build --release
 
@@ -9,6 +10,12 @@ test: needs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
+
+bench:
+	@.ci/needs fio:fio taskset:util-linux
+	@cargo build --release -q -p iolite-sys --example bare_loop -p iolite-engine --example against_fio
+	@mkdir -p target/bench
+	@target/release/examples/against_fio target/release/examples/bare_loop target/bench 7
 
 # The tests look at results with sqlite3 and make file systems to test against; without root they skip those and say so.
 needs:

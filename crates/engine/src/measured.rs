@@ -197,14 +197,14 @@ impl<'a, B: Backend> Loop<'a, B> {
 
     /// Submits an operation; where it is done at once, records it and submits what has to follow it. Tells the instant
     /// after.
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, op: Op, state: InFlight) -> (Submitted, u64) {
         let submission = self.backend.submit(&op);
         let now = self.lane.now();
         match submission {
             Submission::Done(result) => match self.complete(op.slot, state, result, now) {
                 None => (Submitted::Done, now),
-                Some((op, state)) => self.submit(op, state),
+                Some((op, state)) => self.follow(op, state),
             },
             Submission::Queued => {
                 self.slots[op.slot as usize] = Some(state);
@@ -216,6 +216,12 @@ impl<'a, B: Backend> Loop<'a, B> {
                 (Submitted::Held, now)
             }
         }
+    }
+
+    /// Submits what has to follow an operation: apart, so that the loop stays small where nothing follows.
+    #[inline(never)]
+    fn follow(&mut self, op: Op, state: InFlight) -> (Submitted, u64) {
+        self.submit(op, state)
     }
 
     /// Waits for `at_least` operations, at most `wait` nanoseconds, and records what has come back, each with an
@@ -231,7 +237,7 @@ impl<'a, B: Backend> Loop<'a, B> {
             match self.complete(slot, state, result, now) {
                 None => self.free.push(slot),
                 Some((op, state)) => {
-                    if let (Submitted::Done, _) = self.submit(op, state) {
+                    if let (Submitted::Done, _) = self.follow(op, state) {
                         self.free.push(slot);
                     }
                 }
@@ -244,7 +250,7 @@ impl<'a, B: Backend> Loop<'a, B> {
     }
 
     /// Records an operation; returns the sync that has to follow it on the same slot, if any.
-    #[inline]
+    #[inline(always)]
     fn complete(
         &mut self,
         slot: u32,

@@ -157,16 +157,25 @@ impl Ring {
     }
 
     /// Hands what is queued to the kernel and waits until `at_least` operations have come back or `timeout` is over.
+    /// Tells whether there was anything to wait for: what the kernel does within the submission (reads from the page
+    /// cache, say) is back at once.
     ///
     /// # Errors
     /// The kernel's; neither a signal nor the end of the time is one.
-    pub fn submit_and_wait(&mut self, at_least: usize, timeout: Duration) -> io::Result<()> {
+    pub fn submit_and_wait(&mut self, at_least: usize, timeout: Duration) -> io::Result<bool> {
+        self.submit()?;
         if self.ring.completion().len() >= at_least {
-            return self.submit();
+            return Ok(false);
         }
         let time = Timespec::new().sec(timeout.as_secs()).nsec(timeout.subsec_nanos());
         let args = SubmitArgs::new().timespec(&time);
-        ignore_signals(self.ring.submitter().submit_with_args(at_least, &args))
+        ignore_signals(self.ring.submitter().submit_with_args(at_least, &args))?;
+        Ok(true)
+    }
+
+    /// Operations queued that the kernel has not been told of.
+    pub fn queued(&mut self) -> usize {
+        self.ring.submission().len()
     }
 
     /// Passes each operation that has come back to `each`: its slot, and the bytes moved or the error number.
