@@ -42,7 +42,7 @@ pub enum EngineError {
         block: Bytes,
     },
     /// The back end cannot be had.
-    #[error("the back end {backend:?} cannot be started: {source}{}", advice(.source))]
+    #[error("the back end {} cannot be started: {source}{}", .backend.name(), advice(.source))]
     Backend {
         /// Which.
         backend: BackendKind,

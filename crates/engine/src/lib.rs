@@ -11,9 +11,12 @@ mod guard;
 mod measured;
 mod phase;
 
-pub use backend::{Backend, Completions, IoOp, Null, Op, Returned, Submission, Sync, Uring};
+pub use backend::{
+    Backend, Completions, IoOp, Libaio, Mmap, Null, Op, Returned, Sim, SimFaults, SimImage, SimLatency,
+    SimParameters, SimStall, Submission, Sync, Threads, Uring, Vectored,
+};
 pub use control::Control;
 pub use crew::{Crew, Finished, Lane, Outcome, Start, WorkerEnd};
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
-pub use phase::run_file_task;
+pub use phase::{run_file_task, run_file_task_on};

@@ -142,7 +142,7 @@ impl<'a, B: Backend> Loop<'a, B> {
             };
             match self.submit(op, state) {
                 (Submitted::Done, completed) => {
-                    self.free.push(op.slot);
+                    self.give_back(op.slot, completed);
                     now = if self.plan.writes && self.fill() { self.lane.now() } else { completed };
                 }
                 (Submitted::Flying, submitted) => now = submitted,
@@ -235,10 +235,10 @@ impl<'a, B: Backend> Loop<'a, B> {
             let Some(state) = self.slots[slot as usize].take() else { continue };
             self.flying -= 1;
             match self.complete(slot, state, result, now) {
-                None => self.free.push(slot),
+                None => self.give_back(slot, now),
                 Some((op, state)) => {
-                    if let (Submitted::Done, _) = self.follow(op, state) {
-                        self.free.push(slot);
+                    if let (Submitted::Done, completed) = self.follow(op, state) {
+                        self.give_back(slot, completed);
                     }
                 }
             }
@@ -247,6 +247,13 @@ impl<'a, B: Backend> Loop<'a, B> {
         self.returned = returned;
         self.lane.advance(now);
         Ok(now)
+    }
+
+    /// A slot is free again, its operation with all that had to follow being over.
+    #[inline(always)]
+    fn give_back(&mut self, slot: u32, completed: u64) {
+        self.free.push(slot);
+        self.plan.arrivals.completed(completed);
     }
 
     /// Records an operation; returns the sync that has to follow it on the same slot, if any.

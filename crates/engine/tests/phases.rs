@@ -178,6 +178,48 @@ fn an_open_loop_keeps_its_rate_on_time() {
 }
 
 #[test]
+fn think_time_pauses_after_every_so_many_operations() {
+    for backend in back_ends() {
+        let mut bench = Bench::new();
+        bench.lay_out();
+        let mut task = task(backend, Mix::Read, file(false), runtime(500_000_000));
+        task.arrival = Arrival::ThinkTime { pause: Nanos(10_000_000), operations: 5 };
+        let count = bench.run(&task).unwrap().totals.operations(OpKind::Read);
+        // 50 pauses at most; fewer where the machine is slow to wake up.
+        assert!((100..=255).contains(&count), "{backend:?}: {count}");
+    }
+}
+
+#[test]
+fn a_constant_rate_is_kept_exactly() {
+    let mut bench = Bench::new();
+    let mut task =
+        task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(1_000_000_000));
+    task.arrival = Arrival::Constant(Iops(2000.0));
+    let outcome = bench.run(&task).unwrap();
+    let count = outcome.totals.operations(OpKind::Read);
+    assert!((1995..=2001).contains(&count), "{count}, {:?}", outcome.outstanding);
+}
+
+#[test]
+fn covering_reads_each_block_once() {
+    for backend in back_ends() {
+        let mut bench = Bench::new();
+        bench.lay_out();
+        let mut task = task(backend, Mix::Write, file(false), operations(256));
+        task.access = Access::Covering;
+        (task.workers, task.concurrency) = (4, 4);
+        let path = bench.scratch.claimed(&PathBuf::from("data")).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        bench.run(&task).unwrap();
+        let after = std::fs::read(&path).unwrap();
+        let kept =
+            before.chunks(4096).zip(after.chunks(4096)).filter(|(before, after)| before == after).count();
+        assert_eq!(kept, 0, "{backend:?}: blocks that were not written");
+    }
+}
+
+#[test]
 fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
     for backend in back_ends() {
         let mut bench = Bench::new();

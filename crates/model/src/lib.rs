@@ -4,6 +4,7 @@
 //! live view and the report read those events. Nothing here touches a file, a clock, a thread or a terminal.
 
 mod event;
+mod load;
 mod profile;
 mod record;
 mod storage;
@@ -13,6 +14,7 @@ mod verdict;
 mod warning;
 
 pub use event::{Event, Sink};
+pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
@@ -20,7 +22,8 @@ pub use record::{
 };
 pub use storage::{Device, DeviceCounters, Filesystem, Host, Storage};
 pub use task::{
-    Access, Arrival, BackendKind, DbOperation, DbTask, FileTarget, FileTask, Layer, Mix, Stop, Target, Task,
+    Access, Arrival, BackendKind, DbOperation, DbTask, FileTarget, FileTask, HotSpot, IoFlags, Layer, Mix,
+    Stop, Target, Task, Zone, ZoneSize,
 };
 pub use units::{Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};

@@ -100,16 +100,137 @@ pub enum BackendKind {
     Sync,
     /// io_uring, many operations per thread.
     IoUring,
+    /// preadv2 and pwritev2 with these flags, one operation per thread.
+    Vectored(IoFlags),
+    /// io_submit (libaio), many operations per thread; asynchronous with direct I/O only.
+    Libaio,
+    /// Copies from and to the mapped file, one operation per thread. No direct I/O.
+    Mmap,
+    /// A pool of threads doing pread and pwrite, one for each outstanding operation.
+    Threads,
 }
 
-/// Order of the offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Flags of each operation (`RWF_` of preadv2(2)). A flag goes only with the operations that it is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct IoFlags {
+    /// Writes: wait until the data is durable.
+    pub dsync: bool,
+    /// Poll for the completion; direct I/O only.
+    pub hipri: bool,
+    /// Fail with EAGAIN, which counts as an error, rather than wait.
+    pub nowait: bool,
+    /// Writes: all or nothing, even across a power failure; direct I/O only.
+    pub atomic: bool,
+    /// Leave nothing behind in the page cache; not with direct I/O, which uses none.
+    pub dontcache: bool,
+}
+
+impl BackendKind {
+    /// Its name in output for people and programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BackendKind::Null => "null",
+            BackendKind::Sync => "sync",
+            BackendKind::IoUring => "io_uring",
+            BackendKind::Vectored(_) => "vectored",
+            BackendKind::Libaio => "libaio",
+            BackendKind::Mmap => "mmap",
+            BackendKind::Threads => "threads",
+        }
+    }
+
+    /// Whether it has one outstanding operation per thread at most.
+    pub fn is_synchronous(self) -> bool {
+        matches!(self, BackendKind::Sync | BackendKind::Vectored(_) | BackendKind::Mmap)
+    }
+}
+
+/// Order of the offsets. Where workers have slices, each starts over at its own slice's end; otherwise all workers share
+/// the whole span.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
     /// One block after the other; each worker in its own slice, starting over at its end.
     Sequential,
+    /// As [`Sequential`](Access::Sequential), leaving out so many bytes after each block (fio's `rw=read:8k`). The holes
+    /// are never touched.
+    SequentialSkip {
+        /// Bytes left out after each block.
+        hole: Bytes,
+    },
+    /// From the last block of each worker's slice down to its first.
+    Backwards,
+    /// Every so many bytes through each worker's slice, then again one block further, and so on: as a table stored by
+    /// rows is read by columns. A round does each block of the slice once.
+    Strided {
+        /// Distance between the starts of two operations; a multiple of the block.
+        stride: Bytes,
+    },
+    /// So many blocks one after the other from a uniformly random one on, then from another (fio's `rw=randread:8` with
+    /// `rw_sequencer=sequential`). A run that meets the span's end goes on at its start, so that all blocks are equally
+    /// likely.
+    Runs {
+        /// Blocks in a run; at least 1.
+        blocks: u64,
+    },
     /// Uniformly random blocks over the whole span.
     Random,
+    /// Every block of the span exactly once per round over all workers, in an order that looks random and is new in each
+    /// round.
+    Covering,
+    /// The block of rank k (from 1) with a probability in proportion to 1 / k^theta; ranks are scattered over the span.
+    Zipf {
+        /// Skew: 0 is uniform; 0.99 is YCSB's; any finite number from 0 up.
+        theta: f64,
+    },
+    /// Self-similar: the share `h` of the blocks gets the share `1 - h` of the operations, and so on within them (0.2 is
+    /// the rule of 80 and 20, 0.5 is uniform). Hot blocks are scattered over the span.
+    Pareto {
+        /// Share of the blocks, above 0 and below 1.
+        h: f64,
+    },
+    /// Normally distributed around the middle of the span, cut off at its ends. Not scattered: neighbours are alike.
+    Normal {
+        /// Standard deviation in percent of the span; above 0 and at most 100.
+        deviation_percent: f64,
+    },
+    /// Zones one after the other from the span's start, uniformly random within each. What they leave of the span is not
+    /// touched.
+    Zoned(Vec<Zone>),
+    /// Places with a share of the operations of their own, uniformly random within each; the operations that are left
+    /// are uniformly random over the rest of the span.
+    HotSpots(Vec<HotSpot>),
+}
+
+/// A zone of [`Access::Zoned`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Zone {
+    /// Share of the operations in percent; over all zones 100.
+    pub io_percent: f64,
+    /// How much of the span it is.
+    pub size: ZoneSize,
+}
+
+/// Size of a [`Zone`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZoneSize {
+    /// In percent of the span.
+    Percent(f64),
+    /// Absolute.
+    Bytes(Bytes),
+}
+
+/// A place of [`Access::HotSpots`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HotSpot {
+    /// Where it starts, counted from the span's start; rounded down to a block.
+    pub offset: Bytes,
+    /// How long it is; its end is rounded down to a block.
+    pub length: Bytes,
+    /// Share of the operations in percent; over all spots at most 100.
+    pub io_percent: f64,
 }
 
 /// Reads or writes.
@@ -133,6 +254,35 @@ pub enum Arrival {
     /// At random instants of this mean rate over all workers (a Poisson process), whether or not earlier ones have
     /// completed: response time counts from the intended instant, so nothing is omitted.
     Poisson(Iops),
+    /// At equal distances of this rate over all workers, which take turns; otherwise as
+    /// [`Poisson`](Arrival::Poisson).
+    Constant(Iops),
+    /// So many operations meant to start at the same instant, at equal distances. The workers take turns at the bursts,
+    /// each of which belongs to one of them. The instants are kept whether or not earlier operations have completed.
+    Bursts {
+        /// Mean rate of the operations over all workers.
+        rate: Iops,
+        /// Operations in a burst; at least 1.
+        operations: u32,
+    },
+    /// A closed loop in which each worker, after every so many operations, waits for all that it has underway and then
+    /// pauses (fio's `thinktime` and `thinktime_blocks`).
+    ThinkTime {
+        /// Length of the pause.
+        pause: Nanos,
+        /// Operations of a worker between two pauses; at least 1.
+        operations: u32,
+    },
+}
+
+impl Arrival {
+    /// The rate asked for over all workers; `None` in a closed loop.
+    pub fn rate(self) -> Option<Iops> {
+        match self {
+            Arrival::Closed | Arrival::ThinkTime { .. } => None,
+            Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => Some(rate),
+        }
+    }
 }
 
 /// What ends a phase; whichever comes first.

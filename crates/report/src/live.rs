@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use iolite_model::{
-    Arrival, Ending, Event, FileTask, Interval, Iops, Nanos, OpKind, OpTotals, PhaseEnd, PhaseInfo, Sink,
-    Stage, Task,
+    Ending, Event, FileTask, Interval, Iops, Nanos, OpKind, OpTotals, PhaseEnd, PhaseInfo, Sink, Stage, Task,
 };
 
 use crate::knees::load_word;
@@ -242,7 +241,9 @@ impl Counts {
 fn label(task: &Task) -> String {
     let name = escaped(task.name());
     match task {
-        Task::File(FileTask { arrival: Arrival::Poisson(rate), .. }) => format!("{name}, {rate} IOPS asked"),
+        Task::File(FileTask { arrival, .. }) if let Some(rate) = arrival.rate() => {
+            format!("{name}, {rate} IOPS asked")
+        }
         _ => format!("{name}, {} {}", task.concurrency(), load_word(task.layer(), task.concurrency())),
     }
 }

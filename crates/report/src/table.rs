@@ -1,9 +1,7 @@
 //! The table of results: one row per phase and kind of operation, grouped by layer and by search.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iolite_model::{
-    Access, Arrival, Bytes, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task,
-};
+use iolite_model::{Access, Bytes, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Estimate, PhaseResult, Summary};
 
 use crate::Report;
@@ -73,7 +71,7 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
 /// The span of the random reads and writes of a file.
 fn random_span(report: &Report) -> Option<Bytes> {
     report.phases.iter().find_map(|phase| match &phase.info.task {
-        Task::File(task) if task.access == Access::Random => Some(task.target.size()),
+        Task::File(task) if !matches!(task.access, Access::Sequential) => Some(task.target.size()),
         _ => None,
     })
 }
@@ -95,7 +93,8 @@ fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
         }
     }
     for search in &mut searches {
-        let is_open = |task: &Task| matches!(task, Task::File(FileTask { arrival: Arrival::Poisson(_), .. }));
+        let is_open =
+            |task: &Task| matches!(task, Task::File(FileTask { arrival, .. }) if arrival.rate().is_some());
         search.sort_by_key(|phase| {
             (is_open(&phase.info.task), phase.info.task.concurrency(), phase.info.index)
         });
@@ -242,7 +241,7 @@ fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, pen: Pen) {
 
 fn load(task: &Task) -> String {
     match task {
-        Task::File(FileTask { arrival: Arrival::Poisson(rate), .. }) => format!("{rate}/s"),
+        Task::File(FileTask { arrival, .. }) if let Some(rate) = arrival.rate() => format!("{rate}/s"),
         _ => task.concurrency().to_string(),
     }
 }

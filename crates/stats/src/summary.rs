@@ -1,6 +1,6 @@
 //! A phase's result, and the estimates derived from it.
 
-use iolite_model::{Arrival, FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
+use iolite_model::{FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
 use crate::collector::PhaseTotals;
 use crate::estimate::{Direction, Estimate};
@@ -92,7 +92,7 @@ impl PhaseResult {
         let Some(record) = self.totals.record_of(kind) else { return 0.0 };
         let outstanding = self.end.outstanding;
         let late_at_end = if outstanding.oldest > bound { outstanding.at_end as f64 } else { 0.0 };
-        if let Task::File(FileTask { arrival: Arrival::Poisson(_), .. }) = &self.info.task {
+        if matches!(&self.info.task, Task::File(FileTask { arrival, .. }) if arrival.rate().is_some()) {
             let late = record.response.count_above(bound) as f64 + late_at_end + outstanding.backlog as f64;
             let all = record.operations as f64 + outstanding.at_end as f64 + outstanding.backlog as f64;
             return late / all.max(1.0);

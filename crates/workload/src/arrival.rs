@@ -1,9 +1,9 @@
 //! When operations are meant to start.
 
-use iolite_model::Arrival;
+use iolite_model::{Arrival, Iops};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Purpose, generator, unit};
+use crate::{Purpose, WorkloadError, generator, unit};
 
 /// Instants drawn one by one when a backlog is counted; beyond, their expectation is near enough.
 const MOST_DRAWN: u64 = 1_000_000;
@@ -22,12 +22,79 @@ pub enum Arrivals {
         /// Where the chance comes from.
         generator: Xoshiro256PlusPlus,
     },
+    /// Bursts at equal distances; of one operation each for a constant rate.
+    Bursts {
+        /// The first burst's instant.
+        first: f64,
+        /// From one burst of this worker to its next, in nanoseconds.
+        period: f64,
+        /// Operations in a burst.
+        operations: u32,
+        /// Number of the present burst. Instants are computed from it, so that rounding errors don't add up.
+        burst: u64,
+        /// Operations left of the present burst.
+        left: u32,
+    },
+    /// A closed loop with pauses.
+    ThinkTime {
+        /// Length of a pause in nanoseconds.
+        pause: u64,
+        /// Operations between two pauses.
+        operations: u32,
+        /// Operations left until the next pause.
+        left: u32,
+        /// Operations underway.
+        underway: u64,
+        /// The latest completion.
+        completed: u64,
+        /// End of the pause, until the next operation is issued.
+        resume: Option<u64>,
+    },
+}
+
+/// Checks the parameters of arrivals.
+///
+/// # Errors
+/// A rate that is not a positive number, or a burst or a pause after no operations.
+pub(crate) fn check(arrival: Arrival) -> Result<(), WorkloadError> {
+    if let Some(rate) = arrival.rate() {
+        WorkloadError::unless(
+            rate.0.is_finite() && rate.0 > 0.0,
+            || format!("the rate is {} operations a second", rate.0),
+            "it has to be a number above 0",
+            "give a rate, or none for a closed loop",
+        )?;
+    }
+    match arrival {
+        Arrival::Bursts { operations: 0, .. } => Err(WorkloadError::new(
+            "a burst has no operations".to_owned(),
+            "it needs at least one",
+            "1 is the same as a constant rate",
+        )),
+        Arrival::ThinkTime { operations: 0, .. } => Err(WorkloadError::new(
+            "the think time comes after no operations".to_owned(),
+            "nothing would ever be done",
+            "give the number of operations between two pauses",
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl Arrivals {
-    /// The arrivals of one of `workers` workers, which share the rate evenly (the sum of independent Poisson
-    /// processes is one of the summed rate).
+    /// The arrivals of one of `workers` workers, which share the rate evenly: the sum of independent Poisson processes
+    /// is one of the summed rate; at a constant rate, and with bursts, they take turns.
     pub fn new(arrival: Arrival, worker: u32, workers: u32, seed: u64) -> Arrivals {
+        let bursts = |rate: Iops, operations: u32| {
+            let operations = operations.max(1);
+            let distance = 1e9 * f64::from(operations) / rate.0;
+            Arrivals::Bursts {
+                first: distance * f64::from(worker),
+                period: distance * f64::from(workers.max(1)),
+                operations,
+                burst: 0,
+                left: operations,
+            }
+        };
         match arrival {
             Arrival::Closed => Arrivals::Closed,
             Arrival::Poisson(rate) => {
@@ -39,28 +106,72 @@ impl Arrivals {
                 arrivals.advance();
                 arrivals
             }
+            Arrival::Constant(rate) => bursts(rate, 1),
+            Arrival::Bursts { rate, operations } => bursts(rate, operations),
+            Arrival::ThinkTime { pause, operations } => {
+                let operations = operations.max(1);
+                let (left, underway, completed, resume) = (operations, 0, 0, None);
+                Arrivals::ThinkTime { pause: pause.0, operations, left, underway, completed, resume }
+            }
         }
     }
 
-    /// The instant that the next operation is meant to start at; `None` in a closed loop, where it is "now".
+    /// The instant that the next operation is meant to start at; `None` in a closed loop, where it is "now". Before a
+    /// pause, whose end is not known until [`completed`](Arrivals::completed) has told of all operations, it is the end
+    /// of time.
     #[inline]
     pub fn next(&self) -> Option<u64> {
         match self {
             Arrivals::Closed => None,
             Arrivals::Poisson { next, .. } => Some(*next as u64),
+            Arrivals::Bursts { first, period, burst, .. } => Some((first + *burst as f64 * period) as u64),
+            Arrivals::ThinkTime { left: 0, .. } => Some(u64::MAX),
+            Arrivals::ThinkTime { resume, .. } => *resume,
         }
     }
 
     /// Moves on to the instant after; to be called once per operation issued.
     #[inline]
     pub fn advance(&mut self) {
-        if let Arrivals::Poisson { mean_gap, next, generator } = self {
-            *next += -unit(generator).ln() * *mean_gap;
+        match self {
+            Arrivals::Closed => (),
+            Arrivals::Poisson { mean_gap, next, generator } => *next += -unit(generator).ln() * *mean_gap,
+            Arrivals::Bursts { operations, burst, left, .. } => {
+                *left -= 1;
+                if *left == 0 {
+                    *left = *operations;
+                    *burst += 1;
+                }
+            }
+            Arrivals::ThinkTime { left, underway, resume, .. } => {
+                *left = left.saturating_sub(1);
+                *underway += 1;
+                *resume = None;
+            }
         }
     }
 
-    /// Operations meant to start from now to `until` that have not been issued; draws them, so ask at the end only.
+    /// Tells that an operation, with all that had to follow it, is back since the instant `at`, whether well or not; to
+    /// be called once per operation. Only think time takes note: a pause begins when the last operation before it is
+    /// back.
+    #[inline]
+    pub fn completed(&mut self, at: u64) {
+        if let Arrivals::ThinkTime { pause, operations, left, underway, completed, resume } = self {
+            *underway = underway.saturating_sub(1);
+            *completed = at.max(*completed);
+            if *left == 0 && *underway == 0 {
+                *left = *operations;
+                *resume = Some(completed.saturating_add(*pause));
+            }
+        }
+    }
+
+    /// Operations meant to start from now to `until` that have not been issued; draws them, so ask at the end only. A
+    /// closed loop has none, with think time or without.
     pub fn backlog(&mut self, until: u64) -> u64 {
+        if matches!(self, Arrivals::Closed | Arrivals::ThinkTime { .. }) {
+            return 0;
+        }
         let mut count = 0;
         while self.next().is_some_and(|next| next < until) {
             if count == MOST_DRAWN {
@@ -74,9 +185,14 @@ impl Arrivals {
 
     /// Operations to be expected from the next instant to `until`.
     fn expected(&self, until: u64) -> u64 {
+        let until = until as f64;
         match self {
-            Arrivals::Closed => 0,
-            Arrivals::Poisson { mean_gap, next, .. } => ((until as f64 - next) / mean_gap) as u64,
+            Arrivals::Closed | Arrivals::ThinkTime { .. } => 0,
+            Arrivals::Poisson { mean_gap, next, .. } => ((until - next) / mean_gap) as u64,
+            Arrivals::Bursts { first, period, operations, burst, left } => {
+                let bursts = ((until - first) / period).ceil() as u64;
+                bursts.saturating_sub(*burst + 1) * u64::from(*operations) + u64::from(*left)
+            }
         }
     }
 }
@@ -84,7 +200,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::Iops;
+    use iolite_model::Nanos;
 
     /// Kolmogorov-Smirnov distance of 10,000 gaps to the exponential law; 1.95 / sqrt(n) is its 99.9 % quantile.
     #[test]
@@ -116,5 +232,91 @@ mod tests {
         assert_eq!(Arrivals::Closed.backlog(u64::MAX), 0);
         let huge = Arrivals::new(Arrival::Poisson(Iops(1e9)), 0, 1, 7).backlog(10_000_000_000) as f64;
         assert!((huge / 1e10 - 1.0).abs() < 0.01, "{huge}");
+    }
+
+    fn instants(arrival: Arrival, worker: u32, workers: u32, count: usize) -> Vec<u64> {
+        let mut arrivals = Arrivals::new(arrival, worker, workers, 1);
+        let step = |_| {
+            let next = arrivals.next().unwrap();
+            arrivals.advance();
+            next
+        };
+        (0..count).map(step).collect()
+    }
+
+    #[test]
+    fn workers_take_turns_at_a_constant_rate() {
+        let rate = Arrival::Constant(Iops(1000.0));
+        assert_eq!(instants(rate, 0, 1, 3), [0, 1_000_000, 2_000_000]);
+        assert_eq!(instants(rate, 0, 4, 3), [0, 4_000_000, 8_000_000]);
+        assert_eq!(instants(rate, 3, 4, 3), [3_000_000, 7_000_000, 11_000_000]);
+        // A day at a rate whose distance is no whole number: no drift beyond the nanosecond that is cut off.
+        let last = instants(Arrival::Constant(Iops(30.0)), 0, 1, 86_400 * 30 + 1)[86_400 * 30];
+        assert!((86_400_000_000_000 - 1..=86_400_000_000_000).contains(&last), "{last}");
+    }
+
+    #[test]
+    fn bursts_have_their_mean_rate() {
+        let bursts = Arrival::Bursts { rate: Iops(1000.0), operations: 3 };
+        assert_eq!(instants(bursts, 0, 2, 7), [0, 0, 0, 6_000_000, 6_000_000, 6_000_000, 12_000_000]);
+        assert_eq!(instants(bursts, 1, 2, 4), [3_000_000, 3_000_000, 3_000_000, 9_000_000]);
+    }
+
+    #[test]
+    fn the_backlog_of_bursts_is_exact() {
+        for operations in [1, 7] {
+            let arrival = Arrival::Bursts { rate: Iops(1e6), operations };
+            for seconds in [1u64, 5] {
+                let backlog: u64 =
+                    (0..3).map(|w| Arrivals::new(arrival, w, 3, 1).backlog(seconds * 1_000_000_000)).sum();
+                let asked = (seconds * 1_000_000).next_multiple_of(u64::from(operations));
+                assert_eq!(backlog, asked, "{operations} {seconds}");
+            }
+        }
+    }
+
+    #[test]
+    fn think_time_pauses_when_all_operations_are_back() {
+        let arrival = Arrival::ThinkTime { pause: Nanos(100), operations: 2 };
+        let mut arrivals = Arrivals::new(arrival, 0, 1, 1);
+        for round in 0..3 {
+            let start = round * 1000;
+            arrivals.advance();
+            assert_eq!(arrivals.next(), None, "the second follows at once");
+            arrivals.advance();
+            assert_eq!(arrivals.next(), Some(u64::MAX));
+            arrivals.completed(start + 50);
+            assert_eq!(arrivals.next(), Some(u64::MAX), "one is still underway");
+            arrivals.completed(start + 30);
+            assert_eq!(arrivals.next(), Some(start + 150), "the pause counts from the later completion");
+        }
+        assert_eq!(arrivals.backlog(u64::MAX), 0);
+    }
+
+    #[test]
+    fn an_operation_that_is_back_early_does_not_begin_the_pause() {
+        let mut arrivals = Arrivals::new(Arrival::ThinkTime { pause: Nanos(5), operations: 2 }, 0, 1, 1);
+        arrivals.advance();
+        arrivals.completed(10);
+        assert_eq!(arrivals.next(), None);
+        arrivals.advance();
+        arrivals.completed(20);
+        assert_eq!(arrivals.next(), Some(25));
+    }
+
+    #[test]
+    fn arrivals_without_sense_are_refused() {
+        for (arrival, part) in [
+            (Arrival::Poisson(Iops(0.0)), "above 0"),
+            (Arrival::Constant(Iops(-5.0)), "above 0"),
+            (Arrival::Constant(Iops(f64::NAN)), "above 0"),
+            (Arrival::Bursts { rate: Iops(f64::INFINITY), operations: 1 }, "above 0"),
+            (Arrival::Bursts { rate: Iops(1.0), operations: 0 }, "at least one"),
+            (Arrival::ThinkTime { pause: Nanos(1), operations: 0 }, "nothing would ever be done"),
+        ] {
+            let error = check(arrival).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(check(Arrival::ThinkTime { pause: Nanos(0), operations: 1 }).is_ok());
     }
 }

@@ -1,30 +1,145 @@
 //! Contents of what is written.
 
+use iolite_model::{Contents, Fill};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{Purpose, generator};
+use crate::{Purpose, WorkloadError, below, generator};
 
-/// Fills buffers with fresh random bytes: storage that compresses or deduplicates gains nothing from them.
+/// The unit in which contents are compressible: what compressing storage takes at once at least.
+const COMPRESSED_UNIT: usize = 4096;
+
+/// Different blocks among the duplicates: few enough that each comes back soon, more than a device could take for a
+/// special case.
+const DUPLICATES: u64 = 16;
+
+/// Fills buffers with what is to be written: by default fresh random bytes, of which storage that compresses or
+/// deduplicates gains nothing.
 #[derive(Debug, Clone)]
-pub struct Filler(Xoshiro256PlusPlus);
+pub struct Filler {
+    random: Xoshiro256PlusPlus,
+    /// Decides which blocks are duplicates, and of which; apart from the bytes, so that sizes don't change it.
+    choice: Xoshiro256PlusPlus,
+    seed: u64,
+    contents: Contents,
+}
 
 impl Filler {
-    /// The filler of one worker.
+    /// The filler of one worker with random bytes.
     pub fn new(seed: u64, worker: u32) -> Filler {
-        Filler(generator(seed, worker, Purpose::Data))
+        Filler {
+            random: generator(seed, worker, Purpose::Data),
+            choice: generator(seed, worker, Purpose::Duplicates),
+            seed,
+            contents: Contents::default(),
+        }
     }
 
-    /// Fills the whole buffer; about one nanosecond for eight bytes.
+    /// The filler of one worker with these contents.
+    ///
+    /// # Errors
+    /// A percentage above 100, a pattern without bytes, or duplicates of blocks that are all equal anyway.
+    pub fn with(contents: Contents, seed: u64, worker: u32) -> Result<Filler, WorkloadError> {
+        check(&contents)?;
+        Ok(Filler { contents, ..Filler::new(seed, worker) })
+    }
+
+    /// Fills the whole buffer, which is one block; random bytes take about one nanosecond for eight.
     #[inline]
     pub fn fill(&mut self, buffer: &mut [u8]) {
-        self.0.fill_bytes(buffer);
+        let percent = self.contents.duplicate_percent;
+        if percent > 0 && below(&mut self.choice, 100) < u64::from(percent) {
+            // The same for all workers: drawn anew from its number, so that no copy has to be kept.
+            let number = below(&mut self.choice, DUPLICATES) as u32;
+            write(&self.contents.fill, &mut generator(self.seed, number, Purpose::Duplicate), buffer);
+        } else {
+            write(&self.contents.fill, &mut self.random, buffer);
+        }
     }
+}
+
+#[inline]
+fn write(fill: &Fill, random: &mut Xoshiro256PlusPlus, buffer: &mut [u8]) {
+    match fill {
+        Fill::Random => random.fill_bytes(buffer),
+        Fill::Zeros => buffer.fill(0),
+        Fill::Pattern(pattern) => repeat(pattern, buffer),
+        Fill::Compressible { percent, pattern } => {
+            for unit in buffer.chunks_mut(COMPRESSED_UNIT) {
+                let compressible = unit.len() * usize::from(*percent) / 100;
+                let (incompressible, rest) = unit.split_at_mut(unit.len() - compressible);
+                random.fill_bytes(incompressible);
+                repeat(pattern, rest);
+            }
+        }
+    }
+}
+
+/// The pattern over and over, cut off at the end; zeros where it is empty.
+fn repeat(pattern: &[u8], buffer: &mut [u8]) {
+    if pattern.is_empty() {
+        buffer.fill(0);
+        return;
+    }
+    let mut done = pattern.len().min(buffer.len());
+    buffer[..done].copy_from_slice(&pattern[..done]);
+    // What is done is doubled: a number of copies that grows with the logarithm, however short the pattern.
+    while done < buffer.len() {
+        let more = done.min(buffer.len() - done);
+        buffer.copy_within(..more, done);
+        done += more;
+    }
+}
+
+fn check(contents: &Contents) -> Result<(), WorkloadError> {
+    let percent = |what: &'static str, percent: u8| {
+        WorkloadError::unless(
+            percent <= 100,
+            || format!("the share of {what} is {percent} %"),
+            "a percentage is between 0 and 100",
+            "correct it",
+        )
+    };
+    percent("duplicates", contents.duplicate_percent)?;
+    match &contents.fill {
+        Fill::Random => Ok(()),
+        Fill::Compressible { percent: share, .. } => {
+            percent("compressible bytes", *share)?;
+            no_duplicates_of_equals(contents.duplicate_percent, *share == 100)
+        }
+        Fill::Pattern(pattern) if pattern.is_empty() => Err(WorkloadError::new(
+            "the pattern has no bytes".to_owned(),
+            "it needs at least one to repeat",
+            "give its bytes, or choose zeros",
+        )),
+        Fill::Zeros | Fill::Pattern(_) => no_duplicates_of_equals(contents.duplicate_percent, true),
+    }
+}
+
+fn no_duplicates_of_equals(duplicate_percent: u8, all_equal: bool) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        duplicate_percent == 0 || !all_equal,
+        || format!("{duplicate_percent} % of the blocks are to be duplicates"),
+        "all blocks of these contents are equal already",
+        "leave duplicates out, or choose random or partly compressible contents",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn contents(fill: Fill, duplicate_percent: u8) -> Contents {
+        Contents { fill, duplicate_percent }
+    }
+
+    fn filled(fill: Fill, length: usize) -> Vec<u8> {
+        let mut buffer = vec![0xaa; length];
+        Filler::with(contents(fill, 0), 1, 0).unwrap().fill(&mut buffer);
+        buffer
+    }
 
     #[test]
     fn contents_are_incompressible_and_never_repeat() {
@@ -38,5 +153,89 @@ mod tests {
         one.iter().for_each(|&byte| counts[usize::from(byte)] += 1.0);
         let entropy: f64 = counts.iter().map(|count| count / 65536.0).map(|p| -p * p.log2()).sum();
         assert!(entropy > 7.99, "{entropy}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_contents() {
+        for fill in [Fill::Random, Fill::Compressible { percent: 50, pattern: vec![1, 2, 3] }] {
+            let draw = |seed, worker| {
+                let mut filler = Filler::with(contents(fill.clone(), 30), seed, worker).unwrap();
+                let mut buffers = vec![0; 64 * 4096];
+                buffers.chunks_mut(4096).for_each(|buffer| filler.fill(buffer));
+                buffers
+            };
+            assert!(draw(1, 0) == draw(1, 0) && draw(1, 0) != draw(1, 1) && draw(1, 0) != draw(2, 0));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_repeats_from_the_start(pattern in prop::collection::vec(any::<u8>(), 1..50), length in 0usize..500) {
+            let buffer = filled(Fill::Pattern(pattern.clone()), length);
+            let expected: Vec<_> = pattern.iter().copied().cycle().take(length).collect();
+            prop_assert_eq!(buffer, expected);
+        }
+    }
+
+    #[test]
+    fn zeros_are_zeros() {
+        assert_eq!(filled(Fill::Zeros, 5000), vec![0; 5000]);
+        assert_eq!(filled(Fill::Zeros, 0), []);
+    }
+
+    #[test]
+    fn the_share_of_every_4_kib_is_compressible() {
+        for percent in [0, 1, 37, 100] {
+            let buffer = filled(Fill::Compressible { percent, pattern: Vec::new() }, 3 * 4096 + 1000);
+            for unit in buffer.chunks(4096) {
+                let compressible = unit.len() * usize::from(percent) / 100;
+                let (random, zeros) = unit.split_at(unit.len() - compressible);
+                assert!(zeros.iter().all(|byte| *byte == 0), "{percent}");
+                // Of random bytes one in 256 is zero: of 4,096 within 5 standard deviations at most 36.
+                assert!(random.iter().filter(|byte| **byte == 0).count() <= 36, "{percent}");
+            }
+        }
+        let buffer = filled(Fill::Compressible { percent: 50, pattern: b"ab".to_vec() }, 4096);
+        assert!(buffer[2048..].chunks(2).all(|pair| pair == b"ab"));
+    }
+
+    /// Of 10,000 blocks 30 % are duplicates: within 4 standard deviations (46). They are 16 different ones, the same
+    /// for another worker.
+    #[test]
+    fn the_share_of_the_blocks_is_duplicates() {
+        let mut sets = Vec::new();
+        for worker in 0..2 {
+            let mut filler = Filler::with(contents(Fill::Random, 30), 1, worker).unwrap();
+            let mut times: HashMap<[u8; 64], u32> = HashMap::new();
+            for _ in 0..10_000 {
+                let mut buffer = [0; 64];
+                filler.fill(&mut buffer);
+                *times.entry(buffer).or_default() += 1;
+            }
+            let mut repeated: Vec<_> = times.iter().filter(|(_, times)| **times > 1).collect();
+            assert_eq!(repeated.len(), 16);
+            let duplicates: u32 = repeated.iter().map(|(_, times)| **times).sum();
+            assert!((2816..=3184).contains(&duplicates), "{duplicates}");
+            repeated.sort();
+            sets.push(repeated.iter().map(|(block, _)| **block).collect::<Vec<_>>());
+        }
+        assert_eq!(sets[0], sets[1]);
+    }
+
+    #[test]
+    fn contents_without_sense_are_refused() {
+        let half = |percent| Fill::Compressible { percent, pattern: Vec::new() };
+        for (contents, part) in [
+            (contents(Fill::Random, 101), "duplicates is 101 %"),
+            (contents(half(101), 0), "compressible bytes is 101 %"),
+            (contents(Fill::Pattern(Vec::new()), 0), "no bytes"),
+            (contents(Fill::Zeros, 1), "equal already"),
+            (contents(Fill::Pattern(vec![1]), 50), "equal already"),
+            (contents(half(100), 50), "equal already"),
+        ] {
+            let error = Filler::with(contents, 1, 0).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(Filler::with(contents(half(99), 50), 1, 0).is_ok());
     }
 }

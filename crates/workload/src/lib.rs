@@ -1,13 +1,19 @@
 //! Deterministic generators of operations: same seed, same operations. No clock: time is passed in.
 
 mod arrival;
+mod check;
 mod data;
+mod error;
 mod offset;
+mod size;
 mod stream;
 
 pub use arrival::Arrivals;
+pub use check::validate;
 pub use data::Filler;
+pub use error::WorkloadError;
 pub use offset::Offsets;
+pub use size::SizeStream;
 pub use stream::{IoKind, OpStream, PlannedOp, Share};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -24,6 +30,14 @@ pub enum Purpose {
     Arrivals = 3,
     /// Contents.
     Data = 4,
+    /// Permutations of the blocks; drawn as worker 0 by all workers, which share them.
+    Permutation = 5,
+    /// Sizes.
+    Sizes = 6,
+    /// Which blocks repeat others.
+    Duplicates = 7,
+    /// The contents that are repeated; each is drawn as a worker of its number.
+    Duplicate = 8,
 }
 
 /// The generator of a purpose for one worker of a phase.

@@ -1,83 +1,169 @@
 //! Order of the offsets.
 
-use iolite_model::Access;
+mod covering;
+mod normal;
+mod pareto;
+mod permutation;
+mod random;
+mod sequential;
+mod zipf;
+mod zones;
+
+use iolite_model::{Access, Bytes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Purpose, below, generator};
+use crate::{Purpose, WorkloadError, below, generator};
+use covering::Covering;
+use normal::Normal;
+use pareto::Pareto;
+use permutation::Permutation;
+use random::Runs;
+use sequential::{Columns, Slice, Steps};
+use zipf::Zipf;
+use zones::Zones;
 
-/// Offsets of equal, aligned blocks over a span.
+/// What direct I/O aligns offsets to at least, in bytes: the smallest logical block of any device.
+const DIRECT_ALIGNMENT: u64 = 512;
+
+/// Offsets of equal blocks over a span, in bytes; multiples of the block, except after holes of other sizes.
 #[derive(Debug, Clone)]
-pub enum Offsets {
-    /// One after the other through a slice of the span, over and over.
-    Sequential {
-        /// First block of the slice.
-        first: u64,
-        /// Blocks in the slice.
-        blocks: u64,
-        /// Blocks done in this round.
-        done: u64,
-        /// Size of a block.
-        block: u64,
-    },
-    /// Uniformly random blocks of the span.
-    Random {
-        /// Blocks in the span.
-        blocks: u64,
-        /// Size of a block.
-        block: u64,
-        /// Where the chance comes from.
-        generator: Xoshiro256PlusPlus,
-    },
+pub struct Offsets {
+    /// Size of a block in bytes.
+    block: u64,
+    order: Order,
+}
+
+/// One variant per family; the choice is made once, and is always predicted right.
+#[derive(Debug, Clone)]
+enum Order {
+    Steps(Steps),
+    Columns(Columns),
+    Runs(Runs),
+    Random { blocks: u64, generator: Xoshiro256PlusPlus },
+    // Boxed, because its keys would make all others large.
+    Covering(Box<Covering>),
+    Zipf { law: Zipf, places: Box<Permutation>, generator: Xoshiro256PlusPlus },
+    Pareto { law: Pareto, places: Box<Permutation>, generator: Xoshiro256PlusPlus },
+    Normal { law: Normal, generator: Xoshiro256PlusPlus },
+    Zones(Zones),
 }
 
 impl Offsets {
-    /// The offsets of worker `worker` of `workers`; `None` where the span has not a block for each worker.
+    /// The offsets of worker `worker` of `workers` over `span` bytes; `None` where the span has too few blocks (one, or
+    /// one for each worker where they have parts of their own, or a run, or one for each zone) or the parameters are
+    /// such as [`validate`](crate::validate) refuses.
     pub fn new(
-        access: Access,
+        access: &Access,
         span: u64,
         block: u64,
         worker: u32,
         workers: u32,
         seed: u64,
     ) -> Option<Offsets> {
-        let blocks = span.checked_div(block)?;
-        match access {
-            Access::Sequential => {
-                let (worker, workers) = (u64::from(worker), u64::from(workers.max(1)));
-                // What the division leaves goes to the first workers, as with their shares of the operations: so many
-                // operations as there are blocks then do each block once.
-                let (share, rest) = (blocks / workers, blocks % workers);
-                let first = worker * share + worker.min(rest);
-                let blocks = share + u64::from(worker < rest);
-                (share > 0).then_some(Offsets::Sequential { first, blocks, done: 0, block })
+        let blocks = span.checked_div(block).filter(|blocks| *blocks > 0)?;
+        check(access, Bytes(span), Bytes(block), false).ok()?;
+        let slice = || Slice::of(blocks, worker, workers);
+        let generator = generator(seed, worker, Purpose::Offsets);
+        let order = match access {
+            Access::Sequential => Order::Steps(Steps::forwards(slice()?, block, 0)?),
+            Access::SequentialSkip { hole } => Order::Steps(Steps::forwards(slice()?, block, hole.0)?),
+            Access::Backwards => Order::Steps(Steps::backwards(slice()?, block)),
+            Access::Strided { stride } => Order::Columns(Columns::new(slice()?, stride.0 / block)),
+            Access::Runs { blocks: length } => Order::Runs(Runs::new(blocks, *length, generator)?),
+            Access::Random => Order::Random { blocks, generator },
+            Access::Covering => Order::Covering(Box::new(Covering::new(blocks, worker, workers, seed)?)),
+            Access::Zipf { theta } => {
+                Order::Zipf { law: Zipf::new(blocks, *theta), places: places(blocks, seed), generator }
             }
-            Access::Random => {
-                let generator = generator(seed, worker, Purpose::Offsets);
-                (blocks > 0).then_some(Offsets::Random { blocks, block, generator })
+            Access::Pareto { h } => {
+                Order::Pareto { law: Pareto::new(blocks, *h), places: places(blocks, seed), generator }
             }
-        }
+            Access::Normal { deviation_percent } => {
+                Order::Normal { law: Normal::new(blocks, *deviation_percent), generator }
+            }
+            Access::Zoned(zones) => Order::Zones(Zones::zoned(zones, blocks, block, generator).ok()?),
+            Access::HotSpots(spots) => Order::Zones(Zones::hot_spots(spots, blocks, block, generator).ok()?),
+        };
+        Some(Offsets { block, order })
     }
 
     /// The next offset.
     #[inline]
     pub fn next_offset(&mut self) -> u64 {
-        match self {
-            Offsets::Sequential { first, blocks, done, block } => {
-                if *done == *blocks {
-                    *done = 0;
-                }
-                let offset = (*first + *done) * *block;
-                *done += 1;
-                offset
-            }
-            Offsets::Random { blocks, block, generator } => below(generator, *blocks) * *block,
+        let block = match &mut self.order {
+            Order::Steps(steps) => return steps.next_offset(),
+            Order::Columns(columns) => columns.next_block(),
+            Order::Runs(runs) => runs.next_block(),
+            Order::Random { blocks, generator } => below(generator, *blocks),
+            Order::Covering(covering) => covering.next_block(),
+            Order::Zipf { law, places, generator } => places.image(law.rank(generator)),
+            Order::Pareto { law, places, generator } => places.image(law.rank(generator)),
+            Order::Normal { law, generator } => law.block(generator),
+            Order::Zones(zones) => zones.next_block(),
+        };
+        block * self.block
+    }
+}
+
+/// Where each rank of a skewed law lies: the same for all workers, so that they share the hot blocks.
+fn places(blocks: u64, seed: u64) -> Box<Permutation> {
+    Box::new(Permutation::new(blocks, &mut generator(seed, 0, Purpose::Permutation)))
+}
+
+/// Checks an order's parameters for a span and blocks of these sizes. A span with too few blocks is no matter of
+/// parameters, except for zones, whose sizes are parameters.
+///
+/// # Errors
+/// The parameters make no order, or one that direct I/O can't do.
+pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
+    match access {
+        Access::Sequential | Access::Backwards | Access::Random | Access::Covering => Ok(()),
+        Access::SequentialSkip { hole } => check_hole(*hole, block, direct),
+        Access::Strided { stride } => WorkloadError::unless(
+            stride.0 > 0 && block.0 > 0 && stride.0.is_multiple_of(block.0),
+            || format!("the stride is {stride} with blocks of {block}"),
+            "it has to be a multiple of the block, so that a round does each block once",
+            "choose a multiple; to leave holes of any size out, use sequential with skip",
+        ),
+        Access::Runs { blocks } => WorkloadError::unless(
+            *blocks > 0,
+            || "a run has no block".to_owned(),
+            "it needs at least one before it jumps",
+            "give the number of blocks in a row; 1 is the same as random",
+        ),
+        Access::Zipf { theta } => zipf::check(*theta),
+        Access::Pareto { h } => pareto::check(*h),
+        Access::Normal { deviation_percent } => normal::check(*deviation_percent),
+        Access::Zoned(zones) => {
+            let blocks = span.0.checked_div(block.0).unwrap_or(0);
+            Zones::zoned(zones, blocks, block.0, generator(0, 0, Purpose::Offsets)).map(drop)
+        }
+        Access::HotSpots(spots) => {
+            let blocks = span.0.checked_div(block.0).unwrap_or(0);
+            Zones::hot_spots(spots, blocks, block.0, generator(0, 0, Purpose::Offsets)).map(drop)
         }
     }
+}
+
+fn check_hole(hole: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        hole.0.checked_add(block.0).is_some(),
+        || format!("the hole is {} bytes", hole.0),
+        "hole and block together exceed the largest offset there is",
+        "make it smaller than the target",
+    )?;
+    WorkloadError::unless(
+        !direct || hole.0.is_multiple_of(DIRECT_ALIGNMENT),
+        || format!("the hole is {} bytes", hole.0),
+        "direct I/O needs offsets that are multiples of at least 512 bytes",
+        "round it to 512 bytes or to the device's block, or use the page cache",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolite_model::{HotSpot, Zone, ZoneSize};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -87,8 +173,8 @@ mod tests {
             prop_assume!(blocks >= u64::from(workers));
             let mut seen = BTreeSet::new();
             for worker in 0..workers {
-                let mut offsets = Offsets::new(Access::Sequential, blocks * 512 + 100, 512, worker, workers, 1).unwrap();
-                let Offsets::Sequential { blocks: share, .. } = offsets else { unreachable!() };
+                let mut offsets = Offsets::new(&Access::Sequential, blocks * 512 + 100, 512, worker, workers, 1).unwrap();
+                let share = Slice::of(blocks, worker, workers).unwrap().blocks;
                 let first_round: Vec<_> = (0..share).map(|_| offsets.next_offset()).collect();
                 prop_assert!(first_round.windows(2).all(|pair| pair[1] == pair[0] + 512));
                 prop_assert_eq!(offsets.next_offset(), first_round[0]);
@@ -101,7 +187,7 @@ mod tests {
 
         #[test]
         fn random_offsets_are_aligned_within_and_repeatable(blocks in 1u64..1_000_000, seed: u64) {
-            let new = || Offsets::new(Access::Random, blocks * 8192, 8192, 0, 1, seed).unwrap();
+            let new = || Offsets::new(&Access::Random, blocks * 8192, 8192, 0, 1, seed).unwrap();
             let (mut one, mut other) = (new(), new());
             for _ in 0..100 {
                 let offset = one.next_offset();
@@ -114,7 +200,7 @@ mod tests {
     /// Chi-square of 100,000 draws over 100 blocks: 99 degrees of freedom, 148.2 is the 99.9 % quantile.
     #[test]
     fn random_offsets_are_uniform() {
-        let mut offsets = Offsets::new(Access::Random, 100, 1, 3, 4, 42).unwrap();
+        let mut offsets = Offsets::new(&Access::Random, 100, 1, 3, 4, 42).unwrap();
         let mut counts = [0f64; 100];
         (0..100_000).for_each(|_| counts[offsets.next_offset() as usize] += 1.0);
         let chi_square: f64 = counts.iter().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
@@ -123,8 +209,155 @@ mod tests {
 
     #[test]
     fn a_span_too_small_is_refused() {
-        assert!(Offsets::new(Access::Random, 4095, 4096, 0, 1, 1).is_none());
-        assert!(Offsets::new(Access::Sequential, 4096 * 3, 4096, 0, 4, 1).is_none());
-        assert!(Offsets::new(Access::Random, 4096, 0, 0, 1, 1).is_none());
+        assert!(Offsets::new(&Access::Random, 4095, 4096, 0, 1, 1).is_none());
+        assert!(Offsets::new(&Access::Sequential, 4096 * 3, 4096, 0, 4, 1).is_none());
+        assert!(Offsets::new(&Access::Random, 4096, 0, 0, 1, 1).is_none());
+    }
+
+    /// One of each family.
+    fn families() -> Vec<Access> {
+        let zone = |io_percent, size| Zone { io_percent, size: ZoneSize::Percent(size) };
+        let spot = HotSpot { offset: Bytes::MIB, length: Bytes::MIB, io_percent: 90.0 };
+        vec![
+            Access::Sequential,
+            Access::SequentialSkip { hole: Bytes(8192) },
+            Access::Backwards,
+            Access::Strided { stride: Bytes(4096 * 7) },
+            Access::Runs { blocks: 8 },
+            Access::Random,
+            Access::Covering,
+            Access::Zipf { theta: 0.99 },
+            Access::Pareto { h: 0.2 },
+            Access::Normal { deviation_percent: 10.0 },
+            Access::Zoned(vec![zone(80.0, 20.0), zone(20.0, 80.0)]),
+            Access::HotSpots(vec![spot]),
+        ]
+    }
+
+    fn draw(access: &Access, worker: u32, seed: u64, count: usize) -> Vec<u64> {
+        let mut offsets = Offsets::new(access, 4096 * 10_000 + 77, 4096, worker, 3, seed).unwrap();
+        (0..count).map(|_| offsets.next_offset()).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_offsets_within_the_span() {
+        for access in families() {
+            let drawn = draw(&access, 1, 5, 5000);
+            assert_eq!(drawn, draw(&access, 1, 5, 5000), "{access:?}");
+            assert!(drawn.iter().all(|offset| offset % 4096 == 0 && *offset < 4096 * 10_000), "{access:?}");
+            assert_ne!(drawn, draw(&access, 2, 5, 5000), "{access:?}: workers differ");
+            let is_random = !matches!(
+                access,
+                Access::Sequential
+                    | Access::SequentialSkip { .. }
+                    | Access::Backwards
+                    | Access::Strided { .. }
+            );
+            assert_eq!(drawn != draw(&access, 1, 6, 5000), is_random, "{access:?}: another seed");
+        }
+    }
+
+    /// Two workers' offsets, each in its quarter of what it draws: chi-square of independence over 4 x 4 cells, 9
+    /// degrees of freedom, of which 27.9 is the 99.9 % quantile. Classes are by the middle digits of the block number,
+    /// which every law here spreads evenly enough to fill all cells.
+    #[test]
+    fn workers_are_independent() {
+        for access in families().into_iter().filter(|access| !matches!(access, Access::Covering)).skip(5) {
+            let class = |offset: u64| (offset / 4096 % 4) as usize;
+            let mut cells = [[0f64; 4]; 4];
+            let count = 20_000;
+            for (one, other) in draw(&access, 0, 5, count).into_iter().zip(draw(&access, 1, 5, count)) {
+                cells[class(one)][class(other)] += 1.0;
+            }
+            let row = |index: usize| cells[index].iter().sum::<f64>();
+            let column = |index: usize| cells.iter().map(|row| row[index]).sum::<f64>();
+            let chi_square: f64 = (0..16)
+                .map(|cell| {
+                    let expected = row(cell / 4) * column(cell % 4) / count as f64;
+                    (cells[cell / 4][cell % 4] - expected).powi(2) / expected
+                })
+                .sum();
+            assert!(chi_square < 27.9, "{access:?}: {chi_square}");
+        }
+    }
+
+    #[test]
+    fn workers_share_hot_blocks_which_are_scattered() {
+        for access in [Access::Zipf { theta: 1.0 }, Access::Pareto { h: 0.05 }] {
+            let hottest = |worker| {
+                let mut counts = vec![0; 10_000];
+                draw(&access, worker, 5, 100_000)
+                    .iter()
+                    .for_each(|offset| counts[(offset / 4096) as usize] += 1);
+                let mut blocks: Vec<_> = (0..10_000usize).collect();
+                blocks.sort_by_key(|block| std::cmp::Reverse(counts[*block]));
+                blocks.truncate(5);
+                blocks
+            };
+            let (one, other) = (hottest(0), hottest(1));
+            assert_eq!(one[0], other[0], "{access:?}");
+            let mut places = one;
+            places.sort_unstable();
+            // Five random blocks of 10,000 are within 10 of each other with a probability of 2 %; the seed is fixed.
+            assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 10), "{access:?}: {places:?}");
+        }
+    }
+
+    #[test]
+    fn covering_shares_agree_with_the_slices() {
+        for (blocks, workers) in [(10u64, 3u32), (4097, 4), (999, 8)] {
+            let mut seen = BTreeSet::new();
+            for worker in 0..workers {
+                let share = Slice::of(blocks, worker, workers).unwrap().blocks;
+                let mut offsets =
+                    Offsets::new(&Access::Covering, blocks * 512, 512, worker, workers, 3).unwrap();
+                (0..share).for_each(|_| assert!(seen.insert(offsets.next_offset())));
+            }
+            assert_eq!(seen.len() as u64, blocks);
+        }
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        let refused = |access| {
+            assert!(Offsets::new(&access, 1 << 30, 4096, 0, 1, 1).is_none());
+            check(&access, Bytes::GIB, Bytes(4096), false).unwrap_err().to_string()
+        };
+        for (access, part) in [
+            (Access::Strided { stride: Bytes(6000) }, "multiple of the block"),
+            (Access::Strided { stride: Bytes(0) }, "multiple of the block"),
+            (Access::Runs { blocks: 0 }, "at least one"),
+            (Access::SequentialSkip { hole: Bytes(u64::MAX) }, "smaller than the target"),
+            (Access::Zipf { theta: -1.0 }, "from 0"),
+            (Access::Pareto { h: 20.0 }, "below 1"),
+            (Access::Normal { deviation_percent: 0.0 }, "at most 100"),
+            (Access::Zoned(vec![]), "100 in all"),
+            (
+                Access::HotSpots(vec![HotSpot { offset: Bytes(0), length: Bytes(1), io_percent: 1.0 }]),
+                "no block",
+            ),
+        ] {
+            let error = refused(access);
+            assert!(error.contains(part), "{error}");
+        }
+        let hole = Access::SequentialSkip { hole: Bytes(1000) };
+        assert!(check(&hole, Bytes::GIB, Bytes(4096), false).is_ok());
+        assert!(check(&hole, Bytes::GIB, Bytes(4096), true).unwrap_err().to_string().contains("direct"));
+    }
+
+    /// Prints the cost of an offset by family: `cargo test --release -p iolite-workload -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "measures time, which belongs to a release build on an idle machine"]
+    fn nanoseconds_per_offset() {
+        for (name, span) in [("1 GiB", 1u64 << 30), ("1 PiB", 1 << 50)] {
+            for access in families() {
+                let mut offsets = Offsets::new(&access, span, 4096, 0, 4, 1).unwrap();
+                let draws = 10_000_000u32;
+                let start = std::time::Instant::now();
+                let sum = (0..draws).fold(0u64, |sum, _| sum.wrapping_add(offsets.next_offset()));
+                let nanos = start.elapsed().as_nanos() as f64 / f64::from(draws);
+                println!("{name}: {nanos:6.1} ns/offset {access:?} ({})", std::hint::black_box(sum) % 10);
+            }
+        }
     }
 }

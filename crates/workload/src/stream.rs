@@ -47,7 +47,7 @@ impl OpStream {
     pub fn new(task: &FileTask, worker: u32) -> Option<OpStream> {
         let block = u32::try_from(task.block.0).ok()?;
         let span = task.target.size().0;
-        let offsets = Offsets::new(task.access, span, task.block.0, worker, task.workers, task.seed)?;
+        let offsets = Offsets::new(&task.access, span, task.block.0, worker, task.workers, task.seed)?;
         Some(OpStream {
             offsets,
             mix: task.mix,
@@ -81,11 +81,11 @@ impl Share {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use iolite_model::{Access, Arrival, BackendKind, Bytes, Nanos, Stop, Target};
 
-    fn task(mix: Mix, stop: Stop) -> FileTask {
+    pub(crate) fn task(mix: Mix, stop: Stop) -> FileTask {
         FileTask {
             name: "test".into(),
             target: Target::Null { size: Bytes::MIB },

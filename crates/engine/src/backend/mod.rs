@@ -1,15 +1,36 @@
 //! How operations reach the kernel: one file per back end, chosen once a phase.
 
+mod libaio;
+mod mmap;
 mod null;
+mod sim;
 mod sync;
+mod threads;
 mod uring;
+mod vectored;
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use iolite_sys::buffer::AlignedBuffer;
+
+pub use libaio::Libaio;
+pub use mmap::Mmap;
 pub use null::Null;
+pub use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
 pub use sync::Sync;
+pub use threads::Threads;
 pub use uring::Uring;
+pub use vectored::Vectored;
+
+/// Error number told for an error that has none (Linux, all architectures we build for, as are those below).
+const EIO: i32 = 5;
+/// Error number of an operation that would have had to wait.
+const EAGAIN: i32 = 11;
+/// Error number of an operation that the loop should not have submitted.
+const EINVAL: i32 = 22;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,4 +96,16 @@ pub trait Backend {
 
     /// The buffer of a slot that has no operation in flight.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
+}
+
+/// Does an operation with pread, pwrite or fdatasync: bytes moved, or the error number.
+#[inline]
+fn blocking(file: &File, op: &Op, buffer: &mut AlignedBuffer) -> Result<u32, i32> {
+    let buffer = buffer.as_mut_slice().get_mut(..op.length as usize).ok_or(EINVAL)?;
+    let result = match op.io {
+        IoOp::Read => file.read_at(buffer, op.offset),
+        IoOp::Write => file.write_at(buffer, op.offset),
+        IoOp::Sync => file.sync_data().map(|()| 0),
+    };
+    result.map(|bytes| bytes as u32).map_err(|error| error.raw_os_error().unwrap_or(EIO))
 }

@@ -2,16 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::{Backend, Completions, IoOp, Op, Submission};
-
-/// Error number told for an error that has none; EIO of Linux.
-const EIO: i32 = 5;
+use super::{Backend, Completions, Op, Submission, blocking};
 
 /// Does each operation within its submission.
 #[derive(Debug)]
@@ -33,15 +29,7 @@ impl Sync {
 impl Backend for Sync {
     #[inline]
     fn submit(&mut self, op: &Op) -> Submission {
-        let length = op.length as usize;
-        let result = match op.io {
-            IoOp::Read => self.file.read_at(&mut self.buffer.as_mut_slice()[..length], op.offset),
-            IoOp::Write => self.file.write_at(&self.buffer.as_slice()[..length], op.offset),
-            IoOp::Sync => self.file.sync_data().map(|()| 0),
-        };
-        Submission::Done(
-            result.map(|bytes| bytes as u32).map_err(|error| error.raw_os_error().unwrap_or(EIO)),
-        )
+        Submission::Done(blocking(&self.file, op, &mut self.buffer))
     }
 
     fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {

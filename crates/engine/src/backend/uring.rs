@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use iolite_sys::ring::{PushError, Ring, RingOp};
 
-use super::{Backend, Completions, IoOp, Op, Returned, Submission};
-
-/// Error number of an operation that the loop should not have submitted; EINVAL of Linux.
-const EINVAL: i32 = 22;
+use super::{Backend, Completions, EINVAL, IoOp, Op, Returned, Submission};
 
 /// Queues operations on an io_uring with registered file and buffers.
 pub struct Uring {

@@ -114,7 +114,10 @@ fn the_keys_are_a_promise() {
 .phases[].outstanding.oldest_ns
 .phases[].started_ns
 .phases[].task.access
+.phases[].task.access_parameters
+.phases[].task.arrival
 .phases[].task.arrival_iops
+.phases[].task.arrival_parameters
 .phases[].task.backend
 .phases[].task.block_bytes
 .phases[].task.direct
@@ -122,6 +125,7 @@ fn the_keys_are_a_promise() {
 .phases[].task.file.name
 .phases[].task.file.preallocate
 .phases[].task.interval_ns
+.phases[].task.io_flags
 .phases[].task.kind
 .phases[].task.ramp_ns
 .phases[].task.read_percent

@@ -37,7 +37,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
     let timetable = Timetable { ramp_end: 0, interval: 100_000_000, end: runtime };
     let (mut recorder, feed) = recorder(timetable, &OpKind::ALL);
     let concurrency = f64::from(task.concurrency());
-    let open = matches!(task, Task::File(file) if matches!(file.arrival, iolite_model::Arrival::Poisson(_)));
+    let open = matches!(task, Task::File(file) if file.arrival.rate().is_some());
     let (kinds, seconds): (&[OpKind], f64) = match task {
         Task::File(file) if file.sync_every.is_some() => {
             (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync_seconds)

@@ -1,0 +1,63 @@
+//! io_submit and io_getevents: what the field calls libaio, many direct operations at a time per thread.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use iolite_sys::aio::{Aio, AioOp};
+
+use super::{Backend, Completions, EINVAL, IoOp, Op, Returned, Submission};
+
+/// Queues operations and submits them in batches. On a file opened without O_DIRECT the kernel does them one after the
+/// other within the submission, as it does for everyone who uses libaio.
+pub struct Libaio {
+    aio: Aio,
+}
+
+impl Libaio {
+    /// A back end over the file with `depth` slots of this size.
+    ///
+    /// # Errors
+    /// The kernel is built without asynchronous I/O, or /proc/sys/fs/aio-max-nr is used up: said with its remedy.
+    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Libaio> {
+        let aio = Aio::new(file, depth as usize, block).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(
+                error.kind(),
+                "the system's limit on asynchronous operations is reached: raise it (sysctl fs.aio-max-nr)",
+            ),
+            io::ErrorKind::Unsupported => io::Error::new(
+                error.kind(),
+                "the kernel is built without CONFIG_AIO: use the back end io-uring or threads",
+            ),
+            _ => error,
+        })?;
+        Ok(Libaio { aio })
+    }
+}
+
+impl Backend for Libaio {
+    #[inline]
+    fn submit(&mut self, op: &Op) -> Submission {
+        let io = match op.io {
+            IoOp::Read => AioOp::Read,
+            IoOp::Write => AioOp::Write,
+            IoOp::Sync => AioOp::Fdatasync,
+        };
+        match self.aio.push(io, op.slot as usize, op.offset, op.length) {
+            Ok(()) => Submission::Queued,
+            Err(_) => Submission::Done(Err(EINVAL)),
+        }
+    }
+
+    #[inline]
+    fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        self.aio.submit_and_wait(at_least, timeout)?;
+        self.aio.completions(|slot, result| out.push(Returned { slot: slot as u32, result }));
+        Ok(())
+    }
+
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.aio.buffer_mut(slot as usize).unwrap_or_default()
+    }
+}

@@ -1,0 +1,472 @@
+//! A simulated device for tests: seeded latencies, faults and a stall, on an image in memory and in real time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Backend, Completions, EINVAL, EIO, IoOp, Op, Returned, Submission};
+
+/// What is written whole or not at all.
+const SECTOR: u32 = 512;
+
+/// Waiting shorter than this is done by looking at the clock: sleeping is not that exact.
+const SPIN: u64 = 100_000;
+
+/// The longest latency, 1 h: what an extreme draw of a distribution is cut to.
+const LONGEST: f64 = 3.6e12;
+
+/// What the simulated device is like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimParameters {
+    /// Seed of all that is random: the same operations in the same order meet the same fate.
+    pub seed: u64,
+    /// Slots: operations in flight at most.
+    pub depth: u32,
+    /// Size of each slot's buffer in bytes.
+    pub block: usize,
+    /// Service time of each operation.
+    pub latency: SimLatency,
+    /// How many operations are served at once, the others waiting in order; `None` as many as come.
+    pub channels: Option<u32>,
+    /// What goes wrong.
+    pub faults: SimFaults,
+    /// A time during which nothing is served.
+    pub stall: Option<SimStall>,
+}
+
+/// Distribution of the service time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SimLatency {
+    /// Always the same.
+    Constant(Duration),
+    /// Exponential.
+    Exponential {
+        /// Mean, which is also the standard deviation.
+        mean: Duration,
+    },
+    /// Its logarithm is normal: the shape of real devices, with a long tail.
+    LogNormal {
+        /// Median.
+        median: Duration,
+        /// Standard deviation of the natural logarithm.
+        sigma: f64,
+    },
+}
+
+/// Probabilities (0 to 1) of what goes wrong with an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SimFaults {
+    /// It fails and moves nothing.
+    pub error: f64,
+    /// With this error number.
+    pub error_number: i32,
+    /// It moves, and tells, fewer bytes than asked for.
+    pub short: f64,
+    /// A write that is told to be done has not happened.
+    pub lost: f64,
+    /// Of a write that is told to be done only the first sectors have been written.
+    pub torn: f64,
+}
+
+impl Default for SimFaults {
+    /// Nothing goes wrong; errors, once probable, are EIO.
+    fn default() -> SimFaults {
+        SimFaults { error: 0.0, error_number: EIO, short: 0.0, lost: 0.0, torn: 0.0 }
+    }
+}
+
+/// A time during which nothing is served: what is in service, or comes, is later by what is left of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimStall {
+    /// Its start, counted from the first submission.
+    pub at: Duration,
+    /// Its length.
+    pub length: Duration,
+}
+
+/// The contents of a simulated device; clones share it, as workers share a file.
+#[derive(Debug, Clone)]
+pub struct SimImage(Arc<Mutex<Vec<u8>>>);
+
+impl SimImage {
+    /// A zeroed image of this size in bytes.
+    pub fn new(size: usize) -> SimImage {
+        SimImage(Arc::new(Mutex::new(vec![0; size])))
+    }
+
+    /// Copies from the image; returns the bytes copied, fewer where it ends before.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+        let image = self.lock();
+        let from = Self::part(&image, offset).min(image.len());
+        let length = into.len().min(image.len() - from);
+        into[..length].copy_from_slice(&image[from..from + length]);
+        length
+    }
+
+    /// Copies to the image; returns the bytes copied, fewer where it ends before.
+    pub fn write(&self, offset: u64, from: &[u8]) -> usize {
+        let mut image = self.lock();
+        let start = Self::part(&image, offset);
+        let length = from.len().min(image.len() - start);
+        image[start..start + length].copy_from_slice(&from[..length]);
+        length
+    }
+
+    fn part(image: &[u8], offset: u64) -> usize {
+        usize::try_from(offset).unwrap_or(usize::MAX).min(image.len())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What will become of an operation in flight, drawn when it was submitted.
+#[derive(Debug, Clone, Copy)]
+struct Fate {
+    op: Op,
+    result: Result<u32, i32>,
+    /// Bytes that really reach the image.
+    kept: u32,
+}
+
+/// A simulated device. Operations come back when their simulated latency is over in real time; that is when a write
+/// reaches the image and a read copies from it.
+#[derive(Debug)]
+pub struct Sim {
+    parameters: SimParameters,
+    image: SimImage,
+    random: Random,
+    start: Option<Instant>,
+    /// By channel: when it is free, in nanoseconds since `start`.
+    free_at: Vec<u64>,
+    buffers: Vec<Vec<u8>>,
+    /// By slot.
+    in_flight: Vec<Option<Fate>>,
+    /// Ends of the operations in flight, with their numbers (so that equals come back in order) and slots.
+    due: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    submitted: u64,
+}
+
+impl Sim {
+    /// A device with these contents.
+    pub fn new(parameters: SimParameters, image: SimImage) -> Sim {
+        let depth = parameters.depth as usize;
+        Sim {
+            image,
+            random: Random(parameters.seed),
+            start: None,
+            free_at: vec![0; parameters.channels.map_or(0, |channels| channels.max(1) as usize)],
+            buffers: vec![vec![0; parameters.block]; depth],
+            in_flight: vec![None; depth],
+            due: BinaryHeap::with_capacity(depth),
+            submitted: 0,
+            parameters,
+        }
+    }
+
+    /// Nanoseconds since the first submission.
+    fn now(&mut self) -> u64 {
+        self.start.get_or_insert_with(Instant::now).elapsed().as_nanos() as u64
+    }
+
+    /// When an operation submitted now comes back.
+    fn schedule(&mut self, now: u64) -> u64 {
+        let service = self.parameters.latency.draw(&mut self.random);
+        let channel = self.free_at.iter_mut().min();
+        let start = channel.as_ref().map_or(now, |free_at| now.max(**free_at));
+        let end = match self.parameters.stall {
+            Some(stall) => stall.postpone(start, start + service),
+            None => start + service,
+        };
+        if let Some(free_at) = channel {
+            *free_at = end;
+        }
+        end
+    }
+
+    /// Draws what will become of an operation. Every operation takes as many random numbers, so that one fault's
+    /// probability does not change where another strikes.
+    fn draw(&mut self, op: &Op) -> Fate {
+        let faults = self.parameters.faults;
+        let [error, short, lost, torn, part] = std::array::from_fn(|_| self.random.unit());
+        // A part that is less than the whole, in sectors where there are several.
+        let less = |length: u32| {
+            let part = (f64::from(length) * (1.0 - part)) as u32;
+            if length > SECTOR { part / SECTOR * SECTOR } else { part.min(length.saturating_sub(1)) }
+        };
+        let moved = if short <= faults.short { less(op.length) } else { op.length };
+        let kept = match op.io {
+            IoOp::Write if lost <= faults.lost => 0,
+            IoOp::Write if torn <= faults.torn => less(moved),
+            _ => moved,
+        };
+        let result = if error <= faults.error { Err(faults.error_number) } else { Ok(moved) };
+        Fate { op: *op, result, kept }
+    }
+
+    /// Brings an operation back: its effect takes place now.
+    fn complete(&mut self, slot: u32) -> Returned {
+        let fate = self.in_flight[slot as usize].take();
+        let result = match fate {
+            None => Err(EIO),
+            Some(Fate { result: Err(number), .. }) => Err(number),
+            Some(Fate { op, result: Ok(moved), kept }) => {
+                let buffer = &mut self.buffers[slot as usize];
+                match op.io {
+                    IoOp::Read => Ok(self.image.read(op.offset, &mut buffer[..moved as usize]) as u32),
+                    IoOp::Write => {
+                        self.image.write(op.offset, &buffer[..kept as usize]);
+                        let room = (self.image.lock().len() as u64).saturating_sub(op.offset);
+                        Ok(moved.min(u32::try_from(room).unwrap_or(u32::MAX)))
+                    }
+                    IoOp::Sync => Ok(0),
+                }
+            }
+        };
+        Returned { slot, result }
+    }
+}
+
+impl Backend for Sim {
+    fn submit(&mut self, op: &Op) -> Submission {
+        let slot = op.slot as usize;
+        let fits = self.buffers.get(slot).is_some_and(|buffer| op.length as usize <= buffer.len());
+        if !fits || self.in_flight[slot].is_some() {
+            return Submission::Done(Err(EINVAL));
+        }
+        let now = self.now();
+        let end = self.schedule(now);
+        self.in_flight[slot] = Some(self.draw(op));
+        self.due.push(Reverse((end, self.submitted, op.slot)));
+        self.submitted += 1;
+        Submission::Queued
+    }
+
+    fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        let mut now = self.now();
+        let deadline = now.saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let mut back = 0;
+        loop {
+            while let Some(&Reverse((end, _, slot))) = self.due.peek()
+                && end <= now
+            {
+                self.due.pop();
+                out.push(self.complete(slot));
+                back += 1;
+            }
+            let Some(&Reverse((next, ..))) = self.due.peek() else { return Ok(()) };
+            if back >= at_least || now >= deadline {
+                return Ok(());
+            }
+            let wait = next.min(deadline).saturating_sub(now);
+            if wait > SPIN {
+                std::thread::sleep(Duration::from_nanos(wait - SPIN));
+            } else {
+                std::hint::spin_loop();
+            }
+            now = self.now();
+        }
+    }
+
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        match self.in_flight.get(slot as usize) {
+            Some(None) => &mut self.buffers[slot as usize],
+            _ => &mut [],
+        }
+    }
+}
+
+impl SimLatency {
+    /// A service time in nanoseconds. Exponential by inversion; normal by Box and Muller (1958).
+    fn draw(self, random: &mut Random) -> u64 {
+        let nanos = |duration: Duration| duration.as_nanos() as f64;
+        let drawn = match self {
+            SimLatency::Constant(time) => nanos(time),
+            SimLatency::Exponential { mean } => nanos(mean) * -random.unit().ln(),
+            SimLatency::LogNormal { median, sigma } => {
+                let normal =
+                    (-2.0 * random.unit().ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos();
+                nanos(median) * (sigma * normal).exp()
+            }
+        };
+        drawn.min(LONGEST) as u64
+    }
+}
+
+impl SimStall {
+    /// The end of an operation that without the stall would be served from `start` to `end`.
+    fn postpone(self, start: u64, end: u64) -> u64 {
+        let at = self.at.as_nanos() as u64;
+        let over = at + self.length.as_nanos() as u64;
+        if end > at && start < over { end + (over - start.max(at)) } else { end }
+    }
+}
+
+/// The device's source of chance: SplitMix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
+/// Generators, figure 17).
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    /// A uniformly random number in (0, 1].
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: u32 = 4096;
+
+    fn parameters(latency: SimLatency) -> SimParameters {
+        SimParameters {
+            seed: 7,
+            depth: 8,
+            block: BLOCK as usize,
+            latency,
+            channels: None,
+            faults: SimFaults::default(),
+            stall: None,
+        }
+    }
+
+    fn fast() -> SimParameters {
+        parameters(SimLatency::Constant(Duration::ZERO))
+    }
+
+    fn op(io: IoOp, slot: u32, offset: u64) -> Op {
+        Op { io, slot, offset, length: BLOCK }
+    }
+
+    /// Does the operations one after the other on slot 0.
+    fn results(sim: &mut Sim, io: IoOp, count: u32) -> Vec<Result<u32, i32>> {
+        let mut out = Completions::new();
+        for index in 0..count {
+            sim.buffer(0).fill(1);
+            assert_eq!(sim.submit(&op(io, 0, u64::from(index * BLOCK))), Submission::Queued);
+            sim.reap(1, Duration::from_secs(5), &mut out).unwrap();
+        }
+        out.into_iter().map(|returned| returned.result).collect()
+    }
+
+    #[test]
+    fn latencies_have_their_distributions() {
+        let mut random = Random(1);
+        let mut draws = |latency: SimLatency| {
+            let mut draws: Vec<_> = (0..20_000).map(|_| latency.draw(&mut random) as f64 / 1e6).collect();
+            draws.sort_unstable_by(f64::total_cmp);
+            let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+            (mean, draws[10_000], draws[19_800])
+        };
+        let ms = Duration::from_millis(1);
+        assert_eq!(draws(SimLatency::Constant(ms)), (1.0, 1.0, 1.0));
+        // Expected: mean 1, median ln 2, p99 ln 100; each within five standard errors.
+        let (mean, median, p99) = draws(SimLatency::Exponential { mean: ms });
+        assert!((mean - 1.0).abs() < 0.036 && (median - 0.693).abs() < 0.036, "{mean} {median}");
+        assert!((p99 - 4.605).abs() < 0.36, "{p99}");
+        // Expected: mean e^(1/8), median 1, p99 e^(2.326 / 2).
+        let (mean, median, p99) = draws(SimLatency::LogNormal { median: ms, sigma: 0.5 });
+        assert!((mean - 1.133).abs() < 0.022 && (median - 1.0).abs() < 0.023, "{mean} {median}");
+        assert!((p99 - 3.2).abs() < 0.22, "{p99}");
+    }
+
+    #[test]
+    fn a_stall_delays_what_it_meets_and_nothing_else() {
+        let stall = SimStall { at: Duration::from_nanos(100), length: Duration::from_nanos(50) };
+        let cases = [(0, 90, 90), (0, 100, 100), (80, 110, 160), (120, 130, 160), (150, 170, 170)];
+        for (start, end, expected) in cases {
+            assert_eq!(stall.postpone(start, end), expected, "{start} to {end}");
+        }
+    }
+
+    #[test]
+    fn faults_strike_as_often_as_asked_and_the_same_with_the_same_seed() {
+        let with = |faults| {
+            let mut sim = Sim::new(SimParameters { faults, ..fast() }, SimImage::new(1 << 20));
+            results(&mut sim, IoOp::Read, 1000)
+        };
+        let failing = SimFaults { error: 0.2, error_number: 28, ..SimFaults::default() };
+        let first = with(failing);
+        let failed = first.iter().filter(|result| **result == Err(28)).count();
+        assert!((140..260).contains(&failed), "{failed} of 1000 at 20 %");
+        assert_eq!(first, with(failing));
+        // Another fault beside it changes nothing about which operations fail.
+        let both = with(SimFaults { short: 0.5, ..failing });
+        assert!(first.iter().zip(&both).all(|(one, other)| one.is_err() == other.is_err()));
+    }
+
+    #[test]
+    fn short_lost_and_torn_writes_show_in_the_image_only_as_they_should() {
+        let write = |faults| {
+            let image = SimImage::new(100 * BLOCK as usize);
+            let mut sim = Sim::new(SimParameters { faults, ..fast() }, image.clone());
+            let told = results(&mut sim, IoOp::Write, 100);
+            let mut kept = vec![vec![0; BLOCK as usize]; 100];
+            for (index, block) in kept.iter_mut().enumerate() {
+                image.read(index as u64 * u64::from(BLOCK), block);
+            }
+            let whole = |block: &Vec<u8>| block.iter().take_while(|&&byte| byte == 1).count() as u32;
+            let sums = kept.iter().map(|block| block.iter().map(|&byte| u32::from(byte)).sum::<u32>());
+            assert!(sums.eq(kept.iter().map(whole)), "only the first part of a block is written");
+            (told, kept.iter().map(whole).collect::<Vec<_>>())
+        };
+        let (told, kept) = write(SimFaults::default());
+        assert!(told.iter().all(|told| *told == Ok(BLOCK)) && kept.iter().all(|kept| *kept == BLOCK));
+        let (told, kept) = write(SimFaults { lost: 1.0, ..SimFaults::default() });
+        assert!(told.iter().all(|told| *told == Ok(BLOCK)) && kept.iter().all(|kept| *kept == 0));
+        let (told, kept) = write(SimFaults { torn: 1.0, ..SimFaults::default() });
+        assert!(told.iter().all(|told| *told == Ok(BLOCK)));
+        assert!(
+            kept.iter().all(|kept| *kept < BLOCK && kept % SECTOR == 0) && kept.iter().any(|kept| *kept > 0)
+        );
+        let (told, kept) = write(SimFaults { short: 1.0, ..SimFaults::default() });
+        assert!(told.iter().all(|told| told.is_ok_and(|moved| moved < BLOCK)));
+        assert!(told.iter().zip(&kept).all(|(told, kept)| *told == Ok(*kept)));
+    }
+
+    #[test]
+    fn the_end_of_the_image_makes_transfers_short() {
+        let mut sim = Sim::new(fast(), SimImage::new(6000));
+        for io in [IoOp::Read, IoOp::Write] {
+            assert_eq!(results(&mut sim, io, 3), [Ok(4096), Ok(6000 - 4096), Ok(0)]);
+        }
+    }
+
+    #[test]
+    fn time_passes_in_reap_and_not_in_submit() {
+        let latency = SimLatency::Constant(Duration::from_millis(20));
+        let mut sim = Sim::new(parameters(latency), SimImage::new(1 << 20));
+        let start = Instant::now();
+        for slot in 0..8 {
+            assert_eq!(sim.submit(&op(IoOp::Read, slot, 0)), Submission::Queued);
+        }
+        assert_eq!(sim.submit(&op(IoOp::Read, 3, 0)), Submission::Done(Err(EINVAL)), "in flight");
+        assert_eq!(sim.submit(&op(IoOp::Read, 8, 0)), Submission::Done(Err(EINVAL)), "no such slot");
+        assert!(sim.buffer(3).is_empty(), "the buffer of a slot in flight is not to be had");
+        let mut out = Completions::new();
+        sim.reap(1, Duration::from_millis(1), &mut out).unwrap();
+        assert!(out.is_empty() || start.elapsed() >= Duration::from_millis(20));
+        sim.reap(8, Duration::from_secs(5), &mut out).unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(20));
+        assert_eq!(out.iter().map(|returned| returned.slot).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn channels_serve_in_turn() {
+        let latency = SimLatency::Constant(Duration::from_nanos(1000));
+        let two = SimParameters { channels: Some(2), ..parameters(latency) };
+        let mut sim = Sim::new(two, SimImage::new(0));
+        let ends: Vec<_> = [0, 0, 0, 500, 5000].into_iter().map(|now| sim.schedule(now)).collect();
+        assert_eq!(ends, [1000, 1000, 2000, 2000, 6000]);
+    }
+}

@@ -1,0 +1,142 @@
+//! A pool of threads that do pread, pwrite and fdatasync: asynchronous I/O where the kernel has none, as POSIX aio
+//! does it in user space.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use iolite_sys::buffer::AlignedBuffer;
+
+use super::{Backend, Completions, EINVAL, EIO, Op, Returned, Submission, blocking};
+
+/// Stack of a thread of the pool: it calls the kernel and nothing else.
+const STACK: usize = 64 * 1024;
+
+/// An operation on its way to a thread or back, with its slot's buffer: the buffer belongs to whoever has this.
+struct Errand {
+    op: Op,
+    buffer: AlignedBuffer,
+    result: Result<u32, i32>,
+}
+
+/// A thread for each slot, so that as many operations are in flight as were asked for. The queues are of fixed size:
+/// nothing is allocated while it runs.
+pub struct Threads {
+    /// By slot: the buffer, while no operation has it.
+    buffers: Vec<Option<AlignedBuffer>>,
+    /// By slot: the way to its thread; a thread ends when its queue is dropped.
+    errands: Vec<SyncSender<Errand>>,
+    threads: Vec<JoinHandle<()>>,
+    done: Receiver<Errand>,
+    in_flight: usize,
+}
+
+impl Threads {
+    /// A back end over the file with `depth` slots of this size, each with a thread.
+    ///
+    /// # Errors
+    /// The limit on threads is reached, or there is no memory for the buffers.
+    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Threads> {
+        let (finished, done) = sync_channel(depth as usize);
+        let mut pool =
+            Threads { buffers: Vec::new(), errands: Vec::new(), threads: Vec::new(), done, in_flight: 0 };
+        for slot in 0..depth {
+            let (errand, errands) = sync_channel(1);
+            let (file, finished) = (file.clone(), finished.clone());
+            let thread = thread::Builder::new().name(format!("io {slot}")).stack_size(STACK);
+            pool.threads.push(thread.spawn(move || serve(&file, &errands, &finished))?);
+            pool.errands.push(errand);
+            pool.buffers.push(Some(AlignedBuffer::new(block)?));
+        }
+        Ok(pool)
+    }
+
+    fn take_back(&mut self, errand: Errand, out: &mut Completions) {
+        let slot = errand.op.slot;
+        self.buffers[slot as usize] = Some(errand.buffer);
+        self.in_flight -= 1;
+        out.push(Returned { slot, result: errand.result });
+    }
+}
+
+/// What a thread of the pool does, until nobody can ask it for anything more.
+fn serve(file: &File, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) {
+    while let Ok(mut errand) = errands.recv() {
+        errand.result = blocking(file, &errand.op, &mut errand.buffer);
+        if finished.send(errand).is_err() {
+            return;
+        }
+    }
+}
+
+impl Backend for Threads {
+    #[inline]
+    fn submit(&mut self, op: &Op) -> Submission {
+        let slot = op.slot as usize;
+        let Some(buffer) = self.buffers.get_mut(slot).and_then(Option::take) else {
+            return Submission::Done(Err(EINVAL));
+        };
+        match self.errands[slot].try_send(Errand { op: *op, buffer, result: Ok(0) }) {
+            Ok(()) => {
+                self.in_flight += 1;
+                Submission::Queued
+            }
+            Err(TrySendError::Full(errand)) => {
+                self.buffers[slot] = Some(errand.buffer);
+                Submission::Full
+            }
+            Err(TrySendError::Disconnected(errand)) => {
+                self.buffers[slot] = Some(errand.buffer);
+                Submission::Done(Err(EIO))
+            }
+        }
+    }
+
+    #[inline]
+    fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        let gone = || io::Error::other("a thread of the back end has died, which is a bug");
+        let before = out.len();
+        loop {
+            match self.done.try_recv() {
+                Ok(errand) => self.take_back(errand, out),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Err(gone()),
+            }
+        }
+        let wanted = at_least.min(out.len() - before + self.in_flight);
+        if out.len() - before >= wanted {
+            return Ok(());
+        }
+        let start = Instant::now();
+        while out.len() - before < wanted {
+            match self.done.recv_timeout(timeout.saturating_sub(start.elapsed())) {
+                Ok(errand) => self.take_back(errand, out),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+        Ok(())
+    }
+
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        let buffer = self.buffers.get_mut(slot as usize).and_then(Option::as_mut);
+        buffer.map(AlignedBuffer::as_mut_slice).unwrap_or_default()
+    }
+}
+
+impl Drop for Threads {
+    /// Waits for the threads where none has anything to do. One that hangs in an operation has its own share of the
+    /// file and its buffer, and ends when the operation does.
+    fn drop(&mut self) {
+        self.errands.clear();
+        if self.in_flight == 0 {
+            for thread in self.threads.drain(..) {
+                // It has nothing to say, and one that died has been told of by `reap`.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Linux's own asynchronous I/O (io_submit(2), what libaio wraps) over one file, with the buffers it reads into and
+//! writes from.
+//!
+//! On a file opened without O_DIRECT the kernel does the whole operation within io_submit: correct, but one after the
+//! other. Structures and constants as in linux/aio_abi.h.
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::buffer::{ALIGNMENT, AlignedBuffer};
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AioOp {
+    /// Read into the slot's buffer.
+    Read,
+    /// Write from the slot's buffer.
+    Write,
+    /// fdatasync; asynchronous since Linux 4.18, done within the submission before.
+    Fdatasync,
+}
+
+/// The slot does not exist, is in flight, or the length exceeds its buffer: a mistake of the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotError;
+
+const IOCB_CMD_PREAD: u16 = 0;
+const IOCB_CMD_PWRITE: u16 = 1;
+const IOCB_CMD_FDSYNC: u16 = 3;
+
+/// `struct iocb`: what the kernel reads when an operation is submitted.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct ControlBlock {
+    data: u64,
+    #[cfg(target_endian = "little")]
+    key: u32,
+    rw_flags: i32,
+    #[cfg(target_endian = "big")]
+    key: u32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    event_fd: u32,
+}
+
+/// `struct io_event`: what the kernel writes when an operation has come back.
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy)]
+struct IoEvent {
+    data: u64,
+    object: u64,
+    result: i64,
+    result2: i64,
+}
+
+/// A context of asynchronous I/O over one file, with `slots` buffers of equal size. A slot has at most one operation in
+/// flight; while it has, its buffer belongs to the kernel.
+pub struct Aio {
+    context: libc::c_ulong,
+    // Dropped by hand: with operations in flight the memory must outlive this value.
+    memory: ManuallyDrop<AlignedBuffer>,
+    slot_size: usize,
+    in_flight: Vec<bool>,
+    /// By slot. The kernel copies a block within io_submit and keeps only its address, as a name.
+    blocks: Vec<ControlBlock>,
+    /// Slots whose operations have not been given to the kernel.
+    queued: Vec<usize>,
+    /// Scratch of `submit`: where the kernel finds the queued blocks.
+    pointers: Vec<*mut ControlBlock>,
+    /// Scratch of `wait`.
+    events: Vec<IoEvent>,
+    /// Slots that are free again with what came of them, to be told by `completions`.
+    returned: Vec<(usize, Result<u32, i32>)>,
+    /// Operations that the kernel has and has not given back.
+    with_kernel: usize,
+    file: Arc<File>,
+}
+
+/// Whether asynchronous I/O can be used here.
+///
+/// # Errors
+/// `Unsupported` where the kernel is built without it; `EAGAIN` where /proc/sys/fs/aio-max-nr is used up.
+pub fn available() -> io::Result<()> {
+    destroy(setup(1)?);
+    Ok(())
+}
+
+fn setup(events: usize) -> io::Result<libc::c_ulong> {
+    let events = libc::c_long::try_from(events.max(1))
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "too many slots"))?;
+    let mut context: libc::c_ulong = 0;
+    // SAFETY: io_setup writes the new context's number to `context`, which lives and was zero, as it demands.
+    let made = unsafe { libc::syscall(libc::SYS_io_setup, events, &raw mut context) };
+    if made == 0 { Ok(context) } else { Err(io::Error::last_os_error()) }
+}
+
+fn destroy(context: libc::c_ulong) {
+    // SAFETY: io_destroy takes a number and no memory of ours; one that is no context is refused with EINVAL.
+    unsafe { libc::syscall(libc::SYS_io_destroy, context) };
+}
+
+impl Aio {
+    /// A context over the file.
+    ///
+    /// # Errors
+    /// `Unsupported` where the kernel is built without it; `EAGAIN` where /proc/sys/fs/aio-max-nr is used up;
+    /// `OutOfMemory`.
+    pub fn new(file: Arc<File>, slots: usize, slot_size: usize) -> io::Result<Aio> {
+        let size = slot_size.checked_next_multiple_of(ALIGNMENT);
+        let (slot_size, whole) = size
+            .and_then(|slot_size| Some((slot_size, slot_size.checked_mul(slots)?)))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the buffers are too large"))?;
+        let memory = AlignedBuffer::new(whole)?;
+        let context = setup(slots)?;
+        Ok(Aio {
+            context,
+            memory: ManuallyDrop::new(memory),
+            slot_size,
+            in_flight: vec![false; slots],
+            blocks: (0..slots).map(|_| ControlBlock::default()).collect(),
+            queued: Vec::with_capacity(slots),
+            pointers: Vec::with_capacity(slots),
+            events: vec![IoEvent::default(); slots],
+            returned: Vec::with_capacity(slots),
+            with_kernel: 0,
+            file,
+        })
+    }
+
+    /// Operations that have been pushed and not told by [`completions`](Aio::completions).
+    pub fn outstanding(&self) -> usize {
+        self.queued.len() + self.with_kernel + self.returned.len()
+    }
+
+    /// The slot's buffer; `None` while the slot is in flight or where there is no such slot.
+    pub fn buffer_mut(&mut self, slot: usize) -> Option<&mut [u8]> {
+        if *self.in_flight.get(slot)? {
+            return None;
+        }
+        let start = slot * self.slot_size;
+        // SAFETY: the range lies within `memory`; the kernel owns only buffers of slots in flight, which this is not;
+        // the slice borrows self exclusively, so that the slot can't be given to the kernel meanwhile.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(start), self.slot_size) })
+    }
+
+    /// Queues an operation on the slot; the kernel learns of it with the next
+    /// [`submit_and_wait`](Aio::submit_and_wait).
+    ///
+    /// # Errors
+    /// See [`SlotError`].
+    #[inline]
+    pub fn push(&mut self, op: AioOp, slot: usize, offset: u64, length: u32) -> Result<(), SlotError> {
+        if slot >= self.in_flight.len() || self.in_flight[slot] || length as usize > self.slot_size {
+            return Err(SlotError);
+        }
+        let (opcode, buffer, bytes, offset) = match op {
+            AioOp::Read => (IOCB_CMD_PREAD, self.address(slot), u64::from(length), offset),
+            AioOp::Write => (IOCB_CMD_PWRITE, self.address(slot), u64::from(length), offset),
+            // The kernel refuses a sync that names a buffer or a place.
+            AioOp::Fdatasync => (IOCB_CMD_FDSYNC, 0, 0, 0),
+        };
+        self.blocks[slot] = ControlBlock {
+            data: slot as u64,
+            opcode,
+            fd: self.file.as_raw_fd() as u32,
+            buffer,
+            bytes,
+            // Beyond i64 it becomes negative, which the kernel refuses with EINVAL.
+            offset: offset as i64,
+            ..ControlBlock::default()
+        };
+        self.in_flight[slot] = true;
+        self.queued.push(slot);
+        Ok(())
+    }
+
+    fn address(&self, slot: usize) -> u64 {
+        self.memory.as_ptr().wrapping_add(slot * self.slot_size) as u64
+    }
+
+    /// Hands what is queued to the kernel, in one call if it takes all, and waits until `at_least` operations have
+    /// come back or `timeout` is over.
+    ///
+    /// # Errors
+    /// The kernel's; neither a signal nor the end of the time is one.
+    pub fn submit_and_wait(&mut self, at_least: usize, timeout: Duration) -> io::Result<()> {
+        self.submit();
+        let wanted = at_least.saturating_sub(self.returned.len()).min(self.with_kernel);
+        self.wait(wanted, timeout)
+    }
+
+    /// Hands what is queued to the kernel. What it refuses comes back at once, with the reason.
+    fn submit(&mut self) {
+        let mut given = 0;
+        self.pointers.clear();
+        let blocks = self.blocks.as_mut_ptr();
+        self.pointers.extend(self.queued.iter().map(|&slot| blocks.wrapping_add(slot)));
+        while given < self.queued.len() {
+            let rest = &mut self.pointers[given..];
+            // SAFETY: `rest` holds `rest.len()` pointers to distinct elements of `blocks`, each of a slot below its
+            // length; each block names the slot's part of `memory` and a length that fits it; the slot is marked in
+            // flight until its event, so nobody touches or frees its buffer before.
+            let taken = unsafe {
+                libc::syscall(
+                    libc::SYS_io_submit,
+                    self.context,
+                    rest.len() as libc::c_long,
+                    rest.as_mut_ptr(),
+                )
+            };
+            match usize::try_from(taken) {
+                Ok(taken) if taken > 0 => {
+                    given += taken;
+                    self.with_kernel += taken;
+                }
+                _ => {
+                    let number = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+                    // For want of room the rest waits for something to come back.
+                    if taken == 0 || number == libc::EAGAIN && self.with_kernel > 0 {
+                        break;
+                    }
+                    // The kernel tells the error of the first block and takes none.
+                    let result = self.refused(self.queued[given], number);
+                    self.give_back(self.queued[given], result);
+                    given += 1;
+                }
+            }
+        }
+        self.queued.drain(..given);
+    }
+
+    /// What becomes of an operation that the kernel has not taken.
+    #[cold]
+    fn refused(&self, slot: usize, number: i32) -> Result<u32, i32> {
+        if number == libc::EINVAL && self.blocks[slot].opcode == IOCB_CMD_FDSYNC {
+            let done = self.file.sync_data();
+            return done.map(|()| 0).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO));
+        }
+        Err(number)
+    }
+
+    fn give_back(&mut self, slot: usize, result: Result<u32, i32>) {
+        self.in_flight[slot] = false;
+        self.returned.push((slot, result));
+    }
+
+    /// Takes events from the kernel, waiting for `at_least` of them, at most `timeout`.
+    fn wait(&mut self, at_least: usize, timeout: Duration) -> io::Result<()> {
+        if self.with_kernel == 0 {
+            return Ok(());
+        }
+        let mut time = libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: timeout.subsec_nanos() as libc::c_long,
+        };
+        // SAFETY: the kernel writes at most `events.len()` events into `events` and reads `time`; both live.
+        let got = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                at_least as libc::c_long,
+                self.events.len() as libc::c_long,
+                self.events.as_mut_ptr(),
+                &raw mut time,
+            )
+        };
+        let Ok(got) = usize::try_from(got) else {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
+        };
+        for index in 0..got {
+            let IoEvent { data, result, .. } = self.events[index];
+            self.with_kernel -= 1;
+            let failed = |_| i32::try_from(-result).unwrap_or(libc::EIO);
+            self.give_back(data as usize, u32::try_from(result).map_err(failed));
+        }
+        Ok(())
+    }
+
+    /// Passes each operation that has come back to `each`: its slot, and the bytes moved or the error number.
+    #[inline]
+    pub fn completions(&mut self, mut each: impl FnMut(usize, Result<u32, i32>)) {
+        self.returned.drain(..).for_each(|(slot, result)| each(slot, result));
+    }
+}
+
+impl Drop for Aio {
+    /// Does not wait for operations in flight, as io_destroy would: a hung device must not hang its caller. With any
+    /// left, the context and the memory are left to the end of the process.
+    fn drop(&mut self) {
+        if self.wait(0, Duration::ZERO).is_err() || self.with_kernel > 0 {
+            return;
+        }
+        destroy(self.context);
+        // SAFETY: it is not used again and dropped once; the kernel has given back every operation on it.
+        unsafe { ManuallyDrop::drop(&mut self.memory) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(5);
+
+    fn aio(slots: usize) -> Option<(Aio, Arc<File>)> {
+        if let Err(error) = available() {
+            eprintln!("skipped: asynchronous I/O is not available here: {error}");
+            return None;
+        }
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        Some((Aio::new(file.clone(), slots, 4096).unwrap(), file))
+    }
+
+    fn all(aio: &mut Aio) -> Vec<(usize, Result<u32, i32>)> {
+        let mut seen = Vec::new();
+        while aio.outstanding() > 0 {
+            aio.submit_and_wait(1, WAIT).unwrap();
+            aio.completions(|slot, result| seen.push((slot, result)));
+        }
+        seen.sort_unstable();
+        seen
+    }
+
+    #[test]
+    fn the_structures_are_the_kernels() {
+        assert_eq!((size_of::<ControlBlock>(), size_of::<IoEvent>()), (64, 32));
+    }
+
+    #[test]
+    fn writes_come_back_as_reads() {
+        let Some((mut aio, _file)) = aio(4) else { return };
+        for slot in 0..4 {
+            aio.buffer_mut(slot).unwrap().fill(slot as u8 + 1);
+            aio.push(AioOp::Write, slot, slot as u64 * 4096, 4096).unwrap();
+            assert!(aio.buffer_mut(slot).is_none(), "the kernel owns the buffer of a slot in flight");
+            assert_eq!(aio.push(AioOp::Write, slot, 0, 4096), Err(SlotError));
+        }
+        assert_eq!(all(&mut aio), (0..4).map(|slot| (slot, Ok(4096))).collect::<Vec<_>>());
+        aio.push(AioOp::Fdatasync, 0, 77, 88).unwrap();
+        aio.push(AioOp::Read, 1, 3 * 4096, 4096).unwrap();
+        assert_eq!(all(&mut aio), [(0, Ok(0)), (1, Ok(4096))]);
+        assert_eq!(aio.buffer_mut(1).unwrap(), vec![4; 4096]);
+    }
+
+    #[test]
+    fn one_refused_operation_in_a_batch_does_not_hold_up_the_others() {
+        let Some((mut aio, file)) = aio(4) else { return };
+        file.set_len(8192).unwrap();
+        aio.push(AioOp::Read, 0, 0, 4096).unwrap();
+        aio.push(AioOp::Read, 1, u64::MAX, 4096).unwrap();
+        aio.push(AioOp::Read, 2, 8000, 4096).unwrap();
+        aio.push(AioOp::Read, 3, 1 << 40, 4096).unwrap();
+        assert_eq!(all(&mut aio), [(0, Ok(4096)), (1, Err(libc::EINVAL)), (2, Ok(192)), (3, Ok(0))]);
+        assert_eq!(aio.push(AioOp::Read, 0, 0, 8192), Err(SlotError));
+        assert_eq!(aio.push(AioOp::Read, 9, 0, 4096), Err(SlotError));
+    }
+
+    #[test]
+    fn a_sync_that_the_kernel_cannot_do_asynchronously_is_done_all_the_same() {
+        let Some((mut aio, _file)) = aio(1) else { return };
+        aio.push(AioOp::Fdatasync, 0, 0, 0).unwrap();
+        // What a kernel before 4.18 answers, which is not to be had here.
+        assert_eq!(aio.refused(0, libc::EINVAL), Ok(0));
+        assert_eq!(aio.refused(0, libc::EIO), Err(libc::EIO));
+        assert_eq!(all(&mut aio), [(0, Ok(0))]);
+    }
+
+    #[test]
+    fn more_than_the_address_space_is_refused() {
+        for (slots, slot_size) in [(2, usize::MAX), (usize::MAX, 4096), (1 << 52, 8192)] {
+            let file = Arc::new(tempfile::tempfile().unwrap());
+            assert!(Aio::new(file, slots, slot_size).is_err());
+        }
+    }
+
+    #[test]
+    fn waiting_for_nothing_ends() {
+        let Some((mut aio, _file)) = aio(1) else { return };
+        aio.submit_and_wait(1, Duration::from_secs(3600)).unwrap();
+        assert_eq!(aio.outstanding(), 0);
+    }
+}

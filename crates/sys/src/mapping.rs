@@ -1,0 +1,176 @@
+//! A file mapped into memory, read and written by copying.
+
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use rustix::fs::FallocateFlags;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
+
+/// How a file is mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// It will be written too.
+    pub write: bool,
+    /// It will be used in random order: a fault reads its own page, not its neighbours (madvise(2), MADV_RANDOM).
+    pub random: bool,
+}
+
+/// A whole file, as long as it was at the start, mapped and shared with whoever else has it open.
+///
+/// The file must keep its size: touching pages of a file that was cut short kills the process with SIGBUS, as does a
+/// page that the device can't read. That is the end of the process, not undefined behaviour; nothing else makes an
+/// error of an operation on mapped memory known.
+#[derive(Debug)]
+pub struct Mapping {
+    /// Dangling where `length` is 0, which can't be mapped.
+    start: NonNull<u8>,
+    length: usize,
+    writable: bool,
+    _file: Arc<File>,
+}
+
+impl Mapping {
+    /// Maps the file as long as it is now.
+    ///
+    /// To be written it must be open for writing, and its holes are filled first (fallocate(2); contents stay), because
+    /// a write to a page for which there is no space would be a SIGBUS too.
+    ///
+    /// # Errors
+    /// The kernel's: `StorageFull` where there is no space for the holes, `Unsupported` where space can't be reserved,
+    /// `PermissionDenied` where the file is not open for what is to be done with it.
+    pub fn new(file: Arc<File>, usage: Use) -> io::Result<Mapping> {
+        let length = usize::try_from(file.metadata()?.len())
+            .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than the memory"))?;
+        if length == 0 {
+            return Ok(Mapping { start: NonNull::dangling(), length, writable: usage.write, _file: file });
+        }
+        let mut protection = ProtFlags::READ;
+        if usage.write {
+            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64)?;
+            protection |= ProtFlags::WRITE;
+        }
+        // SAFETY: a new mapping at a place of the kernel's choice touches no memory that Rust knows of.
+        let start = unsafe { mmap(ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) }?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mapping = Mapping { start, length, writable: usage.write, _file: file };
+        if usage.random {
+            // SAFETY: the range is the mapping; the advice changes how much is read ahead, no content.
+            unsafe { madvise(start.as_ptr().cast(), length, Advice::Random) }?;
+        }
+        Ok(mapping)
+    }
+
+    /// Length of the file when it was mapped, in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// How many of `length` bytes at `offset` lie within the file, and where.
+    fn part(&self, offset: u64, length: usize) -> (*mut u8, usize) {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(self.length);
+        (self.start.as_ptr().wrapping_add(offset), length.min(self.length - offset))
+    }
+
+    /// Copies from the file; returns the bytes copied, fewer where the file ends before.
+    #[inline]
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+        let (from, length) = self.part(offset, into.len());
+        // SAFETY: `from` and `length` lie within the mapping (see `part`) and `into` is at least that long; nobody hands
+        // out references to the mapping, so `into` is apart from it, and any byte is a valid u8: one that another
+        // mapping changes meanwhile is read old or new, as with read(2). The file is as long as when it was mapped,
+        // because it belongs to this program and is never cut short; if it were, the kernel would end the process.
+        unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), length) };
+        length
+    }
+
+    /// Copies to the file; returns the bytes copied, fewer where the file ends before: a mapping does not extend it.
+    ///
+    /// # Errors
+    /// `PermissionDenied` where the file was mapped to be read only.
+    #[inline]
+    pub fn write(&mut self, offset: u64, from: &[u8]) -> io::Result<usize> {
+        if !self.writable {
+            return Err(io::Error::from_raw_os_error(libc::EACCES));
+        }
+        let (into, length) = self.part(offset, from.len());
+        // SAFETY: as in `read`; besides, the mapping is writable, and its pages have their space (see `new`).
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), into, length) };
+        Ok(length)
+    }
+
+    /// Makes what was written between the two offsets durable: msync(2) with MS_SYNC, which is fdatasync for a range.
+    ///
+    /// # Errors
+    /// The kernel's: `EIO` where it could not be written.
+    pub fn sync(&self, from: u64, to: u64) -> io::Result<()> {
+        let page = rustix::param::page_size() as u64;
+        let (start, length) = self.part(from - from % page, to.saturating_sub(from - from % page) as usize);
+        if length == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies within the mapping and starts at a page; contents stay.
+        unsafe { msync(start.cast(), length, MsyncFlags::SYNC) }?;
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            // SAFETY: the range is the whole mapping, which nobody refers to: it is only ever copied from and to.
+            // A failure would leave it mapped, which harms nobody.
+            let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    fn mapped(length: u64, write: bool) -> (Mapping, Arc<File>) {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        file.set_len(length).unwrap();
+        (Mapping::new(file.clone(), Use { write, random: write }).unwrap(), file)
+    }
+
+    #[test]
+    fn what_is_written_is_in_the_file_and_the_other_way_round() {
+        let (mut mapping, file) = mapped(10_000, true);
+        assert_eq!(mapping.write(5000, &[7; 4096]).unwrap(), 4096);
+        mapping.sync(5000, 9096).unwrap();
+        let mut read = vec![0; 4098];
+        file.read_exact_at(&mut read, 4999).unwrap();
+        assert!(read[0] == 0 && read[4097] == 0 && read[1..4097] == [7; 4096]);
+        file.write_all_at(&[9; 10], 100).unwrap();
+        let mut read = [0; 10];
+        assert_eq!((mapping.read(100, &mut read), read), (10, [9; 10]));
+    }
+
+    #[test]
+    fn the_end_of_the_file_is_never_passed() {
+        let (mut mapping, file) = mapped(10_000, true);
+        let mut buffer = [1; 4096];
+        for (offset, expected) in [(9000, 1000), (10_000, 0), (u64::MAX, 0), (9999, 1)] {
+            assert_eq!(mapping.read(offset, &mut buffer), expected);
+            assert_eq!(mapping.write(offset, &buffer).unwrap(), expected);
+        }
+        mapping.sync(20_000, 30_000).unwrap();
+        mapping.sync(9999, u64::MAX).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 10_000);
+        assert_eq!(mapping.length(), 10_000);
+    }
+
+    #[test]
+    fn an_empty_file_and_a_read_only_mapping() {
+        let (mut empty, _file) = mapped(0, true);
+        assert_eq!((empty.read(0, &mut [0; 8]), empty.write(0, &[0; 8]).unwrap()), (0, 0));
+        empty.sync(0, 100).unwrap();
+        let (mut read_only, _file) = mapped(8192, false);
+        assert_eq!(read_only.write(0, &[0; 8]).unwrap_err().raw_os_error(), Some(libc::EACCES));
+        assert_eq!(read_only.read(0, &mut [1; 8]), 8);
+    }
+}

@@ -1,0 +1,97 @@
+//! The normal law, cut off at the span's ends.
+
+use rand_xoshiro::rand_core::Rng;
+
+use crate::{WorkloadError, unit};
+
+/// Blocks around the middle of the span.
+#[derive(Debug, Clone)]
+pub(super) struct Normal {
+    blocks: u64,
+    /// Standard deviation as a part of the span.
+    deviation: f64,
+}
+
+/// Whether there is a law for this deviation.
+///
+/// # Errors
+/// It is not above 0 and at most 100 %: with more, the ends would cut off most draws, and the law is all but uniform.
+pub(super) fn check(deviation_percent: f64) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        deviation_percent > 0.0 && deviation_percent <= 100.0,
+        || format!("the deviation of normal is {deviation_percent} % of the span"),
+        "it has to be above 0 and at most 100",
+        "with 10, two thirds of the operations go to the middle fifth; for even spread use random",
+    )
+}
+
+impl Normal {
+    /// The law over `blocks` blocks (at least 1).
+    pub(super) fn new(blocks: u64, deviation_percent: f64) -> Normal {
+        Normal { blocks: blocks.max(1), deviation: deviation_percent / 100.0 }
+    }
+
+    /// Draws a block; draws beyond the ends are drawn again.
+    #[inline]
+    pub(super) fn block(&self, generator: &mut impl Rng) -> u64 {
+        loop {
+            let place = 0.5 + self.deviation * standard(generator);
+            if (0.0..1.0).contains(&place) {
+                // Rounding may make the product the whole span.
+                return ((place * self.blocks as f64) as u64).min(self.blocks - 1);
+            }
+        }
+    }
+}
+
+/// A standard normal draw by the polar method: Marsaglia & Bray (1964), A convenient method for generating normal
+/// variables, SIAM Review 6(3). Its second draw is left unused, so that no state is kept.
+#[inline]
+fn standard(generator: &mut impl Rng) -> f64 {
+    loop {
+        let (x, y) = (2.0 * unit(generator) - 1.0, 2.0 * unit(generator) - 1.0);
+        let square = x * x + y * y;
+        if square > 0.0 && square < 1.0 {
+            return x * (-2.0 * square.ln() / square).sqrt();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Purpose, generator};
+    use statrs::distribution::ContinuousCDF;
+
+    /// Kolmogorov-Smirnov distance to the normal law between the ends, by statrs; 1.95 / sqrt(n) is the 99.9 %
+    /// quantile.
+    #[test]
+    fn the_law_holds() {
+        for percent in [0.1, 10.0, 50.0, 100.0] {
+            let normal = Normal::new(1 << 45, percent);
+            let mut generator = generator(8, 0, Purpose::Offsets);
+            let mut drawn: Vec<_> = (0..100_000).map(|_| normal.block(&mut generator)).collect();
+            drawn.sort_unstable();
+            let law = statrs::distribution::Normal::new(0.5, percent / 100.0).unwrap();
+            let (low, high) = (law.cdf(0.0), law.cdf(1.0));
+            let distance = drawn
+                .iter()
+                .enumerate()
+                .map(|(index, block)| {
+                    let place = *block as f64 / (1u64 << 45) as f64;
+                    ((law.cdf(place) - low) / (high - low) - index as f64 / 1e5).abs()
+                })
+                .fold(0.0, f64::max);
+            assert!(distance < 1.95 / 1e5f64.sqrt(), "{percent}: {distance}");
+        }
+    }
+
+    #[test]
+    fn a_deviation_without_law_is_refused() {
+        for percent in [0.0, -1.0, 100.1, f64::NAN] {
+            let error = check(percent).unwrap_err().to_string();
+            assert!(error.contains("normal") && error.contains("at most 100"), "{error}");
+        }
+        assert_eq!(Normal::new(1, 10.0).block(&mut generator(1, 0, Purpose::Offsets)), 0);
+    }
+}

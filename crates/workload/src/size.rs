@@ -1,0 +1,249 @@
+//! Sizes of operations.
+
+use iolite_model::{Bytes, SizeLaw, Sizes};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+
+use crate::{IoKind, Purpose, WorkloadError, below, generator};
+
+/// The largest operation, in bytes: one read or write of Linux moves no more than 2 GiB less a page; buffers are
+/// smaller.
+const LARGEST: u64 = 1 << 30;
+
+/// Percentages may be typed as decimals: their sum may miss 100 by so much.
+const ROUNDING: f64 = 1e-6;
+
+/// The sizes of one worker's operations.
+#[derive(Debug, Clone)]
+pub struct SizeStream {
+    reads: Law,
+    writes: Law,
+    alignment: u64,
+    generator: Xoshiro256PlusPlus,
+}
+
+#[derive(Debug, Clone)]
+enum Law {
+    Fixed(u32),
+    /// `least` and up to `steps - 1` times `multiple` more.
+    Range {
+        least: u32,
+        multiple: u32,
+        steps: u64,
+    },
+    /// Each size with the draw, out of 2^64, at which it ends; the last ends at the largest number.
+    Split(Vec<(u64, u32)>),
+}
+
+impl SizeStream {
+    /// The sizes of worker `worker`.
+    ///
+    /// # Errors An alignment of 0, or sizes that are 0, larger than 1 GiB, not multiples of what they should be, or
+    /// whose shares do not add up.
+    pub fn new(sizes: &Sizes, worker: u32, seed: u64) -> Result<SizeStream, WorkloadError> {
+        WorkloadError::unless(
+            sizes.alignment.0 > 0,
+            || "the alignment of the offsets is 0".to_owned(),
+            "every offset has to be a multiple of it",
+            "1 allows any offset; direct I/O needs the device's logical block",
+        )?;
+        Ok(SizeStream {
+            reads: Law::new(&sizes.reads)?,
+            writes: Law::new(&sizes.writes)?,
+            alignment: sizes.alignment.0,
+            generator: generator(seed, worker, Purpose::Sizes),
+        })
+    }
+
+    /// The size of the next operation, in bytes.
+    #[inline]
+    pub fn next_size(&mut self, kind: IoKind) -> u32 {
+        let law = match kind {
+            IoKind::Read => &self.reads,
+            IoKind::Write => &self.writes,
+        };
+        match law {
+            Law::Fixed(size) => *size,
+            Law::Range { least, multiple, steps } => {
+                least + below(&mut self.generator, *steps) as u32 * multiple
+            }
+            Law::Split(ends) => {
+                let draw = self.generator.next_u64();
+                let index = ends.partition_point(|(end, _)| *end < draw);
+                ends[index.min(ends.len() - 1)].1
+            }
+        }
+    }
+
+    /// The aligned offset at or below `offset` from which `size` bytes lie within `span` bytes; `None` where the span
+    /// is smaller than that.
+    #[inline]
+    pub fn place(&self, offset: u64, size: u32, span: u64) -> Option<u64> {
+        let last = span.checked_sub(u64::from(size))?;
+        let offset = offset.min(last);
+        Some(offset - offset % self.alignment)
+    }
+}
+
+impl Law {
+    fn new(law: &SizeLaw) -> Result<Law, WorkloadError> {
+        match law {
+            SizeLaw::Fixed(size) => Ok(Law::Fixed(checked(*size)?)),
+            SizeLaw::Range { least, most, multiple } => {
+                let (low, high, step) = (checked(*least)?, checked(*most)?, checked(*multiple)?);
+                WorkloadError::unless(
+                    low <= high && low.is_multiple_of(step) && high.is_multiple_of(step),
+                    || format!("the sizes go from {least} to {most} in multiples of {multiple}"),
+                    "both ends have to be multiples of it, the smaller one first",
+                    "round the ends or choose a smaller multiple",
+                )?;
+                Ok(Law::Range { least: low, multiple: step, steps: u64::from((high - low) / step) + 1 })
+            }
+            SizeLaw::Split(sizes) => {
+                let total: f64 = sizes.iter().map(|weighted| weighted.percent).sum();
+                WorkloadError::unless(
+                    (total - 100.0).abs() < ROUNDING && sizes.iter().all(|weighted| weighted.percent >= 0.0),
+                    || format!("the shares of the sizes are {total} % in all"),
+                    "they have to be 100, and none negative",
+                    "correct the shares, or give the rest to a further size",
+                )?;
+                let mut reached = 0.0;
+                let mut ends = Vec::with_capacity(sizes.len());
+                for weighted in sizes {
+                    let size = checked(weighted.size)?;
+                    if weighted.percent > 0.0 {
+                        reached += weighted.percent / 100.0;
+                        // Beyond the range, the conversion gives the largest number.
+                        ends.push(((reached * 2f64.powi(64)) as u64, size));
+                    }
+                }
+                if let Some((end, _)) = ends.last_mut() {
+                    *end = u64::MAX;
+                }
+                Ok(Law::Split(ends))
+            }
+        }
+    }
+}
+
+/// A size as the kernel takes it.
+fn checked(size: Bytes) -> Result<u32, WorkloadError> {
+    u32::try_from(size.0).ok().filter(|bytes| (1..=LARGEST).contains(&u64::from(*bytes))).ok_or_else(|| {
+        WorkloadError::new(
+            format!("a size is {} bytes", size.0),
+            "sizes are between 1 byte and 1 GiB",
+            "choose one within",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::WeightedSize;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn sizes(reads: SizeLaw, writes: SizeLaw) -> Sizes {
+        Sizes { reads, writes, alignment: Bytes(512) }
+    }
+
+    fn range(least: u64, most: u64, multiple: u64) -> SizeLaw {
+        SizeLaw::Range { least: Bytes(least), most: Bytes(most), multiple: Bytes(multiple) }
+    }
+
+    fn split(sizes: &[(u64, f64)]) -> SizeLaw {
+        let weighted = |&(size, percent)| WeightedSize { size: Bytes(size), percent };
+        SizeLaw::Split(sizes.iter().map(weighted).collect())
+    }
+
+    fn count(law: SizeLaw, draws: usize) -> BTreeMap<u32, f64> {
+        let mut stream = SizeStream::new(&sizes(law, SizeLaw::Fixed(Bytes(1))), 0, 3).unwrap();
+        let mut counts = BTreeMap::new();
+        (0..draws).for_each(|_| *counts.entry(stream.next_size(IoKind::Read)).or_insert(0.0) += 1.0);
+        counts
+    }
+
+    /// 16 sizes: 15 degrees of freedom, 37.7 is the 99.9 % quantile of chi-square.
+    #[test]
+    fn each_size_of_a_range_is_equally_likely() {
+        let counts = count(range(512, 8192, 512), 16_000);
+        assert!(counts.keys().copied().eq((1..=16).map(|step| step * 512)));
+        let chi_square: f64 = counts.values().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
+        assert!(chi_square < 37.7, "{chi_square}");
+    }
+
+    /// 3 sizes: 2 degrees of freedom, 13.8 is the 99.9 % quantile. A share of 0 never comes.
+    #[test]
+    fn a_split_has_its_shares() {
+        let counts = count(split(&[(4096, 60.0), (512, 0.0), (65536, 30.0), (1 << 20, 10.0)]), 100_000);
+        let expected = [(4096, 6e4), (65536, 3e4), (1 << 20, 1e4)];
+        assert!(counts.keys().copied().eq(expected.map(|(size, _)| size)));
+        let chi_square: f64 =
+            expected.iter().map(|(size, count)| (counts[size] - count).powi(2) / count).sum();
+        assert!(chi_square < 13.8, "{chi_square}");
+    }
+
+    #[test]
+    fn reads_and_writes_have_sizes_of_their_own() {
+        let new = |worker| {
+            SizeStream::new(&sizes(range(512, 4096, 512), SizeLaw::Fixed(Bytes(8192))), worker, 1).unwrap()
+        };
+        let draw = |worker| {
+            let mut stream = new(worker);
+            (0..100).map(|_| stream.next_size(IoKind::Read)).collect::<Vec<_>>()
+        };
+        assert_eq!(new(0).next_size(IoKind::Write), 8192);
+        assert_eq!(draw(0), draw(0));
+        assert_ne!(draw(0), draw(1));
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_aligned_and_within(offset: u64, size in 1u32..1 << 30, span: u64, alignment in 1u64..1 << 20) {
+            let fixed = SizeLaw::Fixed(Bytes(u64::from(size)));
+            let sizes = Sizes { reads: fixed.clone(), writes: fixed, alignment: Bytes(alignment) };
+            let place = SizeStream::new(&sizes, 0, 0).unwrap().place(offset, size, span);
+            prop_assert_eq!(place.is_some(), span >= u64::from(size));
+            if let Some(place) = place {
+                prop_assert!(place % alignment == 0 && place <= offset && place + u64::from(size) <= span);
+                // The nearest such place below.
+                let next = u128::from(place) + u128::from(alignment);
+                let fits = next <= u128::from(offset) && next + u128::from(size) <= u128::from(span);
+                prop_assert!(!fits, "{} is nearer", next);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_without_sense_are_refused() {
+        let fixed = |size| SizeLaw::Fixed(Bytes(size));
+        for (law, part) in [
+            (fixed(0), "between 1 byte"),
+            (fixed((1 << 30) + 1), "1 GiB"),
+            (fixed(u64::MAX), "1 GiB"),
+            (range(512, 1000, 512), "multiples of it"),
+            (range(1024, 512, 512), "smaller one first"),
+            (range(512, 1024, 0), "between 1 byte"),
+            (split(&[]), "100"),
+            (split(&[(512, 60.0), (1024, 30.0)]), "90 %"),
+            (split(&[(512, 120.0), (1024, -20.0)]), "none negative"),
+            (split(&[(512, f64::NAN)]), "100"),
+            (split(&[(0, 100.0)]), "between 1 byte"),
+        ] {
+            for sizes in [sizes(law.clone(), fixed(512)), sizes(fixed(512), law)] {
+                let error = SizeStream::new(&sizes, 0, 0).unwrap_err().to_string();
+                assert!(error.contains(part), "{error}");
+            }
+        }
+        let unaligned = Sizes { alignment: Bytes(0), ..sizes(fixed(512), fixed(512)) };
+        assert!(SizeStream::new(&unaligned, 0, 0).unwrap_err().to_string().contains("alignment"));
+    }
+
+    #[test]
+    fn the_largest_size_is_known() {
+        assert_eq!(range(512, 8192, 512).most(), Bytes(8192));
+        assert_eq!(split(&[(4096, 50.0), (65536, 50.0)]).most(), Bytes(65536));
+        assert_eq!(SizeLaw::Fixed(Bytes(7)).most(), Bytes(7));
+    }
+}
