@@ -125,6 +125,14 @@ fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
         let plateau = knee["plateau_iops"]["value"].as_f64().unwrap();
         assert!((plateau / 2000.0 - 1.0).abs() <= 0.02, "{}: {plateau}", knee["name"]);
     }
+    // Little's law: what is outstanding is what comes a second times how long it stays.
+    for phase in phases(&document, "random read 8 KiB") {
+        let read = &phase["operations"][0];
+        let rate = read["iops"]["value"].as_f64().unwrap();
+        let response = read["response_ns"]["mean"]["value"].as_f64().unwrap() / 1e9;
+        let concurrency = phase["concurrency"].as_f64().unwrap();
+        assert!((rate * response / concurrency - 1.0).abs() <= 0.02, "{rate} x {response} for {concurrency}");
+    }
     let reason = &document["verdict"]["reasons"][0];
     assert_eq!(reason["what"], "random read 8 KiB, rate");
     assert_eq!(reason["fitness"], "unfit");

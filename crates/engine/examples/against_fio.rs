@@ -17,6 +17,7 @@ use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Event, FileTarget, FileTask, Mix, Nanos, OpKind, RunId, Sink, Stop,
     Target,
 };
+use iolite_stats::{Collector, Completion, Timetable, recorder};
 use iolite_sys::clock::Clock;
 
 /// Time of one run, in seconds.
@@ -162,6 +163,95 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
         println!("| {} | {} |", case.name, cells.join(" | "));
     }
     std::fs::remove_file(&file).unwrap();
+    println!();
+    many_workers(directory);
+    merging();
+}
+
+/// Start and memory of a thousand workers that do next to nothing.
+fn many_workers(directory: &Path) {
+    const WORKERS: u32 = 1000;
+    let mut scratch = Scratch::create(directory, &RunId(format!("bench-{}", std::process::id()))).unwrap();
+    let mut task = null_task();
+    (task.workers, task.concurrency) = (WORKERS, WORKERS);
+    task.stop = Stop { operations: Some(u64::from(WORKERS) * 100), ..Stop::default() };
+    let (clock, before) = (Clock::best(), resident());
+    let start = clock.now();
+    run_file_task(&task, 0, &mut scratch, clock, &Control::default(), &mut Nobody).unwrap();
+    let seconds = (clock.now() - start) as f64 / 1e9;
+    let each = Bytes((highest_resident().0 - before.0) / u64::from(WORKERS));
+    println!(
+        "{WORKERS} workers: started, 100 operations each and ended in {seconds:.2} s; memory {each} each"
+    );
+}
+
+/// What it costs to collect an interval of many workers.
+fn merging() {
+    for workers in [1, 10, 100, 1000, 10_000] {
+        let timetable = Timetable { ramp_end: 0, interval: 1_000_000_000, end: u64::MAX };
+        let (mut recorders, feeds): (Vec<_>, Vec<_>) =
+            (0..workers).map(|_| recorder(timetable, &[OpKind::Read])).unzip();
+        for (worker, recorder) in recorders.iter_mut().enumerate() {
+            for op in 0..100 {
+                let completed = 1_000_000 + op * 1000 + worker as u64;
+                recorder.record(Completion {
+                    kind: OpKind::Read,
+                    intended: op,
+                    issued: op,
+                    completed,
+                    bytes: 4096,
+                });
+            }
+            recorder.advance(1_000_000_001);
+        }
+        let mut collector = Collector::new(0, feeds);
+        let clock = Clock::best();
+        let start = clock.now();
+        let intervals = collector.collect(u64::MAX);
+        let cost = Nanos(clock.now() - start);
+        assert_eq!(
+            intervals.iter().map(|interval| interval.ops[0].operations).sum::<u64>(),
+            100 * workers as u64
+        );
+        println!(
+            "merging an interval of {workers} workers: {cost}, {} a worker",
+            Nanos(cost.0 / workers as u64)
+        );
+    }
+}
+
+/// Memory of this process.
+fn resident() -> Bytes {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    Bytes(statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096)
+}
+
+/// The most memory that this process has had.
+fn highest_resident() -> Bytes {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    Bytes(line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024)
+}
+
+/// Reads from nothing.
+fn null_task() -> FileTask {
+    FileTask {
+        name: "null".into(),
+        target: Target::Null { size: SIZE },
+        backend: BackendKind::Null,
+        mix: Mix::Read,
+        access: Access::Random,
+        block: Bytes(4096),
+        direct: false,
+        workers: 1,
+        concurrency: 1,
+        arrival: Arrival::Closed,
+        sync_every: None,
+        stop: Stop::default(),
+        ramp: Nanos(0),
+        interval: Nanos::SECOND,
+        seed: 1,
+    }
 }
 
 fn lay_out(file: &Path) {
@@ -221,15 +311,8 @@ fn iolite(case: &Case, directory: &Path) -> f64 {
         mix: Mix::Write,
         access: Access::Sequential,
         block: Bytes::MIB,
-        direct: false,
-        workers: 1,
-        concurrency: 1,
-        arrival: Arrival::Closed,
-        sync_every: None,
         stop: Stop { bytes: Some(SIZE), ..Stop::default() },
-        ramp: Nanos(0),
-        interval: Nanos::SECOND,
-        seed: 1,
+        ..null_task()
     };
     let mut run = |task: &FileTask| {
         run_file_task(task, 0, &mut scratch, Clock::best(), &Control::default(), &mut Nobody).unwrap()

@@ -69,8 +69,9 @@ impl Ring {
     pub fn new(file: Arc<File>, slots: usize, slot_size: usize) -> io::Result<Ring> {
         let entries = u32::try_from(slots.max(1).next_power_of_two())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "too many slots"))?;
-        let slot_size = slot_size.next_multiple_of(ALIGNMENT);
-        let memory = AlignedBuffer::new(slots * slot_size)?;
+        let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "the slots' buffers are too large");
+        let slot_size = slot_size.checked_next_multiple_of(ALIGNMENT).ok_or_else(too_large)?;
+        let memory = AlignedBuffer::new(slots.checked_mul(slot_size).ok_or_else(too_large)?)?;
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
