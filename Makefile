@@ -15,7 +15,7 @@ bench:
 	@.ci/needs fio:fio taskset:util-linux
 	@cargo build --release -q -p iolite-sys --example bare_loop -p iolite-engine --example against_fio
 	@mkdir -p target/bench
-	@target/release/examples/against_fio target/release/examples/bare_loop target/bench 7
+	@target/release/examples/against_fio target/release/examples/bare_loop target/bench 5
 
 # The tests look at results with sqlite3 and make file systems to test against; without root they skip those and say so.
 needs:

@@ -3,6 +3,7 @@
 //! ```text
 //! against_fio BARE_LOOP DIRECTORY [ROUNDS]
 //! against_fio run CASE DIRECTORY            (one run of iolite, used by the former)
+//! against_fio workers DIRECTORY             (what many workers cost)
 //! ```
 //! Every program is pinned to one core; the runs of a case alternate, and medians are told. iolite records the latency of
 //! each operation in full.
@@ -44,7 +45,7 @@ struct Case {
     bare: &'static str,
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 7] = [
     Case {
         name: "null, 4 KiB",
         backend: BackendKind::Null,
@@ -114,6 +115,16 @@ const CASES: [Case; 6] = [
         bare: "uring",
     },
     Case {
+        name: "page cache, libaio x 32, 4 KiB",
+        backend: BackendKind::Libaio,
+        block: 4096,
+        depth: 32,
+        direct: false,
+        fio: &["--ioengine=libaio", "--bs=4k", "--iodepth=32"],
+        tuned: &[],
+        bare: "",
+    },
+    Case {
         name: "disk, direct, io_uring x 32, 4 KiB",
         backend: BackendKind::IoUring,
         block: 4096,
@@ -131,6 +142,7 @@ fn main() {
         [_, "run", case, directory] => {
             println!("{:.0}", iolite(&CASES[case.parse::<usize>().unwrap()], directory.as_ref()))
         }
+        [_, "workers", directory] => workers(directory.as_ref()),
         [_, bare, directory, rest @ ..] => {
             compare(bare, directory.as_ref(), rest.first().map_or(5, |rounds| rounds.parse().unwrap()));
         }
@@ -164,6 +176,11 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
     }
     std::fs::remove_file(&file).unwrap();
     println!();
+    workers(directory);
+}
+
+/// What many workers cost.
+fn workers(directory: &Path) {
     many_workers(directory);
     merging();
 }

@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use iolite_model::{Interval, Nanos, OpKind, Stage, WorkerTotals};
 
 use crate::histogram::Histogram;
-use crate::recorder::{Feed, OpRecord, Slot, Snapshot};
+use crate::recorder::{Feed, OpRecord, OpTally, Slot, Snapshot};
 
 /// Counts of each kind of operation; a kind that did not occur has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Counts([Option<Box<OpRecord>>; OpKind::ALL.len()]);
+
+/// The same of one worker, as tallies: of ten thousand workers each costs only what it has touched.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct WorkerCounts([Option<Box<OpTally>>; OpKind::ALL.len()]);
 
 /// One interval of a phase's measured part, for estimates over time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -41,14 +45,14 @@ pub struct Collector {
     feeds: Vec<Feed>,
     open: BTreeMap<(Stage, u64), (u64, Counts)>,
     slots: BTreeMap<u64, (u64, Point)>,
-    workers: Vec<Counts>,
+    workers: Vec<WorkerCounts>,
     drain_max: u64,
 }
 
 impl Collector {
     /// A collector for the workers' feeds, in the order of the workers.
     pub fn new(phase: u32, feeds: Vec<Feed>) -> Collector {
-        let workers = vec![Counts::default(); feeds.len()];
+        let workers = vec![WorkerCounts::default(); feeds.len()];
         Collector { phase, feeds, open: BTreeMap::new(), slots: BTreeMap::new(), workers, drain_max: 0 }
     }
 
@@ -113,8 +117,8 @@ impl Collector {
         );
         let mut totals = PhaseTotals { measured, drain_max: self.drain_max, ..PhaseTotals::default() };
         let mut workers = Vec::with_capacity(self.workers.len());
-        for (worker, counts) in self.workers.iter().enumerate() {
-            totals.counts.merge(counts);
+        for (worker, counts) in self.workers.iter().map(WorkerCounts::counts).enumerate() {
+            totals.counts.merge(&counts);
             let ops = counts.totals();
             workers.push(WorkerTotals {
                 phase: self.phase,
@@ -158,6 +162,25 @@ fn series(slots: &BTreeMap<u64, (u64, Point)>, ramp_end: u64, measured: u64) -> 
     }
     series.extend(gap(reached, end));
     series
+}
+
+impl WorkerCounts {
+    fn add(&mut self, snapshot: &Snapshot) {
+        for kind in OpKind::ALL {
+            if let Some(tally) = snapshot.tally_of(kind).filter(|tally| !tally.is_empty()) {
+                self.0[kind.index()].get_or_insert_default().merge(tally);
+            }
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let record = |tally: &OpTally| {
+            let mut record = Box::<OpRecord>::default();
+            record.add(tally);
+            record
+        };
+        Counts(self.0.each_ref().map(|tally| tally.as_deref().map(record)))
+    }
 }
 
 impl Counts {

@@ -245,6 +245,19 @@ impl OpTally {
         self.operations == 0 && self.errors == 0
     }
 
+    /// Adds what the same worker has counted in another interval.
+    pub(crate) fn merge(&mut self, other: &OpTally) {
+        self.operations += other.operations;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.response_sum += other.response_sum;
+        self.response_max = self.response_max.max(other.response_max);
+        self.others += other.others;
+        self.prompt.merge(&other.prompt);
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+    }
+
     /// Longest response time.
     pub(crate) fn response_max(&self) -> u64 {
         self.response_max

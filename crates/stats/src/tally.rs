@@ -18,6 +18,9 @@ const COUNTS: usize = index(LONGEST) + 1;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tally {
     counts: Vec<u32>,
+    /// Which rows of [`HALF`] counts have any: a bit each. Of the 33 rows a device's durations touch a few, and only those
+    /// are read and emptied.
+    rows: u64,
     /// Counts that have reached the largest number, in units of that.
     overflow: Vec<(usize, u64)>,
 }
@@ -41,7 +44,7 @@ const fn lowest(index: usize) -> u64 {
 
 impl Default for Tally {
     fn default() -> Tally {
-        Tally { counts: vec![0; COUNTS], overflow: Vec::new() }
+        Tally { counts: vec![0; COUNTS], rows: 0, overflow: Vec::new() }
     }
 }
 
@@ -50,6 +53,7 @@ impl Tally {
     #[inline]
     pub(crate) fn count(&mut self, nanos: u64) {
         let index = index(nanos.min(LONGEST));
+        self.rows |= 1 << (index >> HALF_BITS);
         // In bounds by construction, which the compiler does not see.
         if let Some(count) = self.counts.get_mut(index) {
             *count = count.wrapping_add(1);
@@ -64,18 +68,43 @@ impl Tally {
         self.overflow.push((index, 1 << 32));
     }
 
+    /// Adds all counts of another tally.
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        for row in (0..u64::BITS as usize).filter(|row| other.rows >> row & 1 == 1) {
+            let first = row << HALF_BITS;
+            let theirs = other.counts.iter().enumerate().skip(first).take(HALF);
+            for (index, &count) in theirs.filter(|(_, count)| **count > 0) {
+                let (sum, overflowed) = self.counts[index].overflowing_add(count);
+                self.counts[index] = sum;
+                if overflowed {
+                    self.overflowed(index);
+                }
+            }
+        }
+        self.rows |= other.rows;
+        self.overflow.extend_from_slice(&other.overflow);
+    }
+
     /// Adds all counts to a histogram.
     pub(crate) fn add_to(&self, histogram: &mut Histogram) {
-        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        let counted = counted.map(|(index, count)| (index, u64::from(*count)));
-        for (index, count) in counted.chain(self.overflow.iter().copied()) {
+        for (row, counts) in self.counts.chunks(HALF).enumerate().filter(|(row, _)| self.rows >> row & 1 == 1)
+        {
+            for (place, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                histogram.record_many(lowest((row << HALF_BITS) + place), u64::from(count));
+            }
+        }
+        for &(index, count) in &self.overflow {
             histogram.record_many(lowest(index), count);
         }
     }
 
     /// Forgets all counts, keeping the memory.
     pub(crate) fn reset(&mut self) {
-        self.counts.fill(0);
+        let rows = self.rows;
+        for (_, counts) in self.counts.chunks_mut(HALF).enumerate().filter(|(row, _)| rows >> row & 1 == 1) {
+            counts.fill(0);
+        }
+        self.rows = 0;
         self.overflow.clear();
     }
 }
@@ -102,12 +131,31 @@ mod tests {
                 prop_assert_eq!(histogram.quantile(quantile), direct.quantile(quantile));
             }
             prop_assert_eq!(histogram.count(), values.len() as u64);
+            tally.reset();
+            prop_assert_eq!(tally, Tally::default());
         }
 
         #[test]
         fn a_bucket_begins_within_a_thousandth_of_what_falls_into_it(nanos in 0u64..=LONGEST) {
             let low = lowest(index(nanos));
             prop_assert!(low <= nanos && nanos - low <= nanos / 1000);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn merged_tallies_are_the_tally_of_all(
+            one in prop::collection::vec(0u64..4_000_000_000_000, 0..50),
+            other in prop::collection::vec(0u64..1_000_000, 0..50),
+        ) {
+            let tally = |values: &[u64]| {
+                let mut tally = Tally::default();
+                values.iter().for_each(|&nanos| tally.count(nanos));
+                tally
+            };
+            let mut merged = tally(&one);
+            merged.merge(&tally(&other));
+            prop_assert_eq!(merged, tally(&[one, other].concat()));
         }
     }
 
@@ -123,6 +171,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.counts[index(7)] = u32::MAX;
         tally.count(7);
+        assert_eq!(tally.overflow.len(), 1);
         let mut histogram = Histogram::new();
         tally.add_to(&mut histogram);
         assert_eq!(histogram.count(), 1 << 32);
