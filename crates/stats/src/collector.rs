@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use iolite_model::{Interval, Nanos, OpKind, Stage, WorkerTotals};
 
 use crate::histogram::Histogram;
-use crate::recorder::{Feed, OpRecord, OpTally, Slot, Snapshot};
+use crate::recorder::{Feed, OpLedger, OpRecord, Slot, Snapshot};
 
 /// Counts of each kind of operation; a kind that did not occur has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Counts([Option<Box<OpRecord>>; OpKind::ALL.len()]);
 
-/// The same of one worker, as tallies: of ten thousand workers each costs only what it has touched.
+/// The same of one worker: of ten thousand workers each costs only what has occurred.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct WorkerCounts([Option<Box<OpTally>>; OpKind::ALL.len()]);
+struct WorkerCounts([Option<Box<OpLedger>>; OpKind::ALL.len()]);
 
 /// One interval of a phase's measured part, for estimates over time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -168,18 +168,13 @@ impl WorkerCounts {
     fn add(&mut self, snapshot: &Snapshot) {
         for kind in OpKind::ALL {
             if let Some(tally) = snapshot.tally_of(kind).filter(|tally| !tally.is_empty()) {
-                self.0[kind.index()].get_or_insert_default().merge(tally);
+                self.0[kind.index()].get_or_insert_default().add(tally);
             }
         }
     }
 
     fn counts(&self) -> Counts {
-        let record = |tally: &OpTally| {
-            let mut record = Box::<OpRecord>::default();
-            record.add(tally);
-            record
-        };
-        Counts(self.0.each_ref().map(|tally| tally.as_deref().map(record)))
+        Counts(self.0.each_ref().map(|ledger| ledger.as_deref().map(|ledger| Box::new(ledger.record()))))
     }
 }
 

@@ -4,7 +4,7 @@ use iolite_model::{Nanos, OpKind, OpTotals, Stage};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::histogram::Histogram;
-use crate::tally::Tally;
+use crate::tally::{Ledger, Tally};
 
 /// Snapshots that circulate between a worker and the collector. The worker needs a free one only at an interval's
 /// end; with none free (the collector is late) the interval is prolonged, nothing is lost and nobody waits.
@@ -63,6 +63,18 @@ pub(crate) struct OpTally {
     service: Tally,
     /// How many the others are.
     others: u64,
+}
+
+/// Counts of one kind of operation over a phase, of one of many workers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct OpLedger {
+    operations: u64,
+    bytes: u64,
+    errors: u64,
+    response_sum: u64,
+    response_max: u64,
+    response: Ledger,
+    service: Ledger,
 }
 
 /// Counts of one kind of operation.
@@ -245,19 +257,6 @@ impl OpTally {
         self.operations == 0 && self.errors == 0
     }
 
-    /// Adds what the same worker has counted in another interval.
-    pub(crate) fn merge(&mut self, other: &OpTally) {
-        self.operations += other.operations;
-        self.bytes += other.bytes;
-        self.errors += other.errors;
-        self.response_sum += other.response_sum;
-        self.response_max = self.response_max.max(other.response_max);
-        self.others += other.others;
-        self.prompt.merge(&other.prompt);
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-    }
-
     /// Longest response time.
     pub(crate) fn response_max(&self) -> u64 {
         self.response_max
@@ -288,6 +287,34 @@ impl OpTally {
             service.reset();
         }
         (*operations, *bytes, *errors, *response_sum, *response_max, *others) = (0, 0, 0, 0, 0, 0);
+    }
+}
+
+impl OpLedger {
+    /// Adds what the worker has counted in an interval.
+    pub(crate) fn add(&mut self, tally: &OpTally) {
+        self.operations += tally.operations;
+        self.bytes += tally.bytes;
+        self.errors += tally.errors;
+        self.response_sum += tally.response_sum;
+        self.response_max = self.response_max.max(tally.response_max);
+        if tally.operations > tally.others {
+            self.response.add(&tally.prompt);
+            self.service.add(&tally.prompt);
+        }
+        if tally.others > 0 {
+            self.response.add(&tally.response);
+            self.service.add(&tally.service);
+        }
+    }
+
+    /// The same with histograms.
+    pub(crate) fn record(&self) -> OpRecord {
+        let OpLedger { operations, bytes, errors, response_sum, response_max, .. } = *self;
+        let (mut response, mut service) = (Histogram::new(), Histogram::new());
+        self.response.add_to(&mut response);
+        self.service.add_to(&mut service);
+        OpRecord { operations, bytes, errors, response_sum, response_max, response, service }
     }
 }
 
