@@ -132,7 +132,7 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     if let Some(quantile) = criterion.quantile {
         let operations = result.effective_operations(evidence.kind);
         if !bounds_quantile(quantile, operations) {
-            let all = Iops(result.totals.operations(evidence.kind) as f64);
+            let all = result.totals.operations(evidence.kind);
             reservations.push((Fitness::Marginal, format!("{all} operations are too few to tell")));
         }
         reservations.extend(stalls(quantile, criterion.at_most, evidence));
