@@ -22,6 +22,20 @@ pub(crate) enum Command {
     /// Measures the file layer (random and sequential I/O, commit latency) and a database on it, for at most 90 seconds,
     /// and judges the result by a profile. Needs no root.
     Check(Box<CheckArgs>),
+    /// Run a job: workloads described in a TOML file
+    ///
+    /// Runs the tasks of a job one after the other, or together, and prints what each did: rates, response times, errors,
+    /// what verification found, and how much was served by a cache.
+    Run(Box<RunArgs>),
+    /// Find the largest queue depth, or rate, that keeps a response time
+    ///
+    /// Runs a job's only task again and again, in windows, with more or less load, until the largest one is found that keeps
+    /// a quantile of the response times under a bound.
+    LatencyTarget(Box<LatencyTargetArgs>),
+    /// Verify what an earlier run has written
+    ///
+    /// Reads all that a task with `verify.state` has written, and compares: after a crash, a power failure, a move.
+    Verify(VerifyArgs),
     /// List the built-in profiles, or print one as TOML to copy and change
     Profiles {
         /// The profile to print
@@ -88,6 +102,135 @@ pub(crate) struct CheckArgs {
     /// Print nothing while it runs, and at the end only the warnings and the verdict
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  Random reads of 8 KiB past the page cache, 32 at a time, for ten seconds, on a new file in this directory:
+      cat > job.toml <<EOF
+      [[tasks]]
+      [tasks.io]
+      name = 'lay out'
+      target.file = { name = 'data', size = '1GiB', create = true }
+      backend = 'sync'
+      mix = 'write'
+      access = 'sequential'
+      block = '1MiB'
+      stop.loops = 1
+
+      [[tasks]]
+      [tasks.io]
+      name = 'random read'
+      target.file = { name = 'data', size = '1GiB', create = false }
+      backend.io-uring = {}
+      direct = true
+      block = '8KiB'
+      concurrency = 32
+      stop.runtime = '10s'
+      EOF
+      iolite run job.toml
+  For machines, the files in another directory:
+      iolite run job.toml --directory /var/lib/postgresql --json | jq '.phases[].operations'
+
+Files that a job makes go into a hidden directory inside DIR and are removed at the end. What exists already is written to
+only where the job says so (target.existing with `overwrite`), and never while it is mounted or in use.
+docs/job.md describes every field of a job.";
+
+/// `iolite run` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct RunArgs {
+    /// The job, a TOML file; `-` for standard input
+    #[arg(value_name = "JOB")]
+    pub(crate) job: PathBuf,
+
+    /// Where the job's own files are made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Where results go, and how they are shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print nothing while it runs
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const LATENCY_TARGET_EXAMPLES: &str = "\
+Examples:
+  How many outstanding reads keep 99 % of the response times under 2 ms?
+      iolite latency-target job.toml --quantile 99 --bound 2ms --depth 256
+  How many operations a second, arriving at random, keep 99.9 % under 10 ms?
+      iolite latency-target job.toml --quantile 99.9 --bound 10ms --rate 100000 --window 10s
+
+The last task of the job is the one that is searched; tasks before it are run once, to lay files out.";
+
+/// `iolite latency-target` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = LATENCY_TARGET_EXAMPLES)]
+#[command(group = clap::ArgGroup::new("parameter").required(true).args(["depth", "rate"]))]
+pub(crate) struct LatencyTargetArgs {
+    /// The job, a TOML file; `-` for standard input
+    #[arg(value_name = "JOB")]
+    pub(crate) job: PathBuf,
+
+    /// The response time to keep, for example 5ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) bound: Nanos,
+
+    /// The share of the operations, in percent, that is to keep it
+    #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = percent)]
+    pub(crate) quantile: f64,
+
+    /// How long each try is measured
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(crate) window: Nanos,
+
+    /// Search the number of outstanding operations, up to this one
+    #[arg(long, value_name = "MOST", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) depth: Option<u32>,
+
+    /// Search the number of operations per second (an open loop), up to this one
+    #[arg(long, value_name = "MOST", value_parser = positive)]
+    pub(crate) rate: Option<f64>,
+
+    /// Where the job's own files are made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `iolite verify` as typed.
+#[derive(Debug, Parser)]
+pub(crate) struct VerifyArgs {
+    /// The verification state that the run has kept
+    #[arg(value_name = "STATE")]
+    pub(crate) state: PathBuf,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if f64::is_finite(value) && value > 0.0 && value < 100.0 => Ok(value),
+        _ => Err("write a percentage between 0 and 100, for example 99.9".into()),
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {

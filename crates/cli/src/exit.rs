@@ -13,9 +13,9 @@ pub(crate) enum Exit {
     Failure = 1,
     /// The command line makes no sense.
     Usage = 2,
-    /// A check: the storage is marginal.
+    /// A check: the storage is marginal. A run: a rate that was asked for was not kept.
     Marginal = 3,
-    /// A check: the storage is unfit.
+    /// A check: the storage is unfit. A verification: data is not what was written.
     Unfit = 4,
     /// Stopped by the user or a signal; what was measured is kept.
     Interrupted = 130,
@@ -24,11 +24,11 @@ pub(crate) enum Exit {
 /// The table as printed by `--help`.
 pub(crate) const TABLE: &str = "\
 Exit codes:
-    0  fit
+    0  fit; done
     1  failure
     2  usage: the command line makes no sense
-    3  marginal
-    4  unfit
+    3  marginal; a rate that was asked for was not kept
+    4  unfit; data that was read is not what was written
   130  interrupted; what was measured is kept";
 
 /// An error of the user's: the command line or what it points to.

@@ -4,10 +4,15 @@
 
 mod args;
 mod check;
+mod events;
 mod exit;
 mod output;
+mod patience;
 mod profiles;
+mod run;
+mod session;
 mod signals;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -17,6 +22,9 @@ use args::{Args, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == iolite_engine::WORKER_COMMAND) {
+        return worker();
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -29,6 +37,9 @@ fn main() -> ExitCode {
     };
     let result = match args.command {
         Command::Check(args) => check::run(*args),
+        Command::Run(args) => run::run(*args),
+        Command::LatencyTarget(args) => run::latency_target(*args),
+        Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
     };
     result
@@ -37,4 +48,15 @@ fn main() -> ExitCode {
             exit::of(&error)
         })
         .into()
+}
+
+/// This program as a worker of another one's phase: not for people to call.
+fn worker() -> ExitCode {
+    match iolite_engine::serve_worker() {
+        Ok(()) => Exit::Fit.into(),
+        Err(error) => {
+            output::error(&anyhow::Error::new(error).context("a worker process without its parent"));
+            Exit::Failure.into()
+        }
+    }
 }

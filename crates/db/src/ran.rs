@@ -30,7 +30,9 @@ pub fn run_db_task(
     validate(task, blocks)?;
     let crew = Crew {
         phase,
+        first: 0,
         workers: task.workers,
+        delay: Nanos(0),
         kinds: kinds(task.operation),
         stop: task.stop,
         ramp: task.ramp,
@@ -106,8 +108,9 @@ fn work(
     let end = worker.lane.now();
     worker.lane.close(end);
     let outstanding = Outstanding { at_end, ..Outstanding::default() };
-    let first_error = failure.as_ref().map(EngineError::to_string);
-    Ok(Some((worker.lane, WorkerEnd { outstanding, first_error, failure })))
+    let mut end = WorkerEnd::default();
+    (end.outstanding, end.failure) = (outstanding, failure);
+    Ok(Some((worker.lane, end)))
 }
 
 /// One worker, from its release to its end.

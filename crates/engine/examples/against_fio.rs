@@ -15,8 +15,8 @@ use std::process::Command;
 
 use iolite_engine::{Control, Scratch, run_file_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Event, FileTarget, FileTask, Mix, Nanos, OpKind, RunId, Sink, Stop,
-    Target,
+    Access, Arrival, BackendKind, Bytes, Event, FileTarget, FileTask, Mix, Nanos, OpKind, RingOptions, RunId,
+    Sink, Stop, Target,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 use iolite_sys::clock::Clock;
@@ -78,7 +78,7 @@ const CASES: [Case; 7] = [
     },
     Case {
         name: "page cache, io_uring x 32, 4 KiB",
-        backend: BackendKind::IoUring,
+        backend: BackendKind::IoUring(RingOptions::PLAIN),
         block: 4096,
         depth: 32,
         direct: false,
@@ -97,7 +97,7 @@ const CASES: [Case; 7] = [
     },
     Case {
         name: "page cache, io_uring x 32, 512 B",
-        backend: BackendKind::IoUring,
+        backend: BackendKind::IoUring(RingOptions::PLAIN),
         block: 512,
         depth: 32,
         direct: false,
@@ -126,7 +126,7 @@ const CASES: [Case; 7] = [
     },
     Case {
         name: "disk, direct, io_uring x 32, 4 KiB",
-        backend: BackendKind::IoUring,
+        backend: BackendKind::IoUring(RingOptions::PLAIN),
         block: 4096,
         depth: 32,
         direct: true,
@@ -267,11 +267,12 @@ fn null_task() -> FileTask {
         workers: 1,
         concurrency: 1,
         arrival: Arrival::Closed,
-        sync_every: None,
+
         stop: Stop::default(),
         ramp: Nanos(0),
         interval: Nanos::SECOND,
         seed: 1,
+        ..FileTask::default()
     }
 }
 
@@ -323,7 +324,13 @@ fn bare_loop(program: &str, case: &Case, file: &Path) -> f64 {
 fn iolite(case: &Case, directory: &Path) -> f64 {
     let mut scratch = Scratch::create(directory, &RunId(format!("bench-{}", std::process::id()))).unwrap();
     let file = |create| {
-        Target::File(FileTarget { name: PathBuf::from("data"), size: SIZE, create, preallocate: true })
+        Target::File(FileTarget {
+            name: PathBuf::from("data"),
+            size: SIZE,
+            create,
+            preallocate: true,
+            per_worker: false,
+        })
     };
     let mut task = FileTask {
         name: case.name.into(),

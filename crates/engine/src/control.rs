@@ -26,6 +26,11 @@ impl Control {
         self.phase.store(true, Ordering::Relaxed);
     }
 
+    /// Asks the whole run to end.
+    pub(crate) fn interrupt_run(&self) {
+        self.run.store(true, Ordering::Relaxed);
+    }
+
     /// Whether to end.
     #[inline]
     pub fn interrupted(&self) -> bool {

@@ -72,6 +72,47 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
+    /// The span is not within what exists.
+    #[error(
+        "{path} has {whole}, but the span asked for is {size} from byte {} on: give a smaller offset or size (0 for all)", .offset.0
+    )]
+    Span {
+        /// What.
+        path: PathBuf,
+        /// Its size.
+        whole: Bytes,
+        /// Start of the span.
+        offset: Bytes,
+        /// Its length.
+        size: Bytes,
+    },
+    /// The guard does not let a target be written.
+    #[error("{path} is not written to: {reason}")]
+    Guarded {
+        /// Which.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// An error of an operation that was to end the phase.
+    #[error("ended by an error, as asked: {what}")]
+    Stopped {
+        /// Which.
+        what: String,
+    },
+    /// A worker can't run, or have its memory, where it should.
+    #[error("a worker can't be placed as asked: {0}")]
+    Placement(io::Error),
+    /// A verification state can't be kept or read.
+    #[error("cannot {action} the verification state {path}: {source}{}", advice(.source))]
+    State {
+        /// `read` or `write`.
+        action: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// Something of a phase's own kind (a database) failed.
     #[error("{0}")]
     Other(String),
@@ -81,6 +122,7 @@ pub enum EngineError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => ": check the path",
+        io::ErrorKind::AlreadyExists => ": choose another name, or remove it yourself",
         io::ErrorKind::PermissionDenied => ": choose a directory that you may write to",
         io::ErrorKind::ReadOnlyFilesystem => ": it is mounted read-only; choose another or remount it",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

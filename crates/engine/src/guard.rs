@@ -1,7 +1,10 @@
 //! The guard: nothing is written except into files that this program made, inside a directory that it made.
 //!
 //! A run's files live in a [`Scratch`] directory. Its `owner` file is locked while the run lives and lists every file
-//! before it is made, so that the next run can tell a dead run's leftovers, and removes exactly those.
+//! before it is made, so that the next run can tell a dead run's leftovers, and removes exactly those. Many small files
+//! are listed as one [`tree`]: by its name with a slash after it, which versions without trees take for no file's.
+
+pub(crate) mod tree;
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -15,6 +18,7 @@ use iolite_sys::directory::Directory;
 use iolite_sys::file;
 
 use crate::EngineError;
+use crate::admit::Admitted;
 
 /// "No locks available" of Linux: what some network file systems answer.
 const ENOLCK: i32 = 37;
@@ -40,6 +44,9 @@ pub struct Scratch {
     path: PathBuf,
     owner: File,
     names: BTreeSet<PathBuf>,
+    trees: BTreeSet<PathBuf>,
+    /// What exists already and may be written to.
+    admitted: Admitted,
 }
 
 /// What was found of a run that died.
@@ -67,7 +74,10 @@ impl Scratch {
         let path = directory.join(format!("{PREFIX}{run}"));
         DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
         match own(&path, run) {
-            Ok(owner) => Ok(Scratch { path, owner, names: BTreeSet::new() }),
+            Ok(owner) => {
+                let (names, trees) = (BTreeSet::new(), BTreeSet::new());
+                Ok(Scratch { path, owner, names, trees, admitted: Admitted::default() })
+            }
             Err(source) => {
                 for name in [OWNER, NEW_OWNER] {
                     let _ = fs::remove_file(path.join(name));
@@ -76,6 +86,11 @@ impl Scratch {
                 Err(failed(source))
             }
         }
+    }
+
+    /// The targets that exist already and that this run may write to.
+    pub(crate) fn admitted(&mut self) -> &mut Admitted {
+        &mut self.admitted
     }
 
     /// Where it is.
@@ -91,11 +106,10 @@ impl Scratch {
     pub fn claim(&mut self, name: &Path) -> Result<PathBuf, EngineError> {
         let path = self.path.join(name);
         let failed = |source| EngineError::File { action: "claim", path: path.clone(), source };
-        let plain =
-            path.parent() == Some(&self.path) && name != Path::new(OWNER) && name.file_name().is_some();
-        let text = name.to_str().filter(|text| plain && !text.contains('\n'));
-        let text =
-            text.ok_or_else(|| failed(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file name")))?;
+        let text = writable(name).map_err(failed)?;
+        if self.trees.contains(name) {
+            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "it is a tree of files")));
+        }
         if !self.names.contains(name) {
             writeln!(&self.owner, "{text}").map_err(failed)?;
             self.names.insert(name.to_owned());
@@ -117,6 +131,40 @@ impl Scratch {
         }
     }
 
+    /// Claims a name for a [`tree`] of files and makes the directory, after writing the name down; or opens it, where
+    /// this run has made it already.
+    ///
+    /// # Errors
+    /// The name is not a plain one or a file's, cannot be written down, or the directory cannot be made.
+    pub(crate) fn claim_tree(&mut self, name: &Path) -> Result<Directory, EngineError> {
+        let path = self.path.join(name);
+        let failed = |source| EngineError::File { action: "make", path: path.clone(), source };
+        let text = writable(name).map_err(failed)?;
+        if self.names.contains(name) {
+            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "it is a file")));
+        }
+        let scratch = Directory::open(&self.path).map_err(failed)?;
+        if !self.trees.contains(name) {
+            writeln!(&self.owner, "{text}/").map_err(failed)?;
+            scratch.make_directory(text).map_err(failed)?;
+            self.trees.insert(name.to_owned());
+        }
+        scratch.open_directory(text).map_err(failed)
+    }
+
+    /// The directory of a tree that was claimed; `None` where it was not.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn claimed_tree(&self, name: &Path) -> Result<Option<Directory>, EngineError> {
+        if !self.trees.contains(name) {
+            return Ok(None);
+        }
+        let path = self.path.join(name);
+        let opened = Directory::open(&path);
+        opened.map(Some).map_err(|source| EngineError::File { action: "open", path, source })
+    }
+
     /// Removes one claimed file now, to make room.
     pub fn remove(&mut self, name: &Path) {
         if self.names.contains(name) {
@@ -129,6 +177,11 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         for name in &self.names {
             let _ = fs::remove_file(self.path.join(name));
+        }
+        if let Ok(scratch) = Directory::open(&self.path) {
+            for name in self.trees.iter().filter_map(|name| name.to_str()) {
+                let _ = tree::remove(&scratch, name);
+            }
         }
         // With files left (a thread that was given up on may have made one again) the list of them has to stay.
         if fs::read_dir(&self.path).is_ok_and(|left| left.count() == 1) {
@@ -186,8 +239,14 @@ fn remove_dead(path: &Path, run: RunId) -> Option<Leftover> {
     if lines.next() != Some(MAGIC) || lines.next() != Some(&leftover.run.0) {
         return None;
     }
-    for name in lines.filter(|name| is_plain(name)) {
-        if let Ok(bytes) = directory.remove_file(name) {
+    for line in lines {
+        if let Some(name) = line.strip_suffix('/').filter(|name| is_plain(name)) {
+            let removed = tree::remove(&directory, name);
+            leftover.files += removed.files;
+            leftover.bytes += removed.bytes;
+        } else if is_plain(line)
+            && let Ok(bytes) = directory.remove_file(line)
+        {
             leftover.files += 1;
             leftover.bytes += bytes;
         }
@@ -218,8 +277,14 @@ fn remove_unborn(directory: &Directory, leftover: Leftover) -> Option<Leftover> 
     fs::remove_dir(&leftover.path).is_ok().then_some(leftover)
 }
 
+/// A name as it is written down: a line of its own, which means something in the scratch directory itself.
+fn writable(name: &Path) -> io::Result<&str> {
+    let text = name.to_str().filter(|text| is_plain(text) && !text.contains(['\n', '\r', '\0']));
+    text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a plain file name"))
+}
+
 /// Whether a name can only mean a file in the directory itself.
-fn is_plain(name: &str) -> bool {
+pub(crate) fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && name != "." && name != ".." && name != OWNER
 }
 
@@ -246,8 +311,9 @@ mod tests {
     fn names_that_lead_elsewhere_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let mut scratch = Scratch::create(dir.path(), &run("a")).unwrap();
-        for name in ["../file", "/etc/passwd", "a/b", "owner", "", "..", "a\nb"] {
+        for name in ["../file", "/etc/passwd", "a/b", "a/", "owner", "", ".", "..", "a\nb", "a\r"] {
             assert!(scratch.claim(Path::new(name)).is_err(), "{name:?}");
+            assert!(scratch.claim_tree(Path::new(name)).is_err(), "{name:?}");
         }
     }
 
@@ -284,5 +350,50 @@ mod tests {
     fn a_directory_that_does_not_exist_is_said() {
         let error = Scratch::create(Path::new("/nowhere/at/all"), &run("a")).unwrap_err().to_string();
         assert!(error.contains("/nowhere/at/all") && error.contains("check the path"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_a_files_or_a_trees() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut scratch = Scratch::create(dir.path(), &run("a")).unwrap();
+        let (file, tree) = (Path::new("file"), Path::new("tree"));
+        scratch.claim(file).unwrap();
+        assert!(scratch.claimed_tree(tree).unwrap().is_none());
+        scratch.claim_tree(tree).unwrap().make_directory("w00000").unwrap();
+        scratch.claim_tree(tree).unwrap().remove_directory("w00000").unwrap();
+        assert!(scratch.claim(tree).is_err() && scratch.claim_tree(file).is_err());
+        assert!(scratch.claimed(tree).is_err() && scratch.claimed_tree(file).unwrap().is_none());
+        assert!(scratch.claimed_tree(tree).unwrap().is_some());
+        let owner = fs::read_to_string(scratch.path().join(OWNER)).unwrap();
+        assert!(owner.ends_with("\nfile\ntree/\n"), "{owner}");
+        drop(scratch);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_dead_runs_tree_is_removed_but_for_what_is_not_its() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut dead = Scratch::create(dir.path(), &run("dead")).unwrap();
+        let mut mixed = Scratch::create(dir.path(), &run("mixed")).unwrap();
+        for scratch in [&mut dead, &mut mixed] {
+            let tree = scratch.claim_tree(Path::new("tree")).unwrap();
+            for name in ["w00000", "w00000/d000000000", "w00000/d000000000/s000000000"] {
+                tree.make_directory(name).unwrap();
+            }
+            tree.make_file("w00000/d000000000/f000000000").unwrap();
+            scratch.owner.unlock().unwrap();
+        }
+        let precious = mixed.path().join("tree/w00000/precious");
+        fs::write(&precious, "x").unwrap();
+        let mut found = remove_leftovers(dir.path()).unwrap();
+        found.sort_by(|a, b| a.run.cmp(&b.run));
+        let told: Vec<_> = found.iter().map(|l| (l.run.0.as_str(), l.files, l.kept)).collect();
+        assert_eq!(told, [("dead", 1, false), ("mixed", 1, true)]);
+        assert!(!dead.path().exists() && precious.exists());
+        assert_eq!(fs::read_dir(precious.parent().unwrap()).unwrap().count(), 1);
+        fs::remove_file(precious).unwrap();
+        let found = remove_leftovers(dir.path()).unwrap();
+        assert_eq!(found.iter().map(|l| (l.files, l.kept)).collect::<Vec<_>>(), [(0, false)]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

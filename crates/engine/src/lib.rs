@@ -3,20 +3,38 @@
 //! A phase runs as a [`crew`]: workers prepare, are released together, measure into recorders of their own, and are
 //! collected by a thread that does not measure. [`run_file_task`] does that for block I/O.
 
+mod admit;
 mod backend;
+mod conductor;
 mod control;
 mod crew;
 mod error;
+mod errors;
+mod gate;
 mod guard;
+mod lane;
 mod measured;
+mod metadata;
 mod phase;
+mod placement;
+mod processes;
+mod rate;
+mod set;
+mod target;
+mod validate;
+mod verify;
 
 pub use backend::{
     Backend, Completions, IoOp, Libaio, Mmap, Null, Op, Returned, Sim, SimFaults, SimImage, SimLatency,
     SimParameters, SimStall, Submission, Sync, Threads, Uring, Vectored,
 };
 pub use control::Control;
-pub use crew::{Crew, Finished, Lane, Outcome, Start, WorkerEnd};
+pub use crew::{Crew, Finished, Outcome, WorkerEnd};
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
+pub use lane::{Lane, Start};
+pub use metadata::run_metadata_task;
 pub use phase::{run_file_task, run_file_task_on};
+pub use processes::{WORKER_COMMAND, serve_worker};
+pub use set::run_set;
+pub use verify::verify_state;

@@ -3,13 +3,16 @@
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{Nanos, OpKind, Outstanding};
+use iolite_model::{ErrorClass, Nanos, OnError, OpKind, Outstanding, Stuck, SyncMethod, SyncRule};
 use iolite_stats::Completion;
-use iolite_workload::{Arrivals, Filler, IoKind, OpStream};
+use iolite_workload::{Arrivals, Filler, IoKind, OpStream, Share};
 
 use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED, Lane, WorkerEnd};
+use crate::crew::{DRAIN, DRAIN_INTERRUPTED, WorkerEnd};
+use crate::errors::Errors;
+use crate::lane::Lane;
+use crate::verify::Checks;
 
 /// The longest uninterrupted wait: bounds how late the loop notices that it is to end.
 const LONGEST_WAIT: u64 = 100_000_000;
@@ -21,29 +24,55 @@ const SPIN: u64 = 100_000;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) stream: OpStream,
+    /// Where the span begins in the target, in bytes.
+    pub(crate) base: u64,
     pub(crate) arrivals: Arrivals,
     pub(crate) filler: Filler,
+    pub(crate) fill: Fill,
     /// Operations in flight at most; the back end has as many slots.
     pub(crate) depth: u32,
-    /// Operations to issue at most.
-    pub(crate) operations: u64,
-    /// Whether any operation writes.
-    pub(crate) writes: bool,
-    /// Size of an operation.
-    pub(crate) block: u32,
-    /// An fdatasync after every so many writes.
-    pub(crate) sync_every: Option<u32>,
+    /// What is left to issue.
+    pub(crate) share: Share,
+    /// Size of the largest operation.
+    pub(crate) largest: u32,
+    pub(crate) sync: Option<SyncRule>,
+    /// Each write is submitted together with its sync.
+    pub(crate) linked: bool,
+    pub(crate) on_error: OnError,
+}
+
+/// When data is made up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// Never: nothing is written.
+    Never,
+    /// For every free slot before any operation is begun: it is not the storage's time.
+    Ahead,
+    /// When an operation has been drawn, because it depends on where it goes or how long it is. The operation is issued
+    /// after that, and in a closed loop intended then.
+    Drawn,
 }
 
 /// An operation in flight.
 #[derive(Debug, Clone, Copy)]
-struct InFlight {
+pub(crate) struct InFlight {
     io: IoOp,
+    offset: u64,
+    length: u32,
     intended: u64,
     issued: u64,
-    length: u32,
-    /// For a sync: when its write was meant to start, and the write's bytes.
-    commit: Option<(u64, u32)>,
+    commit: Commit,
+}
+
+/// What a sync means for its write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Commit {
+    /// It is not one write's alone.
+    None,
+    /// It completes a write that was meant to start at `intended`.
+    Of { intended: u64, bytes: u32 },
+    /// Its write has failed, and the kernel cancels it.
+    Cancelled,
 }
 
 /// Where an operation is after its submission.
@@ -57,10 +86,11 @@ enum Submitted {
     Held,
 }
 
-/// One worker of a phase, on one back end.
-pub(crate) struct Loop<'a, B> {
+/// One worker of a phase, on one back end, with or without verification.
+pub(crate) struct Loop<'a, B, V> {
     backend: &'a mut B,
     plan: Plan,
+    checks: V,
     lane: Lane,
     /// By slot: the operation in flight.
     slots: Vec<Option<InFlight>>,
@@ -72,24 +102,30 @@ pub(crate) struct Loop<'a, B> {
     flying: usize,
     returned: Completions,
     writes_since_sync: u32,
-    first_error: Option<String>,
+    /// Where this worker has written since its last sync.
+    written: Option<(u64, u64)>,
+    errors: Errors,
+    failure: Option<EngineError>,
 }
 
-impl<'a, B: Backend> Loop<'a, B> {
-    pub(crate) fn new(backend: &'a mut B, plan: Plan, lane: Lane) -> Loop<'a, B> {
+impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
+    pub(crate) fn new(backend: &'a mut B, plan: Plan, checks: V, lane: Lane) -> Loop<'a, B, V> {
         let depth = plan.depth.max(1);
         Loop {
             backend,
             plan,
+            checks,
             lane,
             slots: vec![None; depth as usize],
             filled: vec![false; depth as usize],
             free: (0..depth).rev().collect(),
             held: None,
             flying: 0,
-            returned: Completions::with_capacity(depth as usize),
+            returned: Completions::with_capacity(2 * depth as usize),
             writes_since_sync: 0,
-            first_error: None,
+            written: None,
+            errors: Errors::default(),
+            failure: None,
         }
     }
 
@@ -97,12 +133,12 @@ impl<'a, B: Backend> Loop<'a, B> {
     pub(crate) fn run(mut self) -> (Lane, WorkerEnd) {
         let mut end = WorkerEnd::default();
         match self.measure().and_then(|()| self.drain()) {
-            Ok(outstanding) => end.outstanding = outstanding,
-            Err(error) => {
-                end.failure = Some(EngineError::Queue(error));
-            }
+            Ok((outstanding, stuck)) => (end.outstanding, end.stuck) = (outstanding, stuck),
+            Err(error) => end.failure = Some(EngineError::Queue(error)),
         }
-        end.first_error = self.first_error;
+        end.failure = end.failure.or(self.failure);
+        end.errors = self.errors.into_tallies();
+        self.checks.finish(&mut end);
         (self.lane, end)
     }
 
@@ -114,7 +150,7 @@ impl<'a, B: Backend> Loop<'a, B> {
             if self.flying > 0 {
                 let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
                 now = self.take_back(1, wait)?;
-            } else if self.plan.operations == 0 {
+            } else if self.exhausted() {
                 break;
             } else {
                 now = self.idle(now, wake);
@@ -123,13 +159,19 @@ impl<'a, B: Backend> Loop<'a, B> {
         Ok(())
     }
 
+    /// Whether all that this worker may issue has been issued.
+    #[inline(always)]
+    fn exhausted(&self) -> bool {
+        self.plan.share.operations == 0 || self.plan.share.bytes == 0
+    }
+
     /// Submits all that is due and fits. Returns the present instant, and the one at which the next operation is due.
     #[inline]
     fn issue(&mut self, mut now: u64) -> (u64, u64) {
-        if self.plan.writes && self.fill() {
+        if self.plan.fill == Fill::Ahead && self.fill() {
             now = self.lane.now();
         }
-        while (self.plan.operations > 0 || self.held.is_some()) && !self.lane.is_over(now) {
+        while (!self.exhausted() || self.held.is_some()) && !self.lane.is_over(now) {
             let (op, state) = if let Some(held) = self.take_held() {
                 held
             } else {
@@ -143,16 +185,20 @@ impl<'a, B: Backend> Loop<'a, B> {
             match self.submit(op, state) {
                 (Submitted::Done, completed) => {
                     self.give_back(op.slot, completed);
-                    now = if self.plan.writes && self.fill() { self.lane.now() } else { completed };
+                    now = if self.busied() { self.lane.now() } else { completed };
                 }
                 (Submitted::Flying, submitted) => now = submitted,
                 (Submitted::Held, _) => break,
             }
-            if op.io != IoOp::Sync {
-                self.plan.operations -= 1;
-            }
         }
         (now, u64::MAX)
+    }
+
+    /// Between two operations of a synchronous back end: makes up data for the next. Tells whether that, or verifying the
+    /// last, has taken time.
+    #[inline(always)]
+    fn busied(&mut self) -> bool {
+        (self.plan.fill == Fill::Ahead && self.fill()) || V::ON
     }
 
     /// The operation that found no room; looked at for each operation, hardly ever there.
@@ -161,14 +207,13 @@ impl<'a, B: Backend> Loop<'a, B> {
         if self.held.is_none() { None } else { self.held.take() }
     }
 
-    /// Makes data up for every slot that is free, before any operation is begun: it is not the storage's time. Tells
-    /// whether there was anything to do.
+    /// Makes data up for every slot that is free. Tells whether there was anything to do.
     fn fill(&mut self) -> bool {
         let mut any = false;
         for &slot in &self.free {
             if !self.filled[slot as usize] {
                 let buffer = self.backend.buffer(slot);
-                let length = (self.plan.block as usize).min(buffer.len());
+                let length = (self.plan.largest as usize).min(buffer.len());
                 self.plan.filler.fill(&mut buffer[..length]);
                 self.filled[slot as usize] = true;
                 any = true;
@@ -183,27 +228,50 @@ impl<'a, B: Backend> Loop<'a, B> {
         let planned = self.plan.stream.next_op();
         let io = match planned.kind {
             IoKind::Read => IoOp::Read,
+            IoKind::Trim => IoOp::Trim,
             IoKind::Write => {
                 // A synchronous back end frees a slot as soon as it has taken it: fresh data for each write all the same.
-                self.filled[slot as usize] = false;
-                IoOp::Write
+                self.filled[slot as usize] = !self.plan.filler.refills();
+                if self.plan.linked { IoOp::LinkedWrite } else { IoOp::Write }
             }
         };
-        let intended = self.plan.arrivals.next().unwrap_or(now);
-        self.plan.arrivals.advance();
-        let op = Op { io, slot, offset: planned.offset, length: planned.length };
-        (op, InFlight { io, intended, issued: now, length: op.length, commit: None })
+        self.plan.share.operations -= 1;
+        self.plan.share.bytes = self.plan.share.bytes.saturating_sub(u64::from(planned.length));
+        let op = Op { io, slot, offset: planned.offset + self.plan.base, length: planned.length };
+        let issued = if self.plan.fill == Fill::Drawn || V::ON { self.dress(&op) } else { now };
+        let intended = self.plan.arrivals.next().unwrap_or(issued);
+        self.plan.arrivals.advance(planned.length);
+        let Op { offset, length, .. } = op;
+        (op, InFlight { io, offset, length, intended, issued, commit: Commit::None })
+    }
+
+    /// Makes up the data of an operation that has been drawn. Returns the instant after.
+    #[inline(never)]
+    fn dress(&mut self, op: &Op) -> u64 {
+        let buffer = self.backend.buffer(op.slot);
+        let length = (op.length as usize).min(buffer.len());
+        let buffer = &mut buffer[..length];
+        if op.io.writes() {
+            self.plan.filler.fill(buffer);
+        }
+        self.checks.issue(op, buffer);
+        self.lane.now()
     }
 
     /// Submits an operation; where it is done at once, records it and submits what has to follow it. Tells the instant
     /// after.
     #[inline(always)]
     fn submit(&mut self, op: Op, state: InFlight) -> (Submitted, u64) {
+        if self.backend.blocks() {
+            self.lane.enter(op.io.kind(), op.offset, state.issued);
+        }
         let submission = self.backend.submit(&op);
         let now = self.lane.now();
         match submission {
             Submission::Done(result) => match self.complete(op.slot, state, result, now) {
                 None => (Submitted::Done, now),
+                // Nothing was begun that could be cancelled.
+                Some((_, InFlight { commit: Commit::Cancelled, .. })) => (Submitted::Done, now),
                 Some((op, state)) => self.follow(op, state),
             },
             Submission::Queued => {
@@ -231,10 +299,17 @@ impl<'a, B: Backend> Loop<'a, B> {
         let mut returned = std::mem::take(&mut self.returned);
         self.backend.reap(at_least, Duration::from_nanos(wait), &mut returned)?;
         let mut now = self.lane.now();
-        for Returned { slot, result } in returned.drain(..) {
+        for Returned { slot, result, more } in returned.drain(..) {
             let Some(state) = self.slots[slot as usize].take() else { continue };
+            let follower = self.complete(slot, state, result, now);
+            if more {
+                // The second of two linked operations is on its way already.
+                self.slots[slot as usize] = follower.map(|(_, state)| state);
+                now = self.lane.now();
+                continue;
+            }
             self.flying -= 1;
-            match self.complete(slot, state, result, now) {
+            match follower {
                 None => self.give_back(slot, now),
                 Some((op, state)) => {
                     if let (Submitted::Done, completed) = self.follow(op, state) {
@@ -265,51 +340,105 @@ impl<'a, B: Backend> Loop<'a, B> {
         result: Result<u32, i32>,
         completed: u64,
     ) -> Option<(Op, InFlight)> {
-        let InFlight { io, intended, issued, length, commit } = state;
-        let kind = io.kind();
-        match result {
-            Ok(bytes) if bytes == length => {
-                self.lane.record(Completion { kind, intended, issued, completed, bytes: u64::from(bytes) });
-            }
-            other => {
-                self.failed(kind, other, length, completed);
-                return None;
-            }
+        let InFlight { io, intended, issued, length, .. } = state;
+        let done = result == Ok(if io.moves() { length } else { 0 });
+        if V::ON && !self.checked(slot, &state, done, completed) {
+            return None;
         }
-        if let Some((intended, bytes)) = commit {
-            let bytes = u64::from(bytes);
-            self.lane.record(Completion {
-                kind: OpKind::Commit,
-                intended,
-                issued: intended,
-                completed,
-                bytes,
-            });
+        if !done {
+            return self.failed(slot, state, result, completed);
         }
-        let every = self.plan.sync_every.filter(|_| io == IoOp::Write)?;
+        let (kind, bytes) = (io.kind(), u64::from(length));
+        self.lane.record(Completion { kind, intended, issued, completed, bytes });
+        if io.moves() && !io.writes() { None } else { self.after(slot, state, completed) }
+    }
+
+    /// Tells verification that an operation is over. False where what was read is not what was written, which is recorded
+    /// as an error.
+    #[inline(never)]
+    fn checked(&mut self, slot: u32, state: &InFlight, done: bool, completed: u64) -> bool {
+        let buffer = self.backend.buffer(slot);
+        let length = (state.length as usize).min(buffer.len());
+        let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
+        let right = self.checks.back(&op, done, &buffer[..length]);
+        if !right {
+            let what = || format!("a read at byte {} is not what was written", op.offset);
+            self.note_error(ErrorClass::Verify, state, completed, what);
+        }
+        right
+    }
+
+    /// What is left to do when a write, a trim or a sync has succeeded.
+    #[inline]
+    fn after(&mut self, slot: u32, state: InFlight, completed: u64) -> Option<(Op, InFlight)> {
+        if let Commit::Of { intended, bytes } = state.commit {
+            let (kind, issued, bytes) = (OpKind::Commit, intended, u64::from(bytes));
+            self.lane.record(Completion { kind, intended, issued, completed, bytes });
+        }
+        let rule = self.plan.sync.filter(|_| state.io.writes())?;
+        let (from, to) = self.written.unwrap_or((u64::MAX, 0));
+        let end = state.offset.saturating_add(u64::from(state.length));
+        self.written = Some((from.min(state.offset), to.max(end)));
         self.writes_since_sync += 1;
-        if self.writes_since_sync < every {
+        if self.writes_since_sync < rule.every {
             return None;
         }
         self.writes_since_sync = 0;
-        let commit = (every == 1).then_some((intended, length));
-        let sync = InFlight { io: IoOp::Sync, intended: completed, issued: completed, length: 0, commit };
-        Some((Op { io: IoOp::Sync, slot, offset: 0, length: 0 }, sync))
+        let bytes = state.length;
+        let commit =
+            if rule.every == 1 { Commit::Of { intended: state.intended, bytes } } else { Commit::None };
+        Some(self.sync(slot, rule.method, completed, commit))
     }
 
+    /// A sync of what has been written since the last one.
+    fn sync(&mut self, slot: u32, method: SyncMethod, now: u64, commit: Commit) -> (Op, InFlight) {
+        let (from, to) = self.written.take().unwrap_or_default();
+        // A range beyond what an operation can name goes on to the file's end, which a length of 0 means.
+        let length = u32::try_from(to - from).unwrap_or(0);
+        let (offset, length) = if method == SyncMethod::FileRange { (from, length) } else { (0, 0) };
+        let io = IoOp::Sync(method);
+        let state = InFlight { io, offset, length: 0, intended: now, issued: now, commit };
+        (Op { io, slot, offset, length }, state)
+    }
+
+    /// Records an operation that failed. Returns the cancelled sync of a linked write, which is still to come back.
     #[cold]
-    fn failed(&mut self, kind: OpKind, result: Result<u32, i32>, asked: u32, completed: u64) {
-        self.lane.record_error(kind, completed);
-        self.first_error.get_or_insert_with(|| match result {
-            Ok(moved) => format!("a {} moved {moved} of {asked} bytes", kind.name()),
-            Err(number) => format!("{}: {}", kind.name(), io::Error::from_raw_os_error(number)),
-        });
+    fn failed(
+        &mut self,
+        slot: u32,
+        state: InFlight,
+        result: Result<u32, i32>,
+        completed: u64,
+    ) -> Option<(Op, InFlight)> {
+        let kind = state.io.kind();
+        if state.commit != Commit::Cancelled {
+            let class = result.map_or_else(ErrorClass::of, |_| ErrorClass::Short);
+            self.note_error(class, &state, completed, || match result {
+                Ok(moved) => format!("a {} moved {moved} of {} bytes", kind.name(), state.length),
+                Err(number) => format!("{}: {}", kind.name(), io::Error::from_raw_os_error(number)),
+            });
+        }
+        let linked = (state.io == IoOp::LinkedWrite).then_some(self.plan.sync).flatten()?;
+        Some(self.sync(slot, linked.method, completed, Commit::Cancelled))
+    }
+
+    /// Counts an error, and ends the phase where it is one of those that do.
+    #[cold]
+    fn note_error(&mut self, class: ErrorClass, state: &InFlight, at: u64, what: impl FnOnce() -> String) {
+        let kind = state.io.kind();
+        self.lane.record_error(kind, at);
+        self.errors.note(kind, class, state.offset, what);
+        if self.failure.is_none() && self.errors.end_it(&self.plan.on_error, class) {
+            self.failure = Some(EngineError::Stopped { what: self.errors.last_words(kind, class) });
+            self.lane.cut(at);
+        }
     }
 
     /// Waits for the next operation's time, or a moment.
     fn idle(&mut self, now: u64, wake: u64) -> u64 {
         let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
-        if wait > SPIN {
+        let busy = self.plan.arrivals.spin_until().is_some_and(|until| now < until);
+        if wait > SPIN && !busy {
             std::thread::sleep(Duration::from_nanos(wait - SPIN / 2));
         } else {
             std::hint::spin_loop();
@@ -320,10 +449,10 @@ impl<'a, B: Backend> Loop<'a, B> {
     }
 
     /// Waits for what is in flight, which no longer counts, but not for ever.
-    fn drain(&mut self) -> io::Result<Outstanding> {
+    fn drain(&mut self) -> io::Result<(Outstanding, Vec<Stuck>)> {
         let end = self.lane.now().min(self.lane.end());
         self.lane.close(end);
-        self.plan.sync_every = None;
+        self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
         let at_end = self.flying as u64;
         let backlog = self.plan.arrivals.backlog(end) + u64::from(self.held.take().is_some());
         while self.flying > 0 {
@@ -332,17 +461,14 @@ impl<'a, B: Backend> Loop<'a, B> {
             self.take_back(1, left.min(LONGEST_WAIT))?;
         }
         let now = self.lane.now();
+        let worker = self.lane.worker();
+        let stuck = |state: &InFlight| {
+            let age = Nanos(now.saturating_sub(state.issued));
+            Stuck { worker, kind: state.io.kind(), offset: state.offset, age }
+        };
         let oldest = self.slots.iter().flatten().map(|state| now.saturating_sub(state.intended)).max();
-        Ok(Outstanding { at_end, lost: self.flying as u64, oldest: Nanos(oldest.unwrap_or(0)), backlog })
-    }
-}
-
-impl IoOp {
-    const fn kind(self) -> OpKind {
-        match self {
-            IoOp::Read => OpKind::Read,
-            IoOp::Write => OpKind::Write,
-            IoOp::Sync => OpKind::Sync,
-        }
+        let outstanding =
+            Outstanding { at_end, lost: self.flying as u64, oldest: Nanos(oldest.unwrap_or(0)), backlog };
+        Ok((outstanding, self.slots.iter().flatten().map(stuck).collect()))
     }
 }

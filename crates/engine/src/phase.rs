@@ -1,26 +1,28 @@
 //! A phase of block I/O: opens the target, and runs a crew of measured loops on the back end asked for.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
 
-use iolite_model::{BackendKind, FileTarget, FileTask, OpKind, Sink, Target};
+use iolite_model::{Access, BackendKind, FileTask, OpKind, Sink, Target};
+use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
-use iolite_sys::file::{self, Access};
 use iolite_sys::mapping;
 use iolite_workload::{Arrivals, Filler, OpStream, Share};
 
 use crate::backend::{Backend, Libaio, Mmap, Null, Sync, Threads, Uring, Vectored};
-use crate::crew::{Crew, Finished, Outcome, Start};
-use crate::measured::{Loop, Plan};
-use crate::{Control, EngineError, Scratch};
+use crate::crew::{Crew, Finished, Outcome};
+use crate::gate::StartLine;
+use crate::lane::Start;
+use crate::measured::{Fill, Loop, Plan};
+use crate::target::Targets;
+use crate::validate::validate;
+use crate::verify::{Checker, Unchecked, Verification};
+use crate::{Control, EngineError, Scratch, placement, processes, rate};
 
-/// Runs a task of block I/O as phase number `phase`; its file lies in `scratch`. Intervals and workers' totals go to
-/// `sink` as they come.
+/// Runs a task of block I/O as phase number `phase`; a file that it makes lies in `scratch`. Intervals and workers' totals
+/// go to `sink` as they come.
 ///
 /// # Errors
-/// The task makes no sense, its file cannot be made or opened, or the back end cannot be had: nothing was measured.
+/// The task makes no sense, its target cannot be made or opened, or the back end cannot be had: nothing was measured.
 pub fn run_file_task(
     task: &FileTask,
     phase: u32,
@@ -29,20 +31,13 @@ pub fn run_file_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    validate(task)?;
-    let file = match &task.target {
-        Target::Null { .. } => None,
-        Target::File(target) => Some(Arc::new(open_target(target, task, scratch)?)),
-    };
-    crew(task, phase, clock, control).run(sink, |worker| {
-        let (task, file) = (task.clone(), file.clone());
-        move |start| work(&task, worker, file, start)
-    })
+    Phase::prepare(task, phase, scratch)?.run(None, clock, control, sink)
 }
 
 /// Runs a task as [`run_file_task`] does, on back ends of the caller's making instead of its own: the way to measure
 /// a simulated device ([`Sim`](crate::Sim)). `make` is called once by each worker's thread with the worker's number and
-/// its depth. The task's back end and target must be the null ones; the target's size is the span.
+/// its depth, and, where all is verified afterwards, once more. The task's back end and target must be the null ones; the
+/// target's size is the span.
 ///
 /// # Errors
 /// The task makes no sense, or `make` fails: nothing was measured.
@@ -55,172 +50,242 @@ pub fn run_file_task_on<B: Backend>(
     make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Outcome, EngineError> {
     validate(task)?;
-    if task.backend != BackendKind::Null {
-        return refuse(task, "a back end was given, but the task names another");
+    if task.backend != BackendKind::Null || task.processes {
+        let reason =
+            "a back end of the caller's making takes the place of the null back end, in threads".into();
+        return Err(EngineError::Task { task: task.name.clone(), reason });
     }
-    crew(task, phase, clock, control).run(sink, |worker| {
-        let (task, make) = (task.clone(), make.clone());
+    let phase = Phase::new(task.clone(), phase, Targets::none())?;
+    let mut outcome = phase.crew(0, task.workers, clock, control).run(sink, |worker| {
+        let (phase, make) = (phase.clone(), make.clone());
         move |start| {
-            let plan = plan(&task, worker)?;
-            let failed = |source| EngineError::Backend { backend: task.backend, source };
-            measure(make(worker, plan.depth).map_err(failed)?, plan, start)
+            placement::place(&phase.task.placement, worker)?;
+            let plan = phase.plan(worker)?;
+            let backend = make(worker, plan.depth).map_err(|source| phase.no_backend(source))?;
+            phase.measure(backend, plan, start)
         }
-    })
+    })?;
+    phase.conclude(&mut outcome, clock, control, move |task, worker| {
+        let depth = task.depth_of(worker);
+        Ok((make(worker, depth)?, depth, task.largest().0 as usize))
+    })?;
+    Ok(outcome)
 }
 
-fn crew(task: &FileTask, phase: u32, clock: Clock, control: &Control) -> Crew {
-    Crew {
-        phase,
-        workers: task.workers,
-        kinds: kinds(task),
-        stop: task.stop,
-        ramp: task.ramp,
-        interval: task.interval,
-        clock,
-        control: control.clone(),
-    }
+/// A phase that is ready to be run: its target is open.
+#[derive(Debug, Clone)]
+pub(crate) struct Phase {
+    /// The task, with the target's size as it was found.
+    pub(crate) task: FileTask,
+    pub(crate) number: u32,
+    pub(crate) targets: Targets,
+    /// How to verify, where it is asked for.
+    pub(crate) verification: Option<Verification>,
 }
 
-fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
-    Err(EngineError::Task { task: task.name.clone(), reason: reason.into() })
-}
-
-fn validate(task: &FileTask) -> Result<(), EngineError> {
-    let refuse = |reason: &str| refuse(task, reason);
-    if task.workers == 0 || task.concurrency < task.workers {
-        return refuse("it needs at least one worker, and one outstanding operation for each");
-    }
-    if task.block.0 == 0 || task.block.0 > 1 << 30 {
-        return refuse("its block size must be between 1 byte and 1 GiB");
-    }
-    if task.backend.is_synchronous() && task.concurrency != task.workers {
-        return refuse(
-            "the back ends sync, vectored and mmap have one outstanding operation per worker: give as many workers",
-        );
-    }
-    if (task.backend == BackendKind::Null) != matches!(task.target, Target::Null { .. }) {
-        return refuse("the null back end goes with the null target, and only with it");
-    }
-    if task.stop.runtime.is_none() && task.stop.bytes.is_none() && task.stop.operations.is_none() {
-        return refuse("nothing would end it: give a runtime, bytes or operations");
-    }
-    if let Err(error) = iolite_workload::validate(task) {
-        return refuse(&error.to_string());
-    }
-    validate_backend(task)
-}
-
-/// What only one back end asks of its task.
-fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
-    let refuse = |reason: &str| refuse(task, reason);
-    let extends = matches!(&task.target, Target::File(file) if file.create && !file.preallocate);
-    match task.backend {
-        BackendKind::Mmap if task.direct => refuse(
-            "mapped memory is the page cache, which direct I/O bypasses: use another back end, or no direct I/O",
-        ),
-        BackendKind::Mmap if extends => {
-            refuse("a mapping can't extend its file: preallocate it, or write it with another back end first")
+impl Phase {
+    /// Checks the task and opens its target.
+    pub(crate) fn prepare(task: &FileTask, number: u32, scratch: &mut Scratch) -> Result<Phase, EngineError> {
+        let mut task = task.clone();
+        validate(&task)?;
+        if task.verify.is_some() && matches!(task.target, Target::Null { .. }) {
+            let reason = "nothing keeps what it writes, so that there is nothing to verify: leave `verify` out, or \
+                          name a file";
+            return Err(EngineError::Task { task: task.name, reason: reason.into() });
         }
-        BackendKind::Vectored(flags) if (flags.hipri || flags.atomic) && !task.direct => refuse(
-            "the flags hipri and atomic mean something with direct I/O only: add it, or leave them out",
-        ),
-        BackendKind::Vectored(flags) if flags.dontcache && task.direct => refuse(
-            "the flag dontcache is about the page cache, which direct I/O bypasses: leave one of them out",
-        ),
-        BackendKind::Vectored(flags) if (flags.dsync || flags.atomic) && !task.mix.writes() => {
-            refuse("the flags dsync and atomic are about writes, and it writes nothing: leave them out")
+        let targets = Targets::open(&mut task, scratch)?;
+        Phase::new(task, number, targets)
+    }
+
+    pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
+        let verification = Verification::of(&task)?;
+        Ok(Phase { task, number, targets, verification })
+    }
+
+    /// Runs it, starting together with whatever waits at `line`.
+    pub(crate) fn run(
+        &self,
+        line: Option<&dyn StartLine>,
+        clock: Clock,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let mut outcome = if self.task.processes {
+            processes::run(self, line, clock, control, sink)?
+        } else {
+            self.run_threads(0, self.task.workers, line, clock, control, sink)?
+        };
+        if self.task.processes {
+            outcome.rate = rate::kept(&self.task, &outcome);
+            return Ok(outcome);
         }
-        _ => Ok(()),
+        let targets = self.targets.clone();
+        self.conclude(&mut outcome, clock, control, move |task, worker| {
+            let room = Verification::read_back_block(task);
+            let file = targets.file(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+            Ok((Sync::new(file, room)?, 1, room))
+        })?;
+        Ok(outcome)
+    }
+
+    /// Runs `workers` of the phase's workers, from `first` on, as threads.
+    pub(crate) fn run_threads(
+        &self,
+        first: u32,
+        workers: u32,
+        line: Option<&dyn StartLine>,
+        clock: Clock,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let work = |worker| {
+            let phase = self.clone();
+            move |start| phase.work(worker, start)
+        };
+        let crew = self.crew(first, workers, clock, control);
+        match line {
+            Some(line) => crew.run_from(line, sink, work),
+            None => crew.run(sink, work),
+        }
+    }
+
+    /// What is left to do after the measurement: whether the rate was kept, and verification.
+    pub(crate) fn conclude<B: Backend>(
+        &self,
+        outcome: &mut Outcome,
+        clock: Clock,
+        control: &Control,
+        make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
+    ) -> Result<(), EngineError> {
+        outcome.rate = rate::kept(&self.task, outcome);
+        match &self.verification {
+            Some(verification) => verification.conclude(self, outcome, clock, control, make),
+            None => Ok(()),
+        }
+    }
+
+    fn crew(&self, first: u32, workers: u32, clock: Clock, control: &Control) -> Crew {
+        Crew {
+            phase: self.number,
+            first,
+            workers,
+            kinds: kinds(&self.task),
+            delay: self.task.delay,
+            stop: self.task.stop,
+            ramp: self.task.ramp,
+            interval: self.task.interval,
+            clock,
+            control: control.clone(),
+        }
+    }
+
+    /// The division of its time.
+    pub(crate) fn timetable(&self) -> Timetable {
+        let FileTask { ramp, interval, stop, .. } = &self.task;
+        let end = stop.runtime.map_or(u64::MAX, |runtime| ramp.0.saturating_add(runtime.0));
+        Timetable { ramp_end: ramp.0, interval: interval.0.max(1), end }
+    }
+
+    fn work(&self, worker: u32, start: Start) -> Result<Finished, EngineError> {
+        placement::place(&self.task.placement, worker)?;
+        let plan = self.plan(worker)?;
+        let (block, depth, writes) = (plan.largest as usize, plan.depth, self.task.mix.writes());
+        let failed = |source| self.no_backend(source);
+        let Some(file) = self.targets.file(worker).cloned() else {
+            return self.measure(Null::new(block), plan, start);
+        };
+        match self.task.backend {
+            // validate() has seen to it that the null back end has no file.
+            BackendKind::Null => self.measure(Null::new(block), plan, start),
+            BackendKind::Sync => self.measure(Sync::new(file, block).map_err(failed)?, plan, start),
+            BackendKind::IoUring(options) => {
+                let method = self.task.sync.map(|rule| rule.method).unwrap_or_default();
+                self.measure(Uring::new(file, depth, block, options, method).map_err(failed)?, plan, start)
+            }
+            BackendKind::Vectored(flags) => {
+                self.measure(Vectored::new(file, block, flags, writes).map_err(failed)?, plan, start)
+            }
+            BackendKind::Libaio => {
+                self.measure(Libaio::new(file, depth, block).map_err(failed)?, plan, start)
+            }
+            BackendKind::Mmap => {
+                let back_end = Mmap::new(file, self.span_end(), block, self.map_usage());
+                self.measure(back_end.map_err(failed)?, plan, start)
+            }
+            BackendKind::Threads => {
+                self.measure(Threads::new(file, depth, block).map_err(failed)?, plan, start)
+            }
+        }
+    }
+
+    fn span_end(&self) -> u64 {
+        self.targets.base() + self.task.target.size().0
+    }
+
+    fn map_usage(&self) -> mapping::Use {
+        // A fault would read the neighbours too, which only this order is going to ask for.
+        let random = !matches!(self.task.access, Access::Sequential);
+        mapping::Use { write: self.task.mix.writes(), random }
+    }
+
+    fn no_backend(&self, source: io::Error) -> EngineError {
+        EngineError::Backend { backend: self.task.backend, source }
+    }
+
+    /// What a worker is to do.
+    fn plan(&self, worker: u32) -> Result<Plan, EngineError> {
+        let task = &self.task;
+        let stream = OpStream::new(task, worker).ok_or_else(|| EngineError::TooSmall {
+            task: task.name.clone(),
+            size: task.target.size(),
+            workers: task.workers,
+            block: task.largest(),
+        })?;
+        let refused = |error: iolite_workload::WorkloadError| EngineError::Task {
+            task: task.name.clone(),
+            reason: error.to_string(),
+        };
+        let fill = match () {
+            () if !task.mix.writes() => Fill::Never,
+            () if task.sizes.is_some() || task.verify.is_some() => Fill::Drawn,
+            () => Fill::Ahead,
+        };
+        Ok(Plan {
+            stream,
+            base: self.targets.base(),
+            arrivals: Arrivals::new(task, worker),
+            filler: Filler::of(task, worker).map_err(refused)?,
+            fill,
+            depth: task.depth_of(worker),
+            share: Share::of(task, worker),
+            largest: task.largest().0 as u32,
+            sync: task.sync,
+            linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
+            on_error: task.on_error.clone(),
+        })
+    }
+
+    /// Waits for the barrier and runs the loop: compiled once per back end, with and without verification.
+    fn measure<B: Backend>(&self, mut backend: B, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+        let Some(verification) = &self.verification else {
+            return Ok(start.ready().map(|lane| Loop::new(&mut backend, plan, Unchecked, lane).run()));
+        };
+        let part = plan.stream.part();
+        let part = part.start + plan.base..part.end + plan.base;
+        let checker: Checker = verification.checker(start.worker(), part, plan.depth)?;
+        Ok(start.ready().map(|lane| Loop::new(&mut backend, plan, checker, lane).run()))
     }
 }
 
 /// The kinds of operation that the task will record.
 fn kinds(task: &FileTask) -> Vec<OpKind> {
     let mut kinds = Vec::new();
-    if !matches!(task.mix, iolite_model::Mix::Write) {
-        kinds.push(OpKind::Read);
-    }
-    if task.mix.writes() {
-        kinds.push(OpKind::Write);
-    }
-    if let Some(every) = task.sync_every {
+    kinds.extend(task.mix.reads().then_some(OpKind::Read));
+    kinds.extend(task.mix.writes().then_some(OpKind::Write));
+    kinds.extend(task.mix.trims().then_some(OpKind::Trim));
+    if let Some(rule) = task.sync {
         kinds.push(OpKind::Sync);
-        kinds.extend((every == 1).then_some(OpKind::Commit));
+        kinds.extend((rule.every == 1).then_some(OpKind::Commit));
     }
     kinds
-}
-
-fn open_target(target: &FileTarget, task: &FileTask, scratch: &mut Scratch) -> Result<File, EngineError> {
-    let failed = |action, path: &Path, source| EngineError::File { action, path: path.to_owned(), source };
-    if !target.create {
-        let path = scratch.claimed(&target.name)?;
-        let access = Access { write: task.mix.writes(), direct: task.direct };
-        return file::open(&path, access).map_err(|source| failed("open", &path, source));
-    }
-    let path = scratch.claim(&target.name)?;
-    let file = file::create_new(&path, task.direct).map_err(|source| failed("make", &path, source))?;
-    if target.preallocate {
-        match file::preallocate(&file, target.size.0) {
-            // Where blocks can't be reserved (tmpfs of old, NFS), the file at least has its size.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(target.size.0),
-            other => other,
-        }
-        .map_err(|source| failed("reserve the space of", &path, source))?;
-    }
-    Ok(file)
-}
-
-fn work(
-    task: &FileTask,
-    worker: u32,
-    file: Option<Arc<File>>,
-    start: Start,
-) -> Result<Finished, EngineError> {
-    let plan = plan(task, worker)?;
-    let (block, writes) = (task.block.0 as usize, plan.writes);
-    let failed = |source| EngineError::Backend { backend: task.backend, source };
-    let Some(file) = file else { return measure(Null::new(block), plan, start) };
-    match task.backend {
-        // validate() has seen to it that the null back end has no file.
-        BackendKind::Null => measure(Null::new(block), plan, start),
-        BackendKind::Sync => measure(Sync::new(file, block).map_err(failed)?, plan, start),
-        BackendKind::IoUring => measure(Uring::new(file, plan.depth, block).map_err(failed)?, plan, start),
-        BackendKind::Vectored(flags) => {
-            measure(Vectored::new(file, block, flags, writes).map_err(failed)?, plan, start)
-        }
-        BackendKind::Libaio => measure(Libaio::new(file, plan.depth, block).map_err(failed)?, plan, start),
-        BackendKind::Mmap => {
-            // A fault would read the neighbours too, which only this order is going to ask for.
-            let random = !matches!(task.access, iolite_model::Access::Sequential);
-            let usage = mapping::Use { write: writes, random };
-            let span = task.target.size().0;
-            measure(Mmap::new(file, span, block, usage).map_err(failed)?, plan, start)
-        }
-        BackendKind::Threads => measure(Threads::new(file, plan.depth, block).map_err(failed)?, plan, start),
-    }
-}
-
-/// What a worker is to do.
-fn plan(task: &FileTask, worker: u32) -> Result<Plan, EngineError> {
-    let stream = OpStream::new(task, worker).ok_or_else(|| EngineError::TooSmall {
-        task: task.name.clone(),
-        size: task.target.size(),
-        workers: task.workers,
-        block: task.block,
-    })?;
-    Ok(Plan {
-        stream,
-        arrivals: Arrivals::new(task.arrival, worker, task.workers, task.seed),
-        filler: Filler::new(task.seed, worker),
-        depth: task.depth_of(worker),
-        operations: Share::of(task, worker).operations,
-        writes: task.mix.writes(),
-        block: task.block.0 as u32,
-        sync_every: task.sync_every,
-    })
-}
-
-/// Waits for the barrier and runs the loop: compiled once per back end.
-fn measure<B: Backend>(mut backend: B, plan: Plan, start: Start) -> Result<Finished, EngineError> {
-    Ok(start.ready().map(|lane| Loop::new(&mut backend, plan, lane).run()))
 }

@@ -44,11 +44,12 @@ fn the_measured_loop_allocates_nothing() {
         workers: 1,
         concurrency: 1,
         arrival: Arrival::Constant(Iops(1000.0)),
-        sync_every: None,
+
         stop: Stop { runtime: Some(Nanos(500_000_000)), ..Stop::default() },
         ramp: Nanos(0),
         interval: Nanos(10_000_000),
         seed: 1,
+        ..FileTask::default()
     };
     let (few_allocations, few) = measure(&task);
     task.arrival = Arrival::Closed;

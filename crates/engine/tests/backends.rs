@@ -17,7 +17,7 @@ use iolite_engine::{
 };
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, IoFlags, Iops, Mix, Nanos,
-    OpKind, Quantile, RunId, Sink, Stop, Target,
+    OpKind, Quantile, RingOptions, RunId, Sink, Stop, SyncMethod, SyncRule, Target,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::file;
@@ -38,7 +38,10 @@ fn kinds() -> Vec<BackendKind> {
         BackendKind::Threads,
     ];
     match iolite_sys::ring::available() {
-        Ok(()) => kinds.push(BackendKind::IoUring),
+        Ok(()) => {
+            let polled = RingOptions { submit_polling: true, ..RingOptions::default() };
+            kinds.extend([RingOptions::default(), polled].map(BackendKind::IoUring));
+        }
         Err(error) => eprintln!("skipped: io_uring is not available here: {error}"),
     }
     match iolite_sys::aio::available() {
@@ -58,7 +61,9 @@ fn make(kind: BackendKind, file: &Arc<File>, write: bool) -> Box<dyn Backend> {
     match kind {
         BackendKind::Null => panic!("null has no file"),
         BackendKind::Sync => Box::new(Sync::new(file, BLOCK).unwrap()),
-        BackendKind::IoUring => Box::new(Uring::new(file, depth, BLOCK).unwrap()),
+        BackendKind::IoUring(options) => {
+            Box::new(Uring::new(file, depth, BLOCK, options, SyncMethod::Fdatasync).unwrap())
+        }
         BackendKind::Vectored(flags) => Box::new(Vectored::new(file, BLOCK, flags, write).unwrap()),
         BackendKind::Libaio => Box::new(Libaio::new(file, depth, BLOCK).unwrap()),
         BackendKind::Mmap => Box::new(Mmap::new(file, span, BLOCK, Use { write, random: true }).unwrap()),
@@ -86,7 +91,7 @@ fn drive(
         {
             let (io, offset) = ops[next];
             fill(next, &mut back_end.buffer(slot)[..BLOCK]);
-            let length = if io == IoOp::Sync { 0 } else { BLOCK as u32 };
+            let length = if io == IoOp::Sync(SyncMethod::Fdatasync) { 0 } else { BLOCK as u32 };
             match back_end.submit(&Op { io, slot, offset, length }) {
                 Submission::Done(result) => {
                     check(next, &back_end.buffer(slot)[..BLOCK]);
@@ -145,7 +150,13 @@ fn round_trip(kind: BackendKind, path: &Path, file: &Arc<File>) {
     let fill = |index: usize, buffer: &mut [u8]| buffer.copy_from_slice(&content(writes[index].1, 1));
     let results = drive(&mut *back_end, depth_of(kind), &writes, fill, |_, _| {});
     assert!(results.iter().all(|result| *result == Ok(BLOCK as u32)), "{kind:?}: {results:?}");
-    let synced = drive(&mut *back_end, depth_of(kind), &[(IoOp::Sync, 0)], |_, _| {}, |_, _| {});
+    let synced = drive(
+        &mut *back_end,
+        depth_of(kind),
+        &[(IoOp::Sync(SyncMethod::Fdatasync), 0)],
+        |_, _| {},
+        |_, _| {},
+    );
     assert_eq!(synced, [Ok(0)], "{kind:?}");
     let mut buffer = [0; BLOCK];
     for &(_, offset) in &writes {
@@ -237,8 +248,9 @@ fn dropped_with_operations_in_flight() {
         for round in 0..100 {
             let mut back_end = make(kind, &file, true);
             for slot in 0..depth_of(kind) {
-                let io = [IoOp::Read, IoOp::Write, IoOp::Sync][(slot as usize + round) % 3];
-                let length = if io == IoOp::Sync { 0 } else { BLOCK as u32 };
+                let io =
+                    [IoOp::Read, IoOp::Write, IoOp::Sync(SyncMethod::Fdatasync)][(slot as usize + round) % 3];
+                let length = if io == IoOp::Sync(SyncMethod::Fdatasync) { 0 } else { BLOCK as u32 };
                 let op = Op { io, slot, offset: u64::from(slot) * BLOCK as u64, length };
                 assert_eq!(back_end.submit(&op), Submission::Queued);
             }
@@ -275,16 +287,23 @@ fn task(backend: BackendKind, mix: Mix, target: Target, stop: Stop) -> FileTask 
         workers: if backend.is_synchronous() { 3 } else { 2 },
         concurrency: if backend.is_synchronous() { 3 } else { 9 },
         arrival: Arrival::Closed,
-        sync_every: None,
+
         stop,
         ramp: Nanos(0),
         interval: Nanos(50_000_000),
         seed: 1,
+        ..FileTask::default()
     }
 }
 
 fn target(create: bool) -> Target {
-    Target::File(FileTarget { name: PathBuf::from("data"), size: Bytes::MIB, create, preallocate: true })
+    Target::File(FileTarget {
+        name: PathBuf::from("data"),
+        size: Bytes::MIB,
+        create,
+        preallocate: true,
+        per_worker: false,
+    })
 }
 
 fn operations(count: u64) -> Stop {
@@ -342,7 +361,7 @@ fn the_loop_does_exactly_what_was_asked_with_every_back_end() {
 fn commits_work_with_every_back_end() {
     for kind in kinds() {
         let mut task = task(kind, Mix::Write, target(true), operations(60));
-        task.sync_every = Some(1);
+        task.sync = Some(SyncRule::fdatasync(1));
         let totals = Bench::new().run(&task).unwrap().totals;
         let count = |op| totals.operations(op);
         assert!(count(OpKind::Commit) >= 60 - 9, "{kind:?}: {}", count(OpKind::Commit));
@@ -519,6 +538,6 @@ fn simulated_faults_are_counted_and_lost_writes_are_not() {
     let (good, bad) = (outcome.totals.operations(OpKind::Write), outcome.totals.errors(OpKind::Write));
     // 19 % fail or are short; the standard deviation is 1.2 %.
     assert!((990..=1000).contains(&(good + bad)) && (130..250).contains(&bad), "{good} good, {bad} bad");
-    let first = outcome.first_error.unwrap();
+    let first = outcome.first_error().unwrap();
     assert!(first.contains("No space left") || first.contains("of 4096 bytes"), "{first}");
 }

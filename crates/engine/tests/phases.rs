@@ -13,7 +13,7 @@ use iolite_engine::{
 };
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, Iops, Mix, Nanos, OpKind,
-    RunId, Sink, Stage, Stop, Target,
+    RingOptions, RunId, Sink, Stage, Stop, SyncRule, Target,
 };
 use iolite_stats::Completion;
 use iolite_sys::clock::Clock;
@@ -28,7 +28,13 @@ impl Sink for Events {
 }
 
 fn file(create: bool) -> Target {
-    Target::File(FileTarget { name: PathBuf::from("data"), size: Bytes::MIB, create, preallocate: true })
+    Target::File(FileTarget {
+        name: PathBuf::from("data"),
+        size: Bytes::MIB,
+        create,
+        preallocate: true,
+        per_worker: false,
+    })
 }
 
 fn task(backend: BackendKind, mix: Mix, target: Target, stop: Stop) -> FileTask {
@@ -43,11 +49,12 @@ fn task(backend: BackendKind, mix: Mix, target: Target, stop: Stop) -> FileTask 
         workers: 1,
         concurrency: 1,
         arrival: Arrival::Closed,
-        sync_every: None,
+
         stop,
         ramp: Nanos(0),
         interval: Nanos(20_000_000),
         seed: 1,
+        ..FileTask::default()
     }
 }
 
@@ -86,7 +93,7 @@ impl Bench {
 
 fn back_ends() -> Vec<BackendKind> {
     match iolite_sys::ring::available() {
-        Ok(()) => vec![BackendKind::Sync, BackendKind::IoUring],
+        Ok(()) => vec![BackendKind::Sync, BackendKind::IoUring(RingOptions::default())],
         Err(error) => {
             eprintln!("skipped: io_uring is not available here: {error}");
             vec![BackendKind::Sync]
@@ -129,7 +136,7 @@ fn a_commit_is_a_write_with_its_sync() {
         let mut bench = Bench::new();
         let mut task = task(backend, Mix::Write, file(true), operations(50));
         task.access = Access::Sequential;
-        task.sync_every = Some(1);
+        task.sync = Some(SyncRule::fdatasync(1));
         let totals = bench.run(&task).unwrap().totals;
         let count = |kind| totals.operations(kind);
         assert!(count(OpKind::Commit) >= 49, "{backend:?}: {}", count(OpKind::Commit));
@@ -183,7 +190,7 @@ fn think_time_pauses_after_every_so_many_operations() {
         let mut bench = Bench::new();
         bench.lay_out();
         let mut task = task(backend, Mix::Read, file(false), runtime(500_000_000));
-        task.arrival = Arrival::ThinkTime { pause: Nanos(10_000_000), operations: 5 };
+        task.arrival = Arrival::ThinkTime { pause: Nanos(10_000_000), operations: 5, spin: Nanos(0) };
         let count = bench.run(&task).unwrap().totals.operations(OpKind::Read);
         // 50 pauses at most; fewer where the machine is slow to wake up.
         assert!((100..=255).contains(&count), "{backend:?}: {count}");
@@ -244,12 +251,17 @@ fn errors_of_operations_are_counted_and_the_first_is_told() {
     for backend in back_ends() {
         let mut bench = Bench::new();
         bench.lay_out();
-        let beyond =
-            FileTarget { name: "data".into(), size: Bytes(2 << 20), create: false, preallocate: false };
+        let beyond = FileTarget {
+            name: "data".into(),
+            size: Bytes(2 << 20),
+            create: false,
+            preallocate: false,
+            per_worker: false,
+        };
         let outcome = bench.run(&task(backend, Mix::Read, Target::File(beyond), operations(200))).unwrap();
         let (good, bad) = (outcome.totals.operations(OpKind::Read), outcome.totals.errors(OpKind::Read));
         assert!(good > 50 && bad > 50, "half of the span lies beyond the end: {good} good, {bad} bad");
-        assert_eq!(outcome.first_error.as_deref(), Some("a read moved 0 of 4096 bytes"));
+        assert_eq!(outcome.first_error(), Some("a read moved 0 of 4096 bytes"));
     }
 }
 
@@ -290,6 +302,8 @@ fn workers_released_together_and_collected_by_the_hundred() {
 fn the_last_workers_end_is_the_phases() {
     let clock = Clock::best();
     let crew = Crew {
+        first: 0,
+        delay: Nanos(0),
         phase: 0,
         workers: 2,
         kinds: vec![OpKind::Read],
@@ -333,6 +347,8 @@ fn the_last_workers_end_is_the_phases() {
 #[test]
 fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
     let crew = |workers| Crew {
+        first: 0,
+        delay: Nanos(0),
         phase: 0,
         workers,
         kinds: vec![OpKind::Read],

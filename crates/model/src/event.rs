@@ -7,6 +7,8 @@ use crate::verdict::Verdict;
 use crate::warning::Warning;
 
 /// Something that happened in a run.
+// The large one comes once a phase.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {

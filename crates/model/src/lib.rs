@@ -3,30 +3,45 @@
 //! The way of a measurement is: what the user asks becomes a [`Task`]; doing it emits [`Event`]s; the store, the
 //! live view and the report read those events. Nothing here touches a file, a clock, a thread or a terminal.
 
+mod access;
+mod arrival;
+mod backend;
 mod event;
+mod fault;
+mod job;
+mod latency;
 mod load;
+mod metadata;
 mod profile;
 mod record;
 mod storage;
+mod target;
 mod task;
 mod units;
 mod verdict;
+mod verify;
 mod warning;
 
+pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
+pub use arrival::{Arrival, Stop};
+pub use backend::{BackendKind, IoFlags, RingOptions};
 pub use event::{Event, Sink};
+pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
+pub use job::{Job, JobTask};
+pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOutcome, TryPurpose};
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
+pub use metadata::{MetadataOperation, MetadataTask};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
-    PhaseEnd, PhaseInfo, RunId, RunInfo, Stage, WorkerTotals,
+    PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, Filesystem, Host, Storage};
-pub use task::{
-    Access, Arrival, BackendKind, DbOperation, DbTask, FileTarget, FileTask, HotSpot, IoFlags, Layer, Mix,
-    Stop, Target, Task, Zone, ZoneSize,
-};
-pub use units::{Bytes, Iops, Nanos, Quantile, UnitError};
+pub use target::{ExistingTarget, FileTarget, Overwrite, Target};
+pub use task::{DbOperation, DbTask, FileTask, Layer, Mix, Placement, SyncMethod, SyncRule, Task};
+pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
+pub use verify::{Checksum, Finding, Verified, Verify};
 pub use warning::Warning;
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.

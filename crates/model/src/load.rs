@@ -4,13 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// Sizes of operations, for reads and writes apart, and what their offsets are multiples of.
+/// Sizes of operations, for reads, writes and trims apart, and what their offsets are multiples of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sizes {
     /// Sizes of reads.
     pub reads: SizeLaw,
     /// Sizes of writes.
     pub writes: SizeLaw,
+    /// Sizes of trims.
+    pub trims: SizeLaw,
     /// Every offset is a multiple of this, whatever the sizes; at least 1.
     pub alignment: Bytes,
 }
@@ -44,13 +47,23 @@ pub struct WeightedSize {
 }
 
 /// Contents of what is written.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Contents {
     /// What a block holds.
     pub fill: Fill,
     /// Share of the blocks, in percent (0 to 100), that repeat one of a small set, the same for all workers. Storage
     /// that deduplicates keeps each of that set once.
     pub duplicate_percent: u8,
+    /// Made anew for each write; otherwise each buffer is filled once and written over and over.
+    pub refill: bool,
+}
+
+impl Default for Contents {
+    /// Random bytes, made anew for each write.
+    fn default() -> Contents {
+        Contents { fill: Fill::Random, duplicate_percent: 0, refill: true }
+    }
 }
 
 /// What a block holds.
@@ -73,6 +86,18 @@ pub enum Fill {
     },
 }
 
+impl Sizes {
+    /// The same law for all operations.
+    pub fn alike(law: SizeLaw, alignment: Bytes) -> Sizes {
+        Sizes { reads: law.clone(), writes: law.clone(), trims: law, alignment }
+    }
+
+    /// The largest size that an operation may have.
+    pub fn most(&self) -> Bytes {
+        self.reads.most().max(self.writes.most()).max(self.trims.most())
+    }
+}
+
 impl SizeLaw {
     /// The largest size that it may choose: what a buffer has to hold. Zero where it has no sizes.
     pub fn most(&self) -> Bytes {
@@ -80,6 +105,17 @@ impl SizeLaw {
             SizeLaw::Fixed(size) => *size,
             SizeLaw::Range { most, .. } => *most,
             SizeLaw::Split(sizes) => sizes.iter().map(|weighted| weighted.size).max().unwrap_or_default(),
+        }
+    }
+
+    /// The expected size in bytes.
+    pub fn mean(&self) -> f64 {
+        match self {
+            SizeLaw::Fixed(size) => size.0 as f64,
+            SizeLaw::Range { least, most, .. } => (least.0 as f64 + most.0 as f64) / 2.0,
+            SizeLaw::Split(sizes) => {
+                sizes.iter().map(|weighted| weighted.size.0 as f64 * weighted.percent / 100.0).sum()
+            }
         }
     }
 }

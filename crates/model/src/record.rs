@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::{ErrorTally, Stuck};
 use crate::storage::{Host, Storage};
 use crate::task::Task;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Iops, Nanos};
+use crate::verify::Verified;
 
 /// Identifies a run: its UTC start and a random suffix, for example `20261120T160301-3f2a91c0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -72,28 +74,61 @@ pub enum OpKind {
     Read,
     /// A write of a block, or a set of a subscript in a database.
     Write,
-    /// An fdatasync alone.
+    /// An fdatasync, fsync or sync_file_range alone, whichever the task names.
     Sync,
-    /// A commit: an append with its fdatasync, or a database transaction's commit.
+    /// A commit: a write with its sync, or a database transaction's commit.
     Commit,
+    /// A trim of a block.
+    Trim,
+    /// A file made.
+    Create,
+    /// A file's attributes asked for.
+    Stat,
+    /// A file opened and closed.
+    Open,
+    /// A file removed.
+    Unlink,
+    /// A directory made.
+    Mkdir,
+    /// A directory removed.
+    Rmdir,
 }
 
 impl OpKind {
     /// All kinds; a kind's position here is its index everywhere.
-    pub const ALL: [OpKind; 4] = [OpKind::Read, OpKind::Write, OpKind::Sync, OpKind::Commit];
+    pub const ALL: [OpKind; 11] = [
+        OpKind::Read,
+        OpKind::Write,
+        OpKind::Sync,
+        OpKind::Commit,
+        OpKind::Trim,
+        OpKind::Create,
+        OpKind::Stat,
+        OpKind::Open,
+        OpKind::Unlink,
+        OpKind::Mkdir,
+        OpKind::Rmdir,
+    ];
 
     /// Position in [`OpKind::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// As stored and printed: `read`, `write`, `sync`, `commit`.
+    /// As stored and printed: `read`, `write`, `sync`, `commit`...
     pub const fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
             OpKind::Write => "write",
             OpKind::Sync => "sync",
             OpKind::Commit => "commit",
+            OpKind::Trim => "trim",
+            OpKind::Create => "create",
+            OpKind::Stat => "stat",
+            OpKind::Open => "open",
+            OpKind::Unlink => "unlink",
+            OpKind::Mkdir => "mkdir",
+            OpKind::Rmdir => "rmdir",
         }
     }
 }
@@ -222,6 +257,27 @@ pub struct PhaseEnd {
     pub outstanding: Outstanding,
     /// How much of what was asked for reached the device.
     pub cache: Cache,
+    /// Errors of operations by kind and class.
+    pub errors: Vec<ErrorTally>,
+    /// The operations that were given up on, the oldest first.
+    pub stuck: Vec<Stuck>,
+    /// In an open loop: whether the rate asked for was kept.
+    pub rate: Option<RateKept>,
+    /// What verification found, where it was asked for.
+    pub verified: Option<Verified>,
+}
+
+/// The rate of an open loop: asked for, and achieved over the measured part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RateKept {
+    /// Operations per second asked for.
+    pub asked: Iops,
+    /// Operations per second that were completed, failed ones included.
+    pub achieved: Iops,
+    /// Operations that were due by the end but not yet issued.
+    pub backlog: u64,
+    /// Whether that is the rate asked for: the backlog is no more than chance explains.
+    pub kept: bool,
 }
 
 /// The truth about the cache: what was asked for against what the leaf devices counted meanwhile, ramp included.

@@ -4,15 +4,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de};
 
-/// A duration or an instant since some stated origin, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+/// A duration or an instant since some stated origin, in nanoseconds. Read from a number of nanoseconds or a text as
+/// `5ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
-/// A size in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+/// A size in bytes. Read from a number of bytes or a text as `8KiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
@@ -20,6 +21,11 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Iops(pub f64);
+
+/// A rate in bytes per second. Read from a number of bytes or a text as `50MB` or `50MB/s`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
+#[serde(transparent)]
+pub struct Bandwidth(pub f64);
 
 /// A quantile between 0 and 1: 0.99 is the 99th percentile.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -33,6 +39,59 @@ pub struct UnitError {
     text: String,
     what: &'static str,
     example: &'static str,
+}
+
+/// Reads a quantity that is a number in a unit of its own or a text: what programs and what people write.
+struct NumberOrText<T> {
+    whole: fn(u64) -> T,
+    /// `None` where only whole numbers will do.
+    real: Option<fn(f64) -> T>,
+}
+
+impl<T: FromStr<Err = UnitError>> de::Visitor<'_> for NumberOrText<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, or a text with a unit")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        Ok((self.whole)(number))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        let whole =
+            u64::try_from(number).map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))?;
+        Ok((self.whole)(whole))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        let real = self.real.ok_or_else(|| E::invalid_type(de::Unexpected::Float(number), &self))?;
+        Ok(real(number))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Nanos {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
+        deserializer.deserialize_any(NumberOrText { whole: Nanos, real: None })
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        deserializer.deserialize_any(NumberOrText { whole: Bytes, real: None })
+    }
+}
+
+impl<'de> Deserialize<'de> for Bandwidth {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Bandwidth, D::Error> {
+        let whole = |number| Bandwidth(number as f64);
+        deserializer.deserialize_any(NumberOrText { whole, real: Some(Bandwidth) })
+    }
 }
 
 impl Nanos {
@@ -130,6 +189,13 @@ impl fmt::Display for Iops {
     }
 }
 
+impl fmt::Display for Bandwidth {
+    /// As sizes are printed: `47.7 MiB/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/s", Bytes(self.0.round() as u64)))
+    }
+}
+
 impl fmt::Display for Quantile {
     /// As the field writes percentiles: `p50`, `p99.9`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,6 +244,17 @@ impl FromStr for Bytes {
             _ => return Err(error()),
         };
         scaled(number, factor).map(Bytes).ok_or_else(error)
+    }
+}
+
+impl FromStr for Bandwidth {
+    type Err = UnitError;
+
+    /// A size, with or without `/s`.
+    fn from_str(text: &str) -> Result<Bandwidth, UnitError> {
+        let size: Result<Bytes, UnitError> = text.trim().trim_end_matches("/s").parse();
+        let error = |_| UnitError { text: text.into(), what: "bandwidth", example: "50MB/s" };
+        size.map(|bytes| Bandwidth(bytes.0 as f64)).map_err(error)
     }
 }
 
@@ -255,6 +332,18 @@ mod tests {
             [0.5, 0.99, 0.999, 0.99999].map(|q| Quantile(q).to_string()),
             ["p50", "p99", "p99.9", "p99.999"]
         );
+    }
+
+    #[test]
+    fn quantities_are_read_from_numbers_and_texts() {
+        let nanos = |json| serde_json::from_str::<Nanos>(json).map_err(|error| error.to_string());
+        assert_eq!(nanos("5"), Ok(Nanos(5)));
+        assert_eq!(nanos("18446744073709551615"), Ok(Nanos(u64::MAX)));
+        assert_eq!(nanos("\"5ms\""), Ok(Nanos(5_000_000)));
+        assert!(nanos("-1").is_err() && nanos("1.5").is_err() && nanos("\"soon\"").is_err());
+        assert_eq!(serde_json::to_string(&Nanos(7)).unwrap(), "7");
+        let bandwidth = |json| serde_json::from_str::<Bandwidth>(json).unwrap();
+        assert_eq!([bandwidth("1.5"), bandwidth("\"50MB/s\"")], [Bandwidth(1.5), Bandwidth(50e6)]);
     }
 
     proptest! {

@@ -16,4 +16,4 @@ pub use cache::CacheProbe;
 pub use diskstats::LeafCounters;
 pub use error::Error;
 pub use host::host;
-pub use storage::{storage, volatile};
+pub use storage::{storage, storage_of_target, volatile};

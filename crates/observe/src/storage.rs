@@ -40,6 +40,31 @@ pub fn storage(directory: &Path) -> Result<Storage, Error> {
     Ok(Storage { directory: path, filesystem, devices })
 }
 
+/// What the storage under an existing file or block device is. A block device has no file system: its own path stands for the
+/// directory, `block device` for the file system's type.
+///
+/// # Errors
+///
+/// Only where it does not exist or cannot be reached.
+pub fn storage_of_target(target: &Path) -> Result<Storage, Error> {
+    let failed = |source| Error::new(target, source);
+    let path = fs::canonicalize(target).map_err(failed)?;
+    if special(&path).is_none() {
+        return storage(path.parent().unwrap_or(&path));
+    }
+    let machine = Machine::this();
+    let devices = machine.devices(&machine.beneath(&path));
+    let size = devices.first().map(|device| device.size).unwrap_or_default();
+    let filesystem = Filesystem {
+        kind: "block device".into(),
+        source: path.to_string_lossy().into_owned(),
+        mount_point: path.clone(),
+        size,
+        ..Filesystem::default()
+    };
+    Ok(Storage { directory: path, filesystem, devices })
+}
+
 /// The name of the medium where it is memory and not storage: `tmpfs`, `ramfs`, or the RAM disks and zram devices
 /// that everything rests on.
 ///

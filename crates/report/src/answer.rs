@@ -1,17 +1,17 @@
 //! What is to be doubted, and the answer.
 
-use iolite_model::{Ending, Fitness, Reason, Verdict};
+use iolite_model::{Ending, Fitness, Reason, Verdict, Warning};
 
 use crate::Report;
 use crate::pen::{Ink, Pen};
 
 /// The warnings, numbered; empty without any.
-pub(crate) fn warnings(report: &Report, pen: Pen) -> String {
-    if report.warnings.is_empty() {
+pub(crate) fn warnings(warnings: &[Warning], pen: Pen) -> String {
+    if warnings.is_empty() {
         return String::new();
     }
     let mut out = pen.paint(Ink::Doubt, "warnings") + "\n";
-    for (number, warning) in report.warnings.iter().enumerate() {
+    for (number, warning) in warnings.iter().enumerate() {
         let label = format!("{:>3}. ", number + 1);
         let indent = label.len();
         out += &pen.item(&pen.paint(Ink::Doubt, &label), indent, warning);
@@ -19,15 +19,21 @@ pub(crate) fn warnings(report: &Report, pen: Pen) -> String {
     out
 }
 
-/// How it ended, where not as planned, and the verdict.
-pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
-    let ended = match &report.ending {
+/// How a run ended, where not as planned.
+pub(crate) fn ended(ending: &Ending, what: &str, pen: Pen) -> String {
+    let item = |ink, label: &str, text: &str| pen.item(&pen.paint(ink, label), label.len(), text);
+    match ending {
         Ending::Completed => String::new(),
         Ending::Interrupted => {
-            ending(pen, Ink::Doubt, "INTERRUPTED: ", "the table holds what was measured until then")
+            item(Ink::Doubt, "INTERRUPTED: ", &format!("{what} holds what was measured until then"))
         }
-        Ending::Failed(error) => ending(pen, Ink::Bad, "FAILED: ", error),
-    };
+        Ending::Failed(error) => item(Ink::Bad, "FAILED: ", error),
+    }
+}
+
+/// How it ended, where not as planned, and the verdict.
+pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
+    let ended = ended(&report.ending, "the table", pen);
     let answer = match &report.verdict {
         Some(verdict) => reasons(verdict, pen),
         None => {
@@ -39,10 +45,6 @@ pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
         }
     };
     ended + &answer
-}
-
-fn ending(pen: Pen, ink: Ink, label: &str, text: &str) -> String {
-    pen.item(&pen.paint(ink, label), label.len(), text)
 }
 
 fn reasons(verdict: &Verdict, pen: Pen) -> String {

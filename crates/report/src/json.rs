@@ -13,29 +13,33 @@
 //! | `run.host` | `name`, `kernel`, `architecture`, `cpu`, `cpus`, `memory_bytes`, `virtualisation` |
 //! | `run.storage` | `directory`, `filesystem`, `devices` (each before the ones it rests on) |
 //! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
-//! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations` |
-//! | `phases[].task` | what was asked; `kind` is `file` or `database`, the rest as in the model |
+//! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `verified` |
+//! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest as in the model |
 //! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `resident_before`, `resident_after` (shares from 0 to 1) |
 //! | `phases[].outstanding` | `at_end`, `lost`, `oldest_ns`, `backlog` |
-//! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
+//! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`, `trim`, `create`...), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
 //! | `…iops` | `value`, `low`, `high` (95 % interval), `standard_error`, `effective_samples` |
 //! | `…response_ns` | `mean` (an estimate like `iops`), `p50`, `p90`, `p99`, `p99_9`, `p99_99`, `max`; each quantile has `value`, `low`, `high` and `resolved`: whether there were operations enough for both ends of its interval |
 //! | `…service_ns` | `p50`, `p90`, `p99`, `p99_9`, `p99_99` as numbers: the device's part of the response |
+//! | `phases[].errors` | list: `kind`, `class` (`short`, `device`, `space`, `again`, `unsupported`, `verify`, `other`), `count`, `first_offsets` (bytes), `first` (the first one in words) |
+//! | `phases[].stuck` | operations given up on, the oldest first: `worker`, `kind`, `offset` (bytes), `age_ns` |
+//! | `phases[].rate` | null in a closed loop, or `asked_iops`, `achieved_iops`, `backlog`, `kept` |
+//! | `phases[].verified` | null, or `units`, `wrong`, `unknown`, `unreadable`, `incomplete`, `first` (list: `offset` in bytes, `what`) |
 //! | `knees` | list: `name`, `phases` (indices), `concurrency` (`value`, `low`, `high`), `iops` (at the knee, by the model), `plateau_iops` (an estimate), `saturated`, `relative_residual`, `model` (`name` `usl` or `asymptotes`, its parameters, `text`) |
 //! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
 //! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`) |
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
 use iolite_model::{
-    Cache, CacheStamp, Calibration, Device, Ending, Filesystem, Host, Layer, Nanos, OpKind, Quantile,
-    RunInfo, Verdict, Warning,
+    Cache, CacheStamp, Calibration, Device, Ending, ErrorTally, Filesystem, Finding, Host, Layer, Nanos,
+    OpKind, Quantile, RateKept, RunInfo, Stuck, Verdict, Verified, Warning,
 };
 use iolite_stats::{Estimate, Histogram, PhaseResult, ScalingModel};
 use serde_json::{Map, Value, json};
 
 use crate::{KneeResult, Report};
 
-mod task;
+pub(crate) mod task;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-check/1";
@@ -58,7 +62,7 @@ pub fn json(report: &Report) -> Value {
     })
 }
 
-fn run(run: &RunInfo) -> Value {
+pub(crate) fn run(run: &RunInfo) -> Value {
     json!({
         "id": run.id.0,
         "version": run.version,
@@ -117,7 +121,7 @@ fn device(device: &Device) -> Value {
     })
 }
 
-fn calibration(calibration: &Calibration) -> Value {
+pub(crate) fn calibration(calibration: &Calibration) -> Value {
     json!({
         "clock": calibration.clock,
         "clock_cost_ns": calibration.clock_cost_ns,
@@ -126,11 +130,12 @@ fn calibration(calibration: &Calibration) -> Value {
     })
 }
 
-fn phase(result: &PhaseResult) -> Value {
+pub(crate) fn phase(result: &PhaseResult) -> Value {
     let (info, end) = (&result.info, &result.end);
     let layer = match info.task.layer() {
         Layer::Calibration => "calibration",
         Layer::File => "file",
+        Layer::Metadata => "metadata",
         Layer::Database => "database",
     };
     json!({
@@ -150,6 +155,50 @@ fn phase(result: &PhaseResult) -> Value {
             "backlog": end.outstanding.backlog,
         },
         "operations": OpKind::ALL.into_iter().filter_map(|kind| operations(result, kind)).collect::<Vec<_>>(),
+        "errors": end.errors.iter().map(tally).collect::<Vec<_>>(),
+        "stuck": end.stuck.iter().map(stuck).collect::<Vec<_>>(),
+        "rate": end.rate.map(rate),
+        "verified": end.verified.as_ref().map(verified),
+    })
+}
+
+fn tally(tally: &ErrorTally) -> Value {
+    json!({
+        "kind": tally.kind.name(),
+        "class": tally.class.name(),
+        "count": tally.count,
+        "first_offsets": tally.first_offsets,
+        "first": tally.first,
+    })
+}
+
+fn stuck(stuck: &Stuck) -> Value {
+    json!({
+        "worker": stuck.worker,
+        "kind": stuck.kind.name(),
+        "offset": stuck.offset,
+        "age_ns": stuck.age.0,
+    })
+}
+
+fn rate(rate: RateKept) -> Value {
+    json!({
+        "asked_iops": rate.asked.0,
+        "achieved_iops": rate.achieved.0,
+        "backlog": rate.backlog,
+        "kept": rate.kept,
+    })
+}
+
+pub(crate) fn verified(verified: &Verified) -> Value {
+    let finding = |finding: &Finding| json!({ "offset": finding.offset, "what": finding.what });
+    json!({
+        "units": verified.units,
+        "wrong": verified.wrong,
+        "unknown": verified.unknown,
+        "unreadable": verified.unreadable,
+        "incomplete": verified.incomplete,
+        "first": verified.first.iter().map(finding).collect::<Vec<_>>(),
     })
 }
 
@@ -173,7 +222,7 @@ fn cache(cache: &Cache) -> Value {
 }
 
 /// What a kind of operation did; `None` where it did not occur.
-fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
+pub(crate) fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
     let totals = &result.totals;
     if totals.operations(kind) == 0 && totals.errors(kind) == 0 {
         return None;
@@ -210,7 +259,7 @@ fn service(histogram: &Histogram) -> Value {
     Value::Object(QUANTILES.into_iter().map(value).collect())
 }
 
-fn estimate(estimate: &Estimate) -> Value {
+pub(crate) fn estimate(estimate: &Estimate) -> Value {
     json!({
         "value": estimate.value,
         "low": estimate.low,
@@ -220,7 +269,7 @@ fn estimate(estimate: &Estimate) -> Value {
     })
 }
 
-fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Value {
+pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Value {
     json!({
         "value": estimate.value,
         "low": estimate.low,
@@ -252,7 +301,7 @@ fn knee(result: &KneeResult) -> Value {
     })
 }
 
-fn warning(warning: &Warning) -> Value {
+pub(crate) fn warning(warning: &Warning) -> Value {
     // The fields are text and integers, which always serialise.
     let mut data = serde_json::to_value(warning).unwrap_or_default();
     let kind = data.as_object_mut().and_then(|fields| fields.remove("warning"));
@@ -277,7 +326,7 @@ fn verdict(verdict: &Verdict) -> Value {
     })
 }
 
-fn ending(ending: &Ending) -> Value {
+pub(crate) fn ending(ending: &Ending) -> Value {
     let (kind, error) = match ending {
         Ending::Completed => ("completed", None),
         Ending::Interrupted => ("interrupted", None),

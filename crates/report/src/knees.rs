@@ -3,6 +3,7 @@
 use iolite_model::{Layer, Nanos};
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
+use crate::chart::bars;
 use crate::pen::{Ink, Pen};
 use crate::{KneeResult, Report};
 
@@ -15,17 +16,13 @@ const POOR_FIT: f64 = 0.1;
 /// Parameters of the models at most.
 const PARAMETERS: usize = 3;
 
-/// Bars from low to high.
-const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-
-/// The same where there is only ASCII: darker is more.
-const ASCII_BARS: [&str; 8] = [".", ":", "-", "=", "+", "*", "#", "@"];
-
 /// What so many of are outstanding in a layer.
 pub(crate) fn load_word(layer: Layer, count: u32) -> &'static str {
     match (layer, count) {
         (Layer::Database, 1) => "job",
         (Layer::Database, _) => "jobs",
+        (Layer::Metadata, 1) => "thread",
+        (Layer::Metadata, _) => "threads",
         _ => "outstanding",
     }
 }
@@ -119,16 +116,4 @@ fn columns(cells: &[String], loads: &[String]) -> String {
     let column =
         |(cell, load): (&String, &String)| format!("{cell:>width$} ", width = load.chars().count().max(2));
     cells.iter().zip(loads).map(column).collect()
-}
-
-/// Two columns a value, a gap between; the largest fills its cell.
-fn bars(values: Vec<f64>, pen: Pen) -> Vec<String> {
-    let levels = if pen.0.unicode { BARS } else { ASCII_BARS };
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let bar = |value: f64| {
-        // A ratio that is not a number becomes the lowest bar: the cast saturates.
-        let level = ((value / most * 8.0).ceil() as usize).clamp(1, 8);
-        levels[level - 1].repeat(2)
-    };
-    values.into_iter().map(bar).collect()
 }

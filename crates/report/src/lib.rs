@@ -7,15 +7,19 @@ use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
 use iolite_stats::{Knee, PhaseResult};
 
 mod answer;
+mod chart;
 mod json;
 mod knees;
+pub mod latency_target;
 mod live;
 mod machine;
 mod pen;
+pub mod run;
 #[cfg(test)]
 mod synthetic;
 mod table;
 mod text;
+mod words;
 
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use iolite_model::{
-    Ending, Event, FileTask, Interval, Iops, Nanos, OpKind, OpTotals, PhaseEnd, PhaseInfo, Sink, Stage, Task,
+    Ending, Event, Interval, Iops, Layer, Nanos, OpKind, OpTotals, PhaseEnd, PhaseInfo, Sink, Stage, Task,
 };
 
 use crate::knees::load_word;
-use crate::pen::{errors, escaped};
+use crate::pen::{count, errors, escaped};
 
 /// How often the bar is drawn though nothing happens: the clock on it must not seem to stand.
 const TICK: Duration = Duration::from_millis(250);
@@ -35,7 +35,8 @@ pub enum LiveKind {
 /// The live view: a consumer of a run's events. Dropped at any time, it leaves the terminal clean.
 pub struct Live {
     view: View,
-    phase: Option<Phase>,
+    /// The phases under way, in the order they started.
+    phases: Vec<Phase>,
 }
 
 enum View {
@@ -44,10 +45,13 @@ enum View {
     Quiet,
 }
 
-/// The phase under way.
+/// A phase under way.
 struct Phase {
     index: u32,
+    name: String,
+    /// The name with the load.
     label: String,
+    unit: &'static str,
     /// Start, length and counts of the latest interval.
     latest: (Nanos, Nanos, Counts),
     /// Counts of the measured part.
@@ -67,7 +71,7 @@ struct Flow {
 }
 
 impl Live {
-    /// A live view; `budget` is the time that the whole run may take.
+    /// A live view; `budget` is the time that the whole run may take, 0 where nobody knows.
     pub fn new(kind: LiveKind, budget: Nanos) -> Live {
         match kind {
             LiveKind::Terminal { color } => Live::bar(ProgressDrawTarget::stderr(), color, budget),
@@ -96,7 +100,7 @@ impl Live {
     }
 
     fn of(view: View) -> Live {
-        Live { view, phase: None }
+        Live { view, phases: Vec::new() }
     }
 
     fn bar(target: ProgressDrawTarget, color: bool, budget: Nanos) -> Live {
@@ -116,18 +120,20 @@ impl Live {
     }
 
     fn started(&mut self, info: &PhaseInfo) {
-        let phase = Phase {
+        self.phases.retain(|phase| phase.index != info.index);
+        self.phases.push(Phase {
             index: info.index,
+            name: escaped(info.task.name()),
             label: label(&info.task),
+            unit: if info.task.layer() == Layer::Metadata { "a second" } else { "IOPS" },
             latest: (Nanos(0), Nanos(0), Counts::default()),
             measured: Counts::default(),
-        };
-        self.message(&phase.label);
-        self.phase = Some(phase);
+        });
+        self.draw();
     }
 
     fn interval(&mut self, interval: &Interval) {
-        let Some(phase) = self.phase.as_mut().filter(|phase| phase.index == interval.phase) else { return };
+        let Some(phase) = self.phases.iter_mut().find(|phase| phase.index == interval.phase) else { return };
         if interval.stage == Stage::Measured {
             phase.measured.add(&interval.ops);
         }
@@ -141,15 +147,32 @@ impl Live {
         }
         *length = (*length).max(interval.length);
         counts.add(&interval.ops);
-        if let View::Bar(bar) = &self.view {
-            bar.set_message(format!("{}: {}", phase.label, counts.told(*length, true)));
-        }
+        self.draw();
+    }
+
+    /// Shows the latest interval of the phase under way; of several, each one's rate.
+    fn draw(&self) {
+        let View::Bar(bar) = &self.view else { return };
+        let text = match self.phases.as_slice() {
+            [] => return,
+            [phase] => phase.told(true),
+            phases => phases.iter().map(|phase| phase.told(false)).collect::<Vec<_>>().join("; "),
+        };
+        bar.set_message(text);
     }
 
     fn ended(&mut self, end: &PhaseEnd) {
-        let Some(phase) = self.phase.take_if(|phase| phase.index == end.phase) else { return };
+        let Some(place) = self.phases.iter().position(|phase| phase.index == end.phase) else { return };
+        let phase = self.phases.remove(place);
+        self.draw();
         let View::Lines(out) = &mut self.view else { return };
-        let mut line = format!("{}: {}", phase.label, phase.measured.told(end.measured, false));
+        let mut line = format!("{}: {}", phase.label, phase.measured.told(end.measured, phase.unit, false));
+        if end.rate.is_some_and(|rate| !rate.kept) {
+            line.push_str(", the rate was not kept");
+        }
+        if let Some(verified) = end.verified.as_ref().filter(|verified| verified.wrong > 0) {
+            line += &format!(", {} wrong when verified", count(verified.wrong));
+        }
         match &end.ending {
             Ending::Completed => {}
             Ending::Interrupted => line.push_str(", interrupted"),
@@ -160,6 +183,19 @@ impl Live {
         }
         // A consumer of events must not fail: a closed pipe costs the lines and nothing else.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}
+
+impl Phase {
+    /// The latest interval; beside others, only its rate.
+    fn told(&self, alone: bool) -> String {
+        let (_, length, counts) = &self.latest;
+        match (alone, *length) {
+            (true, Nanos(0)) => self.label.clone(),
+            (false, Nanos(0)) => self.name.clone(),
+            (true, length) => format!("{}: {}", self.label, counts.told(length, self.unit, true)),
+            (false, length) => format!("{}: {}", self.name, counts.rate(length, self.unit)),
+        }
     }
 }
 
@@ -187,7 +223,8 @@ impl Drop for Live {
 
 impl std::fmt::Debug for Live {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Live").field("phase", &self.phase.as_ref().map(|phase| &phase.label)).finish()
+        let phases: Vec<_> = self.phases.iter().map(|phase| &phase.label).collect();
+        f.debug_struct("Live").field("phases", &phases).finish()
     }
 }
 
@@ -202,29 +239,27 @@ impl Counts {
         }
     }
 
-    /// What the phase is about: its commits where each write is synced, else its reads and writes.
+    /// What the phase is about: its commits where each write is synced, else all that is neither commit nor sync.
     fn main(&self) -> Flow {
-        let [read, write, sync, commit] = self.0;
-        let blocks = Flow {
-            operations: read.operations + write.operations,
-            bytes: read.bytes + write.bytes,
-            errors: 0,
-            response_sum: read.response_sum.saturating_add(write.response_sum),
-        };
+        let of = |kind: OpKind| self.0[kind.index()];
+        let (sync, commit) = (of(OpKind::Sync), of(OpKind::Commit));
+        let mut all = Flow::default();
+        for kind in OpKind::ALL.into_iter().filter(|kind| !matches!(kind, OpKind::Sync | OpKind::Commit)) {
+            all.operations += of(kind).operations;
+            all.bytes += of(kind).bytes;
+            all.response_sum = all.response_sum.saturating_add(of(kind).response_sum);
+        }
         let is_commit = sync.operations > 0 && commit.operations > 0;
-        let main = if is_commit || blocks.operations == 0 { commit } else { blocks };
+        let main = if is_commit || all.operations == 0 { commit } else { all };
         Flow { errors: self.0.iter().map(|flow| flow.errors).sum(), ..main }
     }
 
     /// In words, over a length of time.
-    fn told(&self, length: Nanos, with_bytes: bool) -> String {
+    fn told(&self, length: Nanos, unit: &str, with_bytes: bool) -> String {
         let flow = self.main();
         let seconds = length.as_secs_f64();
-        let mut parts = Vec::new();
-        if flow.operations == 0 || seconds <= 0.0 {
-            parts.push("nothing completed".to_owned());
-        } else {
-            parts.push(format!("{} IOPS", Iops(flow.operations as f64 / seconds)));
+        let mut parts = vec![self.rate(length, unit)];
+        if flow.operations > 0 && seconds > 0.0 {
             if with_bytes && flow.bytes > 0 {
                 parts.push(format!("{} MiB/s", Iops(flow.bytes as f64 / seconds / 1024.0 / 1024.0)));
             }
@@ -235,21 +270,31 @@ impl Counts {
         }
         parts.join(", ")
     }
+
+    /// Operations a second over a length of time.
+    fn rate(&self, length: Nanos, unit: &str) -> String {
+        let (operations, seconds) = (self.main().operations, length.as_secs_f64());
+        if operations == 0 || seconds <= 0.0 {
+            return "nothing completed".to_owned();
+        }
+        format!("{} {unit}", Iops(operations as f64 / seconds))
+    }
 }
 
 /// The phase's name with its load.
 fn label(task: &Task) -> String {
     let name = escaped(task.name());
     match task {
-        Task::File(FileTask { arrival, .. }) if let Some(rate) = arrival.rate() => {
-            format!("{name}, {rate} IOPS asked")
-        }
+        Task::File(task) if let Some(rate) = task.asked_rate() => format!("{name}, {rate} IOPS asked"),
         _ => format!("{name}, {} {}", task.concurrency(), load_word(task.layer(), task.concurrency())),
     }
 }
 
-/// The bar and the clock: `[=====>              ] 25 s of 90 s`.
+/// The bar and the clock: `[=====>              ] 25 s of 90 s`; without a budget, the clock alone.
 fn spent(elapsed: Duration, budget: Nanos) -> String {
+    if budget.0 == 0 {
+        return format!("{} s", elapsed.as_secs());
+    }
     let share = (elapsed.as_secs_f64() / budget.as_secs_f64().max(1e-9)).min(1.0);
     let filled = (share * BAR as f64) as usize;
     let head = if filled < BAR { ">" } else { "" };

@@ -1,8 +1,7 @@
 //! What this storage is: the file system, the devices under it, the machine, and the program's own cost.
 
-use iolite_model::{Device, Filesystem, Host, Storage};
+use iolite_model::{Calibration, Device, Filesystem, Host, RunInfo, Storage};
 
-use crate::Report;
 use crate::pen::Pen;
 
 /// Columns of the labels.
@@ -41,8 +40,8 @@ const NOTABLE: [&str; 27] = [
 ];
 
 /// The header's lines, one fact a line.
-pub(crate) fn describe(report: &Report, pen: Pen) -> String {
-    let (storage, host) = (&report.run.storage, &report.run.host);
+pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, pen: Pen) -> String {
+    let (storage, host) = (&run.storage, &run.host);
     let mut out = line(pen, "storage", filesystem(&storage.filesystem));
     let options = notable_options(&storage.filesystem);
     if !options.is_empty() {
@@ -50,7 +49,7 @@ pub(crate) fn describe(report: &Report, pen: Pen) -> String {
     }
     out += &devices(pen, storage, is_virtual(host));
     out += &line(pen, "host", host_line(host));
-    if let Some(calibration) = &report.calibration {
+    if let Some(calibration) = calibration {
         let text = format!(
             "clock {}: {:.1} ns a reading, steps of {}; measuring loop {:.0} ns an operation",
             calibration.clock,

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Cache, Calibration, DbOperation, DbTask, Device, Ending, FileTarget,
+    Access, BackendKind, Bytes, Cache, Calibration, DbOperation, DbTask, Device, Ending, FileTarget,
     FileTask, Filesystem, Fitness, Host, Mix, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, Quantile,
-    Reason, RunId, RunInfo, Stop, Storage, Target, Task, Verdict, Warning,
+    Reason, RingOptions, RunId, RunInfo, Stop, Storage, SyncRule, Target, Task, Verdict, Warning,
 };
 use iolite_stats::{Collector, Completion, Knee, LoadPoint, PhaseResult, Timetable, recorder};
 
@@ -21,34 +21,32 @@ pub(crate) fn read(name: &str, block: u64, concurrency: u32) -> Task {
     file(name, Mix::Read, Access::Random, block, concurrency)
 }
 
-fn file(name: &str, mix: Mix, access: Access, block: u64, concurrency: u32) -> Task {
-    let (size, preallocate) = (Bytes::GIB, false);
+pub(crate) fn file(name: &str, mix: Mix, access: Access, block: u64, concurrency: u32) -> Task {
     Task::File(FileTask {
         name: name.to_owned(),
-        target: Target::File(FileTarget { name: PathBuf::from("data"), size, create: false, preallocate }),
-        backend: BackendKind::IoUring,
+        target: own_file("data", Bytes::GIB, false, false),
+        backend: BackendKind::IoUring(RingOptions::default()),
         mix,
         access,
         block: Bytes(block),
         direct: true,
-        workers: 1,
         concurrency,
-        arrival: Arrival::Closed,
-        sync_every: None,
         stop: Stop { runtime: Some(Nanos(MEASURED)), ..Stop::default() },
-        ramp: Nanos(0),
         interval: Nanos(MEASURED / 10),
         seed: 7,
+        ..FileTask::default()
     })
+}
+
+fn own_file(name: &str, size: Bytes, create: bool, preallocate: bool) -> Target {
+    Target::File(FileTarget { name: PathBuf::from(name), size, create, preallocate, per_worker: false })
 }
 
 pub(crate) fn commit(name: &str, preallocate: bool) -> Task {
     let mut task = file(name, Mix::Write, Access::Sequential, 8192, 1);
     if let Task::File(task) = &mut task {
-        task.sync_every = Some(1);
-        let size = Bytes::MIB;
-        task.target =
-            Target::File(FileTarget { name: PathBuf::from("log"), size, create: true, preallocate });
+        task.sync = Some(SyncRule::fdatasync(1));
+        task.target = own_file("log", Bytes::MIB, true, preallocate);
     }
     task
 }
@@ -76,11 +74,30 @@ pub(crate) fn end(phase: u32, measured: u64, read: u64) -> PhaseEnd {
         ..Cache::default()
     };
     let outstanding = Outstanding::default();
-    PhaseEnd { phase, ending: Ending::Completed, measured: Nanos(measured), outstanding, cache }
+    PhaseEnd {
+        phase,
+        ending: Ending::Completed,
+        measured: Nanos(measured),
+        outstanding,
+        cache,
+        errors: Vec::new(),
+        stuck: Vec::new(),
+        rate: None,
+        verified: None,
+    }
 }
 
 /// A phase as the engine would hand it over.
 pub(crate) fn phase(index: u32, task: Task, loads: &[Load]) -> PhaseResult {
+    recorded(index, task, loads, 1.0)
+}
+
+/// An open loop whose operations take so many times as long since they were meant to start as since they were issued.
+pub(crate) fn late(index: u32, task: Task, rate: f64, mean: f64, factor: f64) -> PhaseResult {
+    recorded(index, task, &[(OpKind::Read, rate, mean * factor, 8192, 0)], factor)
+}
+
+fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult {
     let timetable = Timetable { ramp_end: 0, interval: MEASURED / 10, end: MEASURED };
     let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
     let mut collector = Collector::new(index, vec![feed]);
@@ -106,13 +123,9 @@ pub(crate) fn phase(index: u32, task: Task, loads: &[Load]) -> PhaseResult {
     for (at, kind, response, bytes) in completions {
         // An operation may have been asked for before the phase's start: time has no negative, so all is shifted.
         let (intended, completed) = (at.saturating_sub(response as u64), at.max(response as u64));
-        recorder.record(Completion {
-            kind,
-            intended,
-            issued: intended,
-            completed: completed.min(MEASURED - 1),
-            bytes,
-        });
+        let completed = completed.min(MEASURED - 1);
+        let issued = completed - (completed.saturating_sub(intended) as f64 / factor) as u64;
+        recorder.record(Completion { kind, intended, issued, completed, bytes });
         collector.collect(at);
     }
     for &(kind, _, _, _, errors) in loads {

@@ -1,11 +1,12 @@
 //! The table of results: one row per phase and kind of operation, grouped by layer and by search.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iolite_model::{Access, Bytes, CacheStamp, Ending, FileTask, Iops, Layer, Nanos, OpKind, Quantile, Task};
+use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Estimate, PhaseResult, Summary};
 
 use crate::Report;
 use crate::pen::{self, Ink, Pen};
+use crate::words;
 
 /// The quantiles that have a column.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
@@ -20,7 +21,7 @@ const FULL: usize = 100;
 const SPARED: [usize; 2] = [2, 5];
 
 /// Stands where there is nothing to tell, or too little to tell it.
-const NONE: &str = "-";
+pub(crate) const NONE: &str = "-";
 
 /// Narrowest column of names; a longer name gets a line of its own.
 const NARROWEST: usize = 16;
@@ -40,7 +41,7 @@ struct Row {
 
 /// The table with its legend; empty without phases. The null back end has no row: its cost stands in the header.
 pub(crate) fn table(report: &Report, pen: Pen) -> String {
-    let rows: Vec<Row> = [Layer::File, Layer::Database]
+    let rows: Vec<Row> = [Layer::File, Layer::Metadata, Layer::Database]
         .into_iter()
         .flat_map(|layer| searches(report, layer))
         .flat_map(|search| search_rows(report, &search, pen))
@@ -93,8 +94,7 @@ fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
         }
     }
     for search in &mut searches {
-        let is_open =
-            |task: &Task| matches!(task, Task::File(FileTask { arrival, .. }) if arrival.rate().is_some());
+        let is_open = |task: &Task| matches!(task, Task::File(task) if task.asked_rate().is_some());
         search.sort_by_key(|phase| {
             (is_open(&phase.info.task), phase.info.task.concurrency(), phase.info.index)
         });
@@ -148,31 +148,20 @@ fn knee_phase(report: &Report, search: &[&PhaseResult]) -> Option<(u32, bool)> {
 /// In a commit phase the write alone says little: it is done when the kernel or the device's cache has it.
 fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
     let order: &[OpKind] = match &phase.info.task {
-        Task::File(task) if task.sync_every == Some(1) => &[OpKind::Commit, OpKind::Sync],
-        _ => &[OpKind::Read, OpKind::Write, OpKind::Commit, OpKind::Sync],
+        task if words::commits(task) => &[OpKind::Commit, OpKind::Sync],
+        Task::Metadata(_) => &OpKind::ALL,
+        _ => &[OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Commit, OpKind::Sync],
     };
     let occurred = |kind: &OpKind| phase.totals.operations(*kind) > 0 || phase.totals.errors(*kind) > 0;
     let kinds: Vec<OpKind> = order.iter().copied().filter(occurred).collect();
     if kinds.is_empty() { vec![phase.main_kind()] } else { kinds }
 }
 
-/// What a kind is called beside others in the same phase.
-fn kind_name(task: &Task, kind: OpKind) -> &'static str {
-    match (task, kind) {
-        (_, OpKind::Read) => "reads",
-        (Task::Database(_), OpKind::Write) => "sets",
-        (Task::File(_), OpKind::Write) => "writes",
-        (Task::File(_), OpKind::Sync) => "fdatasync alone",
-        (_, OpKind::Sync) => "syncs",
-        (_, OpKind::Commit) => "commits",
-    }
-}
-
 /// The rows of a phase, the first without the phase's name.
 fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
     let task = &phase.info.task;
     let kinds = kinds(phase);
-    let is_commit = matches!(task, Task::File(task) if task.sync_every == Some(1));
+    let is_commit = words::commits(task);
     let hidden = OpKind::ALL.into_iter().filter(|kind| !kinds.contains(kind));
     let hidden_errors: u64 = hidden.map(|kind| phase.totals.errors(kind)).sum();
     let mut rows = Vec::with_capacity(kinds.len());
@@ -180,9 +169,9 @@ fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
         let is_first = number == 0;
         let mut row = Row { layer: Some(task.layer()), ..Row::default() };
         if !is_first {
-            row.name = format!("  {}", kind_name(task, kind));
+            row.name = format!("  {}", words::kind(task, kind));
         } else if kinds.len() > 1 && !is_commit {
-            row.name = kind_name(task, kind).to_owned();
+            row.name = words::kind(task, kind).to_owned();
         }
         fill(&mut row, phase, kind, pen);
         let errors = phase.totals.errors(kind) + if is_first { hidden_errors } else { 0 };
@@ -241,16 +230,16 @@ fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, pen: Pen) {
 
 fn load(task: &Task) -> String {
     match task {
-        Task::File(FileTask { arrival, .. }) if let Some(rate) = arrival.rate() => format!("{rate}/s"),
+        Task::File(task) if let Some(rate) = task.asked_rate() => format!("{rate}/s"),
         _ => task.concurrency().to_string(),
     }
 }
 
-fn nanos(value: f64) -> String {
+pub(crate) fn nanos(value: f64) -> String {
     Nanos(value.round() as u64).to_string()
 }
 
-fn mebibytes(bytes_per_second: f64) -> String {
+pub(crate) fn mebibytes(bytes_per_second: f64) -> String {
     let value = bytes_per_second / 1024.0 / 1024.0;
     if value <= 0.0 || !value.is_finite() {
         NONE.to_owned()
@@ -261,7 +250,7 @@ fn mebibytes(bytes_per_second: f64) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if !percent.is_finite() => NONE.to_owned(),
         percent if percent < 10.0 => format!("{percent:.1} %"),
@@ -270,7 +259,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-fn stamp(stamp: CacheStamp) -> String {
+pub(crate) fn stamp(stamp: CacheStamp) -> String {
     match stamp {
         // Shorter than the stamp's own text, for the column.
         CacheStamp::PartlyCached(share) => format!("{:.0} % cached", share * 100.0),
@@ -333,7 +322,11 @@ fn assemble(rows: &[Row], lines: &[String], room: usize, pen: Pen) -> String {
     for (row, line) in rows.iter().zip(lines) {
         if row.layer != layer {
             layer = row.layer;
-            out += if layer == Some(Layer::Database) { "database\n" } else { "file\n" };
+            out += match layer {
+                Some(Layer::Database) => "database\n",
+                Some(Layer::Metadata) => "metadata\n",
+                _ => "file\n",
+            };
         }
         if is_long(row, room) {
             out += &format!("  {}\n", row.name);

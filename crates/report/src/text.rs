@@ -10,20 +10,26 @@ pub fn text(report: &Report, style: Style) -> String {
     let directory = pen.clean(report.run.storage.directory.display());
     let title = format!("iolite {version}: the storage of {directory}");
     let sections = [
-        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(report, pen),
+        pen.paint(Ink::Strong, &title)
+            + "\n"
+            + &machine::describe(&report.run, report.calibration.as_ref(), pen),
         table::table(report, pen),
         knees::knees(report, pen),
-        answer::warnings(report, pen),
+        answer::warnings(&report.warnings, pen),
         answer::verdict(report, pen),
     ];
-    let filled: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
-    filled.join("\n")
+    filled(sections)
 }
 
 /// Only the answer with its reasons, and the doubts.
 pub fn judgement(report: &Report, style: Style) -> String {
     let pen = Pen(style);
-    let sections = [answer::warnings(report, pen), answer::verdict(report, pen)];
+    let sections = [answer::warnings(&report.warnings, pen), answer::verdict(report, pen)];
+    filled(sections)
+}
+
+/// The sections that say anything, an empty line between them.
+pub(crate) fn filled(sections: impl IntoIterator<Item = String>) -> String {
     let filled: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     filled.join("\n")
 }

@@ -2,58 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use iolite_model::{Interval, Nanos, OpKind, Stage, WorkerTotals};
+use iolite_model::{Interval, Nanos, Stage, WorkerTotals};
 
-use crate::histogram::Histogram;
-use crate::recorder::{Feed, OpLedger, OpRecord, Slot, Snapshot};
-
-/// Counts of each kind of operation; a kind that did not occur has none.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Counts([Option<Box<OpRecord>>; OpKind::ALL.len()]);
-
-/// The same of one worker: of ten thousand workers each costs only what has occurred.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct WorkerCounts([Option<Box<OpLedger>>; OpKind::ALL.len()]);
-
-/// One interval of a phase's measured part, for estimates over time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Point {
-    /// Length.
-    pub seconds: f64,
-    /// Operations of each kind, by its index.
-    pub operations: [u64; OpKind::ALL.len()],
-    /// Sum of the response times of each kind in nanoseconds, by its index.
-    pub response_sum: [u64; OpKind::ALL.len()],
-}
-
-/// Totals over the measured part of a phase: the sum of its intervals.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct PhaseTotals {
-    counts: Counts,
-    /// Measured time, in nanoseconds.
-    pub measured: u64,
-    /// The intervals of the measured part, in order and without gaps.
-    pub series: Vec<Point>,
-    /// Longest response among the operations that came back after the end.
-    pub drain_max: u64,
-}
+use crate::counts::{Counts, WorkerCounts};
+use crate::coverage::Coverage;
+use crate::recorder::{Feed, Slot, Snapshot};
+use crate::series::Series;
+use crate::totals::PhaseTotals;
 
 /// Collects from every worker of a phase, on a thread that does not measure.
+///
+/// What it holds does not grow with the length of the phase: the intervals that are not settled yet, a series of 4,096
+/// points at most, and for each worker the durations that have occurred.
 #[derive(Debug)]
 pub struct Collector {
     phase: u32,
     feeds: Vec<Feed>,
     open: BTreeMap<(Stage, u64), (u64, Counts)>,
-    slots: BTreeMap<u64, (u64, Point)>,
+    coverage: Coverage,
+    series: Series,
     workers: Vec<WorkerCounts>,
     drain_max: u64,
 }
 
 impl Collector {
-    /// A collector for the workers' feeds, in the order of the workers.
+    /// A collector for the workers' feeds, in the order of the workers; all of one timetable.
     pub fn new(phase: u32, feeds: Vec<Feed>) -> Collector {
         let workers = vec![WorkerCounts::default(); feeds.len()];
-        Collector { phase, feeds, open: BTreeMap::new(), slots: BTreeMap::new(), workers, drain_max: 0 }
+        let (origin, interval) = feeds.first().map_or((0, 1), Feed::grid);
+        Collector {
+            phase,
+            feeds,
+            open: BTreeMap::new(),
+            coverage: Coverage::default(),
+            series: Series::new(origin, interval),
+            workers,
+            drain_max: 0,
+        }
     }
 
     /// Takes what the workers have handed over, and returns the intervals that ended at or before `settled`
@@ -71,13 +56,16 @@ impl Collector {
             self.open.iter().filter(|(_, (end, _))| *end <= settled).map(|(&key, _)| key).collect();
         for key in keys {
             if let Some((end, counts)) = self.open.remove(&key) {
-                ready.push(counts.interval(self.phase, key, end));
+                ready.push(self.interval(key, end, &counts));
             }
+        }
+        while let Some(idle) = self.coverage.oldest_idle() {
+            ready.push(self.idle(idle));
         }
         ready
     }
 
-    /// Adds a snapshot that did not come through a feed.
+    /// Adds a snapshot that did not come through a feed, of one of the workers there are.
     pub fn absorb(&mut self, worker: usize, snapshot: &Snapshot) {
         let Slot { stage, start, end } = snapshot.slot;
         let (open_end, counts) = self.open.entry((stage, start)).or_insert((end, Counts::default()));
@@ -85,21 +73,14 @@ impl Collector {
         counts.add(snapshot);
         match stage {
             Stage::Measured => {
-                self.workers[worker].add(snapshot);
-                let (slot_end, point) = self.slots.entry(start).or_insert((end, Point::default()));
-                *slot_end = (*slot_end).max(end);
-                for kind in OpKind::ALL {
-                    let Some(tally) = snapshot.tally_of(kind) else { continue };
-                    point.operations[kind.index()] += tally.operations;
-                    point.response_sum[kind.index()] += tally.response_sum();
+                if let Some(worker) = self.workers.get_mut(worker) {
+                    worker.add(snapshot);
                 }
+                self.coverage.add(start, end);
+                self.series.add((start, end), snapshot.tallies().map(|(kind, tally)| (kind, &tally.sums)));
             }
             Stage::Drain => {
-                let longest = OpKind::ALL
-                    .iter()
-                    .filter_map(|&kind| snapshot.tally_of(kind))
-                    .map(|tally| tally.response_max())
-                    .max();
+                let longest = snapshot.tallies().map(|(_, tally)| tally.sums.response_max).max();
                 self.drain_max = self.drain_max.max(longest.unwrap_or(0));
             }
             Stage::Ramp => {}
@@ -111,130 +92,37 @@ impl Collector {
     /// `measured` is the measured time in nanoseconds; `ramp_end` its start.
     pub fn finish(mut self, ramp_end: u64, measured: u64) -> (Vec<Interval>, Vec<WorkerTotals>, PhaseTotals) {
         let mut intervals = self.collect(u64::MAX);
-        intervals.extend(
-            gaps(&self.slots, ramp_end, ramp_end + measured)
-                .map(|(start, end)| Counts::default().interval(self.phase, (Stage::Measured, start), end)),
-        );
-        let mut totals = PhaseTotals { measured, drain_max: self.drain_max, ..PhaseTotals::default() };
+        let end = ramp_end.saturating_add(measured);
+        intervals.extend(self.coverage.idle(ramp_end, end).into_iter().map(|idle| self.idle(idle)));
+        let mut counts = Counts::default();
         let mut workers = Vec::with_capacity(self.workers.len());
-        for (worker, counts) in self.workers.iter().map(WorkerCounts::counts).enumerate() {
-            totals.counts.merge(&counts);
-            let ops = counts.totals();
+        for (worker, worker_counts) in self.workers.iter().map(WorkerCounts::counts).enumerate() {
+            counts.merge(&worker_counts);
             workers.push(WorkerTotals {
                 phase: self.phase,
                 worker: worker as u32,
                 length: Nanos(measured),
-                ops,
+                ops: worker_counts.totals(),
             });
         }
-        totals.series = series(&self.slots, ramp_end, measured);
-        (intervals, workers, totals)
-    }
-}
-
-/// The time between the ramp's end and the end that no interval covers.
-fn gaps(slots: &BTreeMap<u64, (u64, Point)>, ramp_end: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
-    let mut reached = ramp_end;
-    let starts = slots.iter().map(|(&start, &(slot_end, _))| (start, slot_end)).chain([(end, end)]);
-    let gaps: Vec<_> = starts
-        .filter_map(|(start, slot_end)| {
-            let gap = (reached, start);
-            reached = reached.max(slot_end);
-            (gap.0 < gap.1).then_some(gap)
-        })
-        .collect();
-    gaps.into_iter()
-}
-
-/// The intervals in order, with empty ones where no worker completed anything.
-fn series(slots: &BTreeMap<u64, (u64, Point)>, ramp_end: u64, measured: u64) -> Vec<Point> {
-    let end = ramp_end + measured;
-    let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
-    let gap =
-        |from: u64, to: u64| (to > from).then(|| Point { seconds: seconds(from, to), ..Point::default() });
-    let mut series = Vec::with_capacity(slots.len());
-    let mut reached = ramp_end;
-    for (&start, &(slot_end, point)) in slots {
-        series.extend(gap(reached, start));
-        let slot_end = slot_end.min(end.max(start));
-        series.push(Point { seconds: seconds(start.max(reached), slot_end), ..point });
-        reached = slot_end.max(reached);
-    }
-    series.extend(gap(reached, end));
-    series
-}
-
-impl WorkerCounts {
-    fn add(&mut self, snapshot: &Snapshot) {
-        for kind in OpKind::ALL {
-            if let Some(tally) = snapshot.tally_of(kind).filter(|tally| !tally.is_empty()) {
-                self.0[kind.index()].get_or_insert_default().add(tally);
-            }
-        }
+        let series = self.series.points(ramp_end, end);
+        (intervals, workers, PhaseTotals { counts, measured, series, drain_max: self.drain_max })
     }
 
-    fn counts(&self) -> Counts {
-        Counts(self.0.each_ref().map(|ledger| ledger.as_deref().map(|ledger| Box::new(ledger.record()))))
-    }
-}
-
-impl Counts {
-    fn add(&mut self, snapshot: &Snapshot) {
-        for kind in OpKind::ALL {
-            if let Some(tally) = snapshot.tally_of(kind).filter(|tally| !tally.is_empty()) {
-                self.0[kind.index()].get_or_insert_default().add(tally);
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Counts) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            if let Some(theirs) = theirs {
-                mine.get_or_insert_default().merge(theirs);
-            }
-        }
-    }
-
-    fn totals(&self) -> Vec<iolite_model::OpTotals> {
-        let records = OpKind::ALL.iter().zip(&self.0);
-        records.filter_map(|(&kind, record)| record.as_ref().map(|record| record.totals(kind))).collect()
-    }
-
-    fn interval(&self, phase: u32, (stage, start): (Stage, u64), end: u64) -> Interval {
+    fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {
         // The drain has no end of its own: its length is told as zero.
         let length = if end == u64::MAX { 0 } else { end - start };
-        Interval { phase, start: Nanos(start), length: Nanos(length), stage, ops: self.totals() }
-    }
-}
-
-impl PhaseTotals {
-    /// Operations of a kind that succeeded.
-    pub fn operations(&self, kind: OpKind) -> u64 {
-        self.record_of(kind).map_or(0, |record| record.operations)
-    }
-
-    /// Operations of a kind that failed.
-    pub fn errors(&self, kind: OpKind) -> u64 {
-        self.record_of(kind).map_or(0, |record| record.errors)
+        Interval {
+            phase: self.phase,
+            start: Nanos(start),
+            length: Nanos(length),
+            stage,
+            ops: counts.totals(),
+        }
     }
 
-    /// Bytes moved by a kind.
-    pub fn bytes(&self, kind: OpKind) -> u64 {
-        self.record_of(kind).map_or(0, |record| record.bytes)
-    }
-
-    /// Response times of a kind, where it occurred.
-    pub fn response(&self, kind: OpKind) -> Option<&Histogram> {
-        self.record_of(kind).map(|record| &record.response)
-    }
-
-    /// Service times of a kind, where it occurred.
-    pub fn service(&self, kind: OpKind) -> Option<&Histogram> {
-        self.record_of(kind).map(|record| &record.service)
-    }
-
-    pub(crate) fn record_of(&self, kind: OpKind) -> Option<&OpRecord> {
-        self.counts.0[kind.index()].as_deref()
+    fn idle(&self, (start, end): (u64, u64)) -> Interval {
+        self.interval((Stage::Measured, start), end, &Counts::default())
     }
 }
 
@@ -242,6 +130,7 @@ impl PhaseTotals {
 mod tests {
     use super::*;
     use crate::recorder::{Completion, Timetable, recorder};
+    use iolite_model::OpKind;
     use proptest::prelude::*;
 
     proptest! {
@@ -282,6 +171,49 @@ mod tests {
             }
             let length: f64 = totals.series.iter().map(|point| point.seconds).sum();
             prop_assert!((length - 250e-9).abs() < 1e-12);
+        }
+    }
+
+    /// Feeds a day of intervals through two workers, collected every other of them: intervals told, and the totals.
+    fn day(interval: u64, intervals: u64) -> (u64, PhaseTotals) {
+        let timetable = Timetable { ramp_end: 0, interval, end: interval * intervals };
+        let (mut recorders, feeds): (Vec<_>, Vec<_>) =
+            (0..2).map(|_| recorder(timetable, &[OpKind::Read])).unzip();
+        let mut collector = Collector::new(0, feeds);
+        let mut told = 0;
+        for number in 0..intervals {
+            let issued = number * interval;
+            let op = Completion {
+                kind: OpKind::Read,
+                intended: issued,
+                issued,
+                completed: issued + 1000,
+                bytes: 1,
+            };
+            recorders.iter_mut().for_each(|recorder| recorder.record(op));
+            if number % 2 == 0 {
+                told += collector.collect(issued).len() as u64;
+                assert!(collector.open.len() < 5);
+            }
+        }
+        for (worker, recorder) in recorders.into_iter().enumerate() {
+            recorder.finish().iter().for_each(|snapshot| collector.absorb(worker, snapshot));
+        }
+        let (rest, _, totals) = collector.finish(0, interval * intervals);
+        (told + rest.len() as u64, totals)
+    }
+
+    #[test]
+    fn a_day_of_intervals_is_told_in_full_and_held_in_a_bounded_series() {
+        // A day of 1 s, and some of one of 10 ms: the series' own test has all of it.
+        let short = if cfg!(debug_assertions) { 10_000 } else { 1_000_000 };
+        for (interval, intervals) in [(1_000_000_000, 86_400), (10_000_000, short)] {
+            let (told, totals) = day(interval, intervals);
+            assert_eq!(told, intervals);
+            assert_eq!(totals.operations(OpKind::Read), 2 * intervals);
+            assert_eq!(totals.series.iter().map(|point| point.operations[0]).sum::<u64>(), 2 * intervals);
+            assert!(totals.series.len() <= 4096, "{}", totals.series.len());
+            println!("{intervals} intervals: {} points", totals.series.len());
         }
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const Z_95: f64 = 1.959_963_984_540_054;
 const POISSON_UPPER_OF_NONE: f64 = 3.688_879_454_113_936;
 
 /// Longest series whose autocorrelation is computed term by term; longer ones are batched down to it.
-const MAX_BATCHES: f64 = 2000.0;
+pub(crate) const MAX_BATCHES: f64 = 2000.0;
 
 /// Below this many expected observations in the shorter tail, ranks come from the exact binomial distribution.
 const EXACT_TAIL: f64 = 100.0;

@@ -1,8 +1,12 @@
 //! Histogram of durations: 1 ns to 1 h at three significant digits.
 
+use std::fmt;
+
 use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::serialization::{Serializer, V2Serializer};
 use iolite_model::{HistogramBytes, Nanos, Quantile};
+
+use crate::tally::checked_lowest;
 
 /// Longest duration told apart from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
 pub(crate) const LONGEST: u64 = 3_600_000_000_000;
@@ -10,10 +14,22 @@ pub(crate) const LONGEST: u64 = 3_600_000_000_000;
 /// Significant decimal digits: a value read back is within 0.1 % of the one recorded.
 const DIGITS: u8 = 3;
 
+/// How an uncompressed V2 encoding begins.
+const COOKIE: u64 = 0x1c84_9313;
+
+/// Length of its header in bytes: cookie, length of the counts, offset, digits, bounds, ratio.
+const HEADER: usize = 40;
+
 /// Counts of durations from 1 ns to 1 h, each within 0.1 %. Merging is exact: the merged histogram is the one that
 /// recording everything in one place would have given.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Histogram(Hdr<u64>);
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Histogram({} durations)", self.count())
+    }
+}
 
 /// Why bytes are not a histogram.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +60,10 @@ impl Histogram {
 
     /// Counts a duration in nanoseconds many times.
     pub(crate) fn record_many(&mut self, nanos: u64, count: u64) {
+        // The library would take a duration that occurred no time into the extremes.
+        if count == 0 {
+            return;
+        }
         self.0.saturating_record_n(nanos.min(LONGEST), count);
     }
 
@@ -102,13 +122,69 @@ impl Histogram {
     /// # Errors
     /// The bytes are not such an encoding, or of other bounds than iolite's.
     pub fn decode(bytes: &HistogramBytes) -> Result<Histogram, HistogramError> {
-        let decoded: Hdr<u64> = Deserializer::new()
-            .deserialize(&mut bytes.0.as_slice())
-            .map_err(|error| HistogramError(error.to_string()))?;
         let mut histogram = Histogram::new();
-        histogram.0.add(&decoded).map_err(|error| HistogramError(error.to_string()))?;
+        histogram.record_all(&counted(bytes)?);
         Ok(histogram)
     }
+
+    /// Counts durations, each many times.
+    pub(crate) fn record_all(&mut self, counted: &[(u64, u64)]) {
+        counted.iter().for_each(|&(nanos, count)| self.record_many(nanos, count));
+    }
+}
+
+/// The durations that an encoding counts, and how often each: without the memory of a histogram.
+pub(crate) fn counted(bytes: &HistogramBytes) -> Result<Vec<(u64, u64)>, HistogramError> {
+    let error = |what: &str| HistogramError(what.to_owned());
+    let (header, mut counts) = bytes.0.split_at_checked(HEADER).ok_or_else(|| error("cut off"))?;
+    check_header(header, counts.len() as u64).map_err(error)?;
+    let mut counted = Vec::new();
+    let mut index = 0usize;
+    while !counts.is_empty() {
+        let number = number(&mut counts).ok_or_else(|| error("cut off within a number"))?;
+        if number < 0 {
+            // So many buckets have none.
+            index = index.saturating_add(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX));
+            continue;
+        }
+        let nanos = checked_lowest(index).ok_or_else(|| error("more counts than it can have"))?;
+        counted.push((nanos, number.unsigned_abs()));
+        index += 1;
+    }
+    Ok(counted)
+}
+
+/// Whether a header is that of iolite's own histograms, with so many bytes of counts behind it.
+fn check_header(header: &[u8], counts: u64) -> Result<(), &'static str> {
+    let number = |at, length| {
+        let bytes = header.get(at..at + length).unwrap_or_default();
+        bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
+    };
+    if number(0, 4) != COOKIE {
+        return Err("another format");
+    }
+    if number(4, 4) != counts {
+        return Err("cut off");
+    }
+    let (offset, digits) = (number(8, 4), number(12, 4));
+    let (shortest, longest, ratio) = (number(16, 8), number(24, 8), number(32, 8));
+    let ours = (0, u64::from(DIGITS), 1, LONGEST, 1f64.to_bits());
+    if (offset, digits, shortest, longest, ratio) == ours { Ok(()) } else { Err("of other bounds") }
+}
+
+/// Takes the next number: zigzag, seven bits in a byte, the ninth byte whole (HdrHistogram's LEB128-64b9B).
+fn number(bytes: &mut &[u8]) -> Option<i64> {
+    let mut value = 0u64;
+    for place in 0..9 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let last = place == 8 || byte < 0x80;
+        value |= u64::from(if place == 8 { byte } else { byte & 0x7f }) << (7 * place);
+        if last {
+            break;
+        }
+    }
+    Some((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
 #[cfg(test)]
@@ -138,7 +214,71 @@ mod tests {
         assert!(Histogram::decode(&HistogramBytes(b"no histogram at all".to_vec())).is_err());
     }
 
+    /// What the library makes of an encoding.
+    fn by_library(bytes: &HistogramBytes) -> Histogram {
+        let mut histogram = Histogram::new();
+        let decoded: Hdr<u64> =
+            hdrhistogram::serialization::Deserializer::new().deserialize(&mut bytes.0.as_slice()).unwrap();
+        histogram.0.add(&decoded).unwrap();
+        histogram
+    }
+
+    #[test]
+    fn evil_numbers_are_refused_or_kept_within_bounds() {
+        let mut histogram = Histogram::new();
+        histogram.record_many(7, u64::MAX / 2);
+        histogram.record_many(LONGEST, u64::MAX / 2);
+        let decoded = Histogram::decode(&histogram.encode()).unwrap();
+        assert_eq!(decoded, histogram);
+        let with = |counts: &[u8]| {
+            let mut bytes = Histogram::new().encode();
+            bytes.0.truncate(HEADER);
+            bytes.0.extend(counts);
+            bytes.0[4..8].copy_from_slice(&(counts.len() as u32).to_be_bytes());
+            Histogram::decode(&bytes).map(|histogram| histogram.count())
+        };
+        assert_eq!(with(&[]).unwrap(), 0);
+        assert_eq!(with(&[0x02, 0x02]).unwrap(), 2);
+        // The most negative number of zeros, then a count.
+        assert!(with(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]).is_err());
+        assert!(with(&[0x80]).is_err());
+    }
+
     proptest! {
+        #[test]
+        fn no_bytes_make_decoding_panic(
+            values in prop::collection::vec(0u64..10_000_000, 1..20),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            kept in any::<prop::sample::Index>(),
+            cut in any::<bool>(),
+        ) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|&nanos| histogram.record(nanos));
+            let mut bytes = histogram.encode();
+            for (index, byte) in changes {
+                let at = index.index(bytes.0.len());
+                bytes.0[at] = byte;
+            }
+            if cut {
+                bytes.0.truncate(kept.index(bytes.0.len()));
+                prop_assert!(Histogram::decode(&bytes).is_err());
+            } else {
+                let _ = Histogram::decode(&bytes);
+            }
+        }
+
+        #[test]
+        fn decoding_is_what_the_library_makes_of_it(
+            values in prop::collection::vec((prop_oneof![0u64..5000, 0u64..4_000_000_000_000], prop_oneof![1u64..4, any::<u64>()]), 0..60),
+        ) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|&(nanos, count)| histogram.record_many(nanos, (count >> 8).max(1)));
+            let bytes = histogram.encode();
+            let decoded = Histogram::decode(&bytes).unwrap();
+            prop_assert_eq!(&decoded, &by_library(&bytes));
+            prop_assert_eq!(decoded, histogram);
+        }
+
         #[test]
         fn merging_parts_equals_recording_the_whole(parts in prop::collection::vec(prop::collection::vec(1u64..10_000_000_000, 0..50), 1..6)) {
             let mut whole = Histogram::new();

@@ -2,19 +2,29 @@
 //!
 //! The measured loop writes into a [`Recorder`], which it owns alone. At each interval's end the recorder hands a
 //! [`Snapshot`] over, without locks or allocation, to a thread that does not measure; there [`Collector`] adds them
-//! up into the intervals that are stored and the [`PhaseTotals`] that are judged.
+//! up into the intervals that are stored and the [`PhaseTotals`] that are judged. Where the workers are processes, each has a
+//! collector of its own, and a [`Merger`] makes one of their intervals.
 
 mod collector;
+mod counts;
+mod coverage;
 mod estimate;
 mod histogram;
 mod knee;
+mod merge;
 mod recorder;
+mod series;
 mod summary;
+mod sums;
 mod tally;
+mod totals;
 
-pub use collector::{Collector, PhaseTotals, Point};
+pub use collector::Collector;
 pub use estimate::{Direction, Estimate};
 pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};
+pub use merge::Merger;
 pub use recorder::{Completion, Feed, Recorder, Slot, Snapshot, Timetable, recorder};
+pub use series::Point;
 pub use summary::{PhaseResult, Summary};
+pub use totals::PhaseTotals;

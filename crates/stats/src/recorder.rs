@@ -1,14 +1,23 @@
 //! What a worker writes into while it measures.
 
-use iolite_model::{Nanos, OpKind, OpTotals, Stage};
+use iolite_model::{OpKind, Stage};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::histogram::Histogram;
-use crate::tally::{Ledger, Tally};
+use crate::sums::Sums;
+use crate::tally::Tally;
+
+/// How late the collector may be, in nanoseconds, before intervals are prolonged: some ticks of 10 ms, or the time that a
+/// thread among busy ones waits for a CPU.
+const LATE: u64 = 60_000_000;
 
 /// Snapshots that circulate between a worker and the collector. The worker needs a free one only at an interval's
 /// end; with none free (the collector is late) the interval is prolonged, nothing is lost and nobody waits.
-const SNAPSHOTS: usize = 3;
+///
+/// One is being written, one is with the collector, and the others bridge the time that the collector may be late. A
+/// snapshot is some 23 KiB of touched memory per worker: three from 60 ms up, eight for the smallest interval of 10 ms.
+fn snapshots(interval: u64) -> usize {
+    LATE.div_ceil(interval.max(1)).clamp(1, 6) as usize + 2
+}
 
 /// The division of a phase's time, in nanoseconds since the phase's start (its barrier).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,11 +59,7 @@ pub struct Completion {
 /// Counts of one kind of operation as the worker takes them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OpTally {
-    pub(crate) operations: u64,
-    pub(crate) bytes: u64,
-    pub(crate) errors: u64,
-    response_sum: u64,
-    response_max: u64,
+    pub(crate) sums: Sums,
     /// Durations of operations that were issued when intended: their response time is their service time.
     prompt: Tally,
     /// Response times of the others.
@@ -63,30 +68,6 @@ pub(crate) struct OpTally {
     service: Tally,
     /// How many the others are.
     others: u64,
-}
-
-/// Counts of one kind of operation over a phase, of one of many workers.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct OpLedger {
-    operations: u64,
-    bytes: u64,
-    errors: u64,
-    response_sum: u64,
-    response_max: u64,
-    response: Ledger,
-    service: Ledger,
-}
-
-/// Counts of one kind of operation.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct OpRecord {
-    pub(crate) operations: u64,
-    pub(crate) bytes: u64,
-    pub(crate) errors: u64,
-    pub(crate) response_sum: u64,
-    pub(crate) response_max: u64,
-    pub(crate) response: Histogram,
-    pub(crate) service: Histogram,
 }
 
 /// Counts of one worker over one interval.
@@ -111,15 +92,17 @@ pub struct Recorder {
 /// The collector's end of a recorder.
 #[derive(Debug)]
 pub struct Feed {
+    timetable: Timetable,
     full: Consumer<Snapshot>,
     free: Producer<Snapshot>,
 }
 
 /// A recorder for the given kinds of operation, and the end to collect from.
 pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
-    let (full_in, full_out) = RingBuffer::new(SNAPSHOTS + 2);
-    let (mut free_in, free_out) = RingBuffer::new(SNAPSHOTS + 2);
-    for _ in 1..SNAPSHOTS {
+    let snapshots = snapshots(timetable.interval);
+    let (full_in, full_out) = RingBuffer::new(snapshots + 2);
+    let (mut free_in, free_out) = RingBuffer::new(snapshots + 2);
+    for _ in 1..snapshots {
         // The ring is new and longer than this.
         let _ = free_in.push(Snapshot::new(timetable.slot_at(0), kinds));
     }
@@ -127,7 +110,7 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     let kinds = kinds.to_vec();
     let recorder =
         Recorder { timetable, active, kinds, full: full_in, free: free_out, undelivered: Vec::new() };
-    (recorder, Feed { full: full_out, free: free_in })
+    (recorder, Feed { timetable, full: full_out, free: free_in })
 }
 
 impl Timetable {
@@ -138,8 +121,9 @@ impl Timetable {
         } else if at < self.ramp_end {
             Slot { stage: Stage::Ramp, start: 0, end: self.ramp_end.min(self.end) }
         } else {
-            let start = self.ramp_end + (at - self.ramp_end) / self.interval * self.interval;
-            Slot { stage: Stage::Measured, start, end: start.saturating_add(self.interval).min(self.end) }
+            let interval = self.interval.max(1);
+            let start = self.ramp_end + (at - self.ramp_end) / interval * interval;
+            Slot { stage: Stage::Measured, start, end: start.saturating_add(interval).min(self.end) }
         }
     }
 }
@@ -152,10 +136,7 @@ impl Recorder {
         self.advance(op.completed);
         let Some(record) = &mut self.active.ops[op.kind.index()] else { return self.unannounced(op) };
         let response = op.completed.saturating_sub(op.intended);
-        record.operations += 1;
-        record.bytes += op.bytes;
-        record.response_sum += response;
-        record.response_max = record.response_max.max(response);
+        record.sums.count(op.bytes, response);
         if op.issued == op.intended {
             record.prompt.count(response);
         } else {
@@ -169,7 +150,7 @@ impl Recorder {
     #[cold]
     pub fn record_error(&mut self, kind: OpKind, completed: u64) {
         self.advance(completed);
-        self.active.ops[kind.index()].get_or_insert_default().errors += 1;
+        self.active.ops[kind.index()].get_or_insert_default().sums.errors += 1;
     }
 
     /// Notes that time has passed, so that finished intervals are handed over though nothing completes.
@@ -228,6 +209,11 @@ impl Recorder {
 }
 
 impl Feed {
+    /// Start of the measured part, and the length of its intervals.
+    pub(crate) fn grid(&self) -> (u64, u64) {
+        (self.timetable.ramp_end, self.timetable.interval)
+    }
+
     /// The next snapshot that the worker has finished.
     pub fn take(&mut self) -> Option<Snapshot> {
         self.full.pop().ok()
@@ -247,116 +233,39 @@ impl Snapshot {
         Snapshot { slot, ops }
     }
 
-    pub(crate) fn tally_of(&self, kind: OpKind) -> Option<&OpTally> {
-        self.ops[kind.index()].as_deref()
+    /// What was counted, of the kinds that occurred.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = (OpKind, &OpTally)> {
+        let tallies = OpKind::ALL.into_iter().zip(&self.ops);
+        let present = tallies.filter_map(|(kind, tally)| tally.as_deref().map(|tally| (kind, tally)));
+        present.filter(|(_, tally)| !tally.sums.is_empty())
     }
 }
 
 impl OpTally {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.operations == 0 && self.errors == 0
+    /// Response times, in the parts in which they were counted.
+    pub(crate) fn responses(&self) -> impl Iterator<Item = &Tally> {
+        self.parts(&self.response)
     }
 
-    /// Longest response time.
-    pub(crate) fn response_max(&self) -> u64 {
-        self.response_max
+    /// Service times, in the parts in which they were counted.
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Tally> {
+        self.parts(&self.service)
     }
 
-    /// Sum of the response times.
-    pub(crate) fn response_sum(&self) -> u64 {
-        self.response_sum
+    fn parts<'a>(&'a self, others: &'a Tally) -> impl Iterator<Item = &'a Tally> {
+        let prompt = (self.sums.operations > self.others).then_some(&self.prompt);
+        prompt.into_iter().chain((self.others > 0).then_some(others))
     }
 
     fn reset(&mut self) {
-        let OpTally {
-            operations,
-            bytes,
-            errors,
-            response_sum,
-            response_max,
-            prompt,
-            response,
-            service,
-            others,
-        } = self;
-        if *operations > *others {
-            prompt.reset();
+        if self.sums.operations > self.others {
+            self.prompt.reset();
         }
-        if *others > 0 {
-            response.reset();
-            service.reset();
+        if self.others > 0 {
+            self.response.reset();
+            self.service.reset();
         }
-        (*operations, *bytes, *errors, *response_sum, *response_max, *others) = (0, 0, 0, 0, 0, 0);
-    }
-}
-
-impl OpLedger {
-    /// Adds what the worker has counted in an interval.
-    pub(crate) fn add(&mut self, tally: &OpTally) {
-        self.operations += tally.operations;
-        self.bytes += tally.bytes;
-        self.errors += tally.errors;
-        self.response_sum += tally.response_sum;
-        self.response_max = self.response_max.max(tally.response_max);
-        if tally.operations > tally.others {
-            self.response.add(&tally.prompt);
-            self.service.add(&tally.prompt);
-        }
-        if tally.others > 0 {
-            self.response.add(&tally.response);
-            self.service.add(&tally.service);
-        }
-    }
-
-    /// The same with histograms.
-    pub(crate) fn record(&self) -> OpRecord {
-        let OpLedger { operations, bytes, errors, response_sum, response_max, .. } = *self;
-        let (mut response, mut service) = (Histogram::new(), Histogram::new());
-        self.response.add_to(&mut response);
-        self.service.add_to(&mut service);
-        OpRecord { operations, bytes, errors, response_sum, response_max, response, service }
-    }
-}
-
-impl OpRecord {
-    /// Adds what a worker has counted.
-    pub(crate) fn add(&mut self, tally: &OpTally) {
-        self.operations += tally.operations;
-        self.bytes += tally.bytes;
-        self.errors += tally.errors;
-        self.response_sum += tally.response_sum;
-        self.response_max = self.response_max.max(tally.response_max);
-        if tally.operations > tally.others {
-            tally.prompt.add_to(&mut self.response);
-            tally.prompt.add_to(&mut self.service);
-        }
-        if tally.others > 0 {
-            tally.response.add_to(&mut self.response);
-            tally.service.add_to(&mut self.service);
-        }
-    }
-
-    pub(crate) fn merge(&mut self, other: &OpRecord) {
-        self.operations += other.operations;
-        self.bytes += other.bytes;
-        self.errors += other.errors;
-        self.response_sum += other.response_sum;
-        self.response_max = self.response_max.max(other.response_max);
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-    }
-
-    pub(crate) fn totals(&self, kind: OpKind) -> OpTotals {
-        OpTotals {
-            kind,
-            operations: self.operations,
-            bytes: self.bytes,
-            errors: self.errors,
-            response_sum: Nanos(self.response_sum),
-            response_max: Nanos(self.response_max),
-            response: self.response.encode(),
-            service: self.service.encode(),
-        }
+        (self.sums, self.others) = (Sums::default(), 0);
     }
 }
 
@@ -371,7 +280,10 @@ mod tests {
     }
 
     fn operations(snapshot: &Snapshot) -> u64 {
-        snapshot.tally_of(OpKind::Read).map_or(0, |tally| tally.operations)
+        snapshot
+            .tallies()
+            .find(|(kind, _)| *kind == OpKind::Read)
+            .map_or(0, |(_, tally)| tally.sums.operations)
     }
 
     #[test]
@@ -432,5 +344,25 @@ mod tests {
         let slots: Vec<_> =
             std::iter::from_fn(|| feed.take()).map(|s| (s.slot.stage, s.slot.end, operations(&s))).collect();
         assert_eq!(slots, [(Stage::Ramp, 100, 0), (Stage::Measured, 105, 1), (Stage::Drain, u64::MAX, 1)]);
+    }
+
+    /// Intervals of 10 ms with a collector that comes every 10 ms, and once is late by six ticks.
+    #[test]
+    fn a_collector_late_by_some_ticks_prolongs_no_interval() {
+        const MS: u64 = 1_000_000;
+        let timetable = Timetable { ramp_end: 0, interval: 10 * MS, end: u64::MAX };
+        let (mut recorder, mut feed) = recorder(timetable, &[OpKind::Read]);
+        let mut lengths = Vec::new();
+        for at in 1..500 {
+            recorder.record(read(at * MS));
+            if at % 10 == 5 && !(200..260).contains(&at) {
+                while let Some(snapshot) = feed.take() {
+                    lengths.push(snapshot.slot.end - snapshot.slot.start);
+                    feed.give_back(snapshot);
+                }
+            }
+        }
+        assert_eq!(lengths, [10 * MS; 49]);
+        assert_eq!([10, 20, 30, 60, 1000].map(|ms| snapshots(ms * MS)), [8, 5, 4, 3, 3]);
     }
 }

@@ -1,9 +1,9 @@
 //! A phase's result, and the estimates derived from it.
 
-use iolite_model::{FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
+use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
-use crate::collector::PhaseTotals;
-use crate::estimate::{Direction, Estimate};
+use crate::estimate::{Direction, Estimate, MAX_BATCHES};
+use crate::totals::PhaseTotals;
 
 /// A finished phase: what was asked, how it ended, what was counted. The suites' history is made of these.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,7 @@ impl PhaseResult {
     /// What a kind of operation did; `None` where none succeeded.
     pub fn summary(&self, kind: OpKind) -> Option<Summary> {
         let totals = &self.totals;
-        let record = totals.record_of(kind).filter(|record| record.operations > 0)?;
+        let record = totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
         let index = kind.index();
         let counts: Vec<_> = totals.series.iter().map(|p| (p.seconds, p.operations[index] as f64)).collect();
         // Response times within an interval resemble each other: the error of the mean comes from interval to interval.
@@ -56,27 +56,30 @@ impl PhaseResult {
             .iter()
             .map(|p| (p.operations[index] as f64, p.response_sum[index] as f64))
             .collect();
-        let count = record.operations as f64;
-        let mean = record.response_sum as f64 / count;
+        let sums = record.sums;
+        let count = sums.operations as f64;
+        let mean = sums.response_sum as f64 / count;
         let deviation = record.response.standard_deviation();
         let direction = Direction::LowerIsBetter;
         Some(Summary {
             kind,
-            operations: record.operations,
-            errors: record.errors,
+            operations: sums.operations,
+            errors: sums.errors,
             rate: Estimate::rate(&counts, Direction::HigherIsBetter),
-            bytes_per_second: record.bytes as f64 / (totals.measured as f64 / 1e9),
+            bytes_per_second: sums.bytes as f64 / (totals.measured as f64 / 1e9),
             mean: Estimate::ratio(&responses, direction)
                 .unwrap_or_else(|| Estimate::mean(mean, deviation, count, direction)),
-            max: Nanos(record.response_max),
+            max: Nanos(sums.response_max),
         })
     }
 
     /// How many independent operations the operations of a kind are worth: slow ones come together, so that many
     /// operations of little time tell less than their number. Taken from how much the mean's own samples, the
-    /// intervals, are worth.
+    /// intervals with such operations, are worth.
     pub fn effective_operations(&self, kind: OpKind) -> u64 {
-        let intervals = self.totals.series.len().max(1) as f64;
+        let occurred = self.totals.series.iter().filter(|point| point.operations[kind.index()] > 0).count();
+        // A long series is batched: that makes fewer samples of it, not samples that are worth less.
+        let intervals = occurred.max(1) as f64 / occurred.div_ceil(MAX_BATCHES as usize).max(1) as f64;
         let worth = self.summary(kind).map_or(0.0, |summary| summary.mean.effective_samples / intervals);
         (self.totals.operations(kind) as f64 * worth.min(1.0)) as u64
     }
@@ -92,9 +95,9 @@ impl PhaseResult {
         let Some(record) = self.totals.record_of(kind) else { return 0.0 };
         let outstanding = self.end.outstanding;
         let late_at_end = if outstanding.oldest > bound { outstanding.at_end as f64 } else { 0.0 };
-        if matches!(&self.info.task, Task::File(FileTask { arrival, .. }) if arrival.rate().is_some()) {
+        if matches!(&self.info.task, Task::File(task) if task.asked_rate().is_some()) {
             let late = record.response.count_above(bound) as f64 + late_at_end + outstanding.backlog as f64;
-            let all = record.operations as f64 + outstanding.at_end as f64 + outstanding.backlog as f64;
+            let all = record.sums.operations as f64 + outstanding.at_end as f64 + outstanding.backlog as f64;
             return late / all.max(1.0);
         }
         let excess = record.response.excess_above(bound);
@@ -107,8 +110,8 @@ impl PhaseResult {
     ///
     /// No histogram reports more than the exact maximum.
     pub fn quantile(&self, kind: OpKind, quantile: Quantile) -> Option<Estimate> {
-        let record = self.totals.record_of(kind).filter(|record| record.operations > 0)?;
-        let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.response_max) as f64;
+        let record = self.totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
+        let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.sums.response_max) as f64;
         let worth = self.effective_operations(kind).max(1);
         Some(Estimate::quantile(quantile, worth, value_at, Direction::LowerIsBetter))
     }

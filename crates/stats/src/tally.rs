@@ -44,6 +44,11 @@ const fn lowest(index: usize) -> u64 {
     (((index & (HALF - 1)) + HALF) as u64) << bucket
 }
 
+/// [`lowest`], `None` for a bucket that there is not.
+pub(crate) fn checked_lowest(index: usize) -> Option<u64> {
+    (index < COUNTS).then(|| lowest(index))
+}
+
 impl Default for Tally {
     fn default() -> Tally {
         Tally { counts: vec![0; COUNTS], rows: 0, overflow: Vec::new() }

@@ -1,8 +1,8 @@
 //! From events to rows.
 
 use iolite_model::{
-    Bytes, Calibration, Device, Ending, Event, Fitness, Interval, OpTotals, PhaseEnd, PhaseInfo, RunId,
-    RunInfo, Verdict, Warning, WorkerTotals,
+    Bytes, Calibration, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals, PhaseEnd,
+    PhaseInfo, RunId, RunInfo, Stuck, Verdict, Verified, Warning, WorkerTotals,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Params, named_params, params};
@@ -229,13 +229,18 @@ impl Row<'_> {
     fn phase_ended(&self, end: &PhaseEnd) -> Outcome {
         let (ending, failure) = words(&end.ending);
         let (outstanding, cache) = (&end.outstanding, &end.cache);
+        let (rate, verified) = (end.rate.as_ref(), end.verified.as_ref());
+        let count = |of: fn(&Verified) -> u64| verified.map(|verified| integer(of(verified)));
         let changed = self.execute(
             "UPDATE phase SET ending = :ending, failure = :failure, measured_ns = :measured,
                     outstanding_at_end = :at_end, outstanding_lost = :lost, outstanding_oldest_ns = :oldest,
                     backlog = :backlog, requested_read_bytes = :requested_read,
                     requested_written_bytes = :requested_written, device_read_bytes = :device_read,
                     device_written_bytes = :device_written, resident_before = :before, resident_after = :after,
-                    stamp = :stamp, ended_sequence = :sequence
+                    stamp = :stamp, rate_asked = :asked, rate_achieved = :achieved, rate_kept = :kept,
+                    verified_units = :units, verified_wrong = :wrong, verified_unknown = :unknown,
+                    verified_unreadable = :unreadable, verified_incomplete = :incomplete,
+                    ended_sequence = :sequence
               WHERE run = :run AND number = :number",
             named_params! {
                 ":ending": ending,
@@ -252,13 +257,75 @@ impl Row<'_> {
                 ":before": cache.resident_before,
                 ":after": cache.resident_after,
                 ":stamp": cache.stamp().to_string(),
+                ":asked": rate.map(|rate| rate.asked.0),
+                ":achieved": rate.map(|rate| rate.achieved.0),
+                ":kept": rate.map(|rate| rate.kept),
+                ":units": count(|verified| verified.units),
+                ":wrong": count(|verified| verified.wrong),
+                ":unknown": count(|verified| verified.unknown),
+                ":unreadable": count(|verified| verified.unreadable),
+                ":incomplete": verified.map(|verified| verified.incomplete),
                 ":sequence": self.sequence,
                 ":run": self.run,
                 ":number": end.phase,
             },
         )?;
         let out_of_order = Error::OutOfOrder { event: "the end of a phase", missing: "its start" };
-        if changed == 1 { Ok(()) } else { Err(Failure::Other(out_of_order)) }
+        if changed != 1 {
+            return Err(Failure::Other(out_of_order));
+        }
+        self.errors(end.phase, &end.errors)?;
+        self.stuck(end.phase, &end.stuck)?;
+        self.findings(end.phase, verified.map_or(&[], |verified| &verified.first))
+    }
+
+    fn errors(&self, phase: u32, errors: &[ErrorTally]) -> Outcome {
+        for (position, error) in errors.iter().enumerate() {
+            self.execute(
+                "INSERT INTO error (run, phase, position, kind, class, count, first_offsets, first)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    self.run,
+                    phase,
+                    integer(position as u64),
+                    error.kind.name(),
+                    error.class.name(),
+                    integer(error.count),
+                    json("the offsets of errors", serde_json::to_string(&error.first_offsets))?,
+                    error.first,
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn stuck(&self, phase: u32, stuck: &[Stuck]) -> Outcome {
+        for (position, operation) in stuck.iter().enumerate() {
+            self.execute(
+                "INSERT INTO stuck (run, phase, position, worker, kind, offset, age_ns)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    self.run,
+                    phase,
+                    integer(position as u64),
+                    operation.worker,
+                    operation.kind.name(),
+                    integer(operation.offset),
+                    integer(operation.age.0),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn findings(&self, phase: u32, findings: &[Finding]) -> Outcome {
+        for (position, finding) in findings.iter().enumerate() {
+            self.execute(
+                "INSERT INTO finding (run, phase, position, offset, what) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![self.run, phase, integer(position as u64), integer(finding.offset), finding.what,],
+            )?;
+        }
+        Ok(())
     }
 
     fn warning(&self, warning: &Warning) -> Outcome {

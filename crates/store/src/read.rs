@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use iolite_model::{
-    Bytes, Cache, Calibration, Device, Ending, Event, Filesystem, Fitness, HistogramBytes, Host, Interval,
-    Nanos, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo, Reason, RunId, RunInfo, Stage, Storage,
-    Verdict, Warning, WorkerTotals,
+    Bytes, Cache, Calibration, Device, Ending, ErrorTally, Event, Filesystem, Finding, Fitness,
+    HistogramBytes, Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo,
+    RateKept, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified, Warning, WorkerTotals,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Params, Row, Transaction, params};
@@ -145,16 +145,17 @@ impl Store {
             };
             let mut events = vec![(self.get(row, "sequence")?, Event::PhaseStarted(info))];
             if let (Some(sequence), Some(ending)) = (self.get(row, "ended_sequence")?, ending(self, row)?) {
-                events.push((sequence, Event::PhaseEnded(self.phase_end(row, ending)?)));
+                events.push((sequence, Event::PhaseEnded(self.phase_end(run, row, ending)?)));
             }
             Ok(events)
         })?;
         Ok(phases.into_iter().flatten().collect())
     }
 
-    fn phase_end(&self, row: &Row<'_>, ending: Ending) -> Result<PhaseEnd, Error> {
+    fn phase_end(&self, run: &RunId, row: &Row<'_>, ending: Ending) -> Result<PhaseEnd, Error> {
+        let phase = self.get(row, "number")?;
         Ok(PhaseEnd {
-            phase: self.get(row, "number")?,
+            phase,
             ending,
             measured: nanos(self, row, "measured_ns")?,
             outstanding: Outstanding {
@@ -171,6 +172,65 @@ impl Store {
                 resident_before: self.get(row, "resident_before")?,
                 resident_after: self.get(row, "resident_after")?,
             },
+            errors: self.errors(run, phase)?,
+            stuck: self.stuck(run, phase)?,
+            rate: self.rate(row)?,
+            verified: self.verified(run, phase, row)?,
+        })
+    }
+
+    fn rate(&self, row: &Row<'_>) -> Result<Option<RateKept>, Error> {
+        let Some(kept) = self.get(row, "rate_kept")? else { return Ok(None) };
+        let rate = RateKept {
+            asked: Iops(real(self, row, "rate_asked")?),
+            achieved: Iops(real(self, row, "rate_achieved")?),
+            backlog: unsigned(self, row, "backlog")?,
+            kept,
+        };
+        Ok(Some(rate))
+    }
+
+    fn verified(&self, run: &RunId, phase: u32, row: &Row<'_>) -> Result<Option<Verified>, Error> {
+        let Some(units) = optional(self, row, "verified_units")? else { return Ok(None) };
+        let sql = "SELECT offset, what FROM finding WHERE run = ?1 AND phase = ?2 ORDER BY position";
+        let first = collect(self, sql, params![run.0, phase], |row| {
+            Ok(Finding { offset: unsigned(self, row, "offset")?, what: self.get(row, "what")? })
+        })?;
+        let verified = Verified {
+            units,
+            wrong: unsigned(self, row, "verified_wrong")?,
+            unknown: unsigned(self, row, "verified_unknown")?,
+            unreadable: unsigned(self, row, "verified_unreadable")?,
+            incomplete: self.get(row, "verified_incomplete")?,
+            first,
+        };
+        Ok(Some(verified))
+    }
+
+    fn errors(&self, run: &RunId, phase: u32) -> Result<Vec<ErrorTally>, Error> {
+        let sql = "SELECT * FROM error WHERE run = ?1 AND phase = ?2 ORDER BY position";
+        collect(self, sql, params![run.0, phase], |row| {
+            Ok(ErrorTally {
+                kind: kind(self, row)?,
+                class: serde_json::from_value(Value::String(self.get(row, "class")?))
+                    .map_err(|error| self.unreadable("a class of errors", error))?,
+                count: unsigned(self, row, "count")?,
+                first_offsets: serde_json::from_str(&self.get::<String>(row, "first_offsets")?)
+                    .map_err(|error| self.unreadable("the offsets of errors", error))?,
+                first: self.get(row, "first")?,
+            })
+        })
+    }
+
+    fn stuck(&self, run: &RunId, phase: u32) -> Result<Vec<Stuck>, Error> {
+        let sql = "SELECT * FROM stuck WHERE run = ?1 AND phase = ?2 ORDER BY position";
+        collect(self, sql, params![run.0, phase], |row| {
+            Ok(Stuck {
+                worker: self.get(row, "worker")?,
+                kind: kind(self, row)?,
+                offset: unsigned(self, row, "offset")?,
+                age: nanos(self, row, "age_ns")?,
+            })
         })
     }
 
@@ -212,10 +272,8 @@ impl Store {
     /// Operations by the interval or worker they belong to.
     fn ops(&self, sql: &str, run: &RunId, phase: Option<u32>) -> Result<HashMap<i64, Vec<OpTotals>>, Error> {
         let rows = collect(self, sql, params![run.0, phase], |row| {
-            let kind: String = self.get(row, "kind")?;
             let op = OpTotals {
-                kind: serde_json::from_value::<OpKind>(Value::String(kind))
-                    .map_err(|error| self.unreadable("a kind of operation", error))?,
+                kind: kind(self, row)?,
                 operations: unsigned(self, row, "operations")?,
                 bytes: unsigned(self, row, "bytes")?,
                 errors: unsigned(self, row, "errors")?,
@@ -327,6 +385,12 @@ pub(crate) fn texts(store: &Store, row: &Row<'_>, column: &'static str) -> Resul
 /// A fitness by its name.
 pub(crate) fn fitness(store: &Store, name: String) -> Result<Fitness, Error> {
     serde_json::from_value(Value::String(name)).map_err(|error| store.unreadable("a fitness", error))
+}
+
+/// A kind of operation by its name.
+fn kind(store: &Store, row: &Row<'_>) -> Result<OpKind, Error> {
+    serde_json::from_value(Value::String(store.get(row, "kind")?))
+        .map_err(|error| store.unreadable("a kind of operation", error))
 }
 
 /// The ending of a run or a phase, `None` while it runs.

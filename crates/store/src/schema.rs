@@ -10,7 +10,7 @@ use crate::error::Error;
 pub(crate) const APPLICATION_ID: i32 = 0x696f_6c69;
 
 /// Step n turns version n into version n + 1; version 0 is an empty file. A released step is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];
 
 /// Brings the database at `path` to the current schema.
 ///
@@ -71,6 +71,7 @@ fn version(connection: &Connection, path: &Path, known: usize) -> Result<usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolite_model::{Arrival, BackendKind, IoFlags, Iops, RingOptions, SyncRule, Task};
     use std::collections::{BTreeMap, BTreeSet};
 
     const PATH: &str = "test.db";
@@ -102,6 +103,105 @@ mod tests {
         migrate_by(&steps, &mut db, Path::new(PATH)).unwrap_err();
         assert_eq!(version(&db, Path::new(PATH), 2).unwrap(), 1);
         assert!(db.prepare("SELECT * FROM u").is_err());
+    }
+
+    /// A database as the program made it when the schema was at version 1, with rows in every table.
+    fn version_1() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.pragma_update(None, "foreign_keys", true).unwrap();
+        migrate_by(&MIGRATIONS[..1], &mut db, Path::new(PATH)).unwrap();
+        db.execute_batch(include_str!("schema/001_rows.sql")).unwrap();
+        db
+    }
+
+    fn rows(db: &Connection, sql: &str) -> Vec<String> {
+        let mut statement = db.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let row = |row: &rusqlite::Row<'_>| {
+            let cells = (0..columns).map(|cell| row.get::<_, rusqlite::types::Value>(cell));
+            Ok(format!("{:?}", cells.collect::<Result<Vec<_>, _>>()?))
+        };
+        statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    /// All that tables and views of version 1 show, by their names; tasks apart.
+    fn content(db: &Connection, of: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
+        let content = of.iter().map(|(name, columns)| {
+            let columns: Vec<_> = columns.iter().map(|column| format!("\"{column}\"")).collect();
+            (name.clone(), rows(db, &format!("SELECT {} FROM {name}", columns.join(", "))))
+        });
+        content.collect()
+    }
+
+    #[test]
+    fn a_database_of_version_1_is_brought_up_to_date_in_place() {
+        let mut db = version_1();
+        let sql = "SELECT s.name, c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
+                    WHERE s.type IN ('table', 'view') AND NOT (s.name = 'phase' AND c.name = 'task')";
+        let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut statement = db.prepare(sql).unwrap();
+        for row in statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap() {
+            let (table, column) = row.unwrap();
+            columns.entry(table).or_default().push(column);
+        }
+        drop(statement);
+        let before = content(&db, &columns);
+        assert!(before.len() == 16 && before.values().all(|rows| !rows.is_empty()), "{before:?}");
+
+        migrate(&mut db, Path::new(PATH)).unwrap();
+        assert_eq!(content(&db, &columns), before);
+        assert_eq!(version(&db, Path::new(PATH), MIGRATIONS.len()).unwrap(), MIGRATIONS.len());
+        assert_eq!(rows(&db, "PRAGMA foreign_key_check"), [""; 0]);
+        assert_eq!(rows(&db, "PRAGMA integrity_check"), ["[Text(\"ok\")]"]);
+        assert_eq!(rows(&db, "PRAGMA foreign_keys"), ["[Integer(1)]"]);
+        let mut fresh = Connection::open_in_memory().unwrap();
+        migrate(&mut fresh, Path::new(PATH)).unwrap();
+        let schema = "SELECT type, name, sql FROM sqlite_schema ORDER BY name";
+        assert_eq!(rows(&db, schema), rows(&fresh, schema));
+        // What is appended afterwards may be of the new kinds, and of no others.
+        let kinds = |kind| {
+            db.execute("UPDATE interval_op SET kind = ?1 WHERE rowid = 1", [kind])?;
+            db.execute("UPDATE worker_op SET kind = ?1 WHERE rowid = 1", [kind])
+        };
+        assert_eq!(kinds("rmdir"), Ok(1));
+        assert!(kinds("sing").is_err());
+        assert_eq!(db.execute("UPDATE phase SET layer = 'metadata' WHERE rowid = 1", []), Ok(1));
+        assert!(db.execute("UPDATE phase SET layer = 'attic' WHERE rowid = 1", []).is_err());
+        assert!(db.execute("UPDATE sqlite_schema SET sql = ''", []).is_err());
+    }
+
+    #[test]
+    fn tasks_of_version_1_read_as_the_model_has_them_now() {
+        let mut db = version_1();
+        let odd = "UPDATE phase SET task = json_set(task, '$.file.sync_every', 64) WHERE run LIKE '%0c'";
+        assert_eq!(db.execute(odd, []), Ok(1));
+        migrate(&mut db, Path::new(PATH)).unwrap();
+        let mut tasks = Vec::new();
+        let mut statement = db.prepare("SELECT task FROM phase ORDER BY run, number").unwrap();
+        for task in statement.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+            tasks.push(serde_json::from_str::<Task>(&task.unwrap()).unwrap());
+        }
+        assert_eq!(tasks.len(), 7);
+        let files: Vec<_> = tasks
+            .iter()
+            .filter_map(|task| match task {
+                Task::File(file) => Some((file.backend, file.sync, file.seed, file.arrival)),
+                _ => None,
+            })
+            .collect();
+        let vectored = BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() });
+        let rings = BackendKind::IoUring(RingOptions::default());
+        let arrival = Arrival::Poisson(Iops(1_234.567_890_123_4));
+        assert_eq!(
+            files,
+            [
+                (vectored, None, u64::MAX, arrival),
+                (rings, Some(SyncRule::fdatasync(1)), 42, arrival),
+                (vectored, Some(SyncRule::fdatasync(64)), u64::MAX, arrival),
+            ]
+        );
+        let Task::Database(database) = &tasks[0] else { panic!("{:?}", tasks[0]) };
+        assert_eq!((database.seed, database.workers), (u64::MAX, 2));
     }
 
     /// Columns by table or view.

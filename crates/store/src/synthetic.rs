@@ -105,6 +105,48 @@ fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
             resident_before: Some(0.25),
             ..Cache::default()
         },
+        errors: Vec::new(),
+        stuck: Vec::new(),
+        rate: None,
+        verified: None,
+    })
+}
+
+/// An end with everything that can go wrong.
+fn troubled(phase: u32) -> Event {
+    let Event::PhaseEnded(end) = end(phase, 1, Ending::Interrupted) else { unreachable!() };
+    let stuck = |worker, kind, age| Stuck { worker, kind, offset: 1 << 40, age: Nanos(age) };
+    let error = |kind, class, first_offsets| ErrorTally {
+        kind,
+        class,
+        count: 12,
+        first_offsets,
+        first: "read at 8192: Input/output error".into(),
+    };
+    Event::PhaseEnded(PhaseEnd {
+        errors: vec![
+            error(OpKind::Write, ErrorClass::Space, Vec::new()),
+            error(OpKind::Read, ErrorClass::Device, vec![8192, 0, 1 << 50]),
+            error(OpKind::Rmdir, ErrorClass::Other, vec![4096]),
+        ],
+        stuck: vec![
+            stuck(7, OpKind::Trim, 4_000_000_000),
+            stuck(0, OpKind::Read, 3_500_000_000),
+            stuck(1, OpKind::Trim, 3_000_000_000),
+        ],
+        rate: Some(RateKept { asked: Iops(1000.1), achieved: Iops(0.1 + 0.2), backlog: 2, kept: false }),
+        verified: Some(Verified {
+            units: 1000,
+            wrong: 2,
+            unknown: 3,
+            unreadable: 1,
+            incomplete: true,
+            first: vec![
+                Finding { offset: 4096, what: "from another place: 8192".into() },
+                Finding { offset: 0, what: "an older write".into() },
+            ],
+        }),
+        ..end
     })
 }
 
@@ -183,25 +225,34 @@ fn file_task(target: Target) -> Task {
     Task::File(FileTask {
         name: "random read 8 KiB".into(),
         target,
-        backend: BackendKind::IoUring,
+        backend: BackendKind::IoUring(RingOptions { linked_sync: true, ..RingOptions::default() }),
         mix: Mix::ReadPercent(70),
-        access: Access::Random,
         block: Bytes(8192),
         direct: true,
-        workers: 1,
         concurrency: 8,
         arrival: Arrival::Poisson(Iops(1_234.567_890_123_4)),
-        sync_every: Some(1),
+        sync: Some(SyncRule { every: 1, method: SyncMethod::FileRange }),
         stop: Stop { bytes: Some(Bytes::GIB), ..Stop::default() },
-        ramp: Nanos(0),
-        interval: Nanos::SECOND,
         seed: 42,
+        ..FileTask::default()
     })
 }
 
 /// A run on a file with every kind of operation, warnings in between, and two verdicts.
 pub(crate) fn file_run(id: &str) -> Vec<Event> {
-    let target = FileTarget { name: "span".into(), size: Bytes::GIB, create: true, preallocate: false };
+    let target = FileTarget {
+        name: "span".into(),
+        size: Bytes::GIB,
+        create: true,
+        preallocate: false,
+        per_worker: true,
+    };
+    let names = Task::Metadata(MetadataTask { name: "create".into(), ..MetadataTask::default() });
+    let fine = |phase| {
+        let Event::PhaseEnded(end) = end(phase, 1, Ending::Completed) else { unreachable!() };
+        let rate = RateKept { asked: Iops(50.0), achieved: Iops(50.5), backlog: 2, kept: true };
+        Event::PhaseEnded(PhaseEnd { rate: Some(rate), verified: Some(Verified::default()), ..end })
+    };
     let ops = OpKind::ALL.map(|kind| op(kind, 10)).to_vec();
     let phase = |index, target, started| {
         Event::PhaseStarted(PhaseInfo { index, task: file_task(target), started: Nanos(started) })
@@ -217,7 +268,9 @@ pub(crate) fn file_run(id: &str) -> Vec<Event> {
         Event::Warning(Warning::Volatile { device: "zram0".into() }),
         interval(1, Stage::Measured, 0, ops),
         Event::Warning(Warning::ShortPhases { phases: vec!["random read 8 KiB (12.3 µs)".into()] }),
-        end(1, 1, Ending::Interrupted),
+        troubled(1),
+        Event::PhaseStarted(PhaseInfo { index: 2, task: names, started: Nanos(3_000_000_000) }),
+        fine(2),
         verdict(),
         verdict(),
         Event::RunEnded(Ending::Interrupted),
@@ -240,6 +293,10 @@ pub(crate) fn failed_run(id: &str) -> Vec<Event> {
             measured: Nanos(0),
             outstanding: Outstanding::default(),
             cache: Cache::default(),
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
         }),
         Event::Verdict(Verdict::of("oltp-flash", Vec::new())),
         Event::RunEnded(failed()),

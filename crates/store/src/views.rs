@@ -129,7 +129,8 @@ fn a_stall_is_a_row_of_the_timeline() {
 
 #[test]
 fn a_deleted_run_leaves_nothing_behind() {
-    let (_dir, store) = store();
+    let (dir, store) = store();
+    synthetic::write(&dir.path().join("results.db"), &synthetic::file_run("file"));
     let tables = table(&store.connection, "SELECT name FROM sqlite_schema WHERE type = 'table'");
     store.connection.execute("DELETE FROM run", []).unwrap();
     for name in tables {
@@ -147,10 +148,31 @@ fn facts_that_people_query_are_readable() {
     assert_eq!(kinds, ["no-direct-io", "volatile", "short-phases"]);
     let layers =
         table(&store.connection, "SELECT layer, ending FROM phase WHERE run = 'file' ORDER BY number");
-    assert_eq!(layers, ["calibration|completed", "file|interrupted"]);
+    assert_eq!(layers, ["calibration|completed", "file|interrupted", "metadata|completed"]);
     let devices =
         table(&store.connection, "SELECT name, rests_on, rotational FROM device WHERE run = 'file'");
     assert_eq!(devices, ["vda1|[\"vda\"]|0", "vda|[]|NULL"]);
+}
+
+#[test]
+fn what_went_wrong_is_in_one_place() {
+    let (dir, store) = store();
+    assert_eq!(table(&store.connection, "SELECT * FROM trouble"), [""; 0]);
+    synthetic::write(&dir.path().join("results.db"), &synthetic::file_run("file"));
+    let head = "file|1|random read 8 KiB";
+    assert_eq!(
+        table(&store.connection, "SELECT * FROM trouble ORDER BY what, kind"),
+        [
+            format!("{head}|error: device|read|12|read at 8192: Input/output error"),
+            format!("{head}|error: other|rmdir|12|read at 8192: Input/output error"),
+            format!("{head}|error: space|write|12|read at 8192: Input/output error"),
+            format!("{head}|rate not kept|NULL|2|0.3 operations per second of 1000.1 asked for"),
+            format!("{head}|stuck|read|1|the oldest for 3.500 s"),
+            format!("{head}|stuck|trim|2|the oldest for 4.000 s"),
+            format!("{head}|unreadable data|NULL|1|NULL"),
+            format!("{head}|wrong data|NULL|2|from another place: 8192"),
+        ]
+    );
 }
 
 #[test]

@@ -9,8 +9,8 @@ const SHORT: Nanos = Nanos(250_000_000);
 /// The device moved this much more than was asked of it: something else uses it.
 const FOREIGN: f64 = 1.25;
 
-/// What may be doubted about a phase, with advice. `first_error` is the first error of an operation, where there was
-/// one.
+/// What may be doubted about a phase, with advice. `first_error` is the first error of an operation, where the phase's
+/// end does not list it.
 pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
     let name = || {
         let task = &result.info.task;
@@ -19,7 +19,8 @@ pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
     let mut doubts = Vec::new();
     let errors = OpKind::ALL.iter().map(|&kind| result.totals.errors(kind)).sum::<u64>();
     if errors > 0 {
-        let first = first_error.unwrap_or("an unknown error").to_owned();
+        let listed = result.end.errors.first().map(|tally| tally.first.as_str());
+        let first = listed.or(first_error).unwrap_or("an unknown error").to_owned();
         doubts.push(Warning::Errors { phase: name(), errors, first });
     }
     let outstanding = result.end.outstanding;

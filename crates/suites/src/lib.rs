@@ -4,9 +4,13 @@
 mod check;
 mod doubts;
 mod judge;
+mod latency_target;
 mod profiles;
 mod search;
 
 pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
 pub use doubts::doubts;
+pub use latency_target::{
+    LatencyConclusion, LatencyFailure, LatencyFound, LatencySearch, LatencyStep, LatencyTargetError,
+};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};

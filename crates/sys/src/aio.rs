@@ -6,12 +6,11 @@
 
 use std::fs::File;
 use std::io;
-use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::buffer::{ALIGNMENT, AlignedBuffer};
+use crate::slots::Slots;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +19,9 @@ pub enum AioOp {
     Read,
     /// Write from the slot's buffer.
     Write,
-    /// fdatasync; asynchronous since Linux 4.18, done within the submission before.
+    /// fsync; asynchronous since Linux 4.18, done within the submission before.
+    Fsync,
+    /// fdatasync; as fsync.
     Fdatasync,
 }
 
@@ -30,6 +31,7 @@ pub struct SlotError;
 
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
+const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
 
 /// `struct iocb`: what the kernel reads when an operation is submitted.
@@ -67,10 +69,7 @@ struct IoEvent {
 /// flight; while it has, its buffer belongs to the kernel.
 pub struct Aio {
     context: libc::c_ulong,
-    // Dropped by hand: with operations in flight the memory must outlive this value.
-    memory: ManuallyDrop<AlignedBuffer>,
-    slot_size: usize,
-    in_flight: Vec<bool>,
+    slots: Slots,
     /// By slot. The kernel copies a block within io_submit and keeps only its address, as a name.
     blocks: Vec<ControlBlock>,
     /// Slots whose operations have not been given to the kernel.
@@ -116,17 +115,11 @@ impl Aio {
     /// `Unsupported` where the kernel is built without it; `EAGAIN` where /proc/sys/fs/aio-max-nr is used up;
     /// `OutOfMemory`.
     pub fn new(file: Arc<File>, slots: usize, slot_size: usize) -> io::Result<Aio> {
-        let size = slot_size.checked_next_multiple_of(ALIGNMENT);
-        let (slot_size, whole) = size
-            .and_then(|slot_size| Some((slot_size, slot_size.checked_mul(slots)?)))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the buffers are too large"))?;
-        let memory = AlignedBuffer::new(whole)?;
+        let buffers = Slots::new(slots, slot_size)?;
         let context = setup(slots)?;
         Ok(Aio {
             context,
-            memory: ManuallyDrop::new(memory),
-            slot_size,
-            in_flight: vec![false; slots],
+            slots: buffers,
             blocks: (0..slots).map(|_| ControlBlock::default()).collect(),
             queued: Vec::with_capacity(slots),
             pointers: Vec::with_capacity(slots),
@@ -144,13 +137,7 @@ impl Aio {
 
     /// The slot's buffer; `None` while the slot is in flight or where there is no such slot.
     pub fn buffer_mut(&mut self, slot: usize) -> Option<&mut [u8]> {
-        if *self.in_flight.get(slot)? {
-            return None;
-        }
-        let start = slot * self.slot_size;
-        // SAFETY: the range lies within `memory`; the kernel owns only buffers of slots in flight, which this is not;
-        // the slice borrows self exclusively, so that the slot can't be given to the kernel meanwhile.
-        Some(unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(start), self.slot_size) })
+        self.slots.buffer_mut(slot)
     }
 
     /// Queues an operation on the slot; the kernel learns of it with the next
@@ -160,13 +147,15 @@ impl Aio {
     /// See [`SlotError`].
     #[inline]
     pub fn push(&mut self, op: AioOp, slot: usize, offset: u64, length: u32) -> Result<(), SlotError> {
-        if slot >= self.in_flight.len() || self.in_flight[slot] || length as usize > self.slot_size {
+        let transfers = matches!(op, AioOp::Read | AioOp::Write);
+        if !self.slots.is_free(slot) || transfers && !self.slots.fits(length) {
             return Err(SlotError);
         }
         let (opcode, buffer, bytes, offset) = match op {
-            AioOp::Read => (IOCB_CMD_PREAD, self.address(slot), u64::from(length), offset),
-            AioOp::Write => (IOCB_CMD_PWRITE, self.address(slot), u64::from(length), offset),
+            AioOp::Read => (IOCB_CMD_PREAD, self.slots.address(slot) as u64, u64::from(length), offset),
+            AioOp::Write => (IOCB_CMD_PWRITE, self.slots.address(slot) as u64, u64::from(length), offset),
             // The kernel refuses a sync that names a buffer or a place.
+            AioOp::Fsync => (IOCB_CMD_FSYNC, 0, 0, 0),
             AioOp::Fdatasync => (IOCB_CMD_FDSYNC, 0, 0, 0),
         };
         self.blocks[slot] = ControlBlock {
@@ -179,13 +168,9 @@ impl Aio {
             offset: offset as i64,
             ..ControlBlock::default()
         };
-        self.in_flight[slot] = true;
+        self.slots.lend(slot, 1);
         self.queued.push(slot);
         Ok(())
-    }
-
-    fn address(&self, slot: usize) -> u64 {
-        self.memory.as_ptr().wrapping_add(slot * self.slot_size) as u64
     }
 
     /// Hands what is queued to the kernel, in one call if it takes all, and waits until `at_least` operations have
@@ -242,15 +227,16 @@ impl Aio {
     /// What becomes of an operation that the kernel has not taken.
     #[cold]
     fn refused(&self, slot: usize, number: i32) -> Result<u32, i32> {
-        if number == libc::EINVAL && self.blocks[slot].opcode == IOCB_CMD_FDSYNC {
-            let done = self.file.sync_data();
-            return done.map(|()| 0).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO));
-        }
-        Err(number)
+        let done = match self.blocks[slot].opcode {
+            IOCB_CMD_FSYNC if number == libc::EINVAL => self.file.sync_all(),
+            IOCB_CMD_FDSYNC if number == libc::EINVAL => self.file.sync_data(),
+            _ => return Err(number),
+        };
+        done.map(|()| 0).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
     }
 
     fn give_back(&mut self, slot: usize, result: Result<u32, i32>) {
-        self.in_flight[slot] = false;
+        self.slots.give_back(slot);
         self.returned.push((slot, result));
     }
 
@@ -298,12 +284,14 @@ impl Drop for Aio {
     /// Does not wait for operations in flight, as io_destroy would: a hung device must not hang its caller. With any
     /// left, the context and the memory are left to the end of the process.
     fn drop(&mut self) {
-        if self.wait(0, Duration::ZERO).is_err() || self.with_kernel > 0 {
-            return;
+        // What the kernel has not been told of is not in flight.
+        for slot in self.queued.drain(..) {
+            self.slots.give_back(slot);
         }
-        destroy(self.context);
-        // SAFETY: it is not used again and dropped once; the kernel has given back every operation on it.
-        unsafe { ManuallyDrop::drop(&mut self.memory) }
+        let looked = self.wait(0, Duration::ZERO);
+        if looked.is_ok() && self.with_kernel == 0 {
+            destroy(self.context);
+        }
     }
 }
 
@@ -348,8 +336,9 @@ mod tests {
         }
         assert_eq!(all(&mut aio), (0..4).map(|slot| (slot, Ok(4096))).collect::<Vec<_>>());
         aio.push(AioOp::Fdatasync, 0, 77, 88).unwrap();
+        aio.push(AioOp::Fsync, 2, 77, 1 << 20).unwrap();
         aio.push(AioOp::Read, 1, 3 * 4096, 4096).unwrap();
-        assert_eq!(all(&mut aio), [(0, Ok(0)), (1, Ok(4096))]);
+        assert_eq!(all(&mut aio), [(0, Ok(0)), (1, Ok(4096)), (2, Ok(0))]);
         assert_eq!(aio.buffer_mut(1).unwrap(), vec![4; 4096]);
     }
 
@@ -369,11 +358,23 @@ mod tests {
     #[test]
     fn a_sync_that_the_kernel_cannot_do_asynchronously_is_done_all_the_same() {
         let Some((mut aio, _file)) = aio(1) else { return };
-        aio.push(AioOp::Fdatasync, 0, 0, 0).unwrap();
-        // What a kernel before 4.18 answers, which is not to be had here.
-        assert_eq!(aio.refused(0, libc::EINVAL), Ok(0));
-        assert_eq!(aio.refused(0, libc::EIO), Err(libc::EIO));
-        assert_eq!(all(&mut aio), [(0, Ok(0))]);
+        for op in [AioOp::Fsync, AioOp::Fdatasync] {
+            aio.push(op, 0, 0, 0).unwrap();
+            // What a kernel before 4.18 answers, which is not to be had here.
+            assert_eq!(aio.refused(0, libc::EINVAL), Ok(0));
+            assert_eq!(aio.refused(0, libc::EIO), Err(libc::EIO));
+            assert_eq!(all(&mut aio), [(0, Ok(0))]);
+        }
+        aio.push(AioOp::Read, 0, 0, 4096).unwrap();
+        assert_eq!(aio.refused(0, libc::EINVAL), Err(libc::EINVAL));
+    }
+
+    #[test]
+    fn what_was_never_given_to_the_kernel_frees_its_memory() {
+        let Some((mut aio, _file)) = aio(2) else { return };
+        aio.push(AioOp::Read, 0, 0, 4096).unwrap();
+        assert_eq!((aio.slots.outstanding(), aio.with_kernel), (1, 0));
+        drop(aio);
     }
 
     #[test]

@@ -72,6 +72,29 @@ impl Clock {
         }
     }
 
+    /// What this clock tells (or told, or will tell) at an instant of CLOCK_MONOTONIC, by which processes agree on one; zero
+    /// before this clock was made.
+    pub fn at_monotonic(&self, instant: u64) -> u64 {
+        let (ours, theirs) = self.with_monotonic();
+        ours.saturating_add(instant).saturating_sub(theirs)
+    }
+
+    /// The instant of CLOCK_MONOTONIC at which this clock tells `instant`.
+    pub fn monotonic_at(&self, instant: u64) -> u64 {
+        let (ours, theirs) = self.with_monotonic();
+        theirs.saturating_add(instant).saturating_sub(ours)
+    }
+
+    /// This clock and CLOCK_MONOTONIC at one instant: of several tries the closest, should one be preempted in between.
+    fn with_monotonic(&self) -> (u64, u64) {
+        let tries = (0..9).map(|_| {
+            let before = self.now();
+            let theirs = monotonic();
+            (self.now() - before, before, theirs)
+        });
+        tries.min().map_or((0, 0), |(width, before, theirs)| (before + width / 2, theirs))
+    }
+
     /// `tsc` or `clock_monotonic`.
     pub fn name(&self) -> &'static str {
         match self.source {
@@ -145,6 +168,16 @@ mod tests {
         let (ours, theirs) = ((clock.now() - ours) as f64, (monotonic() - theirs) as f64);
         // A preemption between the two readings may add some milliseconds on a busy machine.
         assert!((ours / theirs - 1.0).abs() < 0.05, "{} told {ours} ns for {theirs} ns", clock.name());
+    }
+
+    #[test]
+    fn instants_go_from_clock_to_clock_and_back() {
+        for clock in [Clock::best(), Clock::monotonic()] {
+            let now = clock.now();
+            let there_and_back = clock.at_monotonic(clock.monotonic_at(now));
+            assert!(there_and_back.abs_diff(now) < 1_000_000, "{} {there_and_back} {now}", clock.name());
+            assert_eq!(clock.at_monotonic(0), 0);
+        }
     }
 
     #[test]

@@ -1,17 +1,36 @@
 //! A directory held open, so that what is done in it cannot be led elsewhere by renaming or linking meanwhile.
+//!
+//! Nothing here allocates for names of up to 255 bytes, except for reading the names in a directory: measured loops may call
+//! it.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, open, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, mkdirat, open, openat, statat, unlinkat};
 
-/// A directory, not a link to one. Names are relative to it.
+/// How a directory is opened.
+const DIRECTORY: OFlags =
+    OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
+
+/// A directory, not a link to one. Names are relative to it; a path's last part is never followed if it is a link.
 #[derive(Debug)]
 pub struct Directory(OwnedFd);
+
+/// Closes a file, and tells what the file system has to say to that: NFS and others tell here that what was written has
+/// found no space.
+///
+/// # Errors
+/// As close(2).
+#[inline]
+pub fn close(file: File) -> io::Result<()> {
+    // SAFETY: the descriptor was the file's alone, which gave it up; Linux closes it whatever it answers.
+    let closed = unsafe { libc::close(file.into_raw_fd()) };
+    if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
 
 impl Directory {
     /// Opens it.
@@ -19,8 +38,49 @@ impl Directory {
     /// # Errors
     /// It is not there, is no directory, or is a link.
     pub fn open(path: &Path) -> io::Result<Directory> {
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        Ok(Directory(open(path, flags, Mode::empty())?))
+        Ok(Directory(open(path, DIRECTORY, Mode::empty())?))
+    }
+
+    /// Opens a directory in it.
+    ///
+    /// # Errors
+    /// It is not there, is no directory, or is a link.
+    pub fn open_directory(&self, name: &str) -> io::Result<Directory> {
+        Ok(Directory(openat(&self.0, name, DIRECTORY, Mode::empty())?))
+    }
+
+    /// Makes a directory in it, for its owner only.
+    ///
+    /// # Errors
+    /// As mkdirat(2).
+    #[inline]
+    pub fn make_directory(&self, name: &str) -> io::Result<()> {
+        Ok(mkdirat(&self.0, name, Mode::RWXU)?)
+    }
+
+    /// Removes an empty directory in it.
+    ///
+    /// # Errors
+    /// As unlinkat(2) with AT_REMOVEDIR.
+    #[inline]
+    pub fn remove_directory(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Makes its names durable.
+    ///
+    /// # Errors
+    /// As fsync(2).
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(fsync(&self.0)?)
+    }
+
+    /// The file system that it is on.
+    ///
+    /// # Errors
+    /// As fstat(2).
+    pub fn device(&self) -> io::Result<u64> {
+        Ok(fstat(&self.0)?.st_dev)
     }
 
     /// The user it belongs to.
@@ -29,6 +89,34 @@ impl Directory {
     /// As fstat(2).
     pub fn user(&self) -> io::Result<u32> {
         Ok(fstat(&self.0)?.st_uid)
+    }
+
+    /// Makes a file that must not exist yet, for writing, readable and writable by its owner only.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, whatever is there (a dangling link too), and as openat(2).
+    #[inline]
+    pub fn make_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
+        Ok(openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// Asks for the attributes of what has this name, and tells only whether there was an answer.
+    ///
+    /// # Errors
+    /// As fstatat(2).
+    #[inline]
+    pub fn stat(&self, name: &str) -> io::Result<()> {
+        Ok(statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).map(drop)?)
+    }
+
+    /// Removes a file or link in it.
+    ///
+    /// # Errors
+    /// As unlinkat(2).
+    #[inline]
+    pub fn unlink(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
     /// Opens a file in it for reading; a link is refused.
@@ -56,13 +144,23 @@ impl Directory {
     /// As getdents(2).
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
+        self.for_each_name(|name| names.push(OsString::from_vec(name.to_bytes().to_vec())))?;
+        Ok(names)
+    }
+
+    /// Tells the names in it one by one, however many. Where names are removed meanwhile, others may be left out.
+    ///
+    /// # Errors
+    /// As getdents(2).
+    pub fn for_each_name(&self, mut tell: impl FnMut(&CStr)) -> io::Result<()> {
         for entry in Dir::read_from(&self.0)? {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." {
-                names.push(OsString::from_vec(name));
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                tell(name);
             }
         }
-        Ok(names)
+        Ok(())
     }
 }
 
@@ -84,5 +182,31 @@ mod tests {
         directory.remove_file("inner").unwrap();
         assert_eq!(directory.names().unwrap(), Vec::<OsString>::new());
         assert_eq!(std::fs::read_to_string(dir.path().join("precious")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn files_and_directories_come_and_go() {
+        use std::io::Write;
+        let dir = tempfile::tempdir().unwrap();
+        let root = Directory::open(dir.path()).unwrap();
+        root.make_directory("d").unwrap();
+        assert_eq!(root.make_directory("d").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let mut file = root.make_file("d/f").unwrap();
+        file.write_all(b"x").unwrap();
+        close(file).unwrap();
+        assert_eq!(root.make_file("d/f").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        root.stat("d/f").unwrap();
+        close(root.open_file("d/f").unwrap()).unwrap();
+        let inner = root.open_directory("d").unwrap();
+        inner.sync().unwrap();
+        assert_eq!(inner.device().unwrap(), root.device().unwrap());
+        assert!(root.remove_directory("d").is_err(), "it is not empty");
+        assert!(root.unlink("d").is_err(), "it is a directory");
+        root.unlink("d/f").unwrap();
+        assert_eq!(root.stat("d/f").unwrap_err().kind(), io::ErrorKind::NotFound);
+        root.remove_directory("d").unwrap();
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
+        assert!(root.open_directory("link").is_err());
+        assert_eq!(root.make_file("link").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 }

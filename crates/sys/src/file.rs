@@ -2,18 +2,29 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::FallocateFlags;
 
 /// How to open a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
     /// Open for writing too.
     pub write: bool,
     /// Bypass the page cache (O_DIRECT).
     pub direct: bool,
+    /// Write at the end, whatever offset a write names (O_APPEND).
+    pub append: bool,
+}
+
+impl Access {
+    /// The flags of open(2) that std has no method for.
+    pub(crate) fn flags(self) -> libc::c_int {
+        let direct = if self.direct { libc::O_DIRECT } else { 0 };
+        direct | if self.append { libc::O_APPEND } else { 0 }
+    }
 }
 
 /// Makes a file that must not exist yet, readable and writable by its owner only.
@@ -22,7 +33,15 @@ pub struct Access {
 /// `AlreadyExists`, whatever is there (a dangling link too); `InvalidInput` where the file system refuses O_DIRECT,
 /// in which case nothing is left behind.
 pub fn create_new(path: &Path, direct: bool) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | if direct { libc::O_DIRECT } else { 0 };
+    create_new_with(path, Access { write: true, direct, append: false })
+}
+
+/// As [`create_new`], with this access; it is open for writing in any case.
+///
+/// # Errors
+/// As [`create_new`].
+pub fn create_new_with(path: &Path, access: Access) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | access.flags();
     let made =
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(path);
     if let Err(error) = &made
@@ -39,8 +58,26 @@ pub fn create_new(path: &Path, direct: bool) -> io::Result<File> {
 /// # Errors
 /// As open(2): `InvalidInput` where the file system refuses O_DIRECT.
 pub fn open(path: &Path, access: Access) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | if access.direct { libc::O_DIRECT } else { 0 };
+    let flags = libc::O_NOFOLLOW | access.flags();
     OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(path)
+}
+
+/// Lets a process that this one starts inherit the file's descriptor.
+///
+/// # Errors
+/// As fcntl(2).
+pub fn inheritable(file: &File) -> io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?)
+}
+
+/// Opens anew what is open as descriptor number `descriptor` of this process, which inherited it: the same file, whatever is at
+/// its path by now.
+///
+/// # Errors
+/// There is no such descriptor; as open(2).
+pub fn reopen(descriptor: i32, access: Access) -> io::Result<File> {
+    let path = format!("/proc/self/fd/{descriptor}");
+    OpenOptions::new().read(true).write(access.write).custom_flags(access.flags()).open(path)
 }
 
 /// Reserves blocks for the first `length` bytes and sets the file's size to it.
@@ -52,6 +89,24 @@ pub fn preallocate(file: &File, length: u64) -> io::Result<()> {
         return Ok(());
     }
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length).map_err(io::Error::from)
+}
+
+/// What of sync_file_range(2) is done: pages on their way to the device are waited for, dirty ones sent, those waited for.
+pub(crate) const SYNC_RANGE: u32 =
+    libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+
+/// Writes what is dirty in the page cache of `length` bytes at `offset` to the device, and waits for it; a length of 0
+/// reaches to the end of the file. Neither metadata nor the device's own cache is flushed: that makes nothing durable.
+///
+/// # Errors
+/// The kernel's: `EIO` where it could not be written, `ESPIPE` for what is neither file nor block device, `EINVAL` for
+/// what ends beyond the largest offset.
+#[inline]
+pub fn sync_range(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    // SAFETY: a system call on a descriptor that is open as long as `file` is borrowed; no memory is involved. Numbers
+    // beyond i64 become negative, which the kernel refuses.
+    let done = unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, length as i64, SYNC_RANGE) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Name of the file that [`direct_io_works`] makes for a moment.
@@ -113,8 +168,22 @@ mod tests {
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert_eq!(create_new(&link, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert!(open(&link, Access { write: true, direct: false }).is_err());
+        assert!(open(&link, Access { write: true, ..Access::default() }).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_was_inherited_is_opened_anew() {
+        use std::io::{Read, Write};
+        use std::os::fd::AsRawFd;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"hello").unwrap();
+        inheritable(&file).unwrap();
+        let mut text = String::new();
+        let again = reopen(file.as_raw_fd(), Access::default());
+        again.unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello", "from a position of its own");
+        assert!(reopen(-1, Access::default()).is_err());
     }
 
     #[test]
@@ -133,5 +202,34 @@ mod tests {
         let metadata = file.metadata().unwrap();
         assert_eq!(metadata.len(), 1 << 20);
         assert!(metadata.blocks() * 512 >= 1 << 20);
+    }
+
+    #[test]
+    fn appended_data_goes_to_the_end() {
+        use std::os::unix::fs::FileExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let access = Access { write: true, direct: false, append: true };
+        let file = create_new_with(&path, access).unwrap();
+        file.write_all_at(b"one", 0).unwrap();
+        open(&path, access).unwrap().write_all_at(b"two", 0).unwrap();
+        open(&path, Access { append: false, ..access }).unwrap().write_all_at(b"O", 0).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "Onetwo");
+        assert_eq!(create_new_with(&path, access).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let read_only = open(&path, Access { append: true, ..Access::default() }).unwrap();
+        assert!(read_only.write_all_at(b"x", 0).is_err());
+    }
+
+    #[test]
+    fn a_range_is_written_out() {
+        use std::os::unix::fs::FileExt;
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[7; 16384], 0).unwrap();
+        sync_range(&file, 4096, 4096).unwrap();
+        sync_range(&file, 8192, 0).unwrap();
+        sync_range(&file, 1 << 40, 4096).unwrap();
+        for (offset, length) in [(u64::MAX, 1), (0, u64::MAX), (i64::MAX as u64, 2)] {
+            assert_eq!(sync_range(&file, offset, length).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        }
     }
 }

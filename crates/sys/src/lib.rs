@@ -1,11 +1,18 @@
 //! Every system call and every `unsafe` of iolite, behind safe interfaces. Words of the domain stay outside.
 
 pub mod aio;
+pub mod board;
 pub mod buffer;
 pub mod clock;
+pub mod device;
 pub mod directory;
 pub mod file;
 pub mod mapping;
 pub mod page_cache;
+pub mod placement;
 pub mod ring;
+mod slots;
+#[cfg(test)]
+mod testing;
+pub mod trim;
 pub mod vectored;

@@ -1,6 +1,6 @@
 //! When operations are meant to start.
 
-use iolite_model::{Arrival, Iops};
+use iolite_model::{Arrival, Bandwidth, FileTask, Iops};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{Purpose, WorkloadError, generator, unit};
@@ -22,6 +22,28 @@ pub enum Arrivals {
         /// Where the chance comes from.
         generator: Xoshiro256PlusPlus,
     },
+    /// As `Poisson` with a mean gap after each operation in proportion to its size.
+    PoissonBytes {
+        /// Mean gap in nanoseconds for each byte.
+        per_byte: f64,
+        /// Bytes of an operation in the mean.
+        mean_size: f64,
+        /// The next instant.
+        next: f64,
+        /// Where the chance comes from.
+        generator: Xoshiro256PlusPlus,
+    },
+    /// A gap after each operation in proportion to its size.
+    ConstantBytes {
+        /// The first operation's instant.
+        first: f64,
+        /// Gap in nanoseconds for each byte.
+        per_byte: f64,
+        /// Bytes of an operation in the mean.
+        mean_size: f64,
+        /// Bytes so far. Instants are computed from them, so that rounding errors don't add up.
+        bytes: u64,
+    },
     /// Bursts at equal distances; of one operation each for a constant rate.
     Bursts {
         /// The first burst's instant.
@@ -39,6 +61,8 @@ pub enum Arrivals {
     ThinkTime {
         /// Length of a pause in nanoseconds.
         pause: u64,
+        /// How much of it is spent spinning, from its start; not more than all.
+        spin: u64,
         /// Operations between two pauses.
         operations: u32,
         /// Operations left until the next pause.
@@ -57,10 +81,17 @@ pub enum Arrivals {
 /// # Errors
 /// A rate that is not a positive number, or a burst or a pause after no operations.
 pub(crate) fn check(arrival: Arrival) -> Result<(), WorkloadError> {
-    if let Some(rate) = arrival.rate() {
+    let asked = match arrival {
+        Arrival::Closed | Arrival::ThinkTime { .. } => None,
+        Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => {
+            Some((rate.0, "operations"))
+        }
+        Arrival::ConstantBytes(rate) | Arrival::PoissonBytes(rate) => Some((rate.0, "bytes")),
+    };
+    if let Some((rate, what)) = asked {
         WorkloadError::unless(
-            rate.0.is_finite() && rate.0 > 0.0,
-            || format!("the rate is {} operations a second", rate.0),
+            rate.is_finite() && rate > 0.0,
+            || format!("the rate is {rate} {what} a second"),
             "it has to be a number above 0",
             "give a rate, or none for a closed loop",
         )?;
@@ -81,37 +112,43 @@ pub(crate) fn check(arrival: Arrival) -> Result<(), WorkloadError> {
 }
 
 impl Arrivals {
-    /// The arrivals of one of `workers` workers, which share the rate evenly: the sum of independent Poisson processes
-    /// is one of the summed rate; at a constant rate, and with bursts, they take turns.
-    pub fn new(arrival: Arrival, worker: u32, workers: u32, seed: u64) -> Arrivals {
+    /// The arrivals of worker `worker` of the task. The workers share the rate evenly: the sum of independent Poisson
+    /// processes is one of the summed rate; at a constant rate, and with bursts, they take turns. With so many bytes a
+    /// second they begin one after the other in the distance of a mean operation; from then on each keeps its own
+    /// distances.
+    pub fn new(task: &FileTask, worker: u32) -> Arrivals {
+        let workers = f64::from(task.workers.max(1));
+        let (generator, mean_size) = (generator(task.seed, worker, Purpose::Arrivals), task.mean_size());
         let bursts = |rate: Iops, operations: u32| {
             let operations = operations.max(1);
             let distance = 1e9 * f64::from(operations) / rate.0;
-            Arrivals::Bursts {
-                first: distance * f64::from(worker),
-                period: distance * f64::from(workers.max(1)),
-                operations,
-                burst: 0,
-                left: operations,
-            }
+            let (first, period) = (distance * f64::from(worker), distance * workers);
+            Arrivals::Bursts { first, period, operations, burst: 0, left: operations }
         };
-        match arrival {
+        match task.arrival {
             Arrival::Closed => Arrivals::Closed,
             Arrival::Poisson(rate) => {
-                let mut arrivals = Arrivals::Poisson {
-                    mean_gap: 1e9 * f64::from(workers.max(1)) / rate.0,
-                    next: 0.0,
-                    generator: generator(seed, worker, Purpose::Arrivals),
-                };
-                arrivals.advance();
+                let mut arrivals =
+                    Arrivals::Poisson { mean_gap: 1e9 * workers / rate.0, next: 0.0, generator };
+                arrivals.step(mean_size);
+                arrivals
+            }
+            Arrival::PoissonBytes(Bandwidth(rate)) => {
+                let per_byte = 1e9 * workers / rate;
+                let mut arrivals = Arrivals::PoissonBytes { per_byte, mean_size, next: 0.0, generator };
+                arrivals.step(mean_size);
                 arrivals
             }
             Arrival::Constant(rate) => bursts(rate, 1),
+            Arrival::ConstantBytes(Bandwidth(rate)) => {
+                let first = f64::from(worker) * mean_size * 1e9 / rate;
+                Arrivals::ConstantBytes { first, per_byte: 1e9 * workers / rate, mean_size, bytes: 0 }
+            }
             Arrival::Bursts { rate, operations } => bursts(rate, operations),
-            Arrival::ThinkTime { pause, operations } => {
-                let operations = operations.max(1);
+            Arrival::ThinkTime { pause, operations, spin } => {
+                let (pause, spin, operations) = (pause.0, spin.0.min(pause.0), operations.max(1));
                 let (left, underway, completed, resume) = (operations, 0, 0, None);
-                Arrivals::ThinkTime { pause: pause.0, operations, left, underway, completed, resume }
+                Arrivals::ThinkTime { pause, spin, operations, left, underway, completed, resume }
             }
         }
     }
@@ -123,19 +160,49 @@ impl Arrivals {
     pub fn next(&self) -> Option<u64> {
         match self {
             Arrivals::Closed => None,
-            Arrivals::Poisson { next, .. } => Some(*next as u64),
+            Arrivals::Poisson { next, .. } | Arrivals::PoissonBytes { next, .. } => Some(*next as u64),
+            Arrivals::ConstantBytes { first, per_byte, bytes, .. } => {
+                Some((first + *bytes as f64 * per_byte) as u64)
+            }
             Arrivals::Bursts { first, period, burst, .. } => Some((first + *burst as f64 * period) as u64),
             Arrivals::ThinkTime { left: 0, .. } => Some(u64::MAX),
             Arrivals::ThinkTime { resume, .. } => *resume,
         }
     }
 
-    /// Moves on to the instant after; to be called once per operation issued.
+    /// The instant until which the present pause is to be spent spinning rather than sleeping: its start and the think
+    /// time's `spin`, or all of the pause where that is shorter. `None` where there is no pause, or its start is not
+    /// known yet.
     #[inline]
-    pub fn advance(&mut self) {
+    pub fn spin_until(&self) -> Option<u64> {
+        match self {
+            Arrivals::ThinkTime { spin, completed, resume: Some(_), .. } => {
+                Some(completed.saturating_add(*spin))
+            }
+            _ => None,
+        }
+    }
+
+    /// Moves on to the instant after; to be called once per operation issued, with its size in bytes.
+    #[inline]
+    pub fn advance(&mut self, length: u32) {
+        if let Arrivals::ConstantBytes { bytes, .. } = self {
+            *bytes = bytes.saturating_add(u64::from(length));
+        } else {
+            self.step(f64::from(length));
+        }
+    }
+
+    /// Moves on after an operation of so many bytes, which need not be whole.
+    #[inline]
+    fn step(&mut self, size: f64) {
         match self {
             Arrivals::Closed => (),
             Arrivals::Poisson { mean_gap, next, generator } => *next += -unit(generator).ln() * *mean_gap,
+            Arrivals::PoissonBytes { per_byte, next, generator, .. } => {
+                *next += -unit(generator).ln() * *per_byte * size;
+            }
+            Arrivals::ConstantBytes { bytes, .. } => *bytes = bytes.saturating_add(size.ceil() as u64),
             Arrivals::Bursts { operations, burst, left, .. } => {
                 *left -= 1;
                 if *left == 0 {
@@ -156,7 +223,7 @@ impl Arrivals {
     /// back.
     #[inline]
     pub fn completed(&mut self, at: u64) {
-        if let Arrivals::ThinkTime { pause, operations, left, underway, completed, resume } = self {
+        if let Arrivals::ThinkTime { pause, operations, left, underway, completed, resume, .. } = self {
             *underway = underway.saturating_sub(1);
             *completed = at.max(*completed);
             if *left == 0 && *underway == 0 {
@@ -167,17 +234,22 @@ impl Arrivals {
     }
 
     /// Operations meant to start from now to `until` that have not been issued; draws them, so ask at the end only. A
-    /// closed loop has none, with think time or without.
+    /// closed loop has none, with think time or without. With so many bytes a second, whose operations have not been
+    /// drawn, all count as of the task's mean size.
     pub fn backlog(&mut self, until: u64) -> u64 {
-        if matches!(self, Arrivals::Closed | Arrivals::ThinkTime { .. }) {
-            return 0;
-        }
-        let mut count = 0;
+        let size = match self {
+            Arrivals::Closed | Arrivals::ThinkTime { .. } => return 0,
+            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } => 0.0,
+            Arrivals::PoissonBytes { mean_size, .. } | Arrivals::ConstantBytes { mean_size, .. } => {
+                *mean_size
+            }
+        };
+        let mut count = 0u64;
         while self.next().is_some_and(|next| next < until) {
             if count == MOST_DRAWN {
-                return count + self.expected(until);
+                return count.saturating_add(self.expected(until));
             }
-            self.advance();
+            self.step(size);
             count += 1;
         }
         count
@@ -189,9 +261,18 @@ impl Arrivals {
         match self {
             Arrivals::Closed | Arrivals::ThinkTime { .. } => 0,
             Arrivals::Poisson { mean_gap, next, .. } => ((until - next) / mean_gap) as u64,
+            Arrivals::PoissonBytes { per_byte, mean_size, next, .. } => {
+                ((until - next) / (per_byte * mean_size)) as u64
+            }
+            Arrivals::ConstantBytes { first, per_byte, mean_size, bytes } => {
+                ((until - first - *bytes as f64 * per_byte) / (per_byte * mean_size)).ceil() as u64
+            }
             Arrivals::Bursts { first, period, operations, burst, left } => {
                 let bursts = ((until - first) / period).ceil() as u64;
-                bursts.saturating_sub(*burst + 1) * u64::from(*operations) + u64::from(*left)
+                bursts
+                    .saturating_sub(*burst + 1)
+                    .saturating_mul(u64::from(*operations))
+                    .saturating_add(u64::from(*left))
             }
         }
     }
@@ -200,19 +281,23 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::Nanos;
+    use iolite_model::{Bytes, Nanos, SizeLaw, Sizes};
+
+    fn new(arrival: Arrival, worker: u32, workers: u32, seed: u64) -> Arrivals {
+        Arrivals::new(&FileTask { arrival, workers, seed, ..FileTask::default() }, worker)
+    }
 
     /// Kolmogorov-Smirnov distance of 10,000 gaps to the exponential law; 1.95 / sqrt(n) is its 99.9 % quantile.
     #[test]
     fn poisson_gaps_are_exponential() {
-        let mut arrivals = Arrivals::new(Arrival::Poisson(Iops(4000.0)), 1, 4, 7);
+        let mut arrivals = new(Arrival::Poisson(Iops(4000.0)), 1, 4, 7);
         let mut gaps = Vec::new();
         let mut last = 0;
         for _ in 0..10_000 {
             let next = arrivals.next().unwrap();
             gaps.push((next - last) as f64);
             last = next;
-            arrivals.advance();
+            arrivals.advance(4096);
         }
         gaps.sort_by(f64::total_cmp);
         let distance = gaps
@@ -225,20 +310,20 @@ mod tests {
 
     #[test]
     fn the_backlog_counts_what_was_due() {
-        let mut arrivals = Arrivals::new(Arrival::Poisson(Iops(1000.0)), 0, 1, 7);
+        let mut arrivals = new(Arrival::Poisson(Iops(1000.0)), 0, 1, 7);
         let backlog = arrivals.backlog(10_000_000_000);
         assert!((9_600..10_400).contains(&backlog), "{backlog} of about 10,000, 4 standard deviations");
         assert_eq!(arrivals.backlog(10_000_000_000), 0);
         assert_eq!(Arrivals::Closed.backlog(u64::MAX), 0);
-        let huge = Arrivals::new(Arrival::Poisson(Iops(1e9)), 0, 1, 7).backlog(10_000_000_000) as f64;
+        let huge = new(Arrival::Poisson(Iops(1e9)), 0, 1, 7).backlog(10_000_000_000) as f64;
         assert!((huge / 1e10 - 1.0).abs() < 0.01, "{huge}");
     }
 
     fn instants(arrival: Arrival, worker: u32, workers: u32, count: usize) -> Vec<u64> {
-        let mut arrivals = Arrivals::new(arrival, worker, workers, 1);
+        let mut arrivals = new(arrival, worker, workers, 1);
         let step = |_| {
             let next = arrivals.next().unwrap();
-            arrivals.advance();
+            arrivals.advance(4096);
             next
         };
         (0..count).map(step).collect()
@@ -268,7 +353,7 @@ mod tests {
             let arrival = Arrival::Bursts { rate: Iops(1e6), operations };
             for seconds in [1u64, 5] {
                 let backlog: u64 =
-                    (0..3).map(|w| Arrivals::new(arrival, w, 3, 1).backlog(seconds * 1_000_000_000)).sum();
+                    (0..3).map(|w| new(arrival, w, 3, 1).backlog(seconds * 1_000_000_000)).sum();
                 let asked = (seconds * 1_000_000).next_multiple_of(u64::from(operations));
                 assert_eq!(backlog, asked, "{operations} {seconds}");
             }
@@ -277,13 +362,13 @@ mod tests {
 
     #[test]
     fn think_time_pauses_when_all_operations_are_back() {
-        let arrival = Arrival::ThinkTime { pause: Nanos(100), operations: 2 };
-        let mut arrivals = Arrivals::new(arrival, 0, 1, 1);
+        let arrival = Arrival::ThinkTime { pause: Nanos(100), operations: 2, spin: Nanos(0) };
+        let mut arrivals = new(arrival, 0, 1, 1);
         for round in 0..3 {
             let start = round * 1000;
-            arrivals.advance();
+            arrivals.advance(4096);
             assert_eq!(arrivals.next(), None, "the second follows at once");
-            arrivals.advance();
+            arrivals.advance(4096);
             assert_eq!(arrivals.next(), Some(u64::MAX));
             arrivals.completed(start + 50);
             assert_eq!(arrivals.next(), Some(u64::MAX), "one is still underway");
@@ -295,13 +380,96 @@ mod tests {
 
     #[test]
     fn an_operation_that_is_back_early_does_not_begin_the_pause() {
-        let mut arrivals = Arrivals::new(Arrival::ThinkTime { pause: Nanos(5), operations: 2 }, 0, 1, 1);
-        arrivals.advance();
+        let mut arrivals =
+            new(Arrival::ThinkTime { pause: Nanos(5), operations: 2, spin: Nanos(0) }, 0, 1, 1);
+        arrivals.advance(4096);
         arrivals.completed(10);
         assert_eq!(arrivals.next(), None);
-        arrivals.advance();
+        arrivals.advance(4096);
         arrivals.completed(20);
         assert_eq!(arrivals.next(), Some(25));
+    }
+
+    #[test]
+    fn a_part_of_the_pause_is_spun() {
+        for (spin, until) in [(0, 1000), (30, 1030), (500, 1100)] {
+            let arrival = Arrival::ThinkTime { pause: Nanos(100), operations: 1, spin: Nanos(spin) };
+            let mut arrivals = new(arrival, 0, 1, 1);
+            assert_eq!(arrivals.spin_until(), None);
+            arrivals.advance(4096);
+            assert_eq!(arrivals.spin_until(), None, "its start is not known yet");
+            arrivals.completed(1000);
+            assert_eq!((arrivals.spin_until(), arrivals.next()), (Some(until), Some(1100)));
+            arrivals.advance(4096);
+            assert_eq!(arrivals.spin_until(), None);
+        }
+        assert_eq!(new(Arrival::Constant(Iops(1.0)), 0, 1, 1).spin_until(), None);
+    }
+
+    fn byte_task(arrival: Arrival, workers: u32) -> FileTask {
+        let law = SizeLaw::Range { least: Bytes(1000), most: Bytes(3000), multiple: Bytes(1000) };
+        FileTask { arrival, workers, sizes: Some(Sizes::alike(law, Bytes(1))), ..FileTask::default() }
+    }
+
+    #[test]
+    fn distances_are_in_proportion_to_sizes() {
+        let task = byte_task(Arrival::ConstantBytes(Bandwidth(1e6)), 2);
+        let mut arrivals = Arrivals::new(&task, 1);
+        // Half a million bytes a second: 2 us a byte. The second worker begins when a mean operation of the first, at
+        // the full rate, would be over.
+        assert_eq!(arrivals.next(), Some(2_000_000));
+        arrivals.advance(1000);
+        assert_eq!(arrivals.next(), Some(4_000_000));
+        arrivals.advance(3000);
+        assert_eq!(arrivals.next(), Some(10_000_000));
+        // No drift: a rate that is no whole number of anything, for a day.
+        let mut arrivals = Arrivals::new(&byte_task(Arrival::ConstantBytes(Bandwidth(3e7)), 1), 0);
+        (0..86_400 * 30u32).for_each(|_| arrivals.advance(1_000_000));
+        let day = arrivals.next().unwrap();
+        assert!((86_400_000_000_000 - 1..=86_400_000_000_000).contains(&day), "{day}");
+    }
+
+    /// Kolmogorov-Smirnov distance of gaps, each divided by its operation's size, to the exponential law; 1.95 / sqrt(n)
+    /// is the 99.9 % quantile.
+    #[test]
+    fn poisson_gaps_are_exponential_by_the_byte() {
+        let mut arrivals = Arrivals::new(&byte_task(Arrival::PoissonBytes(Bandwidth(1e6)), 1), 0);
+        let mut gaps = Vec::new();
+        for index in 0..10_000u32 {
+            let (last, size) = (arrivals.next().unwrap(), 1000 * (1 + index % 3));
+            arrivals.advance(size);
+            gaps.push((arrivals.next().unwrap() - last) as f64 / (f64::from(size) * 1e3));
+        }
+        gaps.sort_by(f64::total_cmp);
+        let deviation = |(rank, gap): (usize, &f64)| (1.0 - (-gap).exp() - rank as f64 / 1e4).abs();
+        let distance = gaps.iter().enumerate().map(deviation).fold(0.0, f64::max);
+        assert!(distance < 1.95 / 100.0, "{distance}");
+    }
+
+    #[test]
+    fn the_backlog_of_a_byte_rate_is_in_mean_operations() {
+        // 10 s of 1 MB a second in operations of 2,000 bytes in the mean.
+        let constant = byte_task(Arrival::ConstantBytes(Bandwidth(1e6)), 2);
+        let backlog: u64 =
+            (0..2).map(|worker| Arrivals::new(&constant, worker).backlog(10_000_000_000)).sum();
+        assert_eq!(backlog, 5000);
+        let mut poisson = Arrivals::new(&byte_task(Arrival::PoissonBytes(Bandwidth(1e6)), 1), 0);
+        let backlog = poisson.backlog(10_000_000_000);
+        assert!((4717..=5283).contains(&backlog), "{backlog} of about 5,000, 4 standard deviations");
+        assert_eq!(poisson.backlog(10_000_000_000), 0);
+        for arrival in [Arrival::ConstantBytes(Bandwidth(2e12)), Arrival::PoissonBytes(Bandwidth(2e12))] {
+            let huge = Arrivals::new(&byte_task(arrival, 1), 0).backlog(10_000_000_000) as f64;
+            assert!((huge / 1e10 - 1.0).abs() < 0.01, "{huge}");
+        }
+    }
+
+    #[test]
+    fn the_backlog_never_overflows() {
+        for rate in [f64::MAX, f64::INFINITY] {
+            for arrival in [Arrival::Poisson(Iops(rate)), Arrival::Constant(Iops(rate))] {
+                assert!(new(arrival, 0, 1, 1).backlog(u64::MAX) >= MOST_DRAWN);
+            }
+        }
     }
 
     #[test]
@@ -311,12 +479,17 @@ mod tests {
             (Arrival::Constant(Iops(-5.0)), "above 0"),
             (Arrival::Constant(Iops(f64::NAN)), "above 0"),
             (Arrival::Bursts { rate: Iops(f64::INFINITY), operations: 1 }, "above 0"),
+            (Arrival::ConstantBytes(Bandwidth(0.0)), "0 bytes a second"),
+            (Arrival::PoissonBytes(Bandwidth(f64::NAN)), "above 0"),
             (Arrival::Bursts { rate: Iops(1.0), operations: 0 }, "at least one"),
-            (Arrival::ThinkTime { pause: Nanos(1), operations: 0 }, "nothing would ever be done"),
+            (
+                Arrival::ThinkTime { pause: Nanos(1), operations: 0, spin: Nanos(0) },
+                "nothing would ever be done",
+            ),
         ] {
             let error = check(arrival).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        assert!(check(Arrival::ThinkTime { pause: Nanos(0), operations: 1 }).is_ok());
+        assert!(check(Arrival::ThinkTime { pause: Nanos(0), operations: 1, spin: Nanos(9) }).is_ok());
     }
 }

@@ -1,43 +1,211 @@
 //! Whether a task's parameters make a workload.
 
-use iolite_model::{FileTask, Mix};
+mod verification;
 
-use crate::{WorkloadError, arrival, offset};
+use iolite_model::{Access, Bytes, FileTask, Mix, Regions, Target};
+
+use crate::region::{Region, grain};
+use crate::size::SizeStream;
+use crate::{WorkloadError, arrival, data, mixed, offset};
 
 /// Checks all that this crate takes from a task; to be called before its streams are made.
 ///
-/// # Errors A parameter is out of its range, or does not go with another one. That the target has too few blocks is not
+/// # Errors
+/// A parameter is out of its range, or does not go with another one. That the target has too few blocks is not
 /// for here: [`OpStream::new`](crate::OpStream::new) tells.
 pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
-    if let Mix::ReadPercent(percent) = task.mix {
-        WorkloadError::unless(
-            percent <= 100,
-            || format!("the share of reads is {percent} %"),
-            "a percentage is between 0 and 100",
-            "correct it",
-        )?;
+    check_mix(task.mix)?;
+    if let Some(sizes) = &task.sizes {
+        SizeStream::new(sizes, 0, 0)?;
+        mixed::check(task, sizes, Region::smallest(task))?;
     }
-    offset::check(&task.access, task.target.size(), task.block, task.direct)?;
-    arrival::check(task.arrival)
+    let (length, grain) = (Bytes(Region::smallest(task)), Bytes(grain(task)));
+    offset::check(&task.access, length, grain, task.direct)?;
+    check_increment(task)?;
+    check_append(task)?;
+    arrival::check(task.arrival)?;
+    data::check(&task.contents)?;
+    task.verify.as_ref().map_or(Ok(()), |verify| verification::check(task, verify))
+}
+
+fn check_mix(mix: Mix) -> Result<(), WorkloadError> {
+    let (what, percent) = match mix {
+        Mix::ReadPercent(percent) => ("reads", percent),
+        Mix::TrimPercent(percent) => ("trims", percent),
+        Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite => return Ok(()),
+    };
+    WorkloadError::unless(
+        percent <= 100,
+        || format!("the share of {what} is {percent} %"),
+        "a percentage is between 0 and 100",
+        "correct it",
+    )
+}
+
+fn check_increment(task: &FileTask) -> Result<(), WorkloadError> {
+    let Regions::Increment(distance) = task.regions else { return Ok(()) };
+    let alignment = task.sizes.as_ref().map_or(1, |sizes| sizes.alignment.0);
+    WorkloadError::unless(
+        distance.0.is_multiple_of(alignment.max(1)),
+        || format!("workers begin {} bytes apart", distance.0),
+        "every offset has to be a multiple of the alignment",
+        "round it to the alignment",
+    )?;
+    WorkloadError::unless(
+        !task.direct || distance.0.is_multiple_of(offset::DIRECT_ALIGNMENT),
+        || format!("workers begin {} bytes apart", distance.0),
+        "direct I/O needs offsets that are multiples of at least 512 bytes",
+        "round it to 512 bytes or to the device's block, or use the page cache",
+    )
+}
+
+fn check_append(task: &FileTask) -> Result<(), WorkloadError> {
+    if task.access != Access::Append {
+        return Ok(());
+    }
+    WorkloadError::unless(
+        task.mix == Mix::Write,
+        || "the order is append and not all operations write".to_owned(),
+        "only writes make a file longer",
+        "let it write only, or choose another order",
+    )?;
+    let grows = match &task.target {
+        Target::Null { .. } => true,
+        Target::File(file) => file.create && !file.preallocate,
+        Target::Existing(_) => false,
+    };
+    WorkloadError::unless(
+        grows,
+        || "the order is append and the target is not an empty file".to_owned(),
+        "the file has to be made by this phase, without reserving its blocks",
+        "create it and don't preallocate, or choose another order",
+    )?;
+    WorkloadError::unless(
+        task.regions == Regions::Natural,
+        || "the order is append and the workers have regions".to_owned(),
+        "a file has one end",
+        "leave the regions out, or give each worker a file of its own",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stream::tests::task;
-    use iolite_model::{Access, Arrival, Iops, Stop};
+    use iolite_model::{
+        Arrival, Contents, ExistingTarget, FileTarget, Fill, HotSpot, Iops, Overwrite, SizeLaw, Sizes, Stop,
+        Zone, ZoneCycle, ZoneSize,
+    };
+
+    fn file(create: bool, preallocate: bool) -> Target {
+        let (name, size) = ("f".into(), Bytes::MIB);
+        Target::File(FileTarget { name, size, create, preallocate, per_worker: false })
+    }
 
     #[test]
     fn each_part_is_checked() {
         let good = task(Mix::ReadPercent(100), Stop::default());
         assert_eq!(validate(&good), Ok(()));
+        let empty = Contents { fill: Fill::Pattern(Vec::new()), ..Contents::default() };
         for (task, part) in [
             (FileTask { mix: Mix::ReadPercent(101), ..good.clone() }, "share of reads is 101 %"),
+            (FileTask { mix: Mix::TrimPercent(101), ..good.clone() }, "share of trims is 101 %"),
             (FileTask { access: Access::Runs { blocks: 0 }, ..good.clone() }, "a run has no block"),
             (FileTask { arrival: Arrival::Constant(Iops(0.0)), ..good.clone() }, "rate"),
+            (FileTask { contents: empty, ..good.clone() }, "no bytes"),
+            (
+                FileTask { regions: Regions::Increment(Bytes(100)), direct: true, ..good.clone() },
+                "begin 100 bytes apart",
+            ),
         ] {
             let error = validate(&task).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn appends_need_a_file_that_grows() {
+        let good = FileTask {
+            access: Access::Append,
+            target: file(true, false),
+            ..task(Mix::Write, Stop::default())
+        };
+        assert_eq!(validate(&good), Ok(()));
+        assert_eq!(validate(&FileTask { target: Target::Null { size: Bytes::MIB }, ..good.clone() }), Ok(()));
+        for (task, part) in [
+            (FileTask { mix: Mix::ReadPercent(0), ..good.clone() }, "only writes"),
+            (FileTask { target: file(false, false), ..good.clone() }, "made by this phase"),
+            (FileTask { target: file(true, true), ..good.clone() }, "made by this phase"),
+            (FileTask { regions: Regions::Slices, ..good.clone() }, "one end"),
+        ] {
+            let error = validate(&task).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_to_go_with_the_order() {
+        let with = |law, alignment, access| {
+            let sizes = Some(Sizes::alike(law, Bytes(alignment)));
+            validate(&FileTask { sizes, access, ..task(Mix::Read, Stop::default()) })
+        };
+        let fixed = |size| SizeLaw::Fixed(Bytes(size));
+        let cycle = |range, skip| {
+            let (range, amount, skip) = (Bytes(range), Bytes(1), Bytes(skip));
+            Access::ZoneCycle(ZoneCycle { range, amount, skip, random: true })
+        };
+        let strided = Access::Strided { stride: Bytes(8192) };
+        for (result, part) in [
+            (with(fixed(0), 512, Access::Random), "between 1 byte"),
+            (with(fixed(512), 0, Access::Covering), "alignment"),
+            (with(fixed(512), 512, strided), "columns are of equal blocks"),
+            (with(fixed(512), 4096, Access::Covering), "wherever another may end"),
+            (with(fixed(8192), 512, cycle(4096, 0)), "fit into a zone"),
+            (with(fixed(512), 4096, cycle(4096, 100)), "begin at the alignment"),
+            (with(fixed(512), 4096, cycle(5000, 0)), "multiple"),
+        ] {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(with(fixed(8192), 1, Access::Covering), Ok(()));
+        let sizes = Some(Sizes::alike(fixed(1), Bytes(1)));
+        let (access, target) = (Access::Covering, Target::Null { size: Bytes(1 << 40) });
+        let huge = FileTask { sizes: sizes.clone(), access, target, ..task(Mix::Read, Stop::default()) };
+        assert!(validate(&huge).unwrap_err().to_string().contains("too much to remember"));
+        let apart = FileTask {
+            sizes: Some(Sizes::alike(fixed(512), Bytes(512))),
+            regions: Regions::Increment(Bytes(1000)),
+            ..task(Mix::Read, Stop::default())
+        };
+        assert!(validate(&apart).unwrap_err().to_string().contains("multiple of the alignment"));
+    }
+
+    /// What exists already may say its size when it is opened only.
+    #[test]
+    fn zones_of_an_unknown_span_are_taken() {
+        let path = "/dev/null".into();
+        let existing = ExistingTarget { path, offset: Bytes(0), size: Bytes(0), overwrite: Overwrite::Never };
+        let zone = |size| Zone { io_percent: 50.0, size };
+        let zones = vec![zone(ZoneSize::Percent(30.0)), zone(ZoneSize::Percent(70.0))];
+        let spot = HotSpot { offset: Bytes::GIB, length: Bytes::GIB, io_percent: 50.0 };
+        for access in [Access::Zoned(zones), Access::HotSpots(vec![spot])] {
+            for (block, regions) in [(4096, Regions::Natural), (12288, Regions::Slices), (1, Regions::Shared)]
+            {
+                let target = Target::Existing(existing.clone());
+                let block = Bytes(block);
+                let task = FileTask {
+                    target,
+                    access: access.clone(),
+                    block,
+                    regions,
+                    ..task(Mix::Read, Stop::default())
+                };
+                assert_eq!(validate(&task), Ok(()), "{task:?}");
+            }
+        }
+        let sizes = Some(Sizes::alike(SizeLaw::Fixed(Bytes(512)), Bytes(512)));
+        let (target, access) = (Target::Existing(existing), Access::Covering);
+        let task = FileTask { target, access, sizes, ..task(Mix::Read, Stop::default()) };
+        assert_eq!(validate(&task), Ok(()), "whether there is memory for it is not known yet");
     }
 }

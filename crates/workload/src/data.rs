@@ -1,6 +1,6 @@
 //! Contents of what is written.
 
-use iolite_model::{Contents, Fill};
+use iolite_model::{Contents, FileTask, Fill};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
@@ -42,6 +42,20 @@ impl Filler {
     pub fn with(contents: Contents, seed: u64, worker: u32) -> Result<Filler, WorkloadError> {
         check(&contents)?;
         Ok(Filler { contents, ..Filler::new(seed, worker) })
+    }
+
+    /// The filler of worker `worker` of a task, with the task's contents.
+    ///
+    /// # Errors
+    /// As [`with`](Filler::with).
+    pub fn of(task: &FileTask, worker: u32) -> Result<Filler, WorkloadError> {
+        Filler::with(task.contents.clone(), task.seed, worker)
+    }
+
+    /// Whether each write gets contents of its own; otherwise a buffer is filled once and written over and over.
+    #[inline]
+    pub fn refills(&self) -> bool {
+        self.contents.refill
     }
 
     /// Fills the whole buffer, which is one block; random bytes take about one nanosecond for eight.
@@ -91,7 +105,11 @@ fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     }
 }
 
-fn check(contents: &Contents) -> Result<(), WorkloadError> {
+/// Checks contents.
+///
+/// # Errors
+/// As [`Filler::with`].
+pub(crate) fn check(contents: &Contents) -> Result<(), WorkloadError> {
     let percent = |what: &'static str, percent: u8| {
         WorkloadError::unless(
             percent <= 100,
@@ -132,7 +150,7 @@ mod tests {
     use std::collections::HashMap;
 
     fn contents(fill: Fill, duplicate_percent: u8) -> Contents {
-        Contents { fill, duplicate_percent }
+        Contents { fill, duplicate_percent, refill: true }
     }
 
     fn filled(fill: Fill, length: usize) -> Vec<u8> {
@@ -175,6 +193,17 @@ mod tests {
             let expected: Vec<_> = pattern.iter().copied().cycle().take(length).collect();
             prop_assert_eq!(buffer, expected);
         }
+    }
+
+    #[test]
+    fn a_task_says_its_contents() {
+        let contents = Contents { fill: Fill::Pattern(vec![7]), duplicate_percent: 0, refill: false };
+        let task = FileTask { contents, ..FileTask::default() };
+        let mut filler = Filler::of(&task, 0).unwrap();
+        let mut buffer = [0; 100];
+        filler.fill(&mut buffer);
+        assert_eq!((buffer, filler.refills()), ([7; 100], false));
+        assert!(Filler::of(&FileTask::default(), 0).unwrap().refills());
     }
 
     #[test]

@@ -4,17 +4,23 @@ mod arrival;
 mod check;
 mod data;
 mod error;
+mod mixed;
 mod offset;
+mod region;
+mod share;
 mod size;
 mod stream;
+mod verify;
 
 pub use arrival::Arrivals;
 pub use check::validate;
 pub use data::Filler;
 pub use error::WorkloadError;
 pub use offset::Offsets;
+pub use share::Share;
 pub use size::SizeStream;
-pub use stream::{IoKind, OpStream, PlannedOp, Share};
+pub use stream::{IoKind, OpStream, PlannedOp};
+pub use verify::{Expected, Seal, Wrong};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

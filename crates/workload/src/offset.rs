@@ -1,6 +1,7 @@
 //! Order of the offsets.
 
 mod covering;
+mod cycle;
 mod normal;
 mod pareto;
 mod permutation;
@@ -14,18 +15,22 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{Purpose, WorkloadError, below, generator};
 use covering::Covering;
+pub(crate) use cycle::Cycle;
 use normal::Normal;
 use pareto::Pareto;
 use permutation::Permutation;
 use random::Runs;
-use sequential::{Columns, Slice, Steps};
+pub(crate) use sequential::Slice;
+use sequential::{Columns, Steps};
 use zipf::Zipf;
 use zones::Zones;
 
 /// What direct I/O aligns offsets to at least, in bytes: the smallest logical block of any device.
-const DIRECT_ALIGNMENT: u64 = 512;
+pub(crate) const DIRECT_ALIGNMENT: u64 = 512;
 
 /// Offsets of equal blocks over a span, in bytes; multiples of the block, except after holes of other sizes.
+///
+/// Appends ([`Access::Append`]) have offsets for the record only, counted up without end from 0.
 #[derive(Debug, Clone)]
 pub struct Offsets {
     /// Size of a block in bytes.
@@ -46,6 +51,33 @@ enum Order {
     Pareto { law: Pareto, places: Box<Permutation>, generator: Xoshiro256PlusPlus },
     Normal { law: Normal, generator: Xoshiro256PlusPlus },
     Zones(Zones),
+    Cycle(Box<Cycle>),
+}
+
+/// Whose offsets they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seat {
+    /// Worker: has a chance of its own.
+    pub(crate) worker: u32,
+    /// Its turn among those that share the span.
+    pub(crate) turn: u32,
+    /// How many share it; 1 for a worker that goes about it as if it were alone.
+    pub(crate) turns: u32,
+    /// The phase's seed.
+    pub(crate) seed: u64,
+}
+
+impl Seat {
+    /// The generator of the offsets.
+    pub(crate) fn chance(&self) -> Xoshiro256PlusPlus {
+        generator(self.seed, self.worker, Purpose::Offsets)
+    }
+
+    /// The generator of what those that share the span have in common.
+    fn common(&self) -> Xoshiro256PlusPlus {
+        let whose = if self.turns > 1 { 0 } else { self.worker };
+        generator(self.seed, whose, Purpose::Permutation)
+    }
 }
 
 impl Offsets {
@@ -60,10 +92,16 @@ impl Offsets {
         workers: u32,
         seed: u64,
     ) -> Option<Offsets> {
+        Offsets::seated(access, span, block, Seat { worker, turn: worker, turns: workers, seed })
+    }
+
+    /// The offsets of a worker that may be alone or share the span, whatever its number; `None` as with
+    /// [`new`](Offsets::new).
+    pub(crate) fn seated(access: &Access, span: u64, block: u64, seat: Seat) -> Option<Offsets> {
         let blocks = span.checked_div(block).filter(|blocks| *blocks > 0)?;
         check(access, Bytes(span), Bytes(block), false).ok()?;
-        let slice = || Slice::of(blocks, worker, workers);
-        let generator = generator(seed, worker, Purpose::Offsets);
+        let slice = || Slice::of(blocks, seat.turn, seat.turns);
+        let (generator, seed) = (seat.chance(), seat.seed);
         let order = match access {
             Access::Sequential => Order::Steps(Steps::forwards(slice()?, block, 0)?),
             Access::SequentialSkip { hole } => Order::Steps(Steps::forwards(slice()?, block, hole.0)?),
@@ -71,7 +109,9 @@ impl Offsets {
             Access::Strided { stride } => Order::Columns(Columns::new(slice()?, stride.0 / block)),
             Access::Runs { blocks: length } => Order::Runs(Runs::new(blocks, *length, generator)?),
             Access::Random => Order::Random { blocks, generator },
-            Access::Covering => Order::Covering(Box::new(Covering::new(blocks, worker, workers, seed)?)),
+            Access::Covering => {
+                Order::Covering(Box::new(Covering::new(blocks, seat.turn, seat.turns, seat.common())?))
+            }
             Access::Zipf { theta } => {
                 Order::Zipf { law: Zipf::new(blocks, *theta), places: places(blocks, seed), generator }
             }
@@ -83,6 +123,12 @@ impl Offsets {
             }
             Access::Zoned(zones) => Order::Zones(Zones::zoned(zones, blocks, block, generator).ok()?),
             Access::HotSpots(spots) => Order::Zones(Zones::hot_spots(spots, blocks, block, generator).ok()?),
+            Access::ZoneCycle(zones) => {
+                let slice = slice()?;
+                let (start, length) = (slice.first * block, slice.blocks * block);
+                Order::Cycle(Box::new(Cycle::new(*zones, start, length, block, block, generator)?))
+            }
+            Access::Append => Order::Steps(Steps::endless(block)),
         };
         Some(Offsets { block, order })
     }
@@ -100,6 +146,7 @@ impl Offsets {
             Order::Pareto { law, places, generator } => places.image(law.rank(generator)),
             Order::Normal { law, generator } => law.block(generator),
             Order::Zones(zones) => zones.next_block(),
+            Order::Cycle(cycle) => return cycle.next_offset(self.block),
         };
         block * self.block
     }
@@ -117,7 +164,8 @@ fn places(blocks: u64, seed: u64) -> Box<Permutation> {
 /// The parameters make no order, or one that direct I/O can't do.
 pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
     match access {
-        Access::Sequential | Access::Backwards | Access::Random | Access::Covering => Ok(()),
+        Access::Sequential | Access::Backwards | Access::Random | Access::Covering | Access::Append => Ok(()),
+        Access::ZoneCycle(zones) => cycle::check(*zones, block, direct),
         Access::SequentialSkip { hole } => check_hole(*hole, block, direct),
         Access::Strided { stride } => WorkloadError::unless(
             stride.0 > 0 && block.0 > 0 && stride.0.is_multiple_of(block.0),
@@ -163,7 +211,7 @@ fn check_hole(hole: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{HotSpot, Zone, ZoneSize};
+    use iolite_model::{HotSpot, Zone, ZoneCycle, ZoneSize};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -231,6 +279,12 @@ mod tests {
             Access::Normal { deviation_percent: 10.0 },
             Access::Zoned(vec![zone(80.0, 20.0), zone(20.0, 80.0)]),
             Access::HotSpots(vec![spot]),
+            Access::ZoneCycle(ZoneCycle {
+                range: Bytes::MIB,
+                amount: Bytes(64 << 10),
+                skip: Bytes::MIB,
+                random: true,
+            }),
         ]
     }
 
@@ -332,6 +386,15 @@ mod tests {
             (Access::Pareto { h: 20.0 }, "below 1"),
             (Access::Normal { deviation_percent: 0.0 }, "at most 100"),
             (Access::Zoned(vec![]), "100 in all"),
+            (
+                Access::ZoneCycle(ZoneCycle {
+                    range: Bytes(0),
+                    amount: Bytes(1),
+                    skip: Bytes(0),
+                    random: true,
+                }),
+                "multiple",
+            ),
             (
                 Access::HotSpots(vec![HotSpot { offset: Bytes(0), length: Bytes(1), io_percent: 1.0 }]),
                 "no block",

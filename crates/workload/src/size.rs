@@ -1,6 +1,6 @@
 //! Sizes of operations.
 
-use iolite_model::{Bytes, SizeLaw, Sizes};
+use iolite_model::{Bytes, Mix, SizeLaw, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
@@ -18,6 +18,7 @@ const ROUNDING: f64 = 1e-6;
 pub struct SizeStream {
     reads: Law,
     writes: Law,
+    trims: Law,
     alignment: u64,
     generator: Xoshiro256PlusPlus,
 }
@@ -50,6 +51,7 @@ impl SizeStream {
         Ok(SizeStream {
             reads: Law::new(&sizes.reads)?,
             writes: Law::new(&sizes.writes)?,
+            trims: Law::new(&sizes.trims)?,
             alignment: sizes.alignment.0,
             generator: generator(seed, worker, Purpose::Sizes),
         })
@@ -61,6 +63,7 @@ impl SizeStream {
         let law = match kind {
             IoKind::Read => &self.reads,
             IoKind::Write => &self.writes,
+            IoKind::Trim => &self.trims,
         };
         match law {
             Law::Fixed(size) => *size,
@@ -126,6 +129,41 @@ impl Law {
     }
 }
 
+/// The laws that operations of this mix follow. A trim that a write follows has the write's size.
+fn followed(sizes: &Sizes, mix: Mix) -> impl Iterator<Item = &SizeLaw> {
+    let trims = mix.trims() && mix != Mix::TrimThenWrite;
+    [(mix.reads(), &sizes.reads), (mix.writes(), &sizes.writes), (trims, &sizes.trims)]
+        .into_iter()
+        .filter_map(|(follows, law)| follows.then_some(law))
+}
+
+/// The largest size that an operation of this mix may have.
+pub(crate) fn most(sizes: &Sizes, mix: Mix) -> u64 {
+    followed(sizes, mix).map(|law| law.most().0).max().unwrap_or(0)
+}
+
+/// The greatest common divisor of all sizes that an operation of this mix may have; 0 where there are none.
+pub(crate) fn divisor(sizes: &Sizes, mix: Mix) -> u64 {
+    let of = |law: &SizeLaw| match law {
+        SizeLaw::Fixed(size) => size.0,
+        SizeLaw::Range { least, most, .. } if least == most => least.0,
+        SizeLaw::Range { least, multiple, .. } => greatest_common_divisor(least.0, multiple.0),
+        SizeLaw::Split(sizes) => sizes
+            .iter()
+            .filter(|weighted| weighted.percent > 0.0)
+            .fold(0, |divisor, weighted| greatest_common_divisor(divisor, weighted.size.0)),
+    };
+    followed(sizes, mix).map(of).fold(0, greatest_common_divisor)
+}
+
+/// Euclid's algorithm; that of 0 and a number is the number.
+fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
 /// A size as the kernel takes it.
 fn checked(size: Bytes) -> Result<u32, WorkloadError> {
     u32::try_from(size.0).ok().filter(|bytes| (1..=LARGEST).contains(&u64::from(*bytes))).ok_or_else(|| {
@@ -145,7 +183,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn sizes(reads: SizeLaw, writes: SizeLaw) -> Sizes {
-        Sizes { reads, writes, alignment: Bytes(512) }
+        Sizes { reads, trims: writes.clone(), writes, alignment: Bytes(512) }
     }
 
     fn range(least: u64, most: u64, multiple: u64) -> SizeLaw {
@@ -202,7 +240,7 @@ mod tests {
         #[test]
         fn places_are_aligned_and_within(offset: u64, size in 1u32..1 << 30, span: u64, alignment in 1u64..1 << 20) {
             let fixed = SizeLaw::Fixed(Bytes(u64::from(size)));
-            let sizes = Sizes { reads: fixed.clone(), writes: fixed, alignment: Bytes(alignment) };
+            let sizes = Sizes::alike(fixed, Bytes(alignment));
             let place = SizeStream::new(&sizes, 0, 0).unwrap().place(offset, size, span);
             prop_assert_eq!(place.is_some(), span >= u64::from(size));
             if let Some(place) = place {
@@ -238,6 +276,24 @@ mod tests {
         }
         let unaligned = Sizes { alignment: Bytes(0), ..sizes(fixed(512), fixed(512)) };
         assert!(SizeStream::new(&unaligned, 0, 0).unwrap_err().to_string().contains("alignment"));
+    }
+
+    #[test]
+    fn only_the_sizes_that_come_count() {
+        let trims = split(&[(1 << 20, 50.0), (3 << 19, 50.0), (7, 0.0)]);
+        let sizes = Sizes { trims, ..sizes(range(1024, 8192, 512), SizeLaw::Fixed(Bytes(6144))) };
+        for (mix, largest, common) in [
+            (Mix::Read, 8192, 512),
+            (Mix::ReadPercent(50), 8192, 512),
+            (Mix::Write, 6144, 6144),
+            (Mix::Trim, 3 << 19, 1 << 19),
+            (Mix::TrimPercent(50), 3 << 19, 2048),
+            (Mix::TrimThenWrite, 6144, 6144),
+        ] {
+            assert_eq!((most(&sizes, mix), divisor(&sizes, mix)), (largest, common), "{mix:?}");
+        }
+        let mut stream = SizeStream::new(&sizes, 0, 1).unwrap();
+        assert!((0..100).all(|_| stream.next_size(IoKind::Trim) >= 1 << 20));
     }
 
     #[test]

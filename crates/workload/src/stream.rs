@@ -1,9 +1,13 @@
 //! The operations of one worker, one after the other.
 
+use std::ops::Range;
+
 use iolite_model::{FileTask, Mix};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::offset::Offsets;
+use crate::mixed::Mixed;
+use crate::offset::{Offsets, Seat};
+use crate::region::{Region, grain};
 use crate::{Purpose, below, generator};
 
 /// What a planned operation does.
@@ -13,6 +17,8 @@ pub enum IoKind {
     Read,
     /// Write.
     Write,
+    /// Trim: the blocks are given back.
+    Trim,
 }
 
 /// An operation to come.
@@ -20,125 +26,345 @@ pub enum IoKind {
 pub struct PlannedOp {
     /// What it does.
     pub kind: IoKind,
-    /// Where, in bytes.
+    /// Where, in bytes from the span's start.
     pub offset: u64,
     /// How much, in bytes.
     pub length: u32,
 }
 
-/// What one worker may do at most: its share of the phase's limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// Operations; `u64::MAX` for no limit.
-    pub operations: u64,
-}
-
 /// The operations of one worker.
 #[derive(Debug, Clone)]
 pub struct OpStream {
+    course: Course,
+    part: Range<u64>,
+}
+
+/// The variant is chosen once a run, and is always predicted right: equal blocks of one kind or of two pay for nothing
+/// else.
+#[derive(Debug, Clone)]
+enum Course {
+    Always { kind: IoKind, blocks: Blocks },
+    Or { dice: Dice, blocks: Blocks },
+    Other(Box<Other>),
+}
+
+/// Equal blocks.
+#[derive(Debug, Clone)]
+struct Blocks {
     offsets: Offsets,
-    mix: Mix,
-    block: u32,
+    start: u64,
+    length: u32,
+}
+
+/// The first kind with a probability of `percent`, otherwise the second.
+#[derive(Debug, Clone)]
+struct Dice {
+    kinds: [IoKind; 2],
+    percent: u64,
     generator: Xoshiro256PlusPlus,
 }
 
+/// Different sizes, or trims with their writes.
+#[derive(Debug, Clone)]
+struct Other {
+    kinds: Kinds,
+    places: Places,
+}
+
+/// What operations do.
+#[derive(Debug, Clone)]
+enum Kinds {
+    Always(IoKind),
+    Or(Dice),
+    /// A trim, then the write that it was for.
+    TrimThenWrite(Option<PlannedOp>),
+}
+
+/// Where operations go, and how long they are.
+#[derive(Debug, Clone)]
+enum Places {
+    Equal(Blocks),
+    Mixed(Mixed),
+}
+
 impl OpStream {
-    /// The operations of worker `worker` of the task; `None` where the target is too small for its blocks.
+    /// The operations of worker `worker` of the task; `None` where the target, or the worker's part of it, is too small
+    /// for its blocks or its largest size. Parameters that [`validate`](crate::validate) refuses give `None` as well.
     pub fn new(task: &FileTask, worker: u32) -> Option<OpStream> {
-        let block = u32::try_from(task.block.0).ok()?;
-        let span = task.target.size().0;
-        let offsets = Offsets::new(&task.access, span, task.block.0, worker, task.workers, task.seed)?;
-        Some(OpStream {
-            offsets,
-            mix: task.mix,
-            block,
-            generator: generator(task.seed, worker, Purpose::Mix),
-        })
+        let region = Region::of(task, worker)?;
+        let seat = Seat { worker, turn: region.turn, turns: region.turns, seed: task.seed };
+        let places = match &task.sizes {
+            None => Places::Equal(Blocks {
+                offsets: Offsets::seated(&task.access, region.length, grain(task), seat)?,
+                start: region.start,
+                length: u32::try_from(task.block.0).ok()?,
+            }),
+            Some(sizes) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
+        };
+        let course = match (Kinds::of(task, worker), places) {
+            (Kinds::Always(kind), Places::Equal(blocks)) => Course::Always { kind, blocks },
+            (Kinds::Or(dice), Places::Equal(blocks)) => Course::Or { dice, blocks },
+            (kinds, places) => Course::Other(Box::new(Other { kinds, places })),
+        };
+        Some(OpStream { course, part: region.start..region.start + region.length })
+    }
+
+    /// The part of the span that all operations of this worker lie in, in bytes. Other workers' operations may lie
+    /// there too, unless they have parts of their own.
+    pub fn part(&self) -> Range<u64> {
+        self.part.clone()
     }
 
     /// The next operation.
     #[inline]
     pub fn next_op(&mut self) -> PlannedOp {
-        let kind = match self.mix {
-            Mix::Read => IoKind::Read,
-            Mix::Write => IoKind::Write,
-            Mix::ReadPercent(percent) if below(&mut self.generator, 100) < u64::from(percent) => IoKind::Read,
-            Mix::ReadPercent(_) => IoKind::Write,
-        };
-        PlannedOp { kind, offset: self.offsets.next_offset(), length: self.block }
+        match &mut self.course {
+            Course::Always { kind, blocks } => blocks.next(*kind),
+            Course::Or { dice, blocks } => blocks.next(dice.roll()),
+            Course::Other(other) => other.next(),
+        }
     }
 }
 
-impl Share {
-    /// The share of worker `worker` in the task's limits on bytes and operations.
-    pub fn of(task: &FileTask, worker: u32) -> Share {
-        let (worker, workers) = (u64::from(worker), u64::from(task.workers.max(1)));
-        let share = |total: u64| total / workers + u64::from(worker < total % workers);
-        let by_bytes = task.stop.bytes.map_or(u64::MAX, |bytes| share(bytes.0 / task.block.0.max(1)));
-        let by_operations = task.stop.operations.map_or(u64::MAX, share);
-        Share { operations: by_bytes.min(by_operations) }
+impl Blocks {
+    #[inline]
+    fn next(&mut self, kind: IoKind) -> PlannedOp {
+        PlannedOp { kind, offset: self.start + self.offsets.next_offset(), length: self.length }
+    }
+}
+
+impl Dice {
+    #[inline]
+    fn roll(&mut self) -> IoKind {
+        // An index rather than a branch, which would be mispredicted as often as the rarer kind comes.
+        self.kinds[usize::from(below(&mut self.generator, 100) >= self.percent)]
+    }
+}
+
+impl Other {
+    /// Apart, so that the fast path stays small.
+    #[inline(never)]
+    fn next(&mut self) -> PlannedOp {
+        let kind = match &mut self.kinds {
+            Kinds::Always(kind) => *kind,
+            Kinds::Or(dice) => dice.roll(),
+            Kinds::TrimThenWrite(pending) => match pending.take() {
+                Some(write) => return write,
+                None => {
+                    // The pair has a write's size.
+                    let write = self.places.next(IoKind::Write);
+                    *pending = Some(write);
+                    return PlannedOp { kind: IoKind::Trim, ..write };
+                }
+            },
+        };
+        self.places.next(kind)
+    }
+}
+
+impl Places {
+    fn next(&mut self, kind: IoKind) -> PlannedOp {
+        match self {
+            Places::Equal(blocks) => blocks.next(kind),
+            Places::Mixed(mixed) => {
+                let (offset, length) = mixed.next(kind);
+                PlannedOp { kind, offset, length }
+            }
+        }
+    }
+}
+
+impl Kinds {
+    fn of(task: &FileTask, worker: u32) -> Kinds {
+        let or = |one, percent: u8| {
+            let generator = generator(task.seed, worker, Purpose::Mix);
+            Kinds::Or(Dice { kinds: [one, IoKind::Write], percent: u64::from(percent), generator })
+        };
+        match task.mix {
+            Mix::Read => Kinds::Always(IoKind::Read),
+            Mix::Write => Kinds::Always(IoKind::Write),
+            Mix::Trim => Kinds::Always(IoKind::Trim),
+            Mix::ReadPercent(percent) => or(IoKind::Read, percent),
+            Mix::TrimPercent(percent) => or(IoKind::Trim, percent),
+            Mix::TrimThenWrite => Kinds::TrimThenWrite(None),
+        }
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use iolite_model::{Access, Arrival, BackendKind, Bytes, Nanos, Stop, Target};
+    use crate::Share;
+    use iolite_model::{Access, Bytes, FileTarget, Regions, SizeLaw, Sizes, Stop, Target};
+    use std::collections::BTreeSet;
 
     pub(crate) fn task(mix: Mix, stop: Stop) -> FileTask {
-        FileTask {
-            name: "test".into(),
-            target: Target::Null { size: Bytes::MIB },
-            backend: BackendKind::Null,
-            mix,
-            access: Access::Random,
-            block: Bytes(4096),
-            direct: false,
-            workers: 3,
-            concurrency: 3,
-            arrival: Arrival::Closed,
-            sync_every: None,
-            stop,
-            ramp: Nanos(0),
-            interval: Nanos::SECOND,
-            seed: 9,
-        }
+        let target = Target::Null { size: Bytes::MIB };
+        FileTask { target, mix, workers: 3, concurrency: 3, stop, seed: 9, ..FileTask::default() }
+    }
+
+    fn draw(task: &FileTask, worker: u32, count: usize) -> Vec<PlannedOp> {
+        let mut stream = OpStream::new(task, worker).unwrap();
+        (0..count).map(|_| stream.next_op()).collect()
     }
 
     #[test]
     fn the_mix_is_as_asked() {
-        for (mix, low, high) in
-            [(Mix::Read, 10_000, 10_000), (Mix::Write, 0, 0), (Mix::ReadPercent(70), 6_800, 7_200)]
-        {
-            let mut stream = OpStream::new(&task(mix, Stop::default()), 0).unwrap();
-            let reads = (0..10_000).filter(|_| stream.next_op().kind == IoKind::Read).count();
-            assert!((low..=high).contains(&reads), "{mix:?}: {reads}");
+        for (mix, kind, low, high) in [
+            (Mix::Read, IoKind::Read, 10_000, 10_000),
+            (Mix::Write, IoKind::Read, 0, 0),
+            (Mix::ReadPercent(70), IoKind::Read, 6_800, 7_200),
+            (Mix::Trim, IoKind::Trim, 10_000, 10_000),
+            (Mix::TrimPercent(20), IoKind::Trim, 1_840, 2_160),
+            (Mix::TrimPercent(20), IoKind::Write, 7_840, 8_160),
+            (Mix::TrimPercent(100), IoKind::Trim, 10_000, 10_000),
+        ] {
+            let drawn = draw(&task(mix, Stop::default()), 0, 10_000);
+            let count = drawn.iter().filter(|op| op.kind == kind).count();
+            assert!((low..=high).contains(&count), "{mix:?}: {count} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn each_trim_is_followed_by_its_write_and_draws_no_offset_of_its_own() {
+        let paired = draw(&task(Mix::TrimThenWrite, Stop::default()), 1, 2000);
+        let plain = draw(&task(Mix::Write, Stop::default()), 1, 1000);
+        for (pair, write) in paired.chunks(2).zip(plain) {
+            assert_eq!(pair[0], PlannedOp { kind: IoKind::Trim, ..write });
+            assert_eq!(pair[1], write);
         }
     }
 
     #[test]
     fn sequential_workers_with_a_spans_worth_of_operations_do_each_block_once() {
         for blocks in 3..40 {
-            let stop = Stop { bytes: Some(Bytes(4096 * blocks)), ..Stop::default() };
-            let target = Target::Null { size: Bytes(4096 * blocks) };
-            let task = FileTask { access: Access::Sequential, target, ..task(Mix::Write, stop) };
-            let mut done = std::collections::BTreeSet::new();
-            for worker in 0..3 {
-                let mut stream = OpStream::new(&task, worker).unwrap();
-                for _ in 0..Share::of(&task, worker).operations {
-                    assert!(done.insert(stream.next_op().offset), "{blocks} blocks");
+            for stop in [
+                Stop { bytes: Some(Bytes(4096 * blocks)), ..Stop::default() },
+                Stop { loops: Some(1), ..Stop::default() },
+            ] {
+                let target = Target::Null { size: Bytes(4096 * blocks) };
+                let task = FileTask { access: Access::Sequential, target, ..task(Mix::Write, stop) };
+                let mut done = BTreeSet::new();
+                for worker in 0..3 {
+                    for op in draw(&task, worker, Share::of(&task, worker).operations as usize) {
+                        assert!(done.insert(op.offset), "{blocks} blocks");
+                    }
                 }
+                assert_eq!(done.len() as u64, blocks);
             }
-            assert_eq!(done.len() as u64, blocks);
         }
     }
 
     #[test]
-    fn shares_add_up_to_the_limit() {
-        let stop = Stop { bytes: Some(Bytes(4096 * 10)), operations: Some(100), runtime: None };
-        let shares: Vec<_> =
-            (0..3).map(|worker| Share::of(&task(Mix::Read, stop), worker).operations).collect();
-        assert_eq!(shares, [4, 3, 3]);
-        assert_eq!(Share::of(&task(Mix::Read, Stop::default()), 0).operations, u64::MAX);
+    fn slices_hold_all_of_a_workers_operations_whatever_the_order() {
+        let orders = [
+            Access::Sequential,
+            Access::Random,
+            Access::Covering,
+            Access::Zipf { theta: 0.9 },
+            Access::Runs { blocks: 4 },
+            Access::Normal { deviation_percent: 20.0 },
+        ];
+        for access in orders {
+            let regions = Regions::Slices;
+            let task = FileTask { access, regions, ..task(Mix::Read, Stop::default()) };
+            let mut touched = BTreeSet::new();
+            for worker in 0..3 {
+                let part = OpStream::new(&task, worker).unwrap().part();
+                let drawn: BTreeSet<_> = draw(&task, worker, 5000).into_iter().map(|op| op.offset).collect();
+                assert!(drawn.iter().all(|offset| part.contains(offset) && part.contains(&(offset + 4095))));
+                assert!(drawn.iter().all(|offset| touched.insert(*offset)), "slices are apart");
+            }
+            assert!(touched.len() > 240, "{:?}: {} of 256 blocks", task.access, touched.len());
+        }
+    }
+
+    #[test]
+    fn covering_slices_are_covered_in_orders_of_their_own() {
+        let (access, regions, workers) = (Access::Covering, Regions::Slices, 4);
+        let task = FileTask { access, regions, workers, ..task(Mix::Read, Stop::default()) };
+        let relative = |worker: u32| {
+            let start = OpStream::new(&task, worker).unwrap().part().start;
+            draw(&task, worker, 64).iter().map(|op| op.offset - start).collect::<Vec<_>>()
+        };
+        assert_eq!(relative(1).iter().collect::<BTreeSet<_>>().len(), 64);
+        assert_ne!(relative(0), relative(1));
+    }
+
+    #[test]
+    fn shared_workers_go_through_the_span_side_by_side() {
+        let with = |access| FileTask { access, regions: Regions::Shared, ..task(Mix::Read, Stop::default()) };
+        let sequential = with(Access::Sequential);
+        assert_eq!(draw(&sequential, 0, 300), draw(&sequential, 2, 300));
+        let random = with(Access::Random);
+        assert_ne!(draw(&random, 0, 300), draw(&random, 2, 300), "chance is still each one's own");
+        let covering = with(Access::Covering);
+        let all: BTreeSet<_> = (0..3)
+            .flat_map(|worker| draw(&covering, worker, if worker == 0 { 86 } else { 85 }))
+            .map(|op| op.offset)
+            .collect();
+        assert_eq!(all.len(), 256, "covering is shared all the same");
+    }
+
+    #[test]
+    fn increments_shift_the_start() {
+        let with = |distance| {
+            let (access, regions) = (Access::Sequential, Regions::Increment(Bytes(distance)));
+            FileTask { access, regions, ..task(Mix::Read, Stop::default()) }
+        };
+        let offsets =
+            |worker| draw(&with(512 << 10), worker, 129).iter().map(|op| op.offset).collect::<Vec<_>>();
+        assert_eq!(offsets(1)[..2], [512 << 10, (512 << 10) + 4096]);
+        assert_eq!(offsets(1)[128], 512 << 10, "starts over at the span's end");
+        assert_eq!(offsets(0)[128], 512 << 10);
+        assert!(OpStream::new(&with(512 << 10), 2).is_none(), "nothing is left for the third");
+    }
+
+    #[test]
+    fn appends_count_up() {
+        let file = |per_worker| {
+            let (name, size) = ("f".into(), Bytes(4096 * 3));
+            Target::File(FileTarget { name, size, create: true, preallocate: false, per_worker })
+        };
+        for target in [file(true), file(false)] {
+            let task = FileTask { access: Access::Append, target, ..task(Mix::Write, Stop::default()) };
+            let offsets: Vec<_> = draw(&task, 1, 4).iter().map(|op| op.offset).collect();
+            assert_eq!(offsets, [0, 4096, 8192, 12288]);
+        }
+    }
+
+    /// Prints the cost of an operation: `cargo test --release -p iolite-workload -- --ignored --nocapture`. A covering
+    /// walk over different sizes goes through several rounds, and so meets maps that are nearly full.
+    #[test]
+    #[ignore = "measures time, which belongs to a release build on an idle machine"]
+    fn nanoseconds_per_operation() {
+        let law = SizeLaw::Range { least: Bytes(4096), most: Bytes(65536), multiple: Bytes(4096) };
+        let mixed = Some(Sizes::alike(law, Bytes(4096)));
+        for (mix, access, sizes) in [
+            (Mix::Read, Access::Random, None),
+            (Mix::Read, Access::Sequential, None),
+            (Mix::ReadPercent(70), Access::Random, None),
+            (Mix::ReadPercent(70), Access::Sequential, None),
+            (Mix::TrimThenWrite, Access::Random, None),
+            (Mix::Read, Access::Random, mixed.clone()),
+            (Mix::Read, Access::Sequential, mixed.clone()),
+            (Mix::Read, Access::Covering, mixed),
+        ] {
+            let target = Target::Null { size: Bytes(64 << 30) };
+            let task = FileTask { access, target, sizes, ..task(mix, Stop::default()) };
+            let mut stream = OpStream::new(&task, 1).unwrap();
+            let mut best = f64::MAX;
+            for _ in 0..7 {
+                let draws = 10_000_000u32;
+                let start = std::time::Instant::now();
+                for _ in 0..draws {
+                    // As in the engine's loop, nothing is known of the stream from one operation to the next.
+                    std::hint::black_box(std::hint::black_box(&mut stream).next_op());
+                }
+                best = best.min(start.elapsed().as_nanos() as f64 / f64::from(draws));
+            }
+            let sizes = if task.sizes.is_some() { "4 to 64 KiB" } else { "4 KiB" };
+            println!("{best:6.2} ns/operation {mix:?} {:?} {sizes}", task.access);
+        }
     }
 }

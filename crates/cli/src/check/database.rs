@@ -12,8 +12,8 @@ use iolite_model::{Nanos, Warning};
 use iolite_suites::DatabaseSize;
 
 use super::SharedDatabase;
-use super::events::Events;
-use super::patience::{GaveUp, patiently};
+use crate::events::Events;
+use crate::patience::{GaveUp, patiently};
 
 /// What came of making the database.
 pub(super) enum Made {

@@ -1,9 +1,7 @@
 //! `iolite check`: arguments -> options -> plan -> run -> outputs.
 
 mod database;
-mod events;
 mod options;
-mod patience;
 mod runner;
 
 use std::sync::Arc;
@@ -14,9 +12,9 @@ use iolite_report::{KneeResult, Report};
 use iolite_suites::Conclusion;
 
 use crate::args::CheckArgs;
+use crate::events::Events;
 use crate::exit::Exit;
 use crate::{output, signals};
-use events::Events;
 use options::Options;
 use runner::{Measured, Runner};
 
@@ -28,7 +26,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     iolite_sys::file::raise_open_files();
     let options = Options::from_args(args)?;
-    let mut events = Events::start(&options, &control);
+    let mut events = Events::start(&options.run, &options.results, options.live(), options.time, &control);
     let measured = match Runner::new(&options, &control, &mut events) {
         Ok(runner) => runner.run(),
         Err(error) => {

@@ -1,16 +1,14 @@
 //! What the arguments mean.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use iolite_model::{Bytes, Iops, MODEL_VERSION, Nanos, Profile, RunId, RunInfo};
+use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo};
 use iolite_suites::{CheckError, CheckOptions};
-use jiff::Timestamp;
 
 use crate::args::CheckArgs;
 use crate::exit::UsageError;
-use crate::{output, profiles};
+use crate::{profiles, session};
 
 /// A check as it will be made.
 pub(super) struct Options {
@@ -38,7 +36,7 @@ impl Options {
     /// The directory or the profile is not there, or a budget is too small to say anything.
     pub(super) fn from_args(args: CheckArgs) -> anyhow::Result<Options> {
         let profile = profiles::load(&args.profile)?;
-        let directory = directory(&args.directory)?;
+        let directory = session::directory(&args.directory)?;
         let storage = iolite_observe::storage(&directory)?;
         // A file system without a size (ramfs) does not tell what is free either.
         let sized = storage.filesystem.size.0 > 0;
@@ -48,17 +46,7 @@ impl Options {
         if args.target_response == Some(Nanos(0)) {
             return Err(UsageError("--target-response must be longer than zero".into()).into());
         }
-        let started = Timestamp::now();
-        let run = RunInfo {
-            id: run_id(started),
-            version: env!("CARGO_PKG_VERSION").into(),
-            model_version: MODEL_VERSION,
-            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-            started_unix: Nanos(u64::try_from(started.as_nanosecond()).unwrap_or(0)),
-            process: std::process::id(),
-            host: iolite_observe::host(),
-            storage,
-        };
+        let run = session::run_info(storage);
         Ok(Options {
             run,
             directory,
@@ -68,7 +56,7 @@ impl Options {
             time: args.budget_time,
             space,
             buffered: args.buffered,
-            results: args.results.map_or_else(|| iolite_store::default_path().map_err(|e| e.to_string()), Ok),
+            results: session::results(args.results),
             json: args.json,
             quiet: args.quiet,
         })
@@ -92,31 +80,7 @@ impl Options {
 
     /// Whether progress is drawn, told in lines, or kept to itself.
     pub(super) fn live(&self) -> iolite_report::LiveKind {
-        match (self.quiet, output::can_draw()) {
-            (true, _) => iolite_report::LiveKind::Quiet,
-            (false, true) => iolite_report::LiveKind::Terminal { color: output::colour_wanted() },
-            (false, false) => iolite_report::LiveKind::Plain,
-        }
-    }
-}
-
-fn directory(path: &Path) -> anyhow::Result<PathBuf> {
-    let absolute = path.canonicalize().map_err(|error| {
-        let advice = match error.kind() {
-            io::ErrorKind::NotFound => ": there is no such directory; check the path",
-            io::ErrorKind::PermissionDenied => ": you may not look there; choose another directory",
-            _ => "",
-        };
-        UsageError(format!("{}: {error}{advice}", path.display()))
-    })?;
-    if absolute.is_dir() {
-        Ok(absolute)
-    } else {
-        let message = format!(
-            "{} is not a directory: give the directory that the database is to be in",
-            path.display()
-        );
-        Err(UsageError(message).into())
+        session::live(self.quiet)
     }
 }
 
@@ -144,11 +108,4 @@ fn check_budgets(
         return Err(UsageError(message).into());
     }
     Ok(())
-}
-
-/// UTC start and eight hexadecimal digits that tell runs of one second apart.
-fn run_id(started: Timestamp) -> RunId {
-    use std::hash::{BuildHasher, RandomState};
-    let suffix = RandomState::new().hash_one(std::process::id()) as u32;
-    RunId(format!("{}-{suffix:08x}", started.strftime("%Y%m%dT%H%M%S")))
 }

@@ -6,22 +6,21 @@ use std::time::Duration;
 
 use anyhow::bail;
 use iolite_db::run_db_task;
-use iolite_engine::{Control, Outcome, Scratch, remove_leftovers, run_file_task};
+use iolite_engine::{Control, Outcome, Scratch, run_file_task, run_metadata_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Cache, Calibration, Ending, Event, FileTask, Mix, Nanos, OpKind,
-    Outstanding, PhaseEnd, PhaseInfo, Sink, Stop, Target, Task, Warning,
+    Cache, Calibration, Ending, Event, FileTask, Nanos, PhaseEnd, PhaseInfo, Target, Task, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters};
-use iolite_stats::{PhaseResult, PhaseTotals};
+use iolite_stats::PhaseResult;
 use iolite_suites::{Check, Conclusion, Step, doubts};
 use iolite_sys::clock::Clock;
 
 use super::SharedDatabase;
 use super::database::{self, Made};
-use super::events::Events;
 use super::options::Options;
-use super::patience::{GaveUp, patiently};
-use crate::output;
+use crate::events::Events;
+use crate::patience::{GaveUp, patiently};
+use crate::session::{calibrate, clear_leftovers, phase_end};
 
 /// What a check has found.
 pub(super) struct Measured {
@@ -62,17 +61,7 @@ impl<'a> Runner<'a> {
     ) -> anyhow::Result<Runner<'a>> {
         let clock = Clock::best();
         let started = clock.now();
-        for leftover in remove_leftovers(&options.directory).unwrap_or_default() {
-            let note = format!(
-                "removed {} of test files that run {} left behind{}",
-                Bytes(leftover.bytes),
-                leftover.run,
-                if leftover.kept { "; its directory holds other files too and is kept" } else { "" }
-            );
-            if !options.quiet {
-                output::note(&note);
-            }
-        }
+        clear_leftovers(&options.directory, options.quiet);
         let mut scratch = Scratch::create(&options.directory, &options.run.id)?;
         let direct = !options.buffered && takes_direct_io(&mut scratch, options, events)?;
         let io_uring = has_io_uring(events);
@@ -96,7 +85,9 @@ impl<'a> Runner<'a> {
     }
 
     fn steps(&mut self, calibration: &mut Option<Calibration>) -> anyhow::Result<Option<Conclusion>> {
-        *calibration = Some(self.calibrate()?);
+        let own = calibrate(&mut self.scratch, self.clock, self.control)?;
+        self.events.emit(&Event::Calibrated(own.clone()));
+        *calibration = Some(own);
         while !self.control.interrupted() {
             match self.check.next(&self.history, self.elapsed()) {
                 Step::Run(task) => self.phase(task)?,
@@ -114,23 +105,6 @@ impl<'a> Runner<'a> {
         Nanos(self.clock.now() - self.started)
     }
 
-    /// Measures the clock, and the measured loop on the null back end.
-    fn calibrate(&mut self) -> anyhow::Result<Calibration> {
-        let cost = self.clock.cost();
-        let mut nobody = Silence;
-        let outcome =
-            run_file_task(&null_task(), 0, &mut self.scratch, self.clock, self.control, &mut nobody)?;
-        let operations = outcome.totals.operations(OpKind::Read).max(1);
-        let calibration = Calibration {
-            clock: self.clock.name().into(),
-            clock_cost_ns: cost.nanos,
-            clock_resolution: Nanos(cost.resolution),
-            loop_cost_ns: outcome.totals.measured as f64 / operations as f64,
-        };
-        self.events.emit(&Event::Calibrated(calibration.clone()));
-        Ok(calibration)
-    }
-
     /// Runs one phase and appends its result to the history.
     fn phase(&mut self, task: Task) -> anyhow::Result<()> {
         let index = self.history.len() as u32;
@@ -141,20 +115,23 @@ impl<'a> Runner<'a> {
         let counters = self.counters.clone();
         let probe = CacheProbe::start(counters.as_deref(), target.as_ref().map(|file| (file, span)));
         let run = self.run_task(&info.task, index);
-        let requested = self.events.requested();
+        let requested = self.events.requested(index);
         let cache = probe.finish(requested.read, requested.written);
         let outcome = match run {
             Ok(outcome) => outcome,
             // A database that fails is no reason to throw the rest away.
-            Err(error) if matches!(info.task, Task::Database(_)) => nothing_measured(format!("{error:#}")),
+            Err(error) if matches!(info.task, Task::Database(_)) => {
+                Outcome::nothing(Ending::Failed(format!("{error:#}")))
+            }
             Err(error) => {
-                self.end_phase(index, &nothing_measured(format!("{error:#}")), cache);
+                self.end_phase(index, &Outcome::nothing(Ending::Failed(format!("{error:#}"))), cache);
                 bail!(error);
             }
         };
         let end = self.end_phase(index, &outcome, cache);
+        let first_error = outcome.first_error().map(str::to_owned);
         let result = PhaseResult { info, end, totals: outcome.totals };
-        doubts(&result, outcome.first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
+        doubts(&result, first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
         let in_database = matches!(result.info.task, Task::Database(_));
         self.history.push(result);
         match outcome.ending {
@@ -166,13 +143,7 @@ impl<'a> Runner<'a> {
     }
 
     fn end_phase(&mut self, phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
-        let end = PhaseEnd {
-            phase,
-            ending: outcome.ending.clone(),
-            measured: Nanos(outcome.totals.measured),
-            outstanding: outcome.outstanding,
-            cache,
-        };
+        let end = phase_end(phase, outcome, cache);
         self.events.emit(&Event::PhaseEnded(end.clone()));
         end
     }
@@ -181,6 +152,9 @@ impl<'a> Runner<'a> {
         Ok(match task {
             Task::File(task) => {
                 run_file_task(task, index, &mut self.scratch, self.clock, self.control, self.events)?
+            }
+            Task::Metadata(task) => {
+                run_metadata_task(task, index, &mut self.scratch, self.clock, self.control, self.events)?
             }
             Task::Database(task) => {
                 let Some(database) = &self.database else {
@@ -227,16 +201,6 @@ fn checkpoint(database: &SharedDatabase, control: &Control, limit: Duration) -> 
     }
 }
 
-/// The outcome of a phase that failed before anything was measured.
-fn nothing_measured(reason: String) -> Outcome {
-    Outcome {
-        totals: PhaseTotals::default(),
-        ending: Ending::Failed(reason),
-        outstanding: Outstanding::default(),
-        first_error: None,
-    }
-}
-
 /// Whether direct I/O works here; warns where it does not.
 fn takes_direct_io(scratch: &mut Scratch, options: &Options, events: &mut Events) -> anyhow::Result<bool> {
     scratch.claim(iolite_sys::file::PROBE.as_ref())?;
@@ -275,34 +239,6 @@ fn warn_of_the_medium(options: &Options, no_counters: bool, events: &mut Events)
 fn info_span(task: &Task) -> u64 {
     match task {
         Task::File(task) => task.target.size().0,
-        Task::Database(_) => 0,
+        Task::Metadata(_) | Task::Database(_) => 0,
     }
-}
-
-/// Reads that cost nothing but the loop itself.
-fn null_task() -> FileTask {
-    FileTask {
-        name: "the measured loop on nothing".into(),
-        target: Target::Null { size: Bytes::GIB },
-        backend: BackendKind::Null,
-        mix: Mix::Read,
-        access: Access::Random,
-        block: Bytes(8192),
-        direct: false,
-        workers: 1,
-        concurrency: 1,
-        arrival: Arrival::Closed,
-        sync_every: None,
-        stop: Stop { runtime: Some(Nanos(200_000_000)), ..Stop::default() },
-        ramp: Nanos(50_000_000),
-        interval: Nanos(50_000_000),
-        seed: 1,
-    }
-}
-
-/// A consumer of events that are of no interest.
-struct Silence;
-
-impl Sink for Silence {
-    fn event(&mut self, _event: &Event) {}
 }

@@ -5,14 +5,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use iolite_model::SyncMethod;
 use iolite_sys::aio::{Aio, AioOp};
 
-use super::{Backend, Completions, EINVAL, IoOp, Op, Returned, Submission};
+use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Returned, Submission};
 
-/// Queues operations and submits them in batches. On a file opened without O_DIRECT the kernel does them one after the
+/// Queues operations and submits them in batches; trims and sync_file_range, which libaio has not, are done
+/// within their submission. On a file opened without O_DIRECT the kernel does them one after the
 /// other within the submission, as it does for everyone who uses libaio.
 pub struct Libaio {
     aio: Aio,
+    medium: Medium,
 }
 
 impl Libaio {
@@ -21,6 +24,7 @@ impl Libaio {
     /// # Errors
     /// The kernel is built without asynchronous I/O, or /proc/sys/fs/aio-max-nr is used up: said with its remedy.
     pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Libaio> {
+        let medium = Medium::of(file.clone());
         let aio = Aio::new(file, depth as usize, block).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => io::Error::new(
                 error.kind(),
@@ -32,7 +36,7 @@ impl Libaio {
             ),
             _ => error,
         })?;
-        Ok(Libaio { aio })
+        Ok(Libaio { aio, medium })
     }
 }
 
@@ -42,7 +46,12 @@ impl Backend for Libaio {
         let io = match op.io {
             IoOp::Read => AioOp::Read,
             IoOp::Write => AioOp::Write,
-            IoOp::Sync => AioOp::Fdatasync,
+            IoOp::Sync(SyncMethod::Fdatasync) => AioOp::Fdatasync,
+            IoOp::Sync(SyncMethod::Fsync) => AioOp::Fsync,
+            // io_submit has no such operations: done here and now.
+            IoOp::Sync(SyncMethod::FileRange) | IoOp::Trim | IoOp::LinkedWrite => {
+                return Submission::Done(self.medium.without_data(op));
+            }
         };
         match self.aio.push(io, op.slot as usize, op.offset, op.length) {
             Ok(()) => Submission::Queued,
@@ -53,7 +62,7 @@ impl Backend for Libaio {
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
         self.aio.submit_and_wait(at_least, timeout)?;
-        self.aio.completions(|slot, result| out.push(Returned { slot: slot as u32, result }));
+        self.aio.completions(|slot, result| out.push(Returned { slot: slot as u32, result, more: false }));
         Ok(())
     }
 

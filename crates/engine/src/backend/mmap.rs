@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolite_sys::mapping::{Mapping, Use};
 
-use super::{Backend, Completions, EINVAL, EIO, IoOp, Op, Submission};
+use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Submission, moved};
 
 /// Does each operation within its submission, by copying; a sync is an msync of what this back end has written since
 /// the last one.
@@ -18,6 +18,7 @@ use super::{Backend, Completions, EINVAL, EIO, IoOp, Op, Submission};
 #[derive(Debug)]
 pub struct Mmap {
     mapping: Mapping,
+    medium: Medium,
     buffer: Vec<u8>,
     /// Where this back end has written since its last sync.
     dirty: Option<(u64, u64)>,
@@ -31,6 +32,7 @@ impl Mmap {
     /// It is to be written, but is shorter than `span`, which a mapping can't mend, or has holes for which there is no
     /// space; or it can't be mapped.
     pub fn new(file: Arc<File>, span: u64, block: usize, usage: Use) -> io::Result<Mmap> {
+        let medium = Medium::of(file.clone());
         let mapping = Mapping::new(file, usage).map_err(|error| match error.kind() {
             io::ErrorKind::Unsupported => io::Error::new(
                 error.kind(),
@@ -49,7 +51,7 @@ impl Mmap {
                 ),
             ));
         }
-        Ok(Mmap { mapping, buffer: vec![0; block], dirty: None })
+        Ok(Mmap { mapping, medium, buffer: vec![0; block], dirty: None })
     }
 
     fn transfer(&mut self, op: &Op) -> io::Result<usize> {
@@ -66,7 +68,11 @@ impl Mmap {
                 self.dirty = Some((start.min(op.offset), end.max(op.offset.saturating_add(written as u64))));
                 Ok(written)
             }
-            IoOp::Sync => {
+            IoOp::Trim | IoOp::LinkedWrite => {
+                self.medium.without_data(op).map(|_| 0).map_err(io::Error::from_raw_os_error)
+            }
+            // A mapping has one sync, whichever is asked for.
+            IoOp::Sync(_) => {
                 if let Some((start, end)) = self.dirty {
                     self.mapping.sync(start, end)?;
                 }
@@ -81,9 +87,7 @@ impl Backend for Mmap {
     #[inline]
     fn submit(&mut self, op: &Op) -> Submission {
         let result = self.transfer(op);
-        Submission::Done(
-            result.map(|bytes| bytes as u32).map_err(|error| error.raw_os_error().unwrap_or(EIO)),
-        )
+        Submission::Done(moved(result))
     }
 
     fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
@@ -92,5 +96,10 @@ impl Backend for Mmap {
 
     fn buffer(&mut self, _slot: u32) -> &mut [u8] {
         &mut self.buffer
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> bool {
+        true
     }
 }

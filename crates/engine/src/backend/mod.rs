@@ -12,9 +12,13 @@ mod vectored;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use iolite_model::{OpKind, SyncMethod};
 use iolite_sys::buffer::AlignedBuffer;
+use iolite_sys::file;
+use iolite_sys::trim::Trim;
 
 pub use libaio::Libaio;
 pub use mmap::Mmap;
@@ -31,6 +35,8 @@ const EIO: i32 = 5;
 const EAGAIN: i32 = 11;
 /// Error number of an operation that the loop should not have submitted.
 const EINVAL: i32 = 22;
+/// Error number of an operation that the target does not have.
+const EOPNOTSUPP: i32 = 95;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +45,38 @@ pub enum IoOp {
     Read,
     /// Write from the slot's buffer.
     Write,
-    /// Make what was written durable (fdatasync).
-    Sync,
+    /// A write, and with it the sync that the back end was made for, begun by the kernel when the write has succeeded:
+    /// both come back. For back ends that say so.
+    LinkedWrite,
+    /// Give blocks back.
+    Trim,
+    /// Make what was written durable. With [`SyncMethod::FileRange`] `offset` and `length` are the range, a length of 0
+    /// being all to the file's end.
+    Sync(SyncMethod),
+}
+
+impl IoOp {
+    /// How it is counted.
+    pub const fn kind(self) -> OpKind {
+        match self {
+            IoOp::Read => OpKind::Read,
+            IoOp::Write | IoOp::LinkedWrite => OpKind::Write,
+            IoOp::Trim => OpKind::Trim,
+            IoOp::Sync(_) => OpKind::Sync,
+        }
+    }
+
+    /// Whether it writes data.
+    #[inline]
+    pub const fn writes(self) -> bool {
+        matches!(self, IoOp::Write | IoOp::LinkedWrite)
+    }
+
+    /// Whether its result is a number of bytes: its length, when it succeeds; otherwise that is 0.
+    #[inline]
+    pub const fn moves(self) -> bool {
+        matches!(self, IoOp::Read | IoOp::Write | IoOp::LinkedWrite)
+    }
 }
 
 /// An operation to submit. Its buffer is that of its slot.
@@ -70,10 +106,12 @@ pub enum Submission {
 /// An operation that has come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Returned {
-    /// The slot it used, free again.
+    /// The slot it used, free again unless there is more to come.
     pub slot: u32,
-    /// Bytes moved, or the error number.
+    /// Bytes moved (by a trim or a sync none), or the error number.
     pub result: Result<u32, i32>,
+    /// It was the write of a [`IoOp::LinkedWrite`]; its sync comes back later, with `ECANCELED` if the write failed.
+    pub more: bool,
 }
 
 /// Operations that have come back, to be reused from call to call so that nothing is allocated.
@@ -94,18 +132,64 @@ pub trait Backend {
     /// The queue itself is broken; errors of operations come back with them.
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()>;
 
-    /// The buffer of a slot that has no operation in flight.
+    /// The buffer of a slot that has no operation in flight; empty while it has.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
+
+    /// Whether [`submit`](Backend::submit) does the operation itself, in system calls that may never come back.
+    #[inline(always)]
+    fn blocks(&self) -> bool {
+        false
+    }
 }
 
-/// Does an operation with pread, pwrite or fdatasync: bytes moved, or the error number.
+/// An open file with the way to give its blocks back.
+#[derive(Debug, Clone)]
+struct Medium {
+    file: Arc<File>,
+    /// None where there is no way: a phase that trims has found that out before.
+    trim: Option<Trim>,
+}
+
+impl Medium {
+    fn of(file: Arc<File>) -> Medium {
+        let trim = Trim::of(&file).ok();
+        Medium { file, trim }
+    }
+
+    /// Does an operation with a system call that waits for it: bytes moved, or the error number.
+    #[inline]
+    fn blocking(&self, op: &Op, buffer: &mut AlignedBuffer) -> Result<u32, i32> {
+        if !op.io.moves() {
+            return self.without_data(op);
+        }
+        let buffer = buffer.as_mut_slice().get_mut(..op.length as usize).ok_or(EINVAL)?;
+        moved(match op.io {
+            IoOp::Read => self.file.read_at(buffer, op.offset),
+            _ => self.file.write_at(buffer, op.offset),
+        })
+    }
+
+    /// Does a trim or a sync.
+    fn without_data(&self, op: &Op) -> Result<u32, i32> {
+        let done = match op.io {
+            IoOp::Trim => match self.trim {
+                Some(trim) => trim.trim(&self.file, op.offset, u64::from(op.length)),
+                None => return Err(EOPNOTSUPP),
+            },
+            IoOp::Sync(SyncMethod::Fdatasync) => self.file.sync_data(),
+            IoOp::Sync(SyncMethod::Fsync) => self.file.sync_all(),
+            IoOp::Sync(SyncMethod::FileRange) => {
+                file::sync_range(&self.file, op.offset, u64::from(op.length))
+            }
+            // Linked operations are a ring's.
+            IoOp::Read | IoOp::Write | IoOp::LinkedWrite => return Err(EINVAL),
+        };
+        moved(done.map(|()| 0))
+    }
+}
+
+/// The result of a system call as bytes moved or an error number.
 #[inline]
-fn blocking(file: &File, op: &Op, buffer: &mut AlignedBuffer) -> Result<u32, i32> {
-    let buffer = buffer.as_mut_slice().get_mut(..op.length as usize).ok_or(EINVAL)?;
-    let result = match op.io {
-        IoOp::Read => file.read_at(buffer, op.offset),
-        IoOp::Write => file.write_at(buffer, op.offset),
-        IoOp::Sync => file.sync_data().map(|()| 0),
-    };
+fn moved(result: io::Result<usize>) -> Result<u32, i32> {
     result.map(|bytes| bytes as u32).map_err(|error| error.raw_os_error().unwrap_or(EIO))
 }

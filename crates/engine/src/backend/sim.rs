@@ -114,6 +114,13 @@ impl SimImage {
         length
     }
 
+    /// Zeros so many bytes, as a trim does.
+    pub fn trim(&self, offset: u64, length: u64) {
+        let mut image = self.lock();
+        let (from, to) = (Self::part(&image, offset), Self::part(&image, offset.saturating_add(length)));
+        image[from..to].fill(0);
+    }
+
     fn part(image: &[u8], offset: u64) -> usize {
         usize::try_from(offset).unwrap_or(usize::MAX).min(image.len())
     }
@@ -217,23 +224,28 @@ impl Sim {
                 let buffer = &mut self.buffers[slot as usize];
                 match op.io {
                     IoOp::Read => Ok(self.image.read(op.offset, &mut buffer[..moved as usize]) as u32),
-                    IoOp::Write => {
+                    IoOp::Write | IoOp::LinkedWrite => {
                         self.image.write(op.offset, &buffer[..kept as usize]);
                         let room = (self.image.lock().len() as u64).saturating_sub(op.offset);
                         Ok(moved.min(u32::try_from(room).unwrap_or(u32::MAX)))
                     }
-                    IoOp::Sync => Ok(0),
+                    IoOp::Trim => {
+                        self.image.trim(op.offset, u64::from(kept));
+                        Ok(0)
+                    }
+                    IoOp::Sync(_) => Ok(0),
                 }
             }
         };
-        Returned { slot, result }
+        Returned { slot, result, more: false }
     }
 }
 
 impl Backend for Sim {
     fn submit(&mut self, op: &Op) -> Submission {
         let slot = op.slot as usize;
-        let fits = self.buffers.get(slot).is_some_and(|buffer| op.length as usize <= buffer.len());
+        let room = |buffer: &Vec<u8>| !op.io.moves() || op.length as usize <= buffer.len();
+        let fits = self.buffers.get(slot).is_some_and(room);
         if !fits || self.in_flight[slot].is_some() {
             return Submission::Done(Err(EINVAL));
         }

@@ -1,4 +1,4 @@
-//! pread, pwrite and fdatasync: one operation at a time per thread.
+//! pread, pwrite, trims and syncs: one operation at a time per thread.
 
 use std::fs::File;
 use std::io;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::{Backend, Completions, Op, Submission, blocking};
+use super::{Backend, Completions, Medium, Op, Submission};
 
 /// Does each operation within its submission.
 #[derive(Debug)]
 pub struct Sync {
-    file: Arc<File>,
+    medium: Medium,
     buffer: AlignedBuffer,
 }
 
@@ -22,14 +22,14 @@ impl Sync {
     /// # Errors
     /// There is no memory for the buffer.
     pub fn new(file: Arc<File>, block: usize) -> io::Result<Sync> {
-        Ok(Sync { file, buffer: AlignedBuffer::new(block)? })
+        Ok(Sync { medium: Medium::of(file), buffer: AlignedBuffer::new(block)? })
     }
 }
 
 impl Backend for Sync {
     #[inline]
     fn submit(&mut self, op: &Op) -> Submission {
-        Submission::Done(blocking(&self.file, op, &mut self.buffer))
+        Submission::Done(self.medium.blocking(op, &mut self.buffer))
     }
 
     fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
@@ -38,5 +38,10 @@ impl Backend for Sync {
 
     fn buffer(&mut self, _slot: u32) -> &mut [u8] {
         self.buffer.as_mut_slice()
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> bool {
+        true
     }
 }

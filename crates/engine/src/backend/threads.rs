@@ -1,4 +1,4 @@
-//! A pool of threads that do pread, pwrite and fdatasync: asynchronous I/O where the kernel has none, as POSIX aio
+//! A pool of threads that do pread, pwrite, trims and syncs: asynchronous I/O where the kernel has none, as POSIX aio
 //! does it in user space.
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::{Backend, Completions, EINVAL, EIO, Op, Returned, Submission, blocking};
+use super::{Backend, Completions, EINVAL, EIO, Medium, Op, Returned, Submission};
 
 /// Stack of a thread of the pool: it calls the kernel and nothing else.
 const STACK: usize = 64 * 1024;
@@ -40,14 +40,15 @@ impl Threads {
     /// # Errors
     /// The limit on threads is reached, or there is no memory for the buffers.
     pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Threads> {
+        let medium = Medium::of(file);
         let (finished, done) = sync_channel(depth as usize);
         let mut pool =
             Threads { buffers: Vec::new(), errands: Vec::new(), threads: Vec::new(), done, in_flight: 0 };
         for slot in 0..depth {
             let (errand, errands) = sync_channel(1);
-            let (file, finished) = (file.clone(), finished.clone());
+            let (medium, finished) = (medium.clone(), finished.clone());
             let thread = thread::Builder::new().name(format!("io {slot}")).stack_size(STACK);
-            pool.threads.push(thread.spawn(move || serve(&file, &errands, &finished))?);
+            pool.threads.push(thread.spawn(move || serve(&medium, &errands, &finished))?);
             pool.errands.push(errand);
             pool.buffers.push(Some(AlignedBuffer::new(block)?));
         }
@@ -58,14 +59,14 @@ impl Threads {
         let slot = errand.op.slot;
         self.buffers[slot as usize] = Some(errand.buffer);
         self.in_flight -= 1;
-        out.push(Returned { slot, result: errand.result });
+        out.push(Returned { slot, result: errand.result, more: false });
     }
 }
 
 /// What a thread of the pool does, until nobody can ask it for anything more.
-fn serve(file: &File, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) {
+fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) {
     while let Ok(mut errand) = errands.recv() {
-        errand.result = blocking(file, &errand.op, &mut errand.buffer);
+        errand.result = medium.blocking(&errand.op, &mut errand.buffer);
         if finished.send(errand).is_err() {
             return;
         }

@@ -5,9 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use iolite_sys::ring::{PushError, Ring, RingOp};
+use iolite_model::{RingOptions, SyncMethod};
+use iolite_sys::ring::{Part, PushError, Ring, RingOp, RingSetup};
 
-use super::{Backend, Completions, EINVAL, IoOp, Op, Returned, Submission};
+use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Returned, Submission};
 
 /// Operations that are queued at most before the kernel is told, on a device that has to be waited for.
 ///
@@ -16,34 +17,85 @@ use super::{Backend, Completions, EINVAL, IoOp, Op, Returned, Submission};
 /// gave 15 % fewer operations than handed over at once. Up to four cost no throughput and fewer system calls.
 const EAGER: usize = 4;
 
-/// Queues operations on an io_uring with registered file and buffers.
+/// Queues operations on an io_uring with registered file and buffers. What the ring can't do (syncs where completions are
+/// polled for, trims of devices before Linux 6.12) is done within its submission.
 pub struct Uring {
     ring: Ring,
+    medium: Medium,
+    /// The sync of a linked write.
+    linked: RingOp,
+    /// Operations that are queued at most before the kernel is told.
+    eager: usize,
     /// Whether the last reap had to wait for the device.
     waits: bool,
 }
 
 impl Uring {
-    /// A back end over the file with `depth` slots of this size; to be used by the thread that makes it.
+    /// A back end over the file with `depth` slots of this size; to be used by the thread that makes it. `linked` is the
+    /// sync of a linked write.
     ///
     /// # Errors
-    /// The kernel has no io_uring, forbids it, or has no memory for it.
-    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Uring> {
-        Ok(Uring { ring: Ring::new(file, depth as usize, block)?, waits: false })
+    /// The kernel has no io_uring, forbids it, or has no memory for it; an option that the kernel or the target has not,
+    /// named with a remedy.
+    pub fn new(
+        file: Arc<File>,
+        depth: u32,
+        block: usize,
+        options: RingOptions,
+        linked: SyncMethod,
+    ) -> io::Result<Uring> {
+        let RingOptions { submit_polling, completion_polling, linked_sync: _ } = options;
+        let setup = RingSetup { submit_polling, completion_polling };
+        let ring =
+            Ring::new(file.clone(), depth as usize, block, setup).map_err(|error| advise(options, error))?;
+        // With a thread of the kernel's looking, telling it is no system call.
+        let eager = if submit_polling { 1 } else { EAGER };
+        Ok(Uring { ring, medium: Medium::of(file), linked: sync_op(linked), eager, waits: submit_polling })
+    }
+
+    fn without_ring(&self, op: &Op) -> Submission {
+        Submission::Done(self.medium.without_data(op))
+    }
+}
+
+/// Which option is to blame, and what helps.
+fn advise(options: RingOptions, error: io::Error) -> io::Error {
+    let said = match options {
+        RingOptions { completion_polling: true, .. } => {
+            "polling for completions needs a driver with polling queues (see queue/io_poll in /sys/block/DEVICE; for NVMe the \
+             module parameter poll_queues) and a file system that passes them on: leave completion_polling out"
+        }
+        RingOptions { submit_polling: true, .. } => {
+            "a polling thread of the kernel needs Linux 5.11, or privileges before: leave submit_polling out"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), format!("{error}: {said}"))
+}
+
+fn sync_op(method: SyncMethod) -> RingOp {
+    match method {
+        SyncMethod::Fdatasync => RingOp::Fdatasync,
+        SyncMethod::Fsync => RingOp::Fsync,
+        SyncMethod::FileRange => RingOp::SyncRange,
     }
 }
 
 impl Backend for Uring {
     #[inline]
     fn submit(&mut self, op: &Op) -> Submission {
-        let io = match op.io {
-            IoOp::Read => RingOp::Read,
-            IoOp::Write => RingOp::Write,
-            IoOp::Sync => RingOp::Fdatasync,
+        let Op { io, slot, offset, length } = *op;
+        let slot = slot as usize;
+        let pushed = match io {
+            IoOp::Read => self.ring.push(RingOp::Read, slot, offset, length),
+            IoOp::Write => self.ring.push(RingOp::Write, slot, offset, length),
+            IoOp::LinkedWrite => self.ring.push_linked([RingOp::Write, self.linked], slot, offset, length),
+            IoOp::Trim => self.ring.push(RingOp::Trim, slot, offset, length),
+            IoOp::Sync(method) => self.ring.push(sync_op(method), slot, offset, length),
         };
-        match self.ring.push(io, op.slot as usize, op.offset, op.length) {
+        match pushed {
             Ok(()) => {
-                if self.waits && self.ring.queued() >= EAGER {
+                if self.waits && self.ring.queued() >= self.eager {
                     // An error shows again at the next reap, which can tell it.
                     let _ = self.ring.submit();
                 }
@@ -51,13 +103,17 @@ impl Backend for Uring {
             }
             Err(PushError::Full) => Submission::Full,
             Err(PushError::Slot) => Submission::Done(Err(EINVAL)),
+            Err(PushError::Unsupported) => self.without_ring(op),
         }
     }
 
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
-        self.waits = self.ring.submit_and_wait(at_least, timeout)?;
-        self.ring.completions(|slot, result| out.push(Returned { slot: slot as u32, result }));
+        let waited = self.ring.submit_and_wait(at_least, timeout)?;
+        self.waits = waited || self.eager == 1;
+        self.ring.completions(|slot, part, result| {
+            out.push(Returned { slot: slot as u32, result, more: part == Part::First });
+        });
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use iolite_model::IoFlags;
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::vectored;
 
-use super::{Backend, Completions, EAGAIN, EINVAL, EIO, IoOp, Op, Submission};
+use super::{Backend, Completions, EAGAIN, EINVAL, IoOp, Medium, Op, Submission, moved};
 
 /// One flag: the operations it is about, and what helps where it is refused.
 struct Flag {
@@ -72,7 +72,7 @@ const FLAGS: [Flag; 5] = [
 /// Does each operation within its submission, with its flags.
 #[derive(Debug)]
 pub struct Vectored {
-    file: Arc<File>,
+    medium: Medium,
     buffer: AlignedBuffer,
     read_flags: i32,
     write_flags: i32,
@@ -87,8 +87,12 @@ impl Vectored {
     /// A flag that the kernel or the file system has not, named with a remedy; the file can't be read or written even
     /// without flags; there is no memory for the buffer.
     pub fn new(file: Arc<File>, block: usize, flags: IoFlags, writes: bool) -> io::Result<Vectored> {
-        let mut vectored =
-            Vectored { file, buffer: AlignedBuffer::new(block)?, read_flags: 0, write_flags: 0 };
+        let mut vectored = Vectored {
+            medium: Medium::of(file),
+            buffer: AlignedBuffer::new(block)?,
+            read_flags: 0,
+            write_flags: 0,
+        };
         vectored.probe(flags, writes)?;
         let bits = |about: fn(&Flag) -> bool| {
             FLAGS
@@ -105,15 +109,19 @@ impl Vectored {
         // Workers of one file probe at the same time: none may see the length that another's probe has made.
         static PROBING: Mutex<()> = Mutex::new(());
         let _turn = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = vectored::read(&self.file, self.buffer.as_mut_slice(), 0, 0)?;
+        let length = vectored::read(&self.medium.file, self.buffer.as_mut_slice(), 0, 0)?;
         for flag in FLAGS.iter().filter(|flag| (flag.asked)(&flags)) {
             if flag.reads {
-                judge(flag, "reads", vectored::read(&self.file, self.buffer.as_mut_slice(), 0, flag.bits))?;
+                judge(
+                    flag,
+                    "reads",
+                    vectored::read(&self.medium.file, self.buffer.as_mut_slice(), 0, flag.bits),
+                )?;
             }
             if flag.writes && writes {
-                let written = vectored::write(&self.file, self.buffer.as_slice(), 0, flag.bits);
-                if length < self.buffer.as_slice().len() && self.file.metadata()?.is_file() {
-                    self.file.set_len(length as u64)?;
+                let written = vectored::write(&self.medium.file, self.buffer.as_slice(), 0, flag.bits);
+                if length < self.buffer.as_slice().len() && self.medium.file.metadata()?.is_file() {
+                    self.medium.file.set_len(length as u64)?;
                 }
                 judge(flag, "writes", written)?;
             }
@@ -138,16 +146,15 @@ fn judge(flag: &Flag, what: &str, result: io::Result<usize>) -> io::Result<()> {
 impl Backend for Vectored {
     #[inline]
     fn submit(&mut self, op: &Op) -> Submission {
-        let length = op.length as usize;
-        let result = match (op.io, self.buffer.as_mut_slice().get_mut(..length)) {
+        if !op.io.moves() {
+            return Submission::Done(self.medium.without_data(op));
+        }
+        let result = match (op.io, self.buffer.as_mut_slice().get_mut(..op.length as usize)) {
             (_, None) => return Submission::Done(Err(EINVAL)),
-            (IoOp::Read, Some(into)) => vectored::read(&self.file, into, op.offset, self.read_flags),
-            (IoOp::Write, Some(from)) => vectored::write(&self.file, from, op.offset, self.write_flags),
-            (IoOp::Sync, _) => self.file.sync_data().map(|()| 0),
+            (IoOp::Read, Some(into)) => vectored::read(&self.medium.file, into, op.offset, self.read_flags),
+            (_, Some(from)) => vectored::write(&self.medium.file, from, op.offset, self.write_flags),
         };
-        Submission::Done(
-            result.map(|bytes| bytes as u32).map_err(|error| error.raw_os_error().unwrap_or(EIO)),
-        )
+        Submission::Done(moved(result))
     }
 
     fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
@@ -156,6 +163,11 @@ impl Backend for Vectored {
 
     fn buffer(&mut self, _slot: u32) -> &mut [u8] {
         self.buffer.as_mut_slice()
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> bool {
+        true
     }
 }
 

@@ -1,58 +1,192 @@
 //! What was asked of a phase, with units in the keys.
 
 use iolite_model::{
-    Access, Arrival, BackendKind, DbOperation, DbTask, FileTask, HotSpot, IoFlags, Mix, Nanos, Stop, Target,
-    Task, Zone, ZoneSize,
+    Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoFlags,
+    MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Placement, Regions, RingOptions, SizeLaw, Stop,
+    SyncMethod, Target, Task, Zone, ZoneSize,
 };
 use serde_json::{Value, json};
 
 /// The task's fields; the name and the concurrency stand beside it.
-pub(super) fn task(task: &Task) -> Value {
+pub(crate) fn task(task: &Task) -> Value {
     match task {
         Task::File(task) => file(task),
+        Task::Metadata(task) => metadata(task),
         Task::Database(task) => database(task),
     }
 }
 
 fn file(task: &FileTask) -> Value {
-    let file = match &task.target {
-        Target::Null { .. } => None,
-        Target::File(file) => Some(json!({
-            "name": file.name.to_string_lossy(),
-            "create": file.create,
-            "preallocate": file.preallocate,
-        })),
-    };
     let (access, access_parameters) = access(&task.access);
     let (arrival, arrival_parameters) = arrival(task.arrival);
-    json!({
+    let (mix, read_percent, trim_percent) = mix(task.mix);
+    let mut value = json!({
         "kind": "file",
-        "file": file,
         "target_bytes": task.target.size().0,
         "backend": task.backend.name(),
         "io_flags": match task.backend {
             BackendKind::Vectored(flags) => Some(io_flags(flags)),
             _ => None,
         },
-        "read_percent": match task.mix {
-            Mix::Read => 100,
-            Mix::Write => 0,
-            Mix::ReadPercent(percent) => percent,
+        "ring_options": match task.backend {
+            BackendKind::IoUring(options) => Some(ring_options(options)),
+            _ => None,
         },
+        "mix": mix,
+        "read_percent": read_percent,
+        "trim_percent": trim_percent,
         "access": access,
         "access_parameters": access_parameters,
+        "regions": regions(task.regions),
         "block_bytes": task.block.0,
+        "sizes": task.sizes.as_ref().map(|sizes| json!({
+            "reads": size_law(&sizes.reads),
+            "writes": size_law(&sizes.writes),
+            "trims": size_law(&sizes.trims),
+            "alignment_bytes": sizes.alignment.0,
+        })),
         "direct": task.direct,
         "workers": task.workers,
+        "processes": task.processes,
+        "placement": placement(&task.placement),
         "arrival": arrival,
-        "arrival_iops": task.arrival.rate().map(|rate| rate.0),
+        "arrival_iops": task.asked_rate().map(|rate| rate.0),
         "arrival_parameters": arrival_parameters,
-        "sync_every": task.sync_every,
+        "sync_every": task.sync.map(|sync| sync.every),
+        "sync_method": task.sync.map(|sync| sync_method(sync.method)),
+        "group": task.group,
+        "together": task.together,
+        "delay_ns": task.delay.0,
         "stop": stop(task.stop),
         "ramp_ns": task.ramp.0,
         "interval_ns": task.interval.0,
         "seed": task.seed,
+    });
+    value["file"] = own_file(&task.target);
+    value["existing"] = existing(&task.target);
+    value["contents"] = contents(task);
+    value["verify"] = verify(task);
+    value["on_error"] = json!({
+        "stop": task.on_error.stop.iter().copied().map(ErrorClass::name).collect::<Vec<_>>(),
+        "most": task.on_error.most,
+    });
+    value
+}
+
+fn own_file(target: &Target) -> Value {
+    let Target::File(file) = target else { return Value::Null };
+    json!({
+        "name": file.name.to_string_lossy(),
+        "create": file.create,
+        "preallocate": file.preallocate,
+        "per_worker": file.per_worker,
     })
+}
+
+fn existing(target: &Target) -> Value {
+    let Target::Existing(existing) = target else { return Value::Null };
+    json!({
+        "path": existing.path.to_string_lossy(),
+        "offset_bytes": existing.offset.0,
+        "overwrite": match existing.overwrite {
+            Overwrite::Never => "never",
+            Overwrite::Blank => "blank",
+            Overwrite::Anything => "anything",
+        },
+    })
+}
+
+fn contents(task: &FileTask) -> Value {
+    let (fill, percent, pattern) = match &task.contents.fill {
+        Fill::Random => ("random", None, None),
+        Fill::Zeros => ("zeros", None, None),
+        Fill::Pattern(pattern) => ("pattern", None, Some(pattern)),
+        Fill::Compressible { percent, pattern } => ("compressible", Some(percent), Some(pattern)),
+    };
+    json!({
+        "fill": fill,
+        "compressible_percent": percent,
+        "pattern": pattern,
+        "duplicate_percent": task.contents.duplicate_percent,
+        "refill": task.contents.refill,
+    })
+}
+
+fn verify(task: &FileTask) -> Value {
+    let Some(verify) = &task.verify else { return Value::Null };
+    let unit = if verify.unit.0 == 0 { task.block } else { verify.unit };
+    json!({
+        "check": verify.check.name(),
+        "unit_bytes": unit.0,
+        "reads": verify.reads,
+        "after": verify.after,
+        "state": verify.state.as_ref().map(|path| path.to_string_lossy()),
+    })
+}
+
+/// A mix's name, and the shares of reads and trims in percent, the rest being writes.
+fn mix(mix: Mix) -> (&'static str, u8, u8) {
+    match mix {
+        Mix::Read => ("read", 100, 0),
+        Mix::Write => ("write", 0, 0),
+        Mix::ReadPercent(percent) => ("read_write", percent, 0),
+        Mix::Trim => ("trim", 0, 100),
+        Mix::TrimPercent(percent) => ("trim_write", 0, percent),
+        Mix::TrimThenWrite => ("trim_then_write", 0, 50),
+    }
+}
+
+fn regions(regions: Regions) -> Value {
+    match regions {
+        Regions::Natural => json!({ "kind": "natural" }),
+        Regions::Shared => json!({ "kind": "shared" }),
+        Regions::Slices => json!({ "kind": "slices" }),
+        Regions::Increment(bytes) => json!({ "kind": "increment", "increment_bytes": bytes.0 }),
+    }
+}
+
+fn size_law(law: &SizeLaw) -> Value {
+    match law {
+        SizeLaw::Fixed(size) => json!({ "kind": "fixed", "size_bytes": size.0 }),
+        SizeLaw::Range { least, most, multiple } => json!({
+            "kind": "range",
+            "least_bytes": least.0,
+            "most_bytes": most.0,
+            "multiple_bytes": multiple.0,
+        }),
+        SizeLaw::Split(sizes) => {
+            let size = |weighted: &iolite_model::WeightedSize| json!({ "size_bytes": weighted.size.0, "percent": weighted.percent });
+            json!({ "kind": "split", "split": sizes.iter().map(size).collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn placement(placement: &Placement) -> Value {
+    json!({
+        "cpus": placement.cpus,
+        "nodes": placement.nodes,
+        "one_each": placement.one_each,
+        "memory_node": placement.memory_node,
+    })
+}
+
+fn sync_method(method: SyncMethod) -> &'static str {
+    match method {
+        SyncMethod::Fdatasync => "fdatasync",
+        SyncMethod::Fsync => "fsync",
+        SyncMethod::FileRange => "sync_file_range",
+    }
+}
+
+/// Names of the options that are set.
+fn ring_options(options: RingOptions) -> Vec<&'static str> {
+    let RingOptions { submit_polling, completion_polling, linked_sync } = options;
+    let names = [
+        (submit_polling, "submit_polling"),
+        (completion_polling, "completion_polling"),
+        (linked_sync, "linked_sync"),
+    ];
+    names.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
 }
 
 /// Names of the flags that are set.
@@ -85,6 +219,16 @@ fn access(access: &Access) -> (&'static str, Value) {
         Access::HotSpots(spots) => {
             ("hot_spots", json!({ "spots": spots.iter().map(spot).collect::<Vec<_>>() }))
         }
+        Access::ZoneCycle(cycle) => {
+            let parameters = json!({
+                "range_bytes": cycle.range.0,
+                "amount_bytes": cycle.amount.0,
+                "skip_bytes": cycle.skip.0,
+                "random": cycle.random,
+            });
+            ("zone_cycle", parameters)
+        }
+        Access::Append => ("append", Value::Null),
     }
 }
 
@@ -111,10 +255,38 @@ fn arrival(arrival: Arrival) -> (&'static str, Value) {
         Arrival::Poisson(_) => ("poisson", Value::Null),
         Arrival::Constant(_) => ("constant", Value::Null),
         Arrival::Bursts { rate: _, operations } => ("bursts", json!({ "operations": operations })),
-        Arrival::ThinkTime { pause, operations } => {
-            ("think_time", json!({ "pause_ns": pause.0, "operations": operations }))
+        Arrival::ConstantBytes(rate) => ("constant_bytes", json!({ "bytes_per_second": rate.0 })),
+        Arrival::PoissonBytes(rate) => ("poisson_bytes", json!({ "bytes_per_second": rate.0 })),
+        Arrival::ThinkTime { pause, operations, spin } => {
+            ("think_time", json!({ "pause_ns": pause.0, "operations": operations, "spin_ns": spin.0 }))
         }
     }
+}
+
+fn metadata(task: &MetadataTask) -> Value {
+    json!({
+        "kind": "metadata",
+        "operation": match task.operation {
+            MetadataOperation::Create => "create",
+            MetadataOperation::Stat => "stat",
+            MetadataOperation::Open => "open",
+            MetadataOperation::Unlink => "unlink",
+            MetadataOperation::Mkdir => "mkdir",
+            MetadataOperation::Rmdir => "rmdir",
+        },
+        "tree": task.tree.to_string_lossy(),
+        "files": task.files,
+        "files_per_directory": task.files_per_directory,
+        "random": task.random,
+        "size_bytes": task.size.0,
+        "sync": task.sync,
+        "workers": task.workers,
+        "together": task.together,
+        "stop": stop(task.stop),
+        "ramp_ns": task.ramp.0,
+        "interval_ns": task.interval.0,
+        "seed": task.seed,
+    })
 }
 
 fn database(task: &DbTask) -> Value {
@@ -146,6 +318,9 @@ fn stop(stop: Stop) -> Value {
         "runtime_ns": stop.runtime.map(|Nanos(nanos)| nanos),
         "bytes": stop.bytes.map(|bytes| bytes.0),
         "operations": stop.operations,
+        "loops": stop.loops,
+        "worker_bytes": stop.worker_bytes.map(|bytes| bytes.0),
+        "worker_operations": stop.worker_operations,
     })
 }
 
@@ -172,7 +347,7 @@ mod tests {
     #[test]
     fn arrivals_are_named_with_their_parameters() {
         assert_eq!(arrival(Arrival::Constant(Iops(5.0))), ("constant", Value::Null));
-        let think = Arrival::ThinkTime { pause: Nanos(7), operations: 3 };
-        assert_eq!(arrival(think), ("think_time", json!({ "pause_ns": 7, "operations": 3 })));
+        let think = Arrival::ThinkTime { pause: Nanos(7), operations: 3, spin: Nanos(0) };
+        assert_eq!(arrival(think), ("think_time", json!({ "pause_ns": 7, "operations": 3, "spin_ns": 0 })));
     }
 }

@@ -26,164 +26,195 @@ fn keys(value: &Value, path: &str, out: &mut Vec<String>) {
 fn the_keys_are_a_promise() {
     let mut found = Vec::new();
     keys(&json(&synthetic::check()), "", &mut found);
-    insta::assert_snapshot!(found.join("\n"), @r#"
-.calibration.clock
-.calibration.clock_cost_ns
-.calibration.clock_resolution_ns
-.calibration.loop_cost_ns
-.ending.error
-.ending.kind
-.format
-.knees[].concurrency.high
-.knees[].concurrency.low
-.knees[].concurrency.value
-.knees[].iops
-.knees[].model.kappa
-.knees[].model.lambda_iops
-.knees[].model.name
-.knees[].model.sigma
-.knees[].model.text
-.knees[].name
-.knees[].phases
-.knees[].plateau_iops.effective_samples
-.knees[].plateau_iops.high
-.knees[].plateau_iops.low
-.knees[].plateau_iops.standard_error
-.knees[].plateau_iops.value
-.knees[].relative_residual
-.knees[].saturated
-.phases[].cache.cached_share
-.phases[].cache.device_read_bytes
-.phases[].cache.device_written_bytes
-.phases[].cache.requested_read_bytes
-.phases[].cache.requested_written_bytes
-.phases[].cache.resident_after
-.phases[].cache.resident_before
-.phases[].cache.stamp
-.phases[].concurrency
-.phases[].ending.error
-.phases[].ending.kind
-.phases[].index
-.phases[].layer
-.phases[].measured_seconds
-.phases[].name
-.phases[].operations[].bytes
-.phases[].operations[].bytes_per_second
-.phases[].operations[].errors
-.phases[].operations[].iops.effective_samples
-.phases[].operations[].iops.high
-.phases[].operations[].iops.low
-.phases[].operations[].iops.standard_error
-.phases[].operations[].iops.value
-.phases[].operations[].kind
-.phases[].operations[].operations
-.phases[].operations[].response_ns.max
-.phases[].operations[].response_ns.mean.effective_samples
-.phases[].operations[].response_ns.mean.high
-.phases[].operations[].response_ns.mean.low
-.phases[].operations[].response_ns.mean.standard_error
-.phases[].operations[].response_ns.mean.value
-.phases[].operations[].response_ns.p50.high
-.phases[].operations[].response_ns.p50.low
-.phases[].operations[].response_ns.p50.resolved
-.phases[].operations[].response_ns.p50.value
-.phases[].operations[].response_ns.p90.high
-.phases[].operations[].response_ns.p90.low
-.phases[].operations[].response_ns.p90.resolved
-.phases[].operations[].response_ns.p90.value
-.phases[].operations[].response_ns.p99.high
-.phases[].operations[].response_ns.p99.low
-.phases[].operations[].response_ns.p99.resolved
-.phases[].operations[].response_ns.p99.value
-.phases[].operations[].response_ns.p99_9.high
-.phases[].operations[].response_ns.p99_9.low
-.phases[].operations[].response_ns.p99_9.resolved
-.phases[].operations[].response_ns.p99_9.value
-.phases[].operations[].response_ns.p99_99.high
-.phases[].operations[].response_ns.p99_99.low
-.phases[].operations[].response_ns.p99_99.resolved
-.phases[].operations[].response_ns.p99_99.value
-.phases[].operations[].service_ns.p50
-.phases[].operations[].service_ns.p90
-.phases[].operations[].service_ns.p99
-.phases[].operations[].service_ns.p99_9
-.phases[].operations[].service_ns.p99_99
-.phases[].outstanding.at_end
-.phases[].outstanding.backlog
-.phases[].outstanding.lost
-.phases[].outstanding.oldest_ns
-.phases[].started_ns
-.phases[].task.access
-.phases[].task.access_parameters
-.phases[].task.arrival
-.phases[].task.arrival_iops
-.phases[].task.arrival_parameters
-.phases[].task.backend
-.phases[].task.block_bytes
-.phases[].task.direct
-.phases[].task.file.create
-.phases[].task.file.name
-.phases[].task.file.preallocate
-.phases[].task.interval_ns
-.phases[].task.io_flags
-.phases[].task.kind
-.phases[].task.ramp_ns
-.phases[].task.read_percent
-.phases[].task.seed
-.phases[].task.stop.bytes
-.phases[].task.stop.operations
-.phases[].task.stop.runtime_ns
-.phases[].task.sync_every
-.phases[].task.target_bytes
-.phases[].task.workers
-.run.command
-.run.host.architecture
-.run.host.cpu
-.run.host.cpus
-.run.host.kernel
-.run.host.memory_bytes
-.run.host.name
-.run.host.virtualisation
-.run.id
-.run.model_version
-.run.process
-.run.started_unix_ns
-.run.storage.devices[].kind
-.run.storage.devices[].logical_block_bytes
-.run.storage.devices[].major
-.run.storage.devices[].minor
-.run.storage.devices[].model
-.run.storage.devices[].name
-.run.storage.devices[].physical_block_bytes
-.run.storage.devices[].read_ahead_bytes
-.run.storage.devices[].rests_on
-.run.storage.devices[].rotational
-.run.storage.devices[].scheduler
-.run.storage.devices[].size_bytes
-.run.storage.devices[].write_cache
-.run.storage.directory
-.run.storage.filesystem.block_size_bytes
-.run.storage.filesystem.free_bytes
-.run.storage.filesystem.kind
-.run.storage.filesystem.mount_point
-.run.storage.filesystem.options
-.run.storage.filesystem.size_bytes
-.run.storage.filesystem.source
-.run.version
-.verdict.fitness
-.verdict.profile
-.verdict.reasons[].asked
-.verdict.reasons[].bound
-.verdict.reasons[].fitness
-.verdict.reasons[].measured
-.verdict.reasons[].value
-.verdict.reasons[].what
-.warnings[].data.device
-.warnings[].data.phase
-.warnings[].data.requested
-.warnings[].kind
-.warnings[].text
-"#);
+    insta::assert_snapshot!(found.join("\n"), @"
+    .calibration.clock
+    .calibration.clock_cost_ns
+    .calibration.clock_resolution_ns
+    .calibration.loop_cost_ns
+    .ending.error
+    .ending.kind
+    .format
+    .knees[].concurrency.high
+    .knees[].concurrency.low
+    .knees[].concurrency.value
+    .knees[].iops
+    .knees[].model.kappa
+    .knees[].model.lambda_iops
+    .knees[].model.name
+    .knees[].model.sigma
+    .knees[].model.text
+    .knees[].name
+    .knees[].phases
+    .knees[].plateau_iops.effective_samples
+    .knees[].plateau_iops.high
+    .knees[].plateau_iops.low
+    .knees[].plateau_iops.standard_error
+    .knees[].plateau_iops.value
+    .knees[].relative_residual
+    .knees[].saturated
+    .phases[].cache.cached_share
+    .phases[].cache.device_read_bytes
+    .phases[].cache.device_written_bytes
+    .phases[].cache.requested_read_bytes
+    .phases[].cache.requested_written_bytes
+    .phases[].cache.resident_after
+    .phases[].cache.resident_before
+    .phases[].cache.stamp
+    .phases[].concurrency
+    .phases[].ending.error
+    .phases[].ending.kind
+    .phases[].errors
+    .phases[].index
+    .phases[].layer
+    .phases[].measured_seconds
+    .phases[].name
+    .phases[].operations[].bytes
+    .phases[].operations[].bytes_per_second
+    .phases[].operations[].errors
+    .phases[].operations[].iops.effective_samples
+    .phases[].operations[].iops.high
+    .phases[].operations[].iops.low
+    .phases[].operations[].iops.standard_error
+    .phases[].operations[].iops.value
+    .phases[].operations[].kind
+    .phases[].operations[].operations
+    .phases[].operations[].response_ns.max
+    .phases[].operations[].response_ns.mean.effective_samples
+    .phases[].operations[].response_ns.mean.high
+    .phases[].operations[].response_ns.mean.low
+    .phases[].operations[].response_ns.mean.standard_error
+    .phases[].operations[].response_ns.mean.value
+    .phases[].operations[].response_ns.p50.high
+    .phases[].operations[].response_ns.p50.low
+    .phases[].operations[].response_ns.p50.resolved
+    .phases[].operations[].response_ns.p50.value
+    .phases[].operations[].response_ns.p90.high
+    .phases[].operations[].response_ns.p90.low
+    .phases[].operations[].response_ns.p90.resolved
+    .phases[].operations[].response_ns.p90.value
+    .phases[].operations[].response_ns.p99.high
+    .phases[].operations[].response_ns.p99.low
+    .phases[].operations[].response_ns.p99.resolved
+    .phases[].operations[].response_ns.p99.value
+    .phases[].operations[].response_ns.p99_9.high
+    .phases[].operations[].response_ns.p99_9.low
+    .phases[].operations[].response_ns.p99_9.resolved
+    .phases[].operations[].response_ns.p99_9.value
+    .phases[].operations[].response_ns.p99_99.high
+    .phases[].operations[].response_ns.p99_99.low
+    .phases[].operations[].response_ns.p99_99.resolved
+    .phases[].operations[].response_ns.p99_99.value
+    .phases[].operations[].service_ns.p50
+    .phases[].operations[].service_ns.p90
+    .phases[].operations[].service_ns.p99
+    .phases[].operations[].service_ns.p99_9
+    .phases[].operations[].service_ns.p99_99
+    .phases[].outstanding.at_end
+    .phases[].outstanding.backlog
+    .phases[].outstanding.lost
+    .phases[].outstanding.oldest_ns
+    .phases[].rate
+    .phases[].started_ns
+    .phases[].stuck
+    .phases[].task.access
+    .phases[].task.access_parameters
+    .phases[].task.arrival
+    .phases[].task.arrival_iops
+    .phases[].task.arrival_parameters
+    .phases[].task.backend
+    .phases[].task.block_bytes
+    .phases[].task.contents.compressible_percent
+    .phases[].task.contents.duplicate_percent
+    .phases[].task.contents.fill
+    .phases[].task.contents.pattern
+    .phases[].task.contents.refill
+    .phases[].task.delay_ns
+    .phases[].task.direct
+    .phases[].task.existing
+    .phases[].task.file.create
+    .phases[].task.file.name
+    .phases[].task.file.per_worker
+    .phases[].task.file.preallocate
+    .phases[].task.group
+    .phases[].task.interval_ns
+    .phases[].task.io_flags
+    .phases[].task.kind
+    .phases[].task.mix
+    .phases[].task.on_error.most
+    .phases[].task.on_error.stop
+    .phases[].task.placement.cpus
+    .phases[].task.placement.memory_node
+    .phases[].task.placement.nodes
+    .phases[].task.placement.one_each
+    .phases[].task.processes
+    .phases[].task.ramp_ns
+    .phases[].task.read_percent
+    .phases[].task.regions.kind
+    .phases[].task.ring_options
+    .phases[].task.seed
+    .phases[].task.sizes
+    .phases[].task.stop.bytes
+    .phases[].task.stop.loops
+    .phases[].task.stop.operations
+    .phases[].task.stop.runtime_ns
+    .phases[].task.stop.worker_bytes
+    .phases[].task.stop.worker_operations
+    .phases[].task.sync_every
+    .phases[].task.sync_method
+    .phases[].task.target_bytes
+    .phases[].task.together
+    .phases[].task.trim_percent
+    .phases[].task.verify
+    .phases[].task.workers
+    .phases[].verified
+    .run.command
+    .run.host.architecture
+    .run.host.cpu
+    .run.host.cpus
+    .run.host.kernel
+    .run.host.memory_bytes
+    .run.host.name
+    .run.host.virtualisation
+    .run.id
+    .run.model_version
+    .run.process
+    .run.started_unix_ns
+    .run.storage.devices[].kind
+    .run.storage.devices[].logical_block_bytes
+    .run.storage.devices[].major
+    .run.storage.devices[].minor
+    .run.storage.devices[].model
+    .run.storage.devices[].name
+    .run.storage.devices[].physical_block_bytes
+    .run.storage.devices[].read_ahead_bytes
+    .run.storage.devices[].rests_on
+    .run.storage.devices[].rotational
+    .run.storage.devices[].scheduler
+    .run.storage.devices[].size_bytes
+    .run.storage.devices[].write_cache
+    .run.storage.directory
+    .run.storage.filesystem.block_size_bytes
+    .run.storage.filesystem.free_bytes
+    .run.storage.filesystem.kind
+    .run.storage.filesystem.mount_point
+    .run.storage.filesystem.options
+    .run.storage.filesystem.size_bytes
+    .run.storage.filesystem.source
+    .run.version
+    .verdict.fitness
+    .verdict.profile
+    .verdict.reasons[].asked
+    .verdict.reasons[].bound
+    .verdict.reasons[].fitness
+    .verdict.reasons[].measured
+    .verdict.reasons[].value
+    .verdict.reasons[].what
+    .warnings[].data.device
+    .warnings[].data.phase
+    .warnings[].data.requested
+    .warnings[].kind
+    .warnings[].text
+    ");
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub enum CheckError {
 }
 
 /// What to do next.
+// One lives at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Run this and append its result to the history.

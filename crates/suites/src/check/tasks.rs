@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, FileTarget, FileTask, Iops, Measure,
-    Mix, Nanos, Profile, Stop, Target, Task,
+    MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task,
 };
 
 use super::CheckOptions;
@@ -82,24 +82,26 @@ fn base(options: &CheckOptions, name: &str, layout: Layout, block: Bytes, second
     FileTask {
         name: name.into(),
         target: data_file(layout.size, false),
-        backend: if options.io_uring { BackendKind::IoUring } else { BackendKind::Sync },
+        backend: if options.io_uring {
+            BackendKind::IoUring(RingOptions::default())
+        } else {
+            BackendKind::Sync
+        },
         mix: Mix::Read,
         access: Access::Random,
         block,
         direct: options.direct,
-        workers: 1,
-        concurrency: 1,
-        arrival: Arrival::Closed,
-        sync_every: None,
         stop: Stop { runtime: Some(time(options, seconds)), ..Stop::default() },
         ramp: time(options, 0.3),
         interval: INTERVAL,
         seed: options.seed,
+        ..FileTask::default()
     }
 }
 
 fn data_file(size: Bytes, create: bool) -> Target {
-    Target::File(FileTarget { name: PathBuf::from("data"), size, create, preallocate: true })
+    let name = PathBuf::from("data");
+    Target::File(FileTarget { name, size, create, preallocate: true, per_worker: false })
 }
 
 /// Spreads the concurrency over threads: one feeds many operations through io_uring, until there are so many that a
@@ -107,7 +109,7 @@ fn data_file(size: Bytes, create: bool) -> Target {
 fn with_concurrency(options: &CheckOptions, mut task: FileTask, concurrency: u32) -> FileTask {
     task.concurrency = concurrency.max(1);
     task.workers = match task.backend {
-        BackendKind::IoUring => (task.concurrency / 16).clamp(1, options.cpus.clamp(1, 4)),
+        BackendKind::IoUring(_) => (task.concurrency / 16).clamp(1, options.cpus.clamp(1, 4)),
         _ => task.concurrency,
     };
     task
@@ -169,13 +171,19 @@ fn commit(options: &CheckOptions, preallocated: bool) -> FileTask {
         if preallocated { ("preallocated", "commit-preallocated") } else { ("growing", "commit-growing") };
     let layout = Layout { size, bytes_per_second: None };
     let task = base(options, &format!("commit 8 KiB, {kind}"), layout, Bytes(8192), 3.0);
-    let target = FileTarget { name: PathBuf::from(file), size, create: true, preallocate: preallocated };
+    let target = FileTarget {
+        name: PathBuf::from(file),
+        size,
+        create: true,
+        preallocate: preallocated,
+        per_worker: false,
+    };
     FileTask {
         target: Target::File(target),
         backend: BackendKind::Sync,
         mix: Mix::Write,
         access: Access::Sequential,
-        sync_every: Some(1),
+        sync: Some(SyncRule::fdatasync(1)),
         stop: Stop { bytes: Some(size), ..task.stop },
         // Bytes end it, perhaps before any ramp would be over.
         ramp: Nanos(0),
@@ -225,6 +233,7 @@ fn load(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32, 
 pub(super) fn with_seed(task: Task, seed: u64) -> Task {
     match task {
         Task::File(task) => Task::File(FileTask { seed, ..task }),
+        Task::Metadata(task) => Task::Metadata(MetadataTask { seed, ..task }),
         Task::Database(task) => Task::Database(DbTask { seed, ..task }),
     }
 }
@@ -233,6 +242,7 @@ fn named(task: Task, name: &str) -> Task {
     let name = name.to_owned();
     match task {
         Task::File(task) => Task::File(FileTask { name, ..task }),
+        Task::Metadata(task) => Task::Metadata(MetadataTask { name, ..task }),
         Task::Database(task) => Task::Database(DbTask { name, ..task }),
     }
 }
@@ -260,7 +270,7 @@ fn database_task(options: &CheckOptions, name: &str, seconds: f64) -> DbTask {
 /// Time and operations of a task of which one in `one_in` operations is a set.
 fn sets(options: &CheckOptions, share: f64, one_in: u64) -> Stop {
     let operations = space(options, share).0 / BYTES_PER_SET * one_in;
-    Stop { runtime: Some(time(options, 3.0)), operations: Some(operations), bytes: None }
+    Stop { runtime: Some(time(options, 3.0)), operations: Some(operations), ..Stop::default() }
 }
 
 /// The database: its share of the space, but no more than can be written in some seconds.

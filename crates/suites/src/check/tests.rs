@@ -37,9 +37,9 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
     let timetable = Timetable { ramp_end: 0, interval: 100_000_000, end: runtime };
     let (mut recorder, feed) = recorder(timetable, &OpKind::ALL);
     let concurrency = f64::from(task.concurrency());
-    let open = matches!(task, Task::File(file) if file.arrival.rate().is_some());
+    let open = matches!(task, Task::File(file) if file.asked_rate().is_some());
     let (kinds, seconds): (&[OpKind], f64) = match task {
-        Task::File(file) if file.sync_every.is_some() => {
+        Task::File(file) if file.sync.is_some() => {
             (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync_seconds)
         }
         Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.read_seconds),
@@ -77,7 +77,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             Target::File(target) if file.mix.writes() => target.size,
             _ => Bytes(0),
         },
-        Task::Database(_) => Bytes(0),
+        Task::Metadata(_) | Task::Database(_) => Bytes(0),
     };
     PhaseResult {
         info: PhaseInfo { index, task: task.clone(), started: Nanos(0) },
@@ -87,6 +87,10 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             measured: Nanos(runtime),
             outstanding: Outstanding::default(),
             cache: Cache { requested_written: written, ..Cache::default() },
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
         },
         totals,
     }

@@ -3,7 +3,6 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::permutation::{Cell, Permutation};
-use crate::{Purpose, generator};
 
 /// One worker's part of a walk over all blocks in permuted order, with a new permutation for each round.
 ///
@@ -26,13 +25,17 @@ pub(super) struct Covering {
 }
 
 impl Covering {
-    /// `None` where there is not a block for each worker.
-    pub(super) fn new(blocks: u64, worker: u32, workers: u32, seed: u64) -> Option<Covering> {
+    /// `keys` is the same for all workers. `None` where there is not a block for each.
+    pub(super) fn new(
+        blocks: u64,
+        worker: u32,
+        workers: u32,
+        mut keys: Xoshiro256PlusPlus,
+    ) -> Option<Covering> {
         let (worker, workers) = (u64::from(worker), u64::from(workers.max(1)));
         if blocks < workers || worker >= workers {
             return None;
         }
-        let mut keys = generator(seed, 0, Purpose::Permutation);
         let permutation = Permutation::new(blocks, &mut keys);
         let first = permutation.cell(worker);
         let step = permutation.cell(workers);
@@ -63,14 +66,19 @@ impl Covering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Purpose, generator};
     use proptest::prelude::*;
+
+    fn covering(blocks: u64, worker: u32, workers: u32, seed: u64) -> Option<Covering> {
+        Covering::new(blocks, worker, workers, generator(seed, 0, Purpose::Permutation))
+    }
 
     proptest! {
         #[test]
         fn workers_together_do_each_block_once_a_round(blocks in 1u64..5000, workers in 1u32..9, seed: u64) {
             prop_assume!(blocks >= u64::from(workers));
             let mut crew: Vec<_> =
-                (0..workers).map(|worker| Covering::new(blocks, worker, workers, seed).unwrap()).collect();
+                (0..workers).map(|worker| covering(blocks, worker, workers, seed).unwrap()).collect();
             for round in 1..=2u32 {
                 let mut times = vec![0; blocks as usize];
                 for worker in &mut crew {
@@ -83,7 +91,7 @@ mod tests {
 
     #[test]
     fn each_round_has_an_order_of_its_own() {
-        let mut covering = Covering::new(1000, 0, 1, 7).unwrap();
+        let mut covering = covering(1000, 0, 1, 7).unwrap();
         let mut round = || (0..1000).map(|_| covering.next_block()).collect::<Vec<_>>();
         let (first, second) = (round(), round());
         let same = first.iter().zip(&second).filter(|(one, other)| one == other).count();
@@ -96,7 +104,7 @@ mod tests {
     fn a_petabyte_costs_no_memory() {
         assert!(size_of::<Covering>() <= 256, "{}", size_of::<Covering>());
         for blocks in [(1u64 << 50) / 512, u64::MAX] {
-            let mut covering = Covering::new(blocks, 7, 8, 1).unwrap();
+            let mut covering = covering(blocks, 7, 8, 1).unwrap();
             let mut drawn: Vec<_> = (0..100_000).map(|_| covering.next_block()).collect();
             drawn.sort_unstable();
             drawn.dedup();
@@ -107,7 +115,7 @@ mod tests {
 
     #[test]
     fn more_workers_than_blocks_are_refused() {
-        assert!(Covering::new(3, 0, 4, 1).is_none());
-        assert!(Covering::new(0, 0, 1, 1).is_none());
+        assert!(covering(3, 0, 4, 1).is_none());
+        assert!(covering(0, 0, 1, 1).is_none());
     }
 }

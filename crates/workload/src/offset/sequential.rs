@@ -5,11 +5,11 @@
 /// What the division leaves goes to the first workers, as with their shares of the operations: so many operations as
 /// there are blocks then do each block once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slice {
+pub(crate) struct Slice {
     /// First block.
-    pub(super) first: u64,
+    pub(crate) first: u64,
     /// Blocks.
-    pub(super) blocks: u64,
+    pub(crate) blocks: u64,
 }
 
 /// Equal steps up or down, over and over.
@@ -41,7 +41,7 @@ pub(super) struct Columns {
 
 impl Slice {
     /// The slice of worker `worker` of `workers`; `None` where there is not a block for each worker.
-    pub(super) fn of(blocks: u64, worker: u32, workers: u32) -> Option<Slice> {
+    pub(crate) fn of(blocks: u64, worker: u32, workers: u32) -> Option<Slice> {
         let (worker, workers) = (u64::from(worker), u64::from(workers.max(1)));
         let (share, rest) = (blocks / workers, blocks % workers);
         let first = worker * share + worker.min(rest);
@@ -63,6 +63,11 @@ impl Steps {
     pub(super) fn backwards(slice: Slice, block: u64) -> Steps {
         let last = slice.first + slice.blocks - 1;
         Steps::new(last * block, block.wrapping_neg(), slice.blocks)
+    }
+
+    /// Upwards from 0 without end.
+    pub(super) fn endless(block: u64) -> Steps {
+        Steps::new(0, block, u64::MAX)
     }
 
     fn new(first: u64, step: u64, count: u64) -> Steps {

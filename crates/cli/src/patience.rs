@@ -10,11 +10,11 @@ use iolite_engine::Control;
 const TICK: Duration = Duration::from_millis(20);
 
 /// How long work may still take when the user wants to stop: all of it together stays within a second.
-pub(super) const GRACE: Duration = Duration::from_millis(250);
+pub(crate) const GRACE: Duration = Duration::from_millis(250);
 
 /// Why work was given up on. Its thread is left to itself and ends with the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GaveUp {
+pub(crate) enum GaveUp {
     /// The user wants to stop.
     Interrupted,
     /// It took too long.
@@ -24,7 +24,7 @@ pub(super) enum GaveUp {
 }
 
 /// Does `work` on a thread of its own, for as long as the user wants and `limit` allows.
-pub(super) fn patiently<T: Send + 'static>(
+pub(crate) fn patiently<T: Send + 'static>(
     control: &Control,
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,77 +1,84 @@
-//! Where a check's events go: the results database, the live view, and the list of warnings.
+//! Where a run's events go: the results database, the live view, and the list of warnings.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use iolite_engine::Control;
-use iolite_model::{Bytes, Event, OpKind, Sink, Warning};
-use iolite_report::Live;
+use iolite_model::{Bytes, Event, Nanos, OpKind, RunInfo, Sink, Warning};
+use iolite_report::{Live, LiveKind};
 use iolite_store::{Store, Writer};
 
-use super::options::Options;
-use super::patience::patiently;
+use crate::patience::patiently;
 
-/// All consumers of a check's events.
-pub(super) struct Events {
+/// All consumers of a run's events.
+pub(crate) struct Events {
     live: Live,
     writer: Option<Writer>,
     store_failure: Failure,
     warnings: Vec<Warning>,
-    requested: Requested,
+    /// By phase.
+    requested: BTreeMap<u32, Requested>,
 }
 
-/// Bytes that the running phase has asked for, ramp and drain included.
+/// Bytes that a phase has asked for, ramp and drain included.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Requested {
+pub(crate) struct Requested {
     /// Bytes read.
-    pub(super) read: Bytes,
+    pub(crate) read: Bytes,
     /// Bytes written.
-    pub(super) written: Bytes,
+    pub(crate) written: Bytes,
 }
 
 impl Events {
-    /// Opens the results database and the live view. A database that can't be opened is a warning, nothing more.
-    pub(super) fn start(options: &Options, control: &Control) -> Events {
+    /// Opens the results database (or notes why there is none) and the live view. A database that can't be opened is a
+    /// warning, nothing more. `time` is how long the run will take about.
+    pub(crate) fn start(
+        run: &RunInfo,
+        results: &Result<PathBuf, String>,
+        live: LiveKind,
+        time: Nanos,
+        control: &Control,
+    ) -> Events {
         let store_failure = Failure::default();
-        let writer = match &options.results {
+        let writer = match results {
             Ok(path) => open(path, control, &store_failure),
             Err(reason) => {
                 note(&store_failure, reason.clone());
                 None
             }
         };
-        let live = Live::new(options.live(), options.time);
-        let mut events =
-            Events { live, writer, store_failure, warnings: Vec::new(), requested: Requested::default() };
-        events.emit(&Event::RunStarted(Box::new(options.run.clone())));
+        let (live, warnings, requested) = (Live::new(live, time), Vec::new(), BTreeMap::new());
+        let mut events = Events { live, writer, store_failure, warnings, requested };
+        events.emit(&Event::RunStarted(Box::new(run.clone())));
         events
     }
 
     /// Passes an event on.
-    pub(super) fn emit(&mut self, event: &Event) {
+    pub(crate) fn emit(&mut self, event: &Event) {
         self.event(event);
     }
 
     /// Notes a doubt, once.
-    pub(super) fn warn(&mut self, warning: Warning) {
+    pub(crate) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             self.emit(&Event::Warning(warning));
         }
     }
 
     /// Tells what is being done between the phases.
-    pub(super) fn message(&mut self, text: &str) {
+    pub(crate) fn message(&mut self, text: &str) {
         self.live.message(text);
     }
 
-    /// What the running phase has asked for so far.
-    pub(super) fn requested(&self) -> Requested {
-        self.requested
+    /// What a phase has asked for so far.
+    pub(crate) fn requested(&self, phase: u32) -> Requested {
+        self.requested.get(&phase).copied().unwrap_or_default()
     }
 
     /// Ends the live view, writes what is left, and returns the warnings.
-    pub(super) fn finish(mut self, control: &Control) -> Vec<Warning> {
+    pub(crate) fn finish(mut self, control: &Control) -> Vec<Warning> {
         self.live.finish();
         if let Some(writer) = self.writer.take() {
             match patiently(control, Duration::MAX, || writer.finish()) {
@@ -118,13 +125,13 @@ fn open(path: &Path, control: &Control, failure: &Failure) -> Option<Writer> {
 impl Sink for Events {
     fn event(&mut self, event: &Event) {
         match event {
-            Event::PhaseStarted(_) => self.requested = Requested::default(),
             Event::Interval(interval) => {
+                let requested = self.requested.entry(interval.phase).or_default();
                 for ops in &interval.ops {
                     match ops.kind {
-                        OpKind::Read => self.requested.read.0 += ops.bytes,
-                        OpKind::Write => self.requested.written.0 += ops.bytes,
-                        OpKind::Sync | OpKind::Commit => {}
+                        OpKind::Read => requested.read.0 += ops.bytes,
+                        OpKind::Write => requested.written.0 += ops.bytes,
+                        _ => {}
                     }
                 }
             }

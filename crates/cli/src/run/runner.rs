@@ -1,0 +1,158 @@
+//! Runs sets of tasks one after the other.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use iolite_engine::{Control, Outcome, Scratch, run_set};
+use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target};
+use iolite_observe::{CacheProbe, LeafCounters};
+use iolite_stats::PhaseResult;
+use iolite_suites::doubts;
+use iolite_sys::clock::Clock;
+
+use crate::events::Events;
+use crate::session::{calibrate, phase_end};
+
+/// What has been measured.
+pub(super) struct Measured {
+    /// The program measured; `None` when it could not be.
+    pub(super) calibration: Option<Calibration>,
+    /// The phases, in order.
+    pub(super) history: Vec<PhaseResult>,
+}
+
+/// Runs tasks.
+pub(super) struct Runner<'a> {
+    control: &'a Control,
+    events: &'a mut Events,
+    clock: Clock,
+    started: u64,
+    scratch: Scratch,
+    counters: Option<LeafCounters>,
+    calibration: Option<Calibration>,
+    history: Vec<PhaseResult>,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(
+        scratch: Scratch,
+        counters: Option<LeafCounters>,
+        control: &'a Control,
+        events: &'a mut Events,
+    ) -> Runner<'a> {
+        let clock = Clock::best();
+        let (started, calibration, history) = (clock.now(), None, Vec::new());
+        Runner { control, events, clock, started, scratch, counters, calibration, history }
+    }
+
+    /// The phases so far.
+    pub(super) fn history(&self) -> &[PhaseResult] {
+        &self.history
+    }
+
+    /// Removes the run's files, and returns what was measured.
+    pub(super) fn end(self) -> Measured {
+        Measured { calibration: self.calibration, history: self.history }
+    }
+
+    /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is
+    /// kept.
+    ///
+    /// # Errors
+    /// Why it can't go on.
+    pub(super) fn sets(&mut self, sets: &[&[JobTask]]) -> anyhow::Result<()> {
+        if self.calibration.is_none() {
+            let own = calibrate(&mut self.scratch, self.clock, self.control)?;
+            self.events.emit(&Event::Calibrated(own.clone()));
+            self.calibration = Some(own);
+        }
+        for set in sets {
+            if self.control.interrupted() {
+                break;
+            }
+            self.set(set)?;
+        }
+        Ok(())
+    }
+
+    /// Runs tasks that start together, and appends their results to the history.
+    fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
+        let first = self.history.len() as u32;
+        let started = Nanos(self.clock.now() - self.started);
+        let infos: Vec<_> = (first..)
+            .zip(tasks)
+            .map(|(index, task)| PhaseInfo { index, task: task.task(), started })
+            .collect();
+        infos.iter().for_each(|info| self.events.emit(&Event::PhaseStarted(info.clone())));
+        let target = self.target(tasks);
+        let probe =
+            CacheProbe::start(self.counters.as_ref(), target.as_ref().map(|(file, span)| (file, *span)));
+        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, self.events);
+        let (mut read, mut written) = (Bytes(0), Bytes(0));
+        for info in &infos {
+            let requested = self.events.requested(info.index);
+            (read.0, written.0) = (read.0 + requested.read.0, written.0 + requested.written.0);
+        }
+        // Tasks that run together share the device: what it counted is told of them all.
+        let cache = probe.finish(read, written);
+        match run {
+            Ok(outcomes) => self.end_set(infos, outcomes, cache),
+            Err(error) => {
+                for info in infos {
+                    let failed = Outcome::nothing(Ending::Failed(error.to_string()));
+                    self.end_phase(info, failed, cache);
+                }
+                bail!(error)
+            }
+        }
+    }
+
+    fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> anyhow::Result<()> {
+        let mut failure = None;
+        for (info, outcome) in infos.into_iter().zip(outcomes) {
+            if let Ending::Failed(reason) = &outcome.ending {
+                failure.get_or_insert_with(|| format!("`{}`: {reason}", info.task.name()));
+            }
+            self.end_phase(info, outcome, cache);
+        }
+        failure.map_or(Ok(()), |failure| Err(anyhow::anyhow!(failure)))
+    }
+
+    fn end_phase(&mut self, info: PhaseInfo, outcome: Outcome, cache: Cache) {
+        let end = phase_end(info.index, &outcome, cache);
+        self.events.emit(&Event::PhaseEnded(end.clone()));
+        let first_error = outcome.first_error().map(str::to_owned);
+        let result = PhaseResult { info, end, totals: outcome.totals };
+        doubts(&result, first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
+        self.history.push(result);
+    }
+
+    /// The one file that all these tasks go to, where it is there already, with its span: to see how much of it is in the
+    /// page cache.
+    fn target(&self, tasks: &[JobTask]) -> Option<(File, u64)> {
+        let mut paths = tasks.iter().map(|task| self.path(task));
+        let first = paths.next()??;
+        if !paths.all(|path| path.as_ref() == Some(&first)) {
+            return None;
+        }
+        let file = open(&first)?;
+        let length = file.metadata().ok().filter(|metadata| metadata.is_file())?.len();
+        Some((file, length))
+    }
+
+    fn path(&self, task: &JobTask) -> Option<PathBuf> {
+        let JobTask::Io(task) = task else { return None };
+        match &task.target {
+            Target::File(file) if !file.per_worker => self.scratch.claimed(&file.name).ok(),
+            Target::Existing(existing) => Some(existing.path.clone()),
+            Target::File(_) | Target::Null { .. } => None,
+        }
+    }
+}
+
+/// Only a regular file: opening anything else might do something to it.
+fn open(path: &Path) -> Option<File> {
+    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
+    File::open(path).ok()
+}

@@ -1,0 +1,154 @@
+//! The guard of what exists already: nothing that the user has not given away is written to, and nothing that is in use.
+//!
+//! A target is admitted once a run. A device stays claimed (O_EXCL) as long as the run lives, so that nobody mounts it meanwhile.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use iolite_model::{Bytes, ExistingTarget, Overwrite};
+use iolite_sys::device;
+use iolite_sys::file::Access;
+
+use crate::EngineError;
+
+/// How much of a target's start and end has to be zeros for it to be blank: partition tables, file systems, LVM, RAID and
+/// databases all have something there.
+const EDGE: u64 = 1 << 20;
+
+/// The targets that a run may write to.
+#[derive(Debug, Default)]
+pub(crate) struct Admitted {
+    /// By canonical path, held open.
+    claims: BTreeMap<PathBuf, File>,
+}
+
+impl Admitted {
+    /// Opens a target, having made sure that it may be written to where `access` asks for that. Tells its whole size.
+    ///
+    /// # Errors
+    /// It can't be opened, or may not be written to.
+    pub(crate) fn open(
+        &mut self,
+        existing: &ExistingTarget,
+        access: Access,
+    ) -> Result<(File, u64), EngineError> {
+        let path = &existing.path;
+        let failed = |source| EngineError::File { action: "open", path: path.clone(), source };
+        if access.write {
+            self.admit(path, existing.overwrite)?;
+        }
+        let opened = device::open_existing(path, access, false).map_err(failed)?;
+        let size = device::size_of(&opened.file).map_err(failed)?;
+        Ok((opened.file, size))
+    }
+
+    /// Makes sure that a target may be written to.
+    fn admit(&mut self, path: &Path, overwrite: Overwrite) -> Result<(), EngineError> {
+        let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
+        let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
+        if overwrite == Overwrite::Never {
+            return guarded("say with `overwrite` what may be destroyed (blank, anything)".into());
+        }
+        let canonical = path.canonicalize().map_err(failed)?;
+        if self.claims.contains_key(&canonical) {
+            return Ok(());
+        }
+        let access = Access { write: true, direct: false, append: false };
+        // Asked before it is claimed, because a claim fails where it is in use, without a reason.
+        let looked =
+            device::open_existing(&canonical, Access { write: false, ..access }, false).map_err(failed)?;
+        if let Some(number) = device::device_number(&looked.file).map_err(failed)? {
+            let reasons = device::in_use(number).map_err(failed)?;
+            if !reasons.is_empty() {
+                return guarded(format!("it is in use ({}); free it first", reasons.join("; ")));
+            }
+        }
+        drop(looked);
+        let claim = match device::open_existing(&canonical, access, true) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                return guarded("another program holds it; end that first".into());
+            }
+            other => other.map_err(failed)?.file,
+        };
+        if overwrite == Overwrite::Blank
+            && let Some(offset) = first_data(&claim).map_err(failed)?
+        {
+            return guarded(format!(
+                "it is not blank, there is data at byte {offset}: wipe it yourself, or say `overwrite = \"anything\"`"
+            ));
+        }
+        self.claims.insert(canonical, claim);
+        Ok(())
+    }
+}
+
+/// The first byte within the edges of a target that is not zero.
+fn first_data(file: &File) -> io::Result<Option<u64>> {
+    let size = device::size_of(file)?;
+    let mut buffer = vec![0; Bytes::MIB.0 as usize];
+    for start in [0, size.saturating_sub(EDGE)] {
+        let length = usize::try_from((size - start).min(EDGE)).unwrap_or(buffer.len());
+        file.read_exact_at(&mut buffer[..length], start)?;
+        if let Some(index) = buffer[..length].iter().position(|byte| *byte != 0) {
+            return Ok(Some(start + index as u64));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &Path, overwrite: Overwrite) -> ExistingTarget {
+        ExistingTarget { path: path.to_owned(), offset: Bytes(0), size: Bytes(0), overwrite }
+    }
+
+    fn try_open(path: &Path, overwrite: Overwrite, write: bool) -> Result<u64, String> {
+        let access = Access { write, direct: false, append: false };
+        let opened = Admitted::default().open(&target(path, overwrite), access);
+        opened.map(|(_, size)| size).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_what_was_given_away_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("precious");
+        for (length, at) in [(10u64, 3u64), (5 << 20, 0), (5 << 20, (5 << 20) - 1)] {
+            let file = File::create(&path).unwrap();
+            file.set_len(length).unwrap();
+            assert_eq!(try_open(&path, Overwrite::Blank, true), Ok(length));
+            file.write_all_at(b"x", at).unwrap();
+            let error = try_open(&path, Overwrite::Blank, true).unwrap_err();
+            assert!(error.contains(&format!("data at byte {at}")), "{error}");
+            let error = try_open(&path, Overwrite::Never, true).unwrap_err();
+            assert!(error.contains("overwrite"), "{error}");
+            assert_eq!(try_open(&path, Overwrite::Anything, true), Ok(length));
+            assert_eq!(try_open(&path, Overwrite::Never, false), Ok(length));
+        }
+    }
+
+    #[test]
+    fn what_a_run_has_written_itself_stays_admitted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        File::create(&path).unwrap().set_len(8192).unwrap();
+        let mut admitted = Admitted::default();
+        let access = Access { write: true, direct: false, append: false };
+        let (file, _) = admitted.open(&target(&path, Overwrite::Blank), access).unwrap();
+        file.write_all_at(b"x", 0).unwrap();
+        assert!(admitted.open(&target(&path, Overwrite::Blank), access).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(try_open(dir.path(), Overwrite::Anything, true).is_err());
+        assert!(try_open(Path::new("/dev/null"), Overwrite::Anything, true).is_err());
+        let error = try_open(&dir.path().join("none"), Overwrite::Anything, true).unwrap_err();
+        assert!(error.contains("check the path"), "{error}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Collects what the workers of a crew measure, and knows when to give up on them.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use iolite_model::{Ending, ErrorTally, Event, Nanos, OpKind, Outstanding, Sink, Stuck, Verified};
+use iolite_stats::{Collector, Timetable};
+use iolite_sys::board::Board;
+
+use crate::Control;
+use crate::crew::{Crew, DRAIN, DRAIN_INTERRUPTED, Outcome, Report, TICK};
+use crate::verify::Written;
+
+/// How long after its end an interval is passed on: a worker that is in time has handed its share over by then.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// Collects while the workers measure.
+pub(crate) struct Conductor<'a> {
+    pub(crate) crew: &'a Crew,
+    pub(crate) control: Control,
+    pub(crate) timetable: Timetable,
+    pub(crate) origin: u64,
+    pub(crate) collector: Collector,
+    pub(crate) reports: Receiver<Report>,
+    /// By worker: what it is doing, should it never come back.
+    pub(crate) boards: Vec<Arc<Board>>,
+}
+
+impl Conductor<'_> {
+    pub(crate) fn conduct(mut self, sink: &mut dyn Sink) -> Outcome {
+        let mut ends = Ends::new(self.crew.workers);
+        while ends.reports < self.crew.workers && !self.overdue(&mut ends) {
+            match self.reports.recv_timeout(TICK.min(self.crew.interval.as_duration())) {
+                Ok(report) => ends.take(report, &mut self.collector),
+                Err(RecvTimeoutError::Timeout) => {}
+                // All threads have ended, but not all have reported.
+                Err(RecvTimeoutError::Disconnected) => {
+                    ends.failure.get_or_insert_with(|| "a worker's thread has died, which is a bug".into());
+                    break;
+                }
+            }
+            if ends.failure.is_some() {
+                self.control.interrupt();
+            }
+            let settled = self.now().saturating_sub(SETTLE.as_nanos() as u64);
+            for interval in self.collector.collect(settled) {
+                sink.event(&Event::Interval(interval));
+            }
+        }
+        self.conclude(ends, sink)
+    }
+
+    fn now(&self) -> u64 {
+        self.crew.clock.now().saturating_sub(self.origin)
+    }
+
+    /// Whether the workers that have not ended are to be given up on.
+    fn overdue(&self, ends: &mut Ends) -> bool {
+        let now = self.now();
+        if self.control.interrupted() && ends.interrupted_at.is_none() {
+            ends.interrupted_at = Some(now);
+        }
+        // The workers wait for their own operations; what they need beyond that is a few ticks.
+        let grace = 4 * TICK.as_nanos() as u64;
+        let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
+        after(self.timetable.end, DRAIN) || ends.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
+    }
+
+    fn conclude(self, mut ends: Ends, sink: &mut dyn Sink) -> Outcome {
+        let now = self.now();
+        let missing = u64::from(self.crew.workers - ends.reports);
+        // The last worker's end is the phase's. One that is still at it has not told its own.
+        let told = if missing > 0 { ends.interrupted_at } else { ends.closed };
+        let end = told.unwrap_or(self.timetable.end).min(self.timetable.end).min(now);
+        let measured = end.saturating_sub(self.timetable.ramp_end);
+        self.find_the_missing(&mut ends, now);
+        let (intervals, workers, totals) = self.collector.finish(self.timetable.ramp_end, measured);
+        intervals.into_iter().for_each(|interval| sink.event(&Event::Interval(interval)));
+        for mut worker in workers {
+            worker.worker += self.crew.first;
+            sink.event(&Event::Worker(worker));
+        }
+        let mut outstanding = ends.outstanding;
+        outstanding.oldest = Nanos(outstanding.oldest.0.max(totals.drain_max));
+        if missing > 0 {
+            outstanding.at_end += missing;
+            outstanding.lost += missing;
+            outstanding.oldest = Nanos(outstanding.oldest.0.max(now - end));
+        }
+        ends.stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.age));
+        ends.stuck.truncate(Stuck::LISTED);
+        let ending = match ends.failure {
+            Some(failure) => Ending::Failed(failure),
+            None if self.control.interrupted() => Ending::Interrupted,
+            None => Ending::Completed,
+        };
+        Outcome {
+            totals,
+            ending,
+            outstanding,
+            errors: ends.errors,
+            stuck: ends.stuck,
+            verified: ends.verified,
+            rate: None,
+            written: ends.written,
+        }
+    }
+
+    /// What the workers that have not reported are stuck in, as far as their boards tell.
+    fn find_the_missing(&self, ends: &mut Ends, now: u64) {
+        for (worker, _) in ends.reported.iter().enumerate().filter(|(_, reported)| !**reported) {
+            let Some((kind, offset, issued)) = self.boards[worker].look() else { continue };
+            let Some(&kind) = OpKind::ALL.get(usize::from(kind)) else { continue };
+            let worker = self.crew.first + worker as u32;
+            ends.stuck.push(Stuck { worker, kind, offset, age: Nanos(now.saturating_sub(issued)) });
+        }
+    }
+}
+
+/// What the workers' ends add up to.
+#[derive(Default)]
+struct Ends {
+    reports: u32,
+    /// By worker: whether it has reported.
+    reported: Vec<bool>,
+    failure: Option<String>,
+    errors: Vec<ErrorTally>,
+    stuck: Vec<Stuck>,
+    verified: Option<Verified>,
+    written: Vec<Written>,
+    outstanding: Outstanding,
+    /// The latest instant at which a worker ended its measured part.
+    closed: Option<u64>,
+    interrupted_at: Option<u64>,
+}
+
+impl Ends {
+    fn new(workers: u32) -> Ends {
+        Ends { reported: vec![false; workers as usize], ..Ends::default() }
+    }
+
+    fn take(&mut self, report: Report, collector: &mut Collector) {
+        self.reports += 1;
+        self.reported[report.worker] = true;
+        self.closed = self.closed.max(report.closed);
+        report.left.iter().for_each(|snapshot| collector.absorb(report.worker, snapshot));
+        let failure = match report.result {
+            Ok(None) => None,
+            Ok(Some(end)) => {
+                self.outstanding.at_end += end.outstanding.at_end;
+                self.outstanding.lost += end.outstanding.lost;
+                self.outstanding.backlog += end.outstanding.backlog;
+                self.outstanding.oldest = self.outstanding.oldest.max(end.outstanding.oldest);
+                end.errors.into_iter().for_each(|tally| ErrorTally::add(&mut self.errors, tally));
+                self.stuck.extend(end.stuck);
+                if let Some(verified) = end.verified {
+                    self.verified.get_or_insert_default().add(verified);
+                }
+                self.written.extend(end.written);
+                end.failure
+            }
+            Err(error) => Some(error),
+        };
+        self.failure = self.failure.take().or(failure.map(|error| error.to_string()));
+    }
+}

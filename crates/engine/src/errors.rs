@@ -1,0 +1,89 @@
+//! Errors of one worker's operations: counted by class and kind, with where they happened first.
+
+use iolite_model::{ErrorClass, ErrorTally, OnError, OpKind};
+
+/// The errors of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Errors {
+    tallies: Vec<ErrorTally>,
+    count: u64,
+}
+
+impl Errors {
+    /// Counts an error. `what` is asked for the first of its class and kind.
+    pub(crate) fn note(
+        &mut self,
+        kind: OpKind,
+        class: ErrorClass,
+        offset: u64,
+        what: impl FnOnce() -> String,
+    ) {
+        self.count += 1;
+        let known = self.tallies.iter().position(|tally| (tally.kind, tally.class) == (kind, class));
+        let index = known.unwrap_or_else(|| {
+            let first = what();
+            self.tallies.push(ErrorTally { kind, class, count: 0, first_offsets: Vec::new(), first });
+            self.tallies.len() - 1
+        });
+        let tally = &mut self.tallies[index];
+        tally.count += 1;
+        if tally.first_offsets.len() < ErrorTally::LISTED {
+            tally.first_offsets.push(offset);
+        }
+    }
+
+    /// Whether the error that was just noted ends the phase.
+    pub(crate) fn end_it(&self, rule: &OnError, class: ErrorClass) -> bool {
+        rule.stop.contains(&class) || rule.most.is_some_and(|most| self.count > most)
+    }
+
+    /// What to say of an error that ends the phase.
+    pub(crate) fn last_words(&self, kind: OpKind, class: ErrorClass) -> String {
+        let tally = self.tallies.iter().find(|tally| (tally.kind, tally.class) == (kind, class));
+        tally.map_or_else(String::new, |tally| {
+            let offset = tally.first_offsets.first().copied().unwrap_or_default();
+            format!("{} (first at byte {offset}, {} of its class)", tally.first, tally.count)
+        })
+    }
+
+    pub(crate) fn into_tallies(self) -> Vec<ErrorTally> {
+        self.tallies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_counted_by_class_with_their_first_offsets() {
+        let mut errors = Errors::default();
+        for offset in 0..20 {
+            let class = if offset % 2 == 0 { ErrorClass::Device } else { ErrorClass::Short };
+            errors.note(OpKind::Read, class, offset * 512, || format!("read {offset}"));
+        }
+        let tallies = errors.into_tallies();
+        assert_eq!(tallies.len(), 2);
+        assert_eq!((tallies[0].count, tallies[1].count), (10, 10));
+        assert_eq!(tallies[0].first_offsets[..3], [0, 1024, 2048]);
+        assert_eq!(tallies[0].first_offsets.len(), ErrorTally::LISTED);
+        assert_eq!(tallies[1].first, "read 1");
+    }
+
+    #[test]
+    fn a_class_or_a_number_ends_it() {
+        let mut errors = Errors::default();
+        errors.note(OpKind::Write, ErrorClass::Space, 0, || "write: full".into());
+        let stop = OnError { stop: vec![ErrorClass::Space], most: None };
+        assert!(errors.end_it(&stop, ErrorClass::Space) && !errors.end_it(&stop, ErrorClass::Device));
+        let most = OnError { stop: Vec::new(), most: Some(1) };
+        assert!(!errors.end_it(&most, ErrorClass::Space));
+        errors.note(OpKind::Write, ErrorClass::Space, 0, || "again".into());
+        assert!(errors.end_it(&most, ErrorClass::Space));
+        assert!(!errors.end_it(&OnError::default(), ErrorClass::Space));
+        assert_eq!(
+            errors.last_words(OpKind::Write, ErrorClass::Space),
+            "write: full (first at byte 0, 2 of its class)"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! A worker's side of a phase: its place at the barrier, then its lane.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use iolite_model::OpKind;
+use iolite_stats::{Completion, Recorder};
+use iolite_sys::board::Board;
+use iolite_sys::clock::Clock;
+
+use crate::Control;
+use crate::gate::Gate;
+
+/// How often a worker that waits for its start looks whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A worker's side of the phase, once it has been released.
+#[derive(Debug)]
+pub struct Lane {
+    pub(crate) worker: u32,
+    pub(crate) clock: Clock,
+    pub(crate) origin: u64,
+    pub(crate) end: u64,
+    pub(crate) closed: Option<u64>,
+    pub(crate) control: Control,
+    pub(crate) recorder: Recorder,
+    pub(crate) board: Arc<Board>,
+}
+
+/// A worker's place at the barrier.
+#[derive(Debug)]
+pub struct Start {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) lane: Option<Lane>,
+}
+
+impl Start {
+    /// Tells that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
+    /// phase is off.
+    pub fn ready(mut self) -> Option<Lane> {
+        let mut lane = self.lane.take()?;
+        lane.origin = self.gate.pass()?;
+        // With a start delay the origin lies ahead.
+        while let Some(ahead) = lane.origin.checked_sub(lane.clock.now()).filter(|ahead| *ahead > 0) {
+            if lane.interrupted() {
+                break;
+            }
+            std::thread::sleep(Duration::from_nanos(ahead).min(LOOK));
+        }
+        Some(lane)
+    }
+}
+
+impl Start {
+    /// Number of the worker, from 0.
+    pub fn worker(&self) -> u32 {
+        self.lane.as_ref().map_or(0, |lane| lane.worker)
+    }
+}
+
+impl Drop for Start {
+    /// A place given up before it was ready calls the phase off.
+    fn drop(&mut self) {
+        if self.lane.is_some() {
+            self.gate.leave();
+        }
+    }
+}
+
+impl Lane {
+    /// Number of the worker, from 0.
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// Nanoseconds since the phase's start.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.clock.now().saturating_sub(self.origin)
+    }
+
+    /// End of the measured part in nanoseconds since the phase's start; `u64::MAX` where only bytes or operations end
+    /// it.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether nothing more is to be started: the time is over or the user wants to stop.
+    #[inline]
+    pub fn is_over(&self, now: u64) -> bool {
+        now >= self.end || self.control.interrupted()
+    }
+
+    /// Whether the user wants to stop.
+    pub fn interrupted(&self) -> bool {
+        self.control.interrupted()
+    }
+
+    /// Counts an operation that succeeded.
+    #[inline]
+    pub fn record(&mut self, op: Completion) {
+        self.recorder.record(op);
+    }
+
+    /// Counts an operation that failed.
+    pub fn record_error(&mut self, kind: OpKind, completed: u64) {
+        self.recorder.record_error(kind, completed);
+    }
+
+    /// Notes that time has passed though nothing completed.
+    pub fn advance(&mut self, now: u64) {
+        self.recorder.advance(now);
+    }
+
+    /// Tells whoever looks from outside that this worker is about to make a system call from which it may not come back:
+    /// `issued` in nanoseconds since the phase's start.
+    #[inline]
+    pub fn enter(&self, kind: OpKind, offset: u64, issued: u64) {
+        self.board.begin(kind as u8, offset, issued);
+    }
+
+    /// Tells that it has come back.
+    #[inline]
+    pub fn leave(&self) {
+        self.board.end();
+    }
+
+    /// Lets nothing more be started: the worker has met an error that ends the phase.
+    pub(crate) fn cut(&mut self, now: u64) {
+        self.end = self.end.min(now);
+    }
+
+    /// Ends the measured part for this worker, now or where the phase's time was over before; what completes from here
+    /// on belongs to the drain. To be called once, by every worker.
+    pub fn close(&mut self, now: u64) {
+        let end = now.min(self.end);
+        self.recorder.close(end);
+        self.closed = Some(end);
+        self.end = end;
+    }
+}

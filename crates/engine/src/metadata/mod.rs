@@ -1,0 +1,230 @@
+//! A phase of operations on names: each worker makes, finds or removes files in a tree of its own in the scratch
+//! directory.
+//!
+//! A worker's directory (`TREE/wWORKER`) is opened once; each operation names its file relative to it by
+//! `dDIRECTORY/fFILE`, so that looking two names up is part of what is measured. Loops are closed: an operation is meant to
+//! start when it is issued.
+//!
+//! File systems remember what has just been removed: ext4 without a journal uses no inode again for a minute or more
+//! (`recently_deleted` in its ialloc.c) and searches for others meanwhile, so that creating after unlinking may be several
+//! times slower than creating on a fresh file system.
+
+mod names;
+mod turns;
+mod validate;
+mod worker;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use iolite_model::{MetadataOperation, MetadataTask, Nanos, OpKind, Sink};
+use iolite_sys::clock::Clock;
+use iolite_sys::directory::Directory;
+
+use crate::crew::{Crew, Finished, Outcome};
+use crate::gate::StartLine;
+use crate::guard::tree::Part;
+use crate::lane::Start;
+use crate::{Control, EngineError, Scratch};
+use names::Names;
+use worker::Worker;
+
+/// Runs operations on names as phase number `phase`, in trees of `scratch`. Intervals and workers' totals go to `sink` as
+/// they come. Where an outcome tells an offset, of errors and of operations that are stuck, it is the file's number within
+/// its worker's tree.
+///
+/// # Errors
+/// The task makes no sense, its directories cannot be made, or the files that it is about are not there: nothing was measured.
+pub fn run_metadata_task(
+    task: &MetadataTask,
+    phase: u32,
+    scratch: &mut Scratch,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    MetadataPhase::prepare(task, phase, scratch)?.run(None, clock, control, sink)
+}
+
+/// A phase that is ready to be run: its directories are there.
+#[derive(Debug)]
+pub(crate) struct MetadataPhase {
+    task: MetadataTask,
+    number: u32,
+    /// By worker: its directory.
+    roots: Vec<Arc<Directory>>,
+}
+
+impl MetadataPhase {
+    /// Checks the task, makes the directories that its files go into, and looks whether the first file of each worker is
+    /// there, or is not, as the task needs it.
+    pub(crate) fn prepare(
+        task: &MetadataTask,
+        number: u32,
+        scratch: &mut Scratch,
+    ) -> Result<MetadataPhase, EngineError> {
+        validate::validate(task)?;
+        let mut roots = Vec::with_capacity(task.workers as usize);
+        let setup = Setup { task, path: scratch.path().join(&task.tree) };
+        if makes(task.operation) {
+            let tree = scratch.claim_tree(&task.tree)?;
+            for worker in 0..task.workers {
+                roots.push(Arc::new(setup.lay_out(&tree, worker)?));
+            }
+            setup.settle(&tree)?;
+        } else {
+            let tree = scratch.claimed_tree(&task.tree)?.ok_or_else(|| setup.missing())?;
+            for worker in 0..task.workers {
+                roots.push(Arc::new(setup.find(&tree, worker)?));
+            }
+        }
+        Ok(MetadataPhase { task: task.clone(), number, roots })
+    }
+
+    /// Runs it, starting together with whatever waits at `line`.
+    pub(crate) fn run(
+        &self,
+        line: Option<&dyn StartLine>,
+        clock: Clock,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let crew = Crew {
+            phase: self.number,
+            first: 0,
+            workers: self.task.workers,
+            kinds: vec![kind(self.task.operation)],
+            delay: Nanos(0),
+            stop: self.task.stop,
+            ramp: self.task.ramp,
+            interval: self.task.interval,
+            clock,
+            control: control.clone(),
+        };
+        let work = |worker: u32| {
+            let (task, root) = (self.task.clone(), self.roots.get(worker as usize).cloned());
+            move |start| work(&task, worker, root, start)
+        };
+        match line {
+            Some(line) => crew.run_from(line, sink, work),
+            None => crew.run(sink, work),
+        }
+    }
+}
+
+fn work(
+    task: &MetadataTask,
+    worker: u32,
+    root: Option<Arc<Directory>>,
+    start: Start,
+) -> Result<Finished, EngineError> {
+    let root = root.ok_or_else(|| EngineError::Worker(format!("worker {worker} has no directory")))?;
+    let worker = Worker::new(task, worker, root);
+    Ok(start.ready().map(|lane| worker.run(lane)))
+}
+
+/// What the operation is counted as.
+fn kind(operation: MetadataOperation) -> OpKind {
+    match operation {
+        MetadataOperation::Create => OpKind::Create,
+        MetadataOperation::Stat => OpKind::Stat,
+        MetadataOperation::Open => OpKind::Open,
+        MetadataOperation::Unlink => OpKind::Unlink,
+        MetadataOperation::Mkdir => OpKind::Mkdir,
+        MetadataOperation::Rmdir => OpKind::Rmdir,
+    }
+}
+
+/// Whether the operation makes names.
+fn makes(operation: MetadataOperation) -> bool {
+    matches!(operation, MetadataOperation::Create | MetadataOperation::Mkdir)
+}
+
+/// Whether the operation makes or removes names, so that each has one turn only.
+fn changes(operation: MetadataOperation) -> bool {
+    !matches!(operation, MetadataOperation::Stat | MetadataOperation::Open)
+}
+
+/// Preparation of a task's trees.
+struct Setup<'a> {
+    task: &'a MetadataTask,
+    /// The tree.
+    path: PathBuf,
+}
+
+impl Setup<'_> {
+    /// Makes a worker's directories.
+    fn lay_out(&self, tree: &Directory, worker: u32) -> Result<Directory, EngineError> {
+        let name = Part::Worker.name(worker.into());
+        let failed = |source| self.failed("make", &name, source);
+        make_directory(tree, &name).map_err(failed)?;
+        let root = tree.open_directory(&name).map_err(failed)?;
+        for directory in 0..self.task.files.div_ceil(self.task.files_per_directory) {
+            let name = Part::Directory.name(directory);
+            make_directory(&root, &name).map_err(failed)?;
+            if self.task.sync {
+                root.open_directory(&name).and_then(|made| made.sync()).map_err(failed)?;
+            }
+        }
+        self.settle(&root)?;
+        match root.stat(Names::new(self.task).path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(root),
+            Err(error) => Err(self.failed("look for", &name, error)),
+            Ok(()) => Err(self.refused(format!(
+                "the names that it is to make are in the tree `{}` already: remove them first (unlink or rmdir), or name \
+                 another tree",
+                self.task.tree.display()
+            ))),
+        }
+    }
+
+    /// With `sync`, the first operation is not to pay for the preparation.
+    fn settle(&self, directory: &Directory) -> Result<(), EngineError> {
+        if !self.task.sync {
+            return Ok(());
+        }
+        directory.sync().map_err(|source| self.failed("sync", "", source))
+    }
+
+    /// Opens a worker's directory, in which its files are.
+    fn find(&self, tree: &Directory, worker: u32) -> Result<Directory, EngineError> {
+        let name = Part::Worker.name(worker.into());
+        let found = tree.open_directory(&name).and_then(|root| {
+            root.stat(Names::new(self.task).path())?;
+            Ok(root)
+        });
+        found.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => self.missing(),
+            _ => self.failed("look for", &name, error),
+        })
+    }
+
+    fn missing(&self) -> EngineError {
+        let (what, maker) = match self.task.operation {
+            MetadataOperation::Rmdir => ("directories", "mkdir"),
+            _ => ("files", "create"),
+        };
+        self.refused(format!(
+            "the {what} that it is about are not in the tree `{}`: let a task before it make them ({maker}), with the same \
+             tree and at least as many workers and {what}",
+            self.task.tree.display()
+        ))
+    }
+
+    fn refused(&self, reason: String) -> EngineError {
+        EngineError::Task { task: self.task.name.clone(), reason }
+    }
+
+    fn failed(&self, action: &'static str, name: &str, source: io::Error) -> EngineError {
+        EngineError::File { action, path: self.path.join(name), source }
+    }
+}
+
+/// Makes a directory, unless a task before has made it.
+fn make_directory(parent: &Directory, name: &str) -> io::Result<()> {
+    match parent.make_directory(name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}

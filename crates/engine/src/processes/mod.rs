@@ -1,0 +1,57 @@
+//! Workers as processes: each a program of its own with one worker, which tells its parent what it measures.
+//!
+//! A child is this program again, called as [`WORKER_COMMAND`]. It gets an [`Assignment`] as a line of JSON, opens the
+//! target anew by way of a descriptor that it inherits, says [`Message::Ready`], learns the instant of the start (on
+//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. When its standard input ends it stops:
+//! that is how a parent interrupts it, and what happens when a parent dies.
+
+mod child;
+mod parent;
+
+use iolite_model::{Ending, ErrorTally, FileTask, Interval, Outstanding, Stuck, Verified, WorkerTotals};
+use serde::{Deserialize, Serialize};
+
+pub use child::serve_worker;
+pub(crate) use parent::run;
+
+/// The argument by which a program with this engine is to call [`serve_worker`] and nothing else.
+pub const WORKER_COMMAND: &str = "engine-worker";
+
+/// What a child is to do.
+#[derive(Debug, Serialize, Deserialize)]
+struct Assignment {
+    task: FileTask,
+    phase: u32,
+    worker: u32,
+    /// Descriptor of the target that the child inherits; none where there is no file.
+    target: Option<i32>,
+    /// Where the span begins in the target.
+    base: u64,
+    /// Number of the run in the headers of verified data.
+    run: Option<u64>,
+}
+
+/// What a child tells, one line each.
+#[derive(Debug, Serialize, Deserialize)]
+enum Message {
+    /// It waits for the start.
+    Ready,
+    Interval(Interval),
+    Worker(WorkerTotals),
+    /// It could not be ready.
+    Failed(String),
+    /// It has ended.
+    End(Box<ChildEnd>),
+}
+
+/// How a child's part of the phase ended.
+#[derive(Debug, Serialize, Deserialize)]
+struct ChildEnd {
+    /// Measured time in nanoseconds.
+    measured: u64,
+    ending: Ending,
+    outstanding: Outstanding,
+    errors: Vec<ErrorTally>,
+    stuck: Vec<Stuck>,
+    verified: Option<Verified>,
+}

@@ -1,0 +1,108 @@
+//! Tasks that start together.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use iolite_model::{Event, JobTask, Sink};
+use iolite_sys::clock::Clock;
+
+use crate::gate::{Gate, StartLine};
+use crate::metadata::MetadataPhase;
+use crate::phase::Phase;
+use crate::{Control, EngineError, Outcome, Scratch};
+
+/// Runs tasks that start at the same instant (each after its own delay), as phases from `first` on, until all have ended.
+/// Their outcomes are in the order of the tasks.
+///
+/// # Errors
+/// One of them makes no sense or could not be made ready: nothing was measured.
+pub fn run_set(
+    tasks: &[JobTask],
+    first: u32,
+    scratch: &mut Scratch,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Vec<Outcome>, EngineError> {
+    let mut members = Vec::with_capacity(tasks.len());
+    for (number, task) in (first..).zip(tasks) {
+        members.push(Member::prepare(task, number, scratch)?);
+    }
+    if let [member] = members.as_slice() {
+        return Ok(vec![member.run(None, clock, control, sink)?]);
+    }
+    let line = Together(Arc::default());
+    let sink = Mutex::new(sink);
+    thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(members.len());
+        for member in &members {
+            let (line, sink) = (&line, &sink);
+            let run = move || member.run(Some(line), clock, control, &mut Shared(sink));
+            match thread::Builder::new().name("conductor".into()).spawn_scoped(scope, run) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    line.0.decide(None);
+                    return Err(EngineError::Worker(error.to_string()));
+                }
+            }
+        }
+        let all = line.0.await_parties(members.len() as u32, &|| control.interrupted());
+        line.0.decide(all.then(|| clock.now()));
+        let died = |_| Err(EngineError::Worker("a conductor has died, which is a bug".into()));
+        let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
+        outcomes.into_iter().collect()
+    })
+}
+
+/// A task that is ready to be run.
+enum Member {
+    Io(Box<Phase>),
+    Metadata(Box<MetadataPhase>),
+}
+
+impl Member {
+    fn prepare(task: &JobTask, number: u32, scratch: &mut Scratch) -> Result<Member, EngineError> {
+        match task {
+            JobTask::Io(task) => Ok(Member::Io(Box::new(Phase::prepare(task, number, scratch)?))),
+            JobTask::Metadata(task) => {
+                Ok(Member::Metadata(Box::new(MetadataPhase::prepare(task, number, scratch)?)))
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        line: Option<&dyn StartLine>,
+        clock: Clock,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        match self {
+            Member::Io(phase) => phase.run(line, clock, control, sink),
+            Member::Metadata(phase) => phase.run(line, clock, control, sink),
+        }
+    }
+}
+
+/// The start line of crews that start together.
+struct Together(Arc<Gate>);
+
+impl StartLine for Together {
+    fn wait(&self, _give_up: &dyn Fn() -> bool) -> Option<u64> {
+        // Whoever opens the gate looks whether the user wants to stop.
+        self.0.pass()
+    }
+
+    fn leave(&self) {
+        self.0.leave();
+    }
+}
+
+/// The consumer of all members' events.
+struct Shared<'a, 'b>(&'a Mutex<&'b mut dyn Sink>);
+
+impl Sink for Shared<'_, '_> {
+    fn event(&mut self, event: &Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event);
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether a task of block I/O makes sense as a whole; its workload's parameters are for the workload crate to check.
+
+use iolite_model::{
+    Access, BackendKind, Bytes, FileTask, Mix, Nanos, Overwrite, RingOptions, Stop, SyncMethod, SyncRule,
+    Target,
+};
+
+use crate::EngineError;
+
+/// The shortest interval.
+const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
+
+fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
+    Err(EngineError::Task { task: task.name.clone(), reason: reason.into() })
+}
+
+/// Checks a task.
+///
+/// # Errors
+/// What makes no sense, with its remedy.
+pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    if task.workers == 0 || task.concurrency < task.workers {
+        return refuse("it needs at least one worker, and one outstanding operation for each");
+    }
+    if task.largest().0 == 0 || task.block.0 == 0 || task.largest() > Bytes::GIB || task.block > Bytes::GIB {
+        return refuse("its block size must be between 1 byte and 1 GiB");
+    }
+    if task.backend.is_synchronous() && task.concurrency != task.workers {
+        return refuse(
+            "the back ends sync, vectored and mmap have one outstanding operation per worker: give as many workers",
+        );
+    }
+    if (task.backend == BackendKind::Null) != matches!(task.target, Target::Null { .. }) {
+        return refuse("the null back end goes with the null target, and only with it");
+    }
+    if !ends(&task.stop) && task.access != Access::Append {
+        return refuse("nothing would end it: give a runtime, bytes, operations or loops");
+    }
+    if task.interval < SHORTEST_INTERVAL {
+        return refuse(
+            "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
+        );
+    }
+    if let Err(error) = iolite_workload::validate(task) {
+        return refuse(&error.to_string());
+    }
+    validate_target(task)?;
+    validate_sync(task)?;
+    validate_backend(task)
+}
+
+fn ends(stop: &Stop) -> bool {
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = *stop;
+    runtime.is_some()
+        || bytes.or(worker_bytes).is_some()
+        || operations.or(worker_operations).is_some()
+        || loops.is_some()
+}
+
+fn validate_target(task: &FileTask) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    match &task.target {
+        Target::Existing(existing) if existing.overwrite == Overwrite::Never && changes(task.mix) => refuse(
+            "it would write to what exists already: say with `overwrite` what may be destroyed (blank, anything)",
+        ),
+        Target::Existing(_) | Target::Null { .. } | Target::File(_) => {
+            let state = task.verify.as_ref().is_some_and(|verify| verify.state.is_some());
+            if state && !matches!(task.target, Target::Existing(_)) {
+                return refuse(
+                    "its file is gone after the run, so that nothing could be verified later: leave `state` out, or name \
+                     an existing target",
+                );
+            }
+            if state && task.processes {
+                return refuse(
+                    "a verification state is kept by threads only: leave `processes` or `state` out",
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Whether the target is changed.
+pub(crate) fn changes(mix: Mix) -> bool {
+    mix.writes() || mix.trims()
+}
+
+fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    let Some(SyncRule { every, .. }) = task.sync else { return Ok(()) };
+    if every == 0 {
+        return refuse("a sync after every 0 writes is none: leave it out, or give a number");
+    }
+    if !task.mix.writes() {
+        return refuse("it syncs but writes nothing: leave the sync out");
+    }
+    Ok(())
+}
+
+/// What only one back end asks of its task.
+fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    let extends = matches!(&task.target, Target::File(file) if file.create && !file.preallocate);
+    match task.backend {
+        BackendKind::Mmap if task.direct => refuse(
+            "mapped memory is the page cache, which direct I/O bypasses: use another back end, or no direct I/O",
+        ),
+        BackendKind::Mmap if extends => {
+            refuse("a mapping can't extend its file: preallocate it, or write it with another back end first")
+        }
+        BackendKind::Vectored(flags) if (flags.hipri || flags.atomic) && !task.direct => refuse(
+            "the flags hipri and atomic mean something with direct I/O only: add it, or leave them out",
+        ),
+        BackendKind::Vectored(flags) if flags.dontcache && task.direct => refuse(
+            "the flag dontcache is about the page cache, which direct I/O bypasses: leave one of them out",
+        ),
+        BackendKind::Vectored(flags) if (flags.dsync || flags.atomic) && !task.mix.writes() => {
+            refuse("the flags dsync and atomic are about writes, and it writes nothing: leave them out")
+        }
+        BackendKind::IoUring(options) => validate_ring(task, options),
+        _ => Ok(()),
+    }
+}
+
+fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    if options.completion_polling && !task.direct {
+        return refuse(
+            "completions can be polled for with direct I/O only: add it, or leave the polling out",
+        );
+    }
+    if options.completion_polling && (task.sync.is_some() || task.mix.trims()) {
+        return refuse("a polled ring does reads and writes only: leave syncs and trims out, or the polling");
+    }
+    match task.sync {
+        _ if !options.linked_sync => Ok(()),
+        Some(SyncRule { every: 1, method: SyncMethod::Fdatasync | SyncMethod::Fsync }) => Ok(()),
+        _ => refuse("a linked sync follows every write: give a sync (fdatasync or fsync) after every write"),
+    }
+}

@@ -1,0 +1,163 @@
+//! What the measured loop asks of verification.
+
+use iolite_model::Verified;
+use iolite_workload::{Expected, Seal};
+
+use super::{Known, Written};
+use crate::backend::Op;
+use crate::crew::WorkerEnd;
+
+/// What the measured loop asks of verification; chosen once a run, so that a loop without it pays nothing.
+pub(crate) trait Checks {
+    /// Whether there is any.
+    const ON: bool;
+
+    /// An operation has been drawn and is about to be issued; a write's data is in `buffer`.
+    fn issue(&mut self, op: &Op, buffer: &mut [u8]);
+
+    /// An operation has come back. False where what was read is not what was written.
+    fn back(&mut self, op: &Op, done: bool, buffer: &[u8]) -> bool;
+
+    /// The loop has ended.
+    fn finish(self, end: &mut WorkerEnd);
+}
+
+/// No verification.
+pub(crate) struct Unchecked;
+
+impl Checks for Unchecked {
+    const ON: bool = false;
+
+    fn issue(&mut self, _op: &Op, _buffer: &mut [u8]) {}
+
+    fn back(&mut self, _op: &Op, _done: bool, _buffer: &[u8]) -> bool {
+        true
+    }
+
+    fn finish(self, _end: &mut WorkerEnd) {}
+}
+
+/// Stamps what is written and compares what is read.
+pub(crate) struct Checker {
+    seal: Seal,
+    written: Written,
+    /// Compare reads as they come back.
+    reads: bool,
+    /// By slot: the operation on its way.
+    underway: Vec<Option<Underway>>,
+    verified: Verified,
+}
+
+/// A read or a write on its way.
+#[derive(Debug, Clone, Copy)]
+struct Underway {
+    offset: u64,
+    length: u32,
+    /// For a write, its number.
+    number: Option<u32>,
+    /// At least one of this and another operation on its way to the same units writes: which is first is unknown.
+    contested: bool,
+}
+
+impl Underway {
+    fn overlaps(&self, other: &Underway) -> bool {
+        let end = |one: &Underway| one.offset + u64::from(one.length);
+        self.offset < end(other) && other.offset < end(self)
+    }
+}
+
+impl Checker {
+    /// For a worker with so many slots.
+    pub(crate) fn new(seal: Seal, written: Written, reads: bool, slots: u32) -> Checker {
+        Checker {
+            seal,
+            written,
+            reads,
+            underway: vec![None; slots.max(1) as usize],
+            verified: Verified::default(),
+        }
+    }
+
+    /// Notes an operation as underway, and which others it contests with.
+    fn depart(&mut self, op: &Op, number: Option<u32>) {
+        let mut new = Underway { offset: op.offset, length: op.length, number, contested: false };
+        for other in self.underway.iter_mut().flatten() {
+            if other.overlaps(&new) && (number.is_some() || other.number.is_some()) {
+                other.contested = true;
+                new.contested = true;
+            }
+        }
+        self.underway[op.slot as usize] = Some(new);
+    }
+
+    fn compare(&mut self, read: &Underway, buffer: &[u8]) -> bool {
+        let unit = self.written.unit as usize;
+        let wrong_before = self.verified.wrong;
+        for (index, chunk) in buffer.chunks_exact(unit).enumerate() {
+            let offset = read.offset + (index * unit) as u64;
+            let known = if read.contested { Known::Anything } else { self.written.known(offset) };
+            compare(&self.seal, chunk, offset, known, &mut self.verified);
+        }
+        self.verified.wrong == wrong_before
+    }
+}
+
+/// Compares one unit with what is known of it.
+pub(super) fn compare(seal: &Seal, unit: &[u8], offset: u64, known: Known, verified: &mut Verified) {
+    let expected = match known {
+        Known::Write(number) => Expected::Exactly(number),
+        Known::Some => Expected::Any,
+        Known::Never | Known::Anything => {
+            verified.unknown += 1;
+            return;
+        }
+    };
+    verified.units += 1;
+    if let Err(wrong) = seal.inspect(unit, offset, expected) {
+        verified.wrong += 1;
+        verified.note(offset, || wrong.to_string());
+    }
+}
+
+impl Checks for Checker {
+    const ON: bool = true;
+
+    fn issue(&mut self, op: &Op, buffer: &mut [u8]) {
+        let number = op.io.writes().then(|| self.written.next_number());
+        if let Some(number) = number {
+            let unit = self.written.unit as usize;
+            for (index, chunk) in buffer.chunks_exact_mut(unit).enumerate() {
+                self.seal.stamp(chunk, op.offset + (index * unit) as u64, number);
+            }
+        }
+        if op.io.moves() {
+            self.depart(op, number);
+        }
+    }
+
+    fn back(&mut self, op: &Op, done: bool, buffer: &[u8]) -> bool {
+        if !op.io.moves() {
+            return true;
+        }
+        let Some(underway) = self.underway.get_mut(op.slot as usize).and_then(Option::take) else {
+            return true;
+        };
+        match underway.number {
+            Some(_) if !done => self.written.failed(op.offset, op.length),
+            Some(_) if underway.contested => self.written.wrote_contested(op.offset, op.length),
+            Some(number) => self.written.wrote(op.offset, op.length, number),
+            None if done && self.reads => return self.compare(&underway, buffer),
+            None => {}
+        }
+        true
+    }
+
+    fn finish(mut self, end: &mut WorkerEnd) {
+        // What was given up on may still be written.
+        for lost in self.underway.iter().flatten().filter(|lost| lost.number.is_some()) {
+            self.written.failed(lost.offset, lost.length);
+        }
+        end.verified = Some(self.verified);
+        end.written = Some(self.written);
+    }
+}

@@ -1,0 +1,46 @@
+//! Verification of what an earlier run has written.
+
+use std::io;
+use std::path::Path;
+
+use iolite_model::{Access as Order, BackendKind, FileTask, Mix, Overwrite, Target, Verified};
+use iolite_sys::clock::Clock;
+
+use super::{State, Verification};
+use crate::backend::Sync;
+use crate::phase::Phase;
+use crate::target::Targets;
+use crate::{Control, EngineError};
+
+/// Reads and compares all that is in the verification state `path`, which a phase has kept (`Verify::state`): after a crash,
+/// a power failure, a move to other storage. Returns the task that had written it with what was found.
+///
+/// # Errors
+/// The state or the target can't be read.
+pub fn verify_state(
+    path: &Path,
+    clock: Clock,
+    control: &Control,
+) -> Result<(FileTask, Verified), EngineError> {
+    let state = State::load(path)?;
+    let mut task = state.task.clone();
+    // Only to read: whatever the task was allowed to write stays as it is.
+    (task.mix, task.backend, task.access) = (Mix::Read, BackendKind::Sync, Order::Sequential);
+    if let Target::Existing(existing) = &mut task.target {
+        existing.overwrite = Overwrite::Never;
+    }
+    let targets = Targets::open_to_read(&mut task)?;
+    let verify = task.verify.take().ok_or_else(|| EngineError::State {
+        action: "read",
+        path: path.to_owned(),
+        source: io::Error::new(io::ErrorKind::InvalidData, "its task verifies nothing"),
+    })?;
+    let verification = Verification::new(&task, &verify, state.run)?;
+    let phase = Phase::new(task, 0, targets.clone())?;
+    let found = verification.read_all(&phase, state.written, clock, control, move |task, worker| {
+        let room = Verification::read_back_block(task);
+        let file = targets.file(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+        Ok((Sync::new(file, room)?, 1, room))
+    })?;
+    Ok((state.task, found))
+}

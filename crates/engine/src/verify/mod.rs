@@ -1,0 +1,15 @@
+//! Whether what is read is what was written: stamped on the way out, remembered, compared on the way back.
+
+mod checker;
+mod later;
+mod read_back;
+mod state;
+mod verification;
+mod written;
+
+pub(crate) use checker::{Checker, Checks, Unchecked};
+pub use later::verify_state;
+pub(crate) use read_back::read_back;
+pub(crate) use state::State;
+pub(crate) use verification::Verification;
+pub(crate) use written::{Known, Written};

@@ -1,0 +1,112 @@
+//! Reads all that was written, and compares.
+
+use std::io;
+use std::time::Duration;
+
+use iolite_model::Verified;
+use iolite_workload::Seal;
+
+use super::checker::compare;
+use super::{Known, Written};
+use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
+
+/// The longest wait for a read, after which is asked whether to give up.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Reads every unit that somebody has written, with as many reads on their way as there are slots, and compares each with
+/// what is known of it. `room` is the size of a slot's buffer.
+///
+/// # Errors
+/// The back end's queue is broken. Reads that fail count as unreadable units.
+pub(crate) fn read_back<B: Backend>(
+    backend: &mut B,
+    slots: u32,
+    room: usize,
+    written: &Written,
+    seal: &Seal,
+    give_up: &dyn Fn() -> bool,
+) -> io::Result<Verified> {
+    let most = room / written.unit as usize;
+    let mut reader =
+        Reader { written, seal, verified: Verified::default(), flying: vec![None; slots as usize] };
+    let mut free: Vec<u32> = (0..slots).collect();
+    let mut returned = Completions::new();
+    let mut next = 0;
+    loop {
+        let interrupted = give_up();
+        reader.verified.incomplete |= interrupted;
+        while !interrupted && let Some(slot) = free.pop() {
+            let Some(run) = written.next_run(next, most) else {
+                free.push(slot);
+                break;
+            };
+            next = run.end;
+            let op = reader.op(slot, run.start, run.len());
+            reader.flying[slot as usize] = Some(op);
+            match backend.submit(&op) {
+                Submission::Done(result) => {
+                    reader.take(backend, slot, result);
+                    free.push(slot);
+                }
+                Submission::Queued => {}
+                Submission::Full => {
+                    reader.flying[slot as usize] = None;
+                    free.push(slot);
+                    next = run.start;
+                    break;
+                }
+            }
+        }
+        if reader.flying.iter().all(Option::is_none) {
+            return Ok(reader.verified);
+        }
+        backend.reap(1, WAIT, &mut returned)?;
+        if interrupted && returned.is_empty() {
+            return Ok(reader.verified);
+        }
+        for Returned { slot, result, .. } in returned.drain(..) {
+            reader.take(backend, slot, result);
+            free.push(slot);
+        }
+    }
+}
+
+struct Reader<'a> {
+    written: &'a Written,
+    seal: &'a Seal,
+    verified: Verified,
+    /// By slot.
+    flying: Vec<Option<Op>>,
+}
+
+impl Reader<'_> {
+    fn op(&self, slot: u32, unit: usize, units: usize) -> Op {
+        let offset = self.written.first + unit as u64 * u64::from(self.written.unit);
+        Op { io: IoOp::Read, slot, offset, length: units as u32 * self.written.unit }
+    }
+
+    fn take<B: Backend>(&mut self, backend: &mut B, slot: u32, result: Result<u32, i32>) {
+        let Some(op) = self.flying.get_mut(slot as usize).and_then(Option::take) else { return };
+        let unit = self.written.unit as usize;
+        let buffer = backend.buffer(slot);
+        let got = result.map_or(0, |bytes| bytes as usize).min(buffer.len());
+        for index in 0..op.length as usize / unit {
+            let offset = op.offset + (index * unit) as u64;
+            match buffer[..got].get(index * unit..(index + 1) * unit) {
+                Some(chunk) => {
+                    compare(self.seal, chunk, offset, self.written.known(offset), &mut self.verified);
+                }
+                None if self.written.known(offset) == Known::Anything => self.verified.unknown += 1,
+                None => {
+                    self.verified.unreadable += 1;
+                    self.verified.note(offset, || match result {
+                        Ok(_) => "it can't be read: the target ends before it".to_owned(),
+                        Err(number) => {
+                            format!("it can't be read: {}", io::Error::from_raw_os_error(number))
+                        }
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Verification of a phase: what its workers stamp and compare, and what is compared when they have ended.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::ops::Range;
+
+use iolite_model::{Event, FileTask, Nanos, Sink, Stop, Verified, Verify};
+use iolite_sys::clock::Clock;
+use iolite_sys::page_cache;
+use iolite_workload::Seal;
+
+use super::{Checker, State, Written, read_back};
+use crate::backend::Backend;
+use crate::crew::{Crew, Outcome, WorkerEnd};
+use crate::phase::Phase;
+use crate::{Control, EngineError};
+
+/// Bytes read at a time when all is read back.
+const BLOCK: usize = 256 << 10;
+
+/// How a phase is verified.
+#[derive(Debug, Clone)]
+pub(crate) struct Verification {
+    verify: Verify,
+    unit: u32,
+    /// In all headers: tells this phase's data from any other's.
+    run: u64,
+    seal: Seal,
+}
+
+/// Hears nothing: reading back is not part of what was measured.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn event(&mut self, _event: &Event) {}
+}
+
+impl Verification {
+    /// The verification that a task asks for.
+    pub(crate) fn of(task: &FileTask) -> Result<Option<Verification>, EngineError> {
+        // A number that no other phase has had, whatever machine or time it ran at: the standard library's random keys.
+        let run = RandomState::new().hash_one(&task.name);
+        task.verify.as_ref().map(|verify| Verification::new(task, verify, run)).transpose()
+    }
+
+    /// The same with the number of a certain run.
+    pub(crate) fn new(task: &FileTask, verify: &Verify, run: u64) -> Result<Verification, EngineError> {
+        let unit = if verify.unit.0 > 0 { verify.unit.0 } else { task.block.0 } as u32;
+        let seal = Seal::new(verify.check, unit, run)
+            .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
+        Ok(Verification { verify: verify.clone(), unit, run, seal })
+    }
+
+    /// The number in all headers.
+    pub(crate) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Bytes to read at a time when a task's data is read back.
+    pub(crate) fn read_back_block(task: &FileTask) -> usize {
+        BLOCK.max(task.largest().0 as usize)
+    }
+
+    /// What a worker asks, whose operations lie in `part`.
+    pub(crate) fn checker(&self, worker: u32, part: Range<u64>, slots: u32) -> Result<Checker, EngineError> {
+        let written = Written::new(worker, part, self.unit);
+        Ok(Checker::new(self.seal.clone(), written, self.verify.reads, slots))
+    }
+
+    /// Reads back and keeps what the task says, when the measurement is over.
+    pub(crate) fn conclude<B: Backend>(
+        &self,
+        phase: &Phase,
+        outcome: &mut Outcome,
+        clock: Clock,
+        control: &Control,
+        make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
+    ) -> Result<(), EngineError> {
+        let mut written = std::mem::take(&mut outcome.written);
+        written.sort_by_key(|written| written.worker);
+        if let Some(path) = &self.verify.state {
+            State { task: phase.task.clone(), run: self.run, written: written.clone() }.save(path)?;
+        }
+        if self.verify.after {
+            forget_cached(phase);
+            let found = self.read_all(phase, written, clock, control, make)?;
+            outcome.verified.get_or_insert_default().add(found);
+        }
+        Ok(())
+    }
+
+    /// Reads back all that the workers have written, by as many threads.
+    pub(crate) fn read_all<B: Backend>(
+        &self,
+        phase: &Phase,
+        written: Vec<Written>,
+        clock: Clock,
+        control: &Control,
+        make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
+    ) -> Result<Verified, EngineError> {
+        let crew = Crew {
+            phase: phase.number,
+            first: 0,
+            workers: written.len() as u32,
+            kinds: Vec::new(),
+            delay: Nanos(0),
+            stop: Stop::default(),
+            ramp: Nanos(0),
+            interval: Nanos::SECOND,
+            clock,
+            control: control.clone(),
+        };
+        let mut parts = written.into_iter();
+        let backend = phase.task.backend;
+        let outcome = crew.run(&mut Deaf, |_| {
+            let (part, task, seal, make) =
+                (parts.next(), phase.task.clone(), self.seal.clone(), make.clone());
+            move |start: crate::Start| {
+                let Some(part) = part else { return Ok(None) };
+                let (mut back_end, slots, room) =
+                    make(&task, part.worker).map_err(|source| EngineError::Backend { backend, source })?;
+                let Some(lane) = start.ready() else { return Ok(None) };
+                let found = read_back(&mut back_end, slots, room, &part, &seal, &|| lane.interrupted())
+                    .map_err(EngineError::Queue)?;
+                Ok(Some((lane, WorkerEnd { verified: Some(found), ..WorkerEnd::default() })))
+            }
+        })?;
+        let mut found = outcome.verified.unwrap_or_default();
+        found.incomplete |= outcome.ending != iolite_model::Ending::Completed;
+        Ok(found)
+    }
+}
+
+/// Sees to it that what is read back comes from the device and not from the page cache. Where that can't be (a file system in
+/// memory), there is no device to tell about.
+fn forget_cached(phase: &Phase) {
+    for file in phase.targets.files() {
+        let end = phase.targets.base().saturating_add(phase.task.target.size().0);
+        let _ = page_cache::evict(file, 0, end);
+    }
+}

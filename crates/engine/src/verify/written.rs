@@ -1,0 +1,142 @@
+//! What a worker has written: for each unit of its part of the target, the number of the last write.
+
+use std::ops::Range;
+
+/// Nobody has written the unit.
+const NEVER: u32 = 0;
+/// The largest number that a write has.
+const LAST: u32 = u32::MAX - 2;
+/// One of several writes that were on their way at once.
+const SOME: u32 = u32::MAX - 1;
+/// A write has failed: the unit may hold anything.
+const ANYTHING: u32 = u32::MAX;
+
+/// What is known of a unit's contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Nobody has written it.
+    Never,
+    /// It holds the write of this number.
+    Write(u32),
+    /// It holds some write of this run.
+    Some,
+    /// It may hold anything: a write of it has failed.
+    Anything,
+}
+
+/// The units that one worker writes, four bytes each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Worker, from 0.
+    pub(crate) worker: u32,
+    /// Where the first unit is, in bytes from the target's start.
+    pub(crate) first: u64,
+    /// Bytes in a unit.
+    pub(crate) unit: u32,
+    /// Writes issued.
+    pub(crate) writes: u64,
+    pub(crate) units: Vec<u32>,
+}
+
+impl Written {
+    /// Of a worker whose operations lie in `part`, in bytes from the target's start.
+    pub(crate) fn new(worker: u32, part: Range<u64>, unit: u32) -> Written {
+        let units = (part.end - part.start).div_ceil(u64::from(unit.max(1)));
+        let units = vec![NEVER; usize::try_from(units).unwrap_or(usize::MAX)];
+        Written { worker, first: part.start, unit, writes: 0, units }
+    }
+
+    /// The number of the next write. After some four thousand million writes numbers come again: only a write lost so
+    /// long ago could be taken for the last one.
+    pub(crate) fn next_number(&mut self) -> u32 {
+        let number = (self.writes % u64::from(LAST)) as u32 + 1;
+        self.writes += 1;
+        number
+    }
+
+    /// A write has come back whose units now hold it.
+    pub(crate) fn wrote(&mut self, offset: u64, length: u32, number: u32) {
+        self.set(offset, length, number);
+    }
+
+    /// A write has come back while others were on their way to the same units.
+    pub(crate) fn wrote_contested(&mut self, offset: u64, length: u32) {
+        self.set(offset, length, SOME);
+    }
+
+    /// A write has failed.
+    pub(crate) fn failed(&mut self, offset: u64, length: u32) {
+        self.set(offset, length, ANYTHING);
+    }
+
+    /// What is known of the unit at this offset.
+    pub(crate) fn known(&self, offset: u64) -> Known {
+        let index = offset.checked_sub(self.first).map(|distance| distance / u64::from(self.unit));
+        let unit = index.and_then(|index| self.units.get(usize::try_from(index).ok()?));
+        match unit.copied().unwrap_or(NEVER) {
+            NEVER => Known::Never,
+            SOME => Known::Some,
+            ANYTHING => Known::Anything,
+            number => Known::Write(number),
+        }
+    }
+
+    /// The next run of units at or after unit number `from` that somebody has written, not longer than `most` units.
+    pub(crate) fn next_run(&self, from: usize, most: usize) -> Option<Range<usize>> {
+        let start = from + self.units.get(from..)?.iter().position(|unit| *unit != NEVER)?;
+        let rest = &self.units[start..(start + most.max(1)).min(self.units.len())];
+        let length = rest.iter().position(|unit| *unit == NEVER).unwrap_or(rest.len());
+        Some(start..start + length)
+    }
+
+    fn set(&mut self, offset: u64, length: u32, value: u32) {
+        let Some(distance) = offset.checked_sub(self.first) else { return };
+        let first = (distance / u64::from(self.unit)) as usize;
+        let count = length.div_ceil(self.unit) as usize;
+        if let Some(units) = self.units.get_mut(first..first + count) {
+            units.fill(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_write_is_what_is_known() {
+        let mut written = Written::new(0, 8192..8192 + 4096 * 4, 4096);
+        let (first, second) = (written.next_number(), written.next_number());
+        written.wrote(8192, 8192, first);
+        written.wrote(12288, 4096, second);
+        written.failed(16384, 4096);
+        let known: Vec<_> = (0..5).map(|unit| written.known(8192 + unit * 4096)).collect();
+        assert_eq!(known, [Known::Write(1), Known::Write(2), Known::Anything, Known::Never, Known::Never]);
+        assert_eq!(written.known(0), Known::Never);
+        written.wrote_contested(8192, 4096);
+        assert_eq!(written.known(8192), Known::Some);
+        written.wrote(1 << 40, 4096, 3);
+    }
+
+    #[test]
+    fn runs_are_what_somebody_has_written() {
+        let mut written = Written::new(0, 0..10 * 512, 512);
+        written.wrote(512, 1024, 1);
+        written.wrote(4 * 512, 6 * 512, 2);
+        assert_eq!(written.next_run(0, 100), Some(1..3));
+        assert_eq!(written.next_run(3, 4), Some(4..8));
+        assert_eq!(written.next_run(8, 4), Some(8..10));
+        assert_eq!(written.next_run(10, 4), None);
+    }
+
+    #[test]
+    fn numbers_never_mean_anything_else() {
+        let mut written = Written::new(0, 0..512, 512);
+        for writes in [0, u64::from(LAST) - 1, u64::from(LAST), u64::from(u32::MAX) * 3] {
+            written.writes = writes;
+            let number = written.next_number();
+            written.wrote(0, 512, number);
+            assert_eq!(written.known(0), Known::Write(number));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Verification: what is written wrong is found, what is right is not called wrong.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iolite_engine::{
+    Control, Outcome, Scratch, Sim, SimFaults, SimImage, SimLatency, SimParameters, run_file_task,
+    run_file_task_on, verify_state,
+};
+use iolite_model::{
+    Access, Arrival, BackendKind, Bytes, Checksum, Ending, ErrorClass, Event, ExistingTarget, FileTask, Mix,
+    Nanos, OnError, OpKind, Overwrite, Regions, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, Target,
+    Verified, Verify,
+};
+use iolite_sys::clock::Clock;
+
+const BLOCK: u64 = 4096;
+const CHECKS: [Checksum; 5] =
+    [Checksum::Crc32c, Checksum::Xxh3, Checksum::Sha256, Checksum::Pattern, Checksum::Header];
+
+struct Nobody;
+
+impl Sink for Nobody {
+    fn event(&mut self, _event: &Event) {}
+}
+
+fn verify(check: Checksum) -> Verify {
+    Verify { check, unit: Bytes(0), reads: true, after: true, state: None }
+}
+
+/// Reads and writes of a small span, by two workers, each in a slice of its own.
+fn task(check: Checksum, operations: u64) -> FileTask {
+    FileTask {
+        name: "verified".into(),
+        target: Target::Null { size: Bytes(256 * BLOCK) },
+        mix: Mix::ReadPercent(40),
+        regions: Regions::Slices,
+        workers: 2,
+        concurrency: 8,
+        verify: Some(verify(check)),
+        stop: Stop { operations: Some(operations), ..Stop::default() },
+        interval: Nanos(50_000_000),
+        ..FileTask::default()
+    }
+}
+
+fn simulate(task: &FileTask, faults: SimFaults) -> Outcome {
+    let image = SimImage::new(task.target.size().0 as usize);
+    let (latency, block) =
+        (SimLatency::Exponential { mean: Duration::from_micros(20) }, task.largest().0 as usize);
+    let make = move |worker: u32, depth: u32| {
+        let seed = u64::from(worker) + 5;
+        let parameters = SimParameters { seed, depth, block, latency, channels: None, faults, stall: None };
+        Ok(Sim::new(parameters, image.clone()))
+    };
+    run_file_task_on(task, 0, Clock::best(), &Control::default(), &mut Nobody, make).unwrap()
+}
+
+#[test]
+fn a_device_that_keeps_its_word_is_not_blamed() {
+    for check in CHECKS {
+        let outcome = simulate(&task(check, 4000), SimFaults::default());
+        let verified = outcome.verified.unwrap();
+        assert_eq!((verified.wrong, verified.unreadable, verified.incomplete), (0, 0, false), "{check:?}");
+        // All 256 blocks were written with near certainty, and read at the end.
+        assert!(verified.units > 1000, "{check:?}: {verified:?}");
+        assert_eq!((outcome.ending, outcome.errors.len()), (Ending::Completed, 0));
+    }
+}
+
+#[test]
+fn lost_and_torn_writes_are_found() {
+    for (faults, says) in [
+        (SimFaults { lost: 0.02, ..SimFaults::default() }, "write"),
+        (SimFaults { torn: 0.02, ..SimFaults::default() }, ""),
+    ] {
+        for check in CHECKS {
+            if faults.torn > 0.0 && check == Checksum::Header {
+                continue;
+            }
+            let outcome = simulate(&task(check, 6000), faults);
+            let verified = outcome.verified.unwrap();
+            assert!(verified.wrong > 0, "{check:?} {faults:?}: {verified:?}");
+            assert!(verified.first.iter().all(|finding| finding.what.contains(says)), "{verified:?}");
+            let tally = outcome.errors.iter().find(|tally| tally.class == ErrorClass::Verify);
+            assert!(
+                tally.is_some_and(|tally| tally.kind == OpKind::Read),
+                "on the fly too: {:?}",
+                outcome.errors
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_found_wrong_can_end_the_phase() {
+    let faults = SimFaults { lost: 0.05, ..SimFaults::default() };
+    let on_error = OnError { stop: vec![ErrorClass::Verify], most: None };
+    let outcome = simulate(&FileTask { on_error, ..task(Checksum::Crc32c, 1_000_000) }, faults);
+    let Ending::Failed(reason) = &outcome.ending else { panic!("{:?}", outcome.ending) };
+    assert!(reason.contains("not what was written"), "{reason}");
+    assert!(outcome.totals.operations(OpKind::Read) < 500_000);
+}
+
+#[test]
+fn writes_that_failed_are_not_compared() {
+    let faults = SimFaults { error: 0.1, short: 0.1, ..SimFaults::default() };
+    let verified = simulate(&task(Checksum::Xxh3, 4000), faults).verified.unwrap();
+    assert_eq!(verified.wrong, 0, "{verified:?}");
+    assert!(verified.unknown > 0 && verified.unreadable > 0, "{verified:?}");
+}
+
+#[test]
+fn mixed_sizes_are_verified_unit_by_unit() {
+    let range = SizeLaw::Range { least: Bytes(1024), most: Bytes(8192), multiple: Bytes(1024) };
+    let mut task = task(Checksum::Crc32c, 3000);
+    task.sizes = Some(Sizes::alike(range, Bytes(1024)));
+    task.verify.as_mut().unwrap().unit = Bytes(1024);
+    let verified = simulate(&task, SimFaults::default()).verified.unwrap();
+    assert_eq!(verified.wrong, 0, "{verified:?}");
+    assert!(verified.units >= 1024, "{verified:?}");
+    let torn = simulate(&task, SimFaults { torn: 0.05, ..SimFaults::default() }).verified.unwrap();
+    assert!(torn.wrong > 0);
+}
+
+fn backends() -> Vec<BackendKind> {
+    let mut kinds = vec![BackendKind::Sync, BackendKind::Mmap, BackendKind::Threads];
+    match iolite_sys::ring::available() {
+        Ok(()) => kinds.push(BackendKind::IoUring(RingOptions::default())),
+        Err(error) => eprintln!("skipped: io_uring is not available here: {error}"),
+    }
+    if iolite_sys::aio::available().is_ok() {
+        kinds.push(BackendKind::Libaio);
+    }
+    kinds
+}
+
+struct Place {
+    dir: tempfile::TempDir,
+    scratch: Scratch,
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
+        Place { dir, scratch }
+    }
+
+    fn file(&self) -> PathBuf {
+        let path = self.dir.path().join("data");
+        File::create(&path).unwrap().set_len(256 * BLOCK).unwrap();
+        path
+    }
+
+    fn run(&mut self, task: &FileTask) -> Outcome {
+        let control = Control::default();
+        run_file_task(task, 0, &mut self.scratch, Clock::best(), &control, &mut Nobody).unwrap()
+    }
+}
+
+fn on_file(path: &Path, backend: BackendKind, check: Checksum) -> FileTask {
+    let (path, size, offset) = (path.to_owned(), Bytes(0), Bytes(0));
+    let concurrency = if backend.is_synchronous() { 2 } else { 8 };
+    FileTask {
+        target: Target::Existing(ExistingTarget { path, offset, size, overwrite: Overwrite::Anything }),
+        backend,
+        concurrency,
+        ..task(check, 3000)
+    }
+}
+
+fn later(state: &Path) -> Verified {
+    verify_state(state, Clock::best(), &Control::default()).unwrap().1
+}
+
+#[test]
+fn a_state_tells_later_what_has_changed_on_any_back_end() {
+    for backend in backends() {
+        let mut place = Place::new();
+        let (path, state) = (place.file(), place.dir.path().join("state"));
+        let mut task = on_file(&path, backend, Checksum::Crc32c);
+        task.verify.as_mut().unwrap().state = Some(state.clone());
+        let now = place.run(&task).verified.unwrap();
+        assert_eq!((now.wrong, now.unreadable), (0, 0), "{backend:?}: {now:?}");
+        let good = later(&state);
+        assert!(good.units > 200 && good.wrong == 0, "{backend:?}: {good:?}");
+
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let mut blocks = [[0u8; BLOCK as usize]; 2];
+        file.read_exact_at(&mut blocks[0], 10 * BLOCK).unwrap();
+        file.read_exact_at(&mut blocks[1], 11 * BLOCK).unwrap();
+        // One block in the place of another, one bit, one block of zeros, and the end cut off.
+        file.write_all_at(&blocks[0], 11 * BLOCK).unwrap();
+        file.read_exact_at(&mut blocks[1], 20 * BLOCK).unwrap();
+        blocks[1][3000] ^= 8;
+        file.write_all_at(&blocks[1], 20 * BLOCK).unwrap();
+        file.write_all_at(&[0; BLOCK as usize], 30 * BLOCK).unwrap();
+        file.set_len(250 * BLOCK + 10).unwrap();
+        let found = verify_state(&state, Clock::best(), &Control::default());
+        // The span no longer exists as a whole: said, rather than compared in part.
+        assert!(found.unwrap_err().to_string().contains("offset"), "{backend:?}");
+        file.set_len(256 * BLOCK).unwrap();
+        let bad = later(&state);
+        let places: Vec<_> = bad.first.iter().map(|finding| finding.offset / BLOCK).collect();
+        for block in [11, 20, 30] {
+            assert!(places.contains(&block), "{backend:?}: {bad:?}");
+        }
+        assert!((8..=9).contains(&bad.wrong), "{backend:?}: {bad:?}");
+    }
+}
+
+#[test]
+fn data_of_an_earlier_run_is_not_taken_for_this_ones() {
+    let mut place = Place::new();
+    let (path, states) = (place.file(), [1, 2].map(|run| place.dir.path().join(format!("state{run}"))));
+    for state in &states {
+        let mut task = on_file(&path, BackendKind::Sync, Checksum::Xxh3);
+        task.mix = Mix::Write;
+        task.access = Access::Sequential;
+        task.stop = Stop { loops: Some(1), ..Stop::default() };
+        task.verify.as_mut().unwrap().state = Some(state.clone());
+        place.run(&task);
+    }
+    assert_eq!(later(&states[1]).wrong, 0);
+    let first = later(&states[0]);
+    assert_eq!((first.wrong, first.units), (256, 256), "{first:?}");
+    assert!(first.first[0].what.contains("run"), "{first:?}");
+}
+
+#[test]
+fn an_open_loop_can_be_verified() {
+    let mut task = task(Checksum::Crc32c, 0);
+    task.arrival = Arrival::Constant(iolite_model::Iops(5000.0));
+    task.stop = Stop { runtime: Some(Nanos(400_000_000)), ..Stop::default() };
+    let verified = simulate(&task, SimFaults::default()).verified.unwrap();
+    assert!(verified.units > 100 && verified.wrong == 0, "{verified:?}");
+}

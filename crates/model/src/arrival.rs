@@ -1,0 +1,73 @@
+//! When operations are meant to start, and what ends a phase.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bandwidth, Bytes, Iops, Nanos};
+
+/// When operations are meant to start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrival {
+    /// As soon as an earlier one completes.
+    Closed,
+    /// At random instants of this mean rate over all workers (a Poisson process), whether or not earlier ones have
+    /// completed: response time counts from the intended instant, so nothing is omitted.
+    Poisson(Iops),
+    /// At equal distances of this rate over all workers, which take turns; otherwise as
+    /// [`Poisson`](Arrival::Poisson).
+    Constant(Iops),
+    /// So many operations meant to start at the same instant, at equal distances. The workers take turns at the bursts,
+    /// each of which belongs to one of them. The instants are kept whether or not earlier operations have completed.
+    Bursts {
+        /// Mean rate of the operations over all workers.
+        rate: Iops,
+        /// Operations in a burst; at least 1.
+        operations: u32,
+    },
+    /// As [`Constant`](Arrival::Constant) with so many bytes a second: an operation is followed by a distance in
+    /// proportion to its size.
+    ConstantBytes(Bandwidth),
+    /// As [`Poisson`](Arrival::Poisson) with so many bytes a second: the mean distance after an operation is in
+    /// proportion to its size.
+    PoissonBytes(Bandwidth),
+    /// A closed loop in which each worker, after every so many operations, waits for all that it has underway and then
+    /// pauses (fio's `thinktime` and `thinktime_blocks`).
+    ThinkTime {
+        /// Length of the pause.
+        pause: Nanos,
+        /// Operations of a worker between two pauses; at least 1.
+        operations: u32,
+        /// How much of the pause, from its start, the worker keeps its CPU busy rather than sleeps.
+        #[serde(default)]
+        spin: Nanos,
+    },
+}
+
+impl Arrival {
+    /// The rate asked for over all workers, with operations of so many bytes in the mean; `None` in a closed loop.
+    pub fn rate(self, mean_size: f64) -> Option<Iops> {
+        match self {
+            Arrival::Closed | Arrival::ThinkTime { .. } => None,
+            Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => Some(rate),
+            Arrival::ConstantBytes(bytes) | Arrival::PoissonBytes(bytes) => Some(Iops(bytes.0 / mean_size)),
+        }
+    }
+}
+
+/// What ends a phase; whichever comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stop {
+    /// Measured time, after the ramp.
+    pub runtime: Option<Nanos>,
+    /// Bytes written or read over all workers, the ramp included.
+    pub bytes: Option<Bytes>,
+    /// Operations over all workers, the ramp included.
+    pub operations: Option<u64>,
+    /// Times the target's size in bytes, over all workers together, the ramp included.
+    pub loops: Option<u32>,
+    /// Bytes of each worker, the ramp included.
+    pub worker_bytes: Option<Bytes>,
+    /// Operations of each worker, the ramp included.
+    pub worker_operations: Option<u64>,
+}

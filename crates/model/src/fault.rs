@@ -1,0 +1,135 @@
+//! Operations that fail, and operations that do not come back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::OpKind;
+use crate::units::Nanos;
+
+/// What an error of an operation amounts to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorClass {
+    /// Fewer bytes than asked were moved.
+    Short,
+    /// The device failed (EIO, and its fellows EREMOTEIO, EILSEQ, ENODATA, EBADMSG, ETIMEDOUT, ENXIO, ENODEV).
+    Device,
+    /// No space, or the quota is used up (ENOSPC, EDQUOT, EFBIG).
+    Space,
+    /// It would have had to wait (EAGAIN).
+    Again,
+    /// The system does not do what was asked (EINVAL, EOPNOTSUPP, ENOSYS).
+    Unsupported,
+    /// What was read is not what was written.
+    Verify,
+    /// Any other.
+    Other,
+}
+
+impl ErrorClass {
+    /// All classes.
+    pub const ALL: [ErrorClass; 7] = [
+        ErrorClass::Short,
+        ErrorClass::Device,
+        ErrorClass::Space,
+        ErrorClass::Again,
+        ErrorClass::Unsupported,
+        ErrorClass::Verify,
+        ErrorClass::Other,
+    ];
+
+    /// The class of an error number (Linux's generic numbers; those beyond 34 are the same on x86-64 and aarch64).
+    pub const fn of(number: i32) -> ErrorClass {
+        match number {
+            // EIO, ENXIO, ENODEV, ENODATA, EBADMSG, EILSEQ, ETIMEDOUT, EREMOTEIO
+            5 | 6 | 19 | 61 | 74 | 84 | 110 | 121 => ErrorClass::Device,
+            // EFBIG, ENOSPC, EDQUOT
+            27 | 28 | 122 => ErrorClass::Space,
+            // EAGAIN
+            11 => ErrorClass::Again,
+            // EINVAL, ENOSYS, EOPNOTSUPP
+            22 | 38 | 95 => ErrorClass::Unsupported,
+            _ => ErrorClass::Other,
+        }
+    }
+
+    /// As printed and stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Short => "short",
+            ErrorClass::Device => "device",
+            ErrorClass::Space => "space",
+            ErrorClass::Again => "again",
+            ErrorClass::Unsupported => "unsupported",
+            ErrorClass::Verify => "verify",
+            ErrorClass::Other => "other",
+        }
+    }
+}
+
+/// Errors that end a phase. The default goes on whatever happens: every error is counted and told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OnError {
+    /// The first error of one of these classes ends it.
+    pub stop: Vec<ErrorClass>,
+    /// More errors than so many of a worker, of any class, end it.
+    pub most: Option<u64>,
+}
+
+impl OnError {
+    /// Any error ends the phase.
+    pub fn stop_always() -> OnError {
+        OnError { stop: ErrorClass::ALL.to_vec(), most: None }
+    }
+}
+
+/// Errors of one class of one kind of operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorTally {
+    /// Kind of operation.
+    pub kind: OpKind,
+    /// What went wrong.
+    pub class: ErrorClass,
+    /// How often.
+    pub count: u64,
+    /// Where it happened first, in bytes from the target's start; up to [`ErrorTally::LISTED`], in the order in which
+    /// workers met them.
+    pub first_offsets: Vec<u64>,
+    /// The first one in words.
+    pub first: String,
+}
+
+impl ErrorTally {
+    /// How many offsets are kept.
+    pub const LISTED: usize = 8;
+
+    /// Adds another worker's errors to these, by class and kind.
+    pub fn add(tallies: &mut Vec<ErrorTally>, other: ErrorTally) {
+        match tallies.iter_mut().find(|mine| (mine.kind, mine.class) == (other.kind, other.class)) {
+            Some(mine) => {
+                mine.count += other.count;
+                let room = ErrorTally::LISTED.saturating_sub(mine.first_offsets.len());
+                mine.first_offsets.extend(other.first_offsets.into_iter().take(room));
+            }
+            None => tallies.push(other),
+        }
+    }
+}
+
+/// An operation that had not come back when it was given up on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    /// Worker, from 0.
+    pub worker: u32,
+    /// Kind of operation.
+    pub kind: OpKind,
+    /// Where, in bytes from the target's start.
+    pub offset: u64,
+    /// How long it had been on its way since it was handed to the system.
+    pub age: Nanos,
+}
+
+impl Stuck {
+    /// How many are listed of a phase: the oldest.
+    pub const LISTED: usize = 64;
+}

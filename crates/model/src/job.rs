@@ -1,0 +1,52 @@
+//! Several tasks, one after another or together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metadata::MetadataTask;
+use crate::task::{FileTask, Task};
+
+/// Tasks in the order in which they are done.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Job {
+    /// Name shown to people.
+    pub name: String,
+    /// What is done. A task starts when the one before it has ended (a stonewall), unless it says that it starts together
+    /// with it.
+    pub tasks: Vec<JobTask>,
+}
+
+/// A task of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobTask {
+    /// Block I/O.
+    Io(Box<FileTask>),
+    /// Names of a file system.
+    Metadata(MetadataTask),
+}
+
+impl JobTask {
+    /// Whether it starts together with the one before it.
+    pub fn together(&self) -> bool {
+        match self {
+            JobTask::Io(task) => task.together,
+            JobTask::Metadata(task) => task.together,
+        }
+    }
+
+    /// The task itself.
+    pub fn task(&self) -> Task {
+        match self {
+            JobTask::Io(task) => Task::File((**task).clone()),
+            JobTask::Metadata(task) => Task::Metadata(task.clone()),
+        }
+    }
+}
+
+impl Job {
+    /// The tasks in sets that start together, in order.
+    pub fn sets(&self) -> Vec<&[JobTask]> {
+        self.tasks.chunk_by(|_, next| next.together()).collect()
+    }
+}

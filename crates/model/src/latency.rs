@@ -1,0 +1,124 @@
+//! The largest load that keeps a response time: what is asked, what was tried, what came of it.
+
+use std::fmt;
+
+use crate::units::{Iops, Nanos, Quantile};
+
+/// What is asked of the response times, and which load is varied.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyTarget {
+    /// What the response time must not exceed...
+    pub bound: Nanos,
+    /// ...with this share of the operations.
+    pub quantile: Quantile,
+    /// Measured time of each try.
+    pub window: Nanos,
+    /// Time before each window that is left out.
+    pub ramp: Nanos,
+    /// What is varied.
+    pub parameter: LoadParameter,
+}
+
+/// Which load is varied.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LoadParameter {
+    /// Operations outstanding in a closed loop, by whole numbers.
+    Depth {
+        /// The most to try.
+        most: u32,
+    },
+    /// Operations a second in an open loop, with the task's concurrency outstanding at most.
+    Rate {
+        /// The most to try; without it, a billion a second.
+        most: Option<Iops>,
+        /// How close to the true answer, as a share of it ([`LoadParameter::PRECISION`] as a rule).
+        precision: f64,
+    },
+}
+
+impl LoadParameter {
+    /// The usual precision of a rate.
+    pub const PRECISION: f64 = 0.05;
+}
+
+/// A load that was tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Operations outstanding.
+    Depth(u32),
+    /// Operations a second asked for.
+    Rate(Iops),
+}
+
+/// What a try is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryPurpose {
+    /// A closed loop with one operation outstanding: from its rate the search for a rate starts.
+    Sounding,
+    /// Closing in.
+    Search,
+    /// Whether the answer is kept again.
+    Confirmation,
+}
+
+/// How a try came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryOutcome {
+    /// Nothing was asked of it.
+    Sounded,
+    /// The bound was kept.
+    Kept,
+    /// It was not.
+    Broken,
+    /// The rate was not reached, whatever the response times.
+    Behind,
+}
+
+/// A window and what was found in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Try {
+    /// The phase's number.
+    pub phase: u32,
+    /// The load asked for.
+    pub load: Load,
+    /// What it was for.
+    pub purpose: TryPurpose,
+    /// How it came out.
+    pub outcome: TryOutcome,
+    /// The quantile of the response times, as the histogram has it; `None` where nothing completed.
+    pub quantile: Option<Nanos>,
+    /// Operations that it rests on.
+    pub operations: u64,
+    /// Operations a second that came of it.
+    pub rate: Iops,
+    /// Operations that were due by the end but not yet issued.
+    pub backlog: u64,
+}
+
+/// What came of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LatencyAnswer {
+    /// The largest load that kept the bound.
+    Found {
+        /// The load.
+        load: Load,
+        /// More was not tried.
+        limited: bool,
+    },
+    /// Even the lowest load broke it.
+    NoneKept {
+        /// That load.
+        lowest: Load,
+    },
+    /// The search could not go on; why, for people.
+    Failed(String),
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Load::Depth(depth) => f.pad(&format!("{depth} outstanding")),
+            Load::Rate(rate) => f.pad(&format!("{rate} IOPS")),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Whether what is read is what was written.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// How written data is told from any other.
+///
+/// Every unit of what is written begins with a header: where it belongs, the how manyth write of it this is, which run
+/// wrote it. A checksum tells whether the rest is as it was written, the header whether it is the right data: a
+/// misdirected, lost or torn write is seen as such. Each worker verifies what it has written itself, in a part of the
+/// target of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verify {
+    /// What tells whether the data is as it was written.
+    pub check: Checksum,
+    /// Distance between headers: what all offsets and sizes are multiples of. 0 for the task's block.
+    #[serde(default)]
+    pub unit: Bytes,
+    /// Every read is checked as it comes back. Units that nobody has written are left out.
+    #[serde(default)]
+    pub reads: bool,
+    /// All that was written is read and checked after the phase.
+    #[serde(default)]
+    pub after: bool,
+    /// Where to keep what was written, so that it can be checked at another time: a file that must not exist yet.
+    #[serde(default)]
+    pub state: Option<PathBuf>,
+}
+
+/// What tells whether a unit is as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Checksum {
+    /// CRC-32C (Castagnoli; RFC 3720).
+    Crc32c,
+    /// XXH3, 64 bits.
+    Xxh3,
+    /// SHA-256 (FIPS 180-4).
+    Sha256,
+    /// None: the data follows from the header and is compared byte by byte.
+    Pattern,
+    /// None: the header alone. The data may be anything.
+    Header,
+}
+
+impl Checksum {
+    /// As printed and stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Checksum::Crc32c => "crc32c",
+            Checksum::Xxh3 => "xxh3",
+            Checksum::Sha256 => "sha256",
+            Checksum::Pattern => "pattern",
+            Checksum::Header => "header",
+        }
+    }
+}
+
+/// What verification found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verified {
+    /// Units that were compared.
+    pub units: u64,
+    /// Of these, the ones that are not what was written.
+    pub wrong: u64,
+    /// Units that were read but could not be compared: nobody had written them, a write was on its way to them, or
+    /// their last write had failed.
+    pub unknown: u64,
+    /// Units that could not be read.
+    pub unreadable: u64,
+    /// Not all was compared: interrupted.
+    pub incomplete: bool,
+    /// The first ones found wrong or unreadable, up to [`Verified::LISTED`].
+    pub first: Vec<Finding>,
+}
+
+/// A unit that is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Where it is, in bytes from the target's start.
+    pub offset: u64,
+    /// What is wrong, for people.
+    pub what: String,
+}
+
+impl Verified {
+    /// How many findings are listed.
+    pub const LISTED: usize = 10;
+
+    /// Adds what another worker found.
+    pub fn add(&mut self, other: Verified) {
+        self.units += other.units;
+        self.wrong += other.wrong;
+        self.unknown += other.unknown;
+        self.unreadable += other.unreadable;
+        self.incomplete |= other.incomplete;
+        self.first.extend(other.first);
+        self.first.sort_by_key(|finding| finding.offset);
+        self.first.truncate(Verified::LISTED);
+    }
+
+    /// Notes a unit that is not what was written.
+    pub fn note(&mut self, offset: u64, what: impl FnOnce() -> String) {
+        if self.first.len() < Verified::LISTED {
+            self.first.push(Finding { offset, what: what() });
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What a search for the largest load under a bound on the response time prints.
+//!
+//! The document has `"format": "iolite-latency-target/1"`; keys, units and promises are those of the document of a run
+//! ([`run::json`](crate::run::json)):
+//!
+//! | key | holds |
+//! |---|---|
+//! | `format` | `iolite-latency-target/1` |
+//! | `name`, `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run; the phases are the tries |
+//! | `task` | what was searched on, as in a phase |
+//! | `target` | `bound_ns`, `quantile`, `window_ns`, `ramp_ns`, `parameter` (`depth` or `rate`), `most` (null for none), `precision` (null for a depth) |
+//! | `tries` | list: `phase` (index), `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`), `quantile_ns` (null where nothing completed), `operations`, `iops`, `backlog` |
+//! | `answer` | null, or `depth` or `rate_iops` (the other null), `limited` |
+//! | `failure` | null, or why the search could not go on |
+
+use iolite_model::{
+    Calibration, Ending, FileTask, LatencyAnswer, LatencyTarget, Load, LoadParameter, Nanos, RunInfo, Task,
+    Try, TryOutcome, TryPurpose, Warning,
+};
+use iolite_stats::PhaseResult;
+use serde_json::{Value, json};
+
+use crate::pen::{Ink, Pen, Style, count};
+use crate::run::{Cells, columns, phase_json};
+use crate::table::NONE;
+use crate::text::filled;
+use crate::{answer, json as shared, machine, words};
+
+/// Name and version of the document.
+pub const JSON_FORMAT: &str = "iolite-latency-target/1";
+
+/// Columns of the labels.
+const LABEL: usize = 9;
+
+/// What is left out of the table first where there is no room.
+const SPARED: [usize; 2] = [4, 1];
+
+/// A search with all that is to be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyReport {
+    /// What was known when the run started: the storage, the machine.
+    pub run: RunInfo,
+    /// The program's own cost, where it came to be measured.
+    pub calibration: Option<Calibration>,
+    /// What was searched on.
+    pub task: FileTask,
+    /// What was asked.
+    pub target: LatencyTarget,
+    /// The tries, in order.
+    pub tries: Vec<Try>,
+    /// What came of them; `None` where the search did not come to its end.
+    pub answer: Option<LatencyAnswer>,
+    /// The tries' phases.
+    pub phases: Vec<PhaseResult>,
+    /// The doubts, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// A line of the table: load, rate, quantile, operations, what it was for, how it came out.
+struct Row([String; 6]);
+
+impl Cells<6> for Row {
+    fn label(&self) -> &str {
+        ""
+    }
+
+    fn cells(&self) -> &[String; 6] {
+        &self.0
+    }
+}
+
+/// The complete terminal output of a search.
+pub fn text(report: &LatencyReport, style: Style) -> String {
+    let pen = Pen(style);
+    let version = pen.clean(&report.run.version);
+    let directory = pen.clean(report.run.storage.directory.display());
+    let title = format!("iolite {version}: the largest load under a bound, on {directory}");
+    let header = pen.paint(Ink::Strong, &title)
+        + "\n"
+        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+    filled([
+        header,
+        asked(report, pen),
+        table(report, pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "the table", pen) + &conclusion(report, pen),
+    ])
+}
+
+fn asked(report: &LatencyReport, pen: Pen) -> String {
+    let task = Task::File(report.task.clone());
+    let line = |label: &str, text: String| pen.item(&format!("{label:<LABEL$}"), LABEL, text);
+    let (most, what) = match report.target.parameter {
+        LoadParameter::Depth { most } => (format!(", up to {most}"), "operations outstanding"),
+        LoadParameter::Rate { most, .. } => {
+            let most = most.map_or(String::new(), |most| format!(", up to {most}"));
+            (format!("{most}, with {} outstanding at most", report.task.concurrency), "operations a second")
+        }
+    };
+    let ramp = if report.target.ramp.0 > 0 {
+        format!(" after a ramp of {}", report.target.ramp)
+    } else {
+        String::new()
+    };
+    line(
+        "target",
+        format!("{} of at most {}: the most {what}{most}", report.target.quantile, report.target.bound),
+    ) + &line("task", format!("{}: {}", report.task.name, words::does(&task)))
+        + &words::way(&task).map_or(String::new(), |way| line("by", way))
+        + &line("windows", format!("of {}{ramp}", report.target.window))
+}
+
+fn table(report: &LatencyReport, pen: Pen) -> String {
+    if report.tries.is_empty() {
+        return String::new();
+    }
+    let load = match report.target.parameter {
+        LoadParameter::Depth { .. } => "outstanding",
+        LoadParameter::Rate { .. } => "asked",
+    };
+    let quantile = report.target.quantile.to_string();
+    let heading = Row([load, "IOPS", &quantile, "operations", "for", ""].map(str::to_owned));
+    let rows: Vec<Row> = report.tries.iter().map(|each| row(each, report, pen)).collect();
+    let lines: Vec<&Row> = std::iter::once(&heading).chain(&rows).collect();
+    columns(&lines, &SPARED, 0, pen)
+}
+
+fn row(each: &Try, report: &LatencyReport, pen: Pen) -> Row {
+    let load = match (each.load, report.target.parameter) {
+        (Load::Depth(depth), LoadParameter::Depth { .. }) => depth.to_string(),
+        (Load::Depth(depth), _) => format!("{depth} outstanding"),
+        (Load::Rate(rate), _) => rate.to_string(),
+    };
+    let purpose = match each.purpose {
+        TryPurpose::Sounding => "a start",
+        TryPurpose::Search => "the search",
+        TryPurpose::Confirmation => "certainty",
+    };
+    let outcome = match each.outcome {
+        TryOutcome::Sounded => String::new(),
+        TryOutcome::Kept => pen.glyph("✓ kept", "+ kept").to_owned(),
+        TryOutcome::Broken => pen.glyph("✗ too slow", "x too slow").to_owned(),
+        TryOutcome::Behind => format!("{} {} behind", pen.glyph("✗", "x"), count(each.backlog)),
+    };
+    let quantile = each.quantile.map_or(NONE.to_owned(), |quantile| pen.clean(quantile));
+    Row([load, each.rate.to_string(), quantile, count(each.operations), purpose.to_owned(), outcome])
+}
+
+fn told(load: Load) -> String {
+    match load {
+        Load::Depth(1) => "1 operation outstanding".to_owned(),
+        Load::Depth(depth) => format!("{depth} operations outstanding"),
+        Load::Rate(rate) => format!("{rate} IOPS"),
+    }
+}
+
+/// The answer in a sentence.
+fn conclusion(report: &LatencyReport, pen: Pen) -> String {
+    let (quantile, bound) = (report.target.quantile, report.target.bound);
+    let item = |ink, label: &str, text: String| pen.item(&pen.paint(ink, label), label.len(), text);
+    match &report.answer {
+        None => item(Ink::Doubt, "ANSWER: ", "none: the search did not come to its end".to_owned()),
+        Some(LatencyAnswer::Failed(why)) => item(Ink::Bad, "FAILED: ", why.clone()),
+        Some(LatencyAnswer::NoneKept { lowest }) => {
+            let least = match lowest {
+                Load::Depth(_) => "",
+                Load::Rate(_) => ", the least that windows of this length can judge,",
+            };
+            let text = format!("none: even {}{least} did not keep {quantile} within {bound}", told(*lowest));
+            item(Ink::Bad, "ANSWER: ", text)
+        }
+        Some(LatencyAnswer::Found { load, limited }) => {
+            let kept = report
+                .tries
+                .iter()
+                .filter(|each| each.load == *load && each.outcome == TryOutcome::Kept)
+                .collect::<Vec<_>>();
+            let worst = kept.iter().filter_map(|each| each.quantile).max();
+            let mut facts: Vec<String> = Vec::new();
+            facts.extend(worst.map(|worst| format!("{worst} in the worse of two windows")));
+            if let (Load::Depth(_), Some(last)) = (load, kept.last()) {
+                facts.push(format!("at {} IOPS", last.rate));
+            }
+            let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+            let more = if *limited { "more was not allowed to be tried" } else { "with more it does not" };
+            let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", told(*load));
+            item(Ink::Good, "ANSWER: ", text)
+        }
+    }
+}
+
+/// The document of a search.
+pub fn json(report: &LatencyReport) -> Value {
+    let (parameter, most, precision) = match report.target.parameter {
+        LoadParameter::Depth { most } => ("depth", Some(f64::from(most)), None),
+        LoadParameter::Rate { most, precision } => ("rate", most.map(|most| most.0), Some(precision)),
+    };
+    let failure = match &report.answer {
+        Some(LatencyAnswer::Failed(why)) => Some(why),
+        _ => None,
+    };
+    json!({
+        "format": JSON_FORMAT,
+        "name": report.task.name,
+        "run": shared::run(&report.run),
+        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "task": shared::task::task(&Task::File(report.task.clone())),
+        "target": {
+            "bound_ns": report.target.bound.0,
+            "quantile": report.target.quantile.0,
+            "window_ns": report.target.window.0,
+            "ramp_ns": report.target.ramp.0,
+            "parameter": parameter,
+            "most": most,
+            "precision": precision,
+        },
+        "tries": report.tries.iter().map(each_try).collect::<Vec<_>>(),
+        "answer": report.answer.as_ref().and_then(found),
+        "failure": failure,
+        "phases": report.phases.iter().map(phase_json).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&report.ending),
+    })
+}
+
+fn each_try(each: &Try) -> Value {
+    let (depth, rate) = load(each.load);
+    json!({
+        "phase": each.phase,
+        "depth": depth,
+        "rate_iops": rate,
+        "purpose": match each.purpose {
+            TryPurpose::Sounding => "sounding",
+            TryPurpose::Search => "search",
+            TryPurpose::Confirmation => "confirmation",
+        },
+        "outcome": match each.outcome {
+            TryOutcome::Sounded => "sounded",
+            TryOutcome::Kept => "kept",
+            TryOutcome::Broken => "broken",
+            TryOutcome::Behind => "behind",
+        },
+        "quantile_ns": each.quantile.map(|Nanos(nanos)| nanos),
+        "operations": each.operations,
+        "iops": each.rate.0,
+        "backlog": each.backlog,
+    })
+}
+
+fn load(load: Load) -> (Option<u32>, Option<f64>) {
+    match load {
+        Load::Depth(depth) => (Some(depth), None),
+        Load::Rate(rate) => (None, Some(rate.0)),
+    }
+}
+
+fn found(answer: &LatencyAnswer) -> Option<Value> {
+    let LatencyAnswer::Found { load: largest, limited } = answer else { return None };
+    let (depth, rate) = load(*largest);
+    Some(json!({ "depth": depth, "rate_iops": rate, "limited": limited }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use iolite_model::{Iops, Quantile};
+use proptest::prelude::*;
+
+use super::*;
+use crate::pen::is_unsafe;
+use crate::synthetic;
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
+
+fn task() -> FileTask {
+    match synthetic::read("random read 8 KiB", 8192, 64) {
+        Task::File(task) => task,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn each(phase: u32, load: Load, purpose: TryPurpose, outcome: TryOutcome, us: u64) -> Try {
+    let rate = Iops(f64::from(phase + 1) * 5000.0);
+    let quantile = Some(Nanos(us * 1000));
+    Try { phase, load, purpose, outcome, quantile, operations: 123_456, rate, backlog: 0 }
+}
+
+fn report(parameter: LoadParameter, tries: Vec<Try>, answer: LatencyAnswer) -> LatencyReport {
+    LatencyReport {
+        run: synthetic::run(),
+        calibration: None,
+        task: task(),
+        target: LatencyTarget {
+            bound: Nanos(1_000_000),
+            quantile: Quantile(0.999),
+            window: Nanos(10_000_000_000),
+            ramp: Nanos(1_000_000_000),
+            parameter,
+        },
+        tries,
+        answer: Some(answer),
+        phases: Vec::new(),
+        warnings: Vec::new(),
+        ending: Ending::Completed,
+    }
+}
+
+fn depths() -> LatencyReport {
+    use TryOutcome::{Broken, Kept};
+    use TryPurpose::{Confirmation, Search};
+    let depth = Load::Depth;
+    let tries = vec![
+        each(0, depth(1), Search, Kept, 120),
+        each(1, depth(2), Search, Kept, 480),
+        each(2, depth(4), Search, Broken, 1650),
+        each(3, depth(3), Search, Kept, 910),
+        each(4, depth(3), Confirmation, Kept, 940),
+    ];
+    let answer = LatencyAnswer::Found { load: depth(3), limited: false };
+    report(LoadParameter::Depth { most: 256 }, tries, answer)
+}
+
+fn rates() -> LatencyReport {
+    use TryOutcome::{Behind, Kept, Sounded};
+    let rate = |rate| Load::Rate(Iops(rate));
+    let mut tries = vec![
+        each(0, Load::Depth(1), TryPurpose::Sounding, Sounded, 120),
+        each(1, rate(625.0), TryPurpose::Search, Kept, 480),
+        each(2, rate(1250.0), TryPurpose::Search, Behind, 1650),
+    ];
+    (tries[2].quantile, tries[2].backlog) = (None, 4321);
+    let parameter = LoadParameter::Rate { most: None, precision: 0.05 };
+    report(parameter, tries, LatencyAnswer::NoneKept { lowest: rate(1112.0) })
+}
+
+/// What stands below the machine.
+fn body(report: &LatencyReport, style: Style) -> String {
+    let text = text(report, style);
+    text.split_once("\n\n").map_or(String::new(), |(_, body)| body.to_owned())
+}
+
+#[test]
+fn the_tries_and_the_answer() {
+    insta::assert_snapshot!(body(&depths(), UNICODE), @"
+    target   p99.9 of at most 1.00 ms: the most operations outstanding, up to 256
+    task     random read 8 KiB: reads of 8 KiB, at random, on data (1 GiB, there already)
+    by       io_uring, direct
+    windows  of 10.0 s after a ramp of 1.00 s
+
+      outstanding    IOPS    p99.9  operations         for
+                1   5,000   120 µs     123,456  the search      ✓ kept
+                2  10,000   480 µs     123,456  the search      ✓ kept
+                4  15,000  1.65 ms     123,456  the search  ✗ too slow
+                3  20,000   910 µs     123,456  the search      ✓ kept
+                3  25,000   940 µs     123,456   certainty      ✓ kept
+
+    ANSWER: p99.9 stays within 1.00 ms up to 3 operations outstanding (940 µs in the worse of two windows, at
+            25,000 IOPS); with more it does not
+    ");
+    insta::assert_snapshot!(body(&rates(), Style { unicode: false, width: 60, ..UNICODE }), @"
+    target   p99.9 of at most 1.00 ms: the most operations a
+             second, with 64 outstanding at most
+    task     random read 8 KiB: reads of 8 KiB, at random, on
+             data (1 GiB, there already)
+    by       io_uring, direct
+    windows  of 10.0 s after a ramp of 1.00 s
+
+              asked    IOPS   p99.9  operations
+      1 outstanding   5,000  120 us     123,456
+                625  10,000  480 us     123,456          + kept
+              1,250  15,000       -     123,456  x 4,321 behind
+
+    ANSWER: none: even 1,112 IOPS, the least that windows of
+            this length can judge, did not keep p99.9 within
+            1.00 ms
+    ");
+}
+
+#[test]
+fn other_answers_in_a_sentence() {
+    let told = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
+    let limited = LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true };
+    let answers = [
+        None,
+        Some(LatencyAnswer::Failed("the device hangs".into())),
+        Some(LatencyAnswer::NoneKept { lowest: Load::Depth(1) }),
+        Some(limited),
+    ];
+    insta::assert_snapshot!(answers.map(told).concat(), @"
+    ANSWER: none: the search did not come to its end
+    FAILED: the device hangs
+    ANSWER: none: even 1 operation outstanding did not keep p99.9 within 1.00 ms
+    ANSWER: p99.9 stays within 1.00 ms up to 5,000 IOPS; more was not allowed to be tried
+    ");
+}
+
+#[test]
+fn the_document_holds_it_all() {
+    let mut report = rates();
+    report.phases =
+        vec![synthetic::phase(0, Task::File(task()), &[(iolite_model::OpKind::Read, 2e4, 1e5, 8192, 0)])];
+    let document = json(&report);
+    assert_eq!(document["format"], JSON_FORMAT);
+    insta::assert_snapshot!(format!("{:#}", document["target"]), @r#"
+    {
+      "bound_ns": 1000000,
+      "most": null,
+      "parameter": "rate",
+      "precision": 0.05,
+      "quantile": 0.999,
+      "ramp_ns": 1000000000,
+      "window_ns": 10000000000
+    }
+    "#);
+    insta::assert_snapshot!(format!("{:#}", document["tries"][2]), @r#"
+    {
+      "backlog": 4321,
+      "depth": null,
+      "iops": 15000.0,
+      "operations": 123456,
+      "outcome": "behind",
+      "phase": 2,
+      "purpose": "search",
+      "quantile_ns": null,
+      "rate_iops": 1250.0
+    }
+    "#);
+    assert!(document["answer"].is_null() && document["failure"].is_null());
+    assert_eq!(document["phases"][0]["series"].as_array().unwrap().len(), 10);
+    let document = json(&depths());
+    assert_eq!(document["answer"], json!({ "depth": 3, "rate_iops": null, "limited": false }));
+    let failed = LatencyReport { answer: Some(LatencyAnswer::Failed("x".into())), ..depths() };
+    assert_eq!(json(&failed)["failure"], "x");
+}
+
+proptest! {
+    #[test]
+    fn no_name_reaches_the_terminal_unescaped(
+        name in any::<String>(), why in any::<String>(), unicode in any::<bool>(), width in 0usize..200,
+    ) {
+        let mut report = depths();
+        report.task.name = name;
+        report.answer = Some(LatencyAnswer::Failed(why));
+        let text = text(&report, Style { color: false, unicode, width });
+        prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");
+        prop_assert!(unicode || text.is_ascii(), "{text:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Figures in columns: one line per kind of operation.
+
+use iolite_model::{Iops, Nanos, OpKind, Quantile, Task};
+use iolite_stats::{Estimate, Histogram, PhaseResult, Summary};
+
+use crate::pen::{Pen, count};
+use crate::table::{NONE, mebibytes, nanos, percent};
+
+/// The columns behind the label.
+pub(crate) const COLUMNS: usize = 11;
+
+/// The quantiles that have a column, from [`FIRST_QUANTILE`] on.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
+const FIRST_QUANTILE: usize = 5;
+
+/// What is left out first where there is no room.
+const SPARED: [usize; 6] = [3, 6, 0, 9, 5, 2];
+
+/// A service time that differs from the response time by less than this share is the same to a reader.
+const ALIKE: f64 = 0.01;
+
+/// A line of figures.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) label: String,
+    pub(crate) cells: [String; COLUMNS],
+}
+
+/// Lines of figures under one heading.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Figures {
+    /// Adds a line with what a kind of operation did, and one with its service times where these tell more.
+    pub(crate) fn add(&mut self, label: String, result: &PhaseResult, kind: OpKind, pen: Pen) {
+        let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
+        cells[0] = count(result.totals.operations(kind));
+        if let Some(summary) = result.summary(kind) {
+            let Summary { rate, bytes_per_second, mean, max, operations, .. } = summary;
+            cells[1] = Iops(rate.value).to_string();
+            cells[2] = percent(rate.relative_half_width());
+            cells[3] = mebibytes(bytes_per_second);
+            cells[4] = nanos(mean.value);
+            quantiles(&mut cells, operations, |quantile| {
+                result.quantile(kind, quantile).map(|estimate| estimate.value)
+            });
+            cells[10] = max.to_string();
+        }
+        self.push(label, cells, pen);
+        if let Some(service) = result.totals.service(kind).filter(|service| differs(result, kind, service)) {
+            let mut cells: [String; COLUMNS] = std::array::from_fn(|_| String::new());
+            let value = |quantile| Some(service.quantile(quantile).0 as f64);
+            quantiles(&mut cells, service.count(), value);
+            self.push("  service".to_owned(), cells, pen);
+        }
+    }
+
+    fn push(&mut self, label: String, cells: [String; COLUMNS], pen: Pen) {
+        self.lines.push(Line { label, cells: cells.map(|cell| pen.clean(cell)) });
+    }
+
+    /// The lines under their heading, indented; `rate` is what operations a second are called.
+    pub(crate) fn draw(&self, indent: usize, rate: &str, pen: Pen) -> String {
+        let heading =
+            ["operations", rate, "±", "MiB/s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+        let heading = Line { label: String::new(), cells: heading.map(|title| pen.clean(title)) };
+        let lines: Vec<&Line> = std::iter::once(&heading).chain(&self.lines).collect();
+        columns(&lines, &SPARED, indent, pen)
+    }
+}
+
+/// Fills the columns of the quantiles: those that so many operations can tell.
+fn quantiles(cells: &mut [String; COLUMNS], operations: u64, value: impl Fn(Quantile) -> Option<f64>) {
+    for (column, quantile) in (FIRST_QUANTILE..).zip(QUANTILES.map(Quantile)) {
+        let is_resolved = Estimate::resolves(quantile, operations);
+        let told = value(quantile).filter(|_| is_resolved).map(nanos);
+        cells[column] = told.unwrap_or_else(|| NONE.to_owned());
+    }
+}
+
+/// Lines of cells in columns, the cells to the right; columns are spared in this order until the rest fits.
+pub(crate) fn columns<const N: usize>(
+    lines: &[&impl Cells<N>],
+    spared: &[usize],
+    indent: usize,
+    pen: Pen,
+) -> String {
+    let width = |cell: &str| cell.chars().count();
+    let label = lines.iter().map(|line| width(line.label())).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        lines.iter().map(|line| width(&line.cells()[column])).max().unwrap_or(0)
+    });
+    let mut shown: Vec<usize> = (0..N).collect();
+    for column in spared {
+        let needed = indent + label + shown.iter().map(|&column| widths[column] + 2).sum::<usize>();
+        if needed <= pen.width() {
+            break;
+        }
+        shown.retain(|other| other != column);
+    }
+    let mut out = String::new();
+    for line in lines {
+        let mut text = format!("{:indent$}{:<label$}", "", line.label());
+        for &column in &shown {
+            text += &format!("  {:>width$}", line.cells()[column], width = widths[column]);
+        }
+        out += text.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// A line with a label and cells.
+pub(crate) trait Cells<const N: usize> {
+    fn label(&self) -> &str;
+    fn cells(&self) -> &[String; N];
+}
+
+impl Cells<COLUMNS> for Line {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn cells(&self) -> &[String; COLUMNS] {
+        &self.cells
+    }
+}
+
+/// Whether an open loop's operations took less time once they were issued than since they were meant to be.
+fn differs(result: &PhaseResult, kind: OpKind, service: &Histogram) -> bool {
+    let is_open = matches!(&result.info.task, Task::File(task) if task.asked_rate().is_some());
+    let Some(response) = result.totals.response(kind).filter(|_| is_open && service.count() > 0) else {
+        return false;
+    };
+    let tail = |histogram: &Histogram| {
+        let Nanos(nanos) = histogram.quantile(Quantile(0.99));
+        nanos as f64
+    };
+    tail(response) > tail(service) * (1.0 + ALIKE)
+}

@@ -1,0 +1,123 @@
+//! The machine-readable document of a run, `"format": "iolite-run/1"`.
+//!
+//! Keys, units and promises are those of the document of a check: see [`json`](crate::json()). What it has besides or
+//! otherwise:
+//!
+//! | key | holds |
+//! |---|---|
+//! | `format` | `iolite-run/1` |
+//! | `name` | the job's; empty where it has none |
+//! | `phases[].operations[].quantiles` | list: `quantile` (0 to 1), `response_ns` (`value`, `low`, `high`, `resolved`), `service_ns` |
+//! | `phases[].ramp_seconds` | what was left out at the start |
+//! | `phases[].drain_max_ns` | longest response among the operations that came back after the end |
+//! | `phases[].series` | list, the measured part from interval to interval (in a long phase several joined to one): `start_seconds` (since the ramp's end), `seconds`, `operations` and `mean_response_ns` by kind |
+//! | `groups` | list, of the phases with one `group` that ran together: `name`, `phases` (indices), `measured_seconds`, `operations` (as in a phase) |
+//!
+//! There are no `knees` and no `verdict`. The `cache` of phases that ran together is that of them all.
+
+use iolite_model::{FileTask, OpKind, Quantile, Task, Verified};
+use iolite_stats::PhaseResult;
+use serde_json::{Map, Value, json};
+
+use super::{RunReport, groups};
+use crate::json as shared;
+
+/// Name and version of the document.
+pub const JSON_FORMAT: &str = "iolite-run/1";
+
+/// Name and version of the document of a verification.
+const VERIFIED_FORMAT: &str = "iolite-verified/1";
+
+/// The quantiles given.
+const QUANTILES: [f64; 24] = [
+    0.0, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999,
+    0.9995, 0.9999, 0.99999, 0.999999, 1.0,
+];
+
+/// The document of a run.
+pub fn json(report: &RunReport) -> Value {
+    json!({
+        "format": JSON_FORMAT,
+        "name": report.name,
+        "run": shared::run(&report.run),
+        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
+        "groups": groups(&report.phases).iter().map(group).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&report.ending),
+    })
+}
+
+/// The document of a verification: `format` (`iolite-verified/1`), `task` and `verified`, as in a phase.
+pub fn verified_json(task: &FileTask, found: &Verified) -> Value {
+    json!({
+        "format": VERIFIED_FORMAT,
+        "task": shared::task::task(&Task::File(task.clone())),
+        "verified": shared::verified(found),
+    })
+}
+
+pub(crate) fn phase(result: &PhaseResult) -> Value {
+    let mut value = shared::phase(result);
+    value["operations"] = operations(result);
+    value["ramp_seconds"] = result.info.task.ramp().as_secs_f64().into();
+    value["drain_max_ns"] = result.totals.drain_max.into();
+    value["series"] = series(result);
+    value
+}
+
+fn group(group: &super::Group) -> Value {
+    json!({
+        "name": group.name,
+        "phases": group.phases,
+        "measured_seconds": group.merged.totals.measured as f64 / 1e9,
+        "operations": operations(&group.merged),
+    })
+}
+
+fn operations(result: &PhaseResult) -> Value {
+    let told = OpKind::ALL.into_iter().filter_map(|kind| {
+        let mut value = shared::operations(result, kind)?;
+        value["quantiles"] = quantiles(result, kind);
+        Some(value)
+    });
+    told.collect::<Vec<_>>().into()
+}
+
+fn quantiles(result: &PhaseResult, kind: OpKind) -> Value {
+    let operations = result.totals.operations(kind);
+    let told = QUANTILES.into_iter().filter_map(|share| {
+        let response = result.quantile(kind, Quantile(share))?;
+        let service = result.totals.service(kind).map(|service| service.quantile(Quantile(share)).0);
+        Some(json!({
+            "quantile": share,
+            "response_ns": shared::quantile(&response, share, operations),
+            "service_ns": service,
+        }))
+    });
+    told.collect::<Vec<_>>().into()
+}
+
+fn series(result: &PhaseResult) -> Value {
+    let kinds: Vec<OpKind> =
+        OpKind::ALL.into_iter().filter(|&kind| result.totals.operations(kind) > 0).collect();
+    let mut start = 0.0;
+    let told = result.totals.series.iter().map(|point| {
+        let (mut operations, mut means) = (Map::new(), Map::new());
+        for kind in &kinds {
+            let (number, sum) = (point.operations[kind.index()], point.response_sum[kind.index()]);
+            operations.insert(kind.name().into(), number.into());
+            let mean = (number > 0).then(|| sum as f64 / number as f64);
+            means.insert(kind.name().into(), mean.into());
+        }
+        let value = json!({
+            "start_seconds": start,
+            "seconds": point.seconds,
+            "operations": operations,
+            "mean_response_ns": means,
+        });
+        start += point.seconds;
+        value
+    });
+    told.collect::<Vec<_>>().into()
+}

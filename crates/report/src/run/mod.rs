@@ -1,0 +1,128 @@
+//! What `iolite run` and `iolite verify` print: phase by phase what was asked and what came of it.
+
+use iolite_model::{Calibration, Ending, FileTask, Layer, OpKind, RunInfo, Task, Verified, Warning};
+use iolite_stats::PhaseResult;
+
+use crate::pen::{Ink, Pen, Style};
+use crate::text::filled;
+use crate::{answer, machine, words};
+
+mod figures;
+mod json;
+mod notes;
+mod phase;
+
+pub(crate) use figures::{Cells, columns};
+pub(crate) use json::phase as phase_json;
+pub use json::{JSON_FORMAT, json, verified_json};
+
+/// A run of a job with all that is to be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunReport {
+    /// What was known when the run started: the storage, the machine.
+    pub run: RunInfo,
+    /// The job's name; empty where it has none.
+    pub name: String,
+    /// The program's own cost, where it came to be measured.
+    pub calibration: Option<Calibration>,
+    /// The finished phases, in the order of the job's tasks.
+    pub phases: Vec<PhaseResult>,
+    /// The doubts, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// The complete terminal output of a run.
+pub fn text(report: &RunReport, style: Style) -> String {
+    let pen = Pen(style);
+    let version = pen.clean(&report.run.version);
+    let directory = pen.clean(report.run.storage.directory.display());
+    let title = match report.name.as_str() {
+        "" => format!("iolite {version}: a job on {directory}"),
+        name => format!("iolite {version}: {} on {directory}", pen.clean(name)),
+    };
+    let header = pen.paint(Ink::Strong, &title)
+        + "\n"
+        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+    let phases = report.phases.iter().map(|phase| phase::phase(report, phase, pen));
+    let rest = [
+        phase::groups_text(report, pen),
+        legend(report, pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "this", pen),
+    ];
+    filled(std::iter::once(header).chain(phases).chain(rest))
+}
+
+/// What the figures mean; empty without any.
+fn legend(report: &RunReport, pen: Pen) -> String {
+    if report.phases.is_empty() {
+        return String::new();
+    }
+    pen.item(
+        "",
+        0,
+        "±: 95 % interval of the rate; times: response, since the operation was meant to start (service: since it was \
+         issued); -: too few operations to tell; course: the rate over the measured time",
+    )
+}
+
+/// What the verification of an earlier run's data found, for people.
+pub fn verified_text(task: &FileTask, found: &Verified) -> String {
+    // Whoever verifies is told in every terminal alike.
+    let pen = Pen(Style { color: false, unicode: true, width: 110 });
+    let label = "target    ";
+    let does = words::target(&task.target);
+    let target = pen.item(label, label.len(), does.strip_prefix("on ").unwrap_or(&does));
+    target + &notes::verified(found, "verified  ", pen)
+}
+
+/// Phases with one group name that ran together, with the totals of them all.
+struct Group {
+    name: String,
+    /// Their numbers.
+    phases: Vec<u32>,
+    /// The first one with the totals of all.
+    merged: PhaseResult,
+}
+
+/// The groups of more than one phase, in the order they ran.
+fn groups(phases: &[PhaseResult]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for phase in phases {
+        let Task::File(FileTask { group: Some(name), .. }) = &phase.info.task else { continue };
+        // One after another they are no common load: each set of tasks that run together has groups of its own.
+        let same =
+            |group: &&mut Group| group.name == *name && group.merged.info.started == phase.info.started;
+        match groups.iter_mut().find(same) {
+            Some(group) => {
+                group.phases.push(phase.info.index);
+                group.merged.totals = group.merged.totals.merge(&phase.totals);
+            }
+            None => groups.push(Group {
+                name: name.clone(),
+                phases: vec![phase.info.index],
+                merged: phase.clone(),
+            }),
+        }
+    }
+    groups.retain(|group| group.phases.len() > 1);
+    groups
+}
+
+/// The kinds whose operations are the phase's flow: commits where each write is one, else what was asked for.
+fn flow(phase: &PhaseResult) -> Vec<OpKind> {
+    if phase.main_kind() == OpKind::Commit {
+        return vec![OpKind::Commit];
+    }
+    OpKind::ALL.into_iter().filter(|kind| !matches!(kind, OpKind::Sync | OpKind::Commit)).collect()
+}
+
+/// What operations a second are called.
+fn rate_word(task: &Task) -> &'static str {
+    if task.layer() == Layer::Metadata { "a second" } else { "IOPS" }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! What a phase's figures do not show: errors, operations that did not come back, whether the rate was kept, what
+//! verification found.
+
+use iolite_model::{CacheStamp, Ending, ErrorTally, OpKind, Outstanding, RateKept, Stuck, Task, Verified};
+use iolite_stats::PhaseResult;
+
+use crate::pen::{Ink, Pen, count};
+
+/// Stuck operations that are told one by one.
+const STUCK: usize = 8;
+
+/// A note: what it is about, how bad it is, and what it says.
+pub(super) struct Note {
+    pub(super) label: &'static str,
+    pub(super) ink: Option<Ink>,
+    pub(super) text: String,
+}
+
+impl Note {
+    pub(super) fn plain(label: &'static str, text: String) -> Note {
+        Note { label, ink: None, text }
+    }
+
+    fn of(label: &'static str, ink: Ink, text: String) -> Note {
+        Note { label, ink: Some(ink), text }
+    }
+}
+
+/// All notes of a phase. `together` says that it did not run alone.
+pub(super) fn notes(phase: &PhaseResult, together: bool) -> Vec<Note> {
+    let end = &phase.end;
+    let mut notes = Vec::new();
+    notes.extend(end.rate.map(|rate| rate_kept(rate, &phase.info.task)));
+    notes.extend(end.errors.iter().map(errors));
+    notes.extend(unlisted_errors(phase));
+    notes.extend(outstanding(phase));
+    notes.extend(end.stuck.iter().take(STUCK).map(stuck));
+    if let Some(more) = end.stuck.len().checked_sub(STUCK).filter(|&more| more > 0) {
+        notes.push(Note::of("", Ink::Bad, format!("and {more} more")));
+    }
+    notes.extend(cache(phase, together));
+    match &end.ending {
+        Ending::Completed => {}
+        Ending::Interrupted => notes.push(Note::of("ended", Ink::Doubt, "interrupted".into())),
+        Ending::Failed(error) => notes.push(Note::of("failed", Ink::Bad, error.clone())),
+    }
+    notes
+}
+
+fn rate_kept(rate: RateKept, task: &Task) -> Note {
+    let RateKept { asked, achieved, backlog, kept } = rate;
+    if kept {
+        let behind =
+            if backlog > 0 { format!(", {} behind at the end", count(backlog)) } else { String::new() };
+        return Note::plain("rate", format!("kept: {asked} IOPS asked, {achieved} achieved{behind}"));
+    }
+    let text = format!(
+        "NOT KEPT: {asked} IOPS asked, {achieved} achieved; {} operations were due but not yet issued at the end: the \
+         storage does not take so many with {} outstanding",
+        count(backlog),
+        task.concurrency()
+    );
+    Note::of("rate", Ink::Doubt, text)
+}
+
+fn errors(tally: &ErrorTally) -> Note {
+    let ErrorTally { kind, class, count: number, first_offsets, first } = tally;
+    let offsets = first_offsets.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let more = if *number > first_offsets.len() as u64 { "..." } else { "" };
+    let places = if offsets.is_empty() { String::new() } else { format!("; at byte {offsets}{more}") };
+    let times = if *number == 1 { "once".to_owned() } else { format!("{} times", count(*number)) };
+    let text = format!("{} failed {times} ({}): {first}{places}", kind.name(), class.name());
+    Note::of("errors", Ink::Bad, text)
+}
+
+/// Errors that were counted but are not listed.
+fn unlisted_errors(phase: &PhaseResult) -> Option<Note> {
+    let counted = OpKind::ALL.iter().map(|&kind| phase.totals.errors(kind)).sum::<u64>();
+    let listed = phase.end.errors.is_empty() && counted > 0;
+    listed.then(|| Note::of("errors", Ink::Bad, count(counted)))
+}
+
+/// What was underway at the end, where it took its time or never came back.
+fn outstanding(phase: &PhaseResult) -> Option<Note> {
+    let Outstanding { at_end, lost, oldest, .. } = phase.end.outstanding;
+    if lost > 0 {
+        let text = format!(
+            "{} operations never came back; the oldest was given up on after {oldest}: the device hangs",
+            count(lost)
+        );
+        return Some(Note::of("hung", Ink::Bad, text));
+    }
+    let longest = flow_max(phase);
+    (at_end > 0 && phase.totals.drain_max > longest).then(|| {
+        let text = format!(
+            "of {} operations underway at the end the slowest took {}, longer than any before",
+            count(at_end),
+            iolite_model::Nanos(phase.totals.drain_max)
+        );
+        Note::of("drain", Ink::Doubt, text)
+    })
+}
+
+fn flow_max(phase: &PhaseResult) -> u64 {
+    let max = |kind| phase.summary(kind).map_or(0, |summary| summary.max.0);
+    OpKind::ALL.into_iter().map(max).max().unwrap_or(0)
+}
+
+fn stuck(stuck: &Stuck) -> Note {
+    let Stuck { worker, kind, offset, age } = stuck;
+    let text = format!("{} at byte {offset} of worker {worker}, on its way for {age}", kind.name());
+    Note::of("stuck", Ink::Bad, text)
+}
+
+fn cache(phase: &PhaseResult, together: bool) -> Option<Note> {
+    let cache = phase.end.cache;
+    if cache.requested_read.0 + cache.requested_written.0 == 0 {
+        return None;
+    }
+    let whose = if together { " (of all phases that ran together)" } else { "" };
+    let stamp = cache.stamp();
+    let meaning = match stamp {
+        CacheStamp::Device => "what was asked for reached the device",
+        CacheStamp::PartlyCached(_) => "a cache served a part of it",
+        CacheStamp::Cached => "memory served it, not the device",
+        CacheStamp::Unknown => "no device counters tell whether it was reached",
+    };
+    let ink = matches!(stamp, CacheStamp::PartlyCached(_) | CacheStamp::Cached).then_some(Ink::Doubt);
+    Some(Note { label: "cache", ink, text: format!("{stamp}: {meaning}{whose}") })
+}
+
+/// What verification found, after a label, with the first findings.
+pub(super) fn verified(found: &Verified, label: &str, pen: Pen) -> String {
+    let Verified { units, wrong, unknown, unreadable, incomplete, first } = found;
+    let bad = *wrong + *unreadable > 0;
+    let mut parts = Vec::new();
+    parts.push(match (bad, *units) {
+        (true, _) => format!("WRONG: {} of {} units are not what was written", count(*wrong), count(*units)),
+        (false, 0) => "nothing was compared".to_owned(),
+        (false, _) => format!("all {} units are what was written", count(*units)),
+    });
+    if *unreadable > 0 {
+        parts.push(format!("{} could not be read", count(*unreadable)));
+    }
+    if *unknown > 0 {
+        parts.push(format!("{} could not be compared (not written, or being written)", count(*unknown)));
+    }
+    if *incomplete {
+        parts.push("not all was compared: interrupted".to_owned());
+    }
+    let ink = if bad {
+        Some(Ink::Bad)
+    } else if *incomplete || *units == 0 {
+        Some(Ink::Doubt)
+    } else {
+        None
+    };
+    let painted = ink.map_or(label.to_owned(), |ink| pen.paint(ink, label));
+    let mut out = pen.item(&painted, label.len(), parts.join("; "));
+    let indent = " ".repeat(label.len());
+    for finding in first {
+        out += &pen.item(&indent, label.len(), format_args!("at byte {}: {}", finding.offset, finding.what));
+    }
+    out
+}

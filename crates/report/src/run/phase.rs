@@ -1,0 +1,139 @@
+//! A phase: what was asked, the figures, and what else there is to say.
+
+use iolite_model::{FileTask, Iops, Nanos, OpKind, Task};
+use iolite_stats::PhaseResult;
+
+use super::figures::Figures;
+use super::notes::{Note, notes, verified};
+use super::{RunReport, flow, groups, rate_word};
+use crate::chart::course;
+use crate::pen::{Ink, Pen, count};
+use crate::words;
+
+/// Columns before a label, and with it.
+const INDENT: usize = 3;
+const TEXT: usize = 12;
+
+/// Columns that a course leaves for its legend.
+const LEGEND: usize = 48;
+
+/// A phase with its heading.
+pub(super) fn phase(report: &RunReport, phase: &PhaseResult, pen: Pen) -> String {
+    let task = &phase.info.task;
+    let beside = report
+        .phases
+        .iter()
+        .any(|other| other.info.index != phase.info.index && other.info.started == phase.info.started);
+    let mut out = pen.item(&pen.paint(Ink::Strong, &number(phase)), INDENT, heading(report, phase));
+    let asked = [
+        Some(Note::plain("does", words::does(task))),
+        words::way(task).map(|way| Note::plain("by", way)),
+        Some(Note::plain("load", words::load(task))),
+        Some(Note::plain("time", words::extent(task))),
+    ];
+    asked.iter().flatten().for_each(|note| out += &told(note, pen));
+    out += &figures(phase, pen);
+    if let Some(course) = over_time(phase, pen) {
+        out += &course;
+    }
+    notes(phase, beside).iter().for_each(|note| out += &told(note, pen));
+    if let Some(found) = &phase.end.verified {
+        out += &verified(found, &format!("{:INDENT$}{:<width$}", "", "verified", width = TEXT - INDENT), pen);
+    }
+    out
+}
+
+fn number(phase: &PhaseResult) -> String {
+    format!("{:<INDENT$}", format!("{}.", phase.info.index + 1))
+}
+
+/// The name, and whom the phase belongs to.
+fn heading(report: &RunReport, phase: &PhaseResult) -> String {
+    let mut text = phase.info.task.name().to_owned();
+    if text.is_empty() {
+        text.push_str("unnamed");
+    }
+    let others: Vec<String> = report
+        .phases
+        .iter()
+        .filter(|other| other.info.index != phase.info.index && other.info.started == phase.info.started)
+        .map(|other| (other.info.index + 1).to_string())
+        .collect();
+    if !others.is_empty() {
+        text += &format!(" (together with {})", others.join(", "));
+    }
+    if let Task::File(FileTask { group: Some(group), .. }) = &phase.info.task {
+        text += &format!(" [{group}]");
+    }
+    text
+}
+
+fn told(note: &Note, pen: Pen) -> String {
+    let label = format!("{:<width$}", note.label, width = TEXT - INDENT);
+    let painted = note.ink.map_or(label.clone(), |ink| pen.paint(ink, &label));
+    pen.item(&format!("{:INDENT$}{painted}", ""), TEXT, &note.text)
+}
+
+/// The kinds that occurred, the ones that matter most first.
+fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
+    let occurred = |kind: &OpKind| phase.totals.operations(*kind) + phase.totals.errors(*kind) > 0;
+    let mut kinds: Vec<OpKind> = OpKind::ALL.into_iter().filter(occurred).collect();
+    if words::commits(&phase.info.task) {
+        // A write alone is done when a cache has it.
+        kinds.sort_by_key(|kind| match kind {
+            OpKind::Commit => 0,
+            OpKind::Sync => 1,
+            _ => 2,
+        });
+    }
+    kinds
+}
+
+fn figures(phase: &PhaseResult, pen: Pen) -> String {
+    let mut figures = Figures::default();
+    for kind in kinds(phase) {
+        figures.add(words::kind(&phase.info.task, kind).to_owned(), phase, kind, pen);
+    }
+    if figures.lines.is_empty() {
+        return told(&Note::plain("", "nothing completed".into()), pen);
+    }
+    figures.draw(INDENT, rate_word(&phase.info.task), pen)
+}
+
+/// The rate from interval to interval.
+fn over_time(phase: &PhaseResult, pen: Pen) -> Option<String> {
+    let kinds = flow(phase);
+    let operations = |point: &iolite_stats::Point| {
+        kinds.iter().map(|kind| point.operations[kind.index()]).sum::<u64>() as f64
+    };
+    let series: Vec<(f64, f64)> =
+        phase.totals.series.iter().map(|point| (point.seconds, operations(point))).collect();
+    let course = course(&series, pen.width().saturating_sub(TEXT + LEGEND).max(10), pen)?;
+    let label = format!("{:INDENT$}{:<width$}", "", "course", width = TEXT - INDENT);
+    let (least, most) = (Iops(course.least), Iops(course.most));
+    let each = pen.clean(Nanos::from_secs_f64(course.seconds));
+    // Not wrapped and not cleaned: every character is ours, and blanks mean something.
+    let word = rate_word(&phase.info.task);
+    Some(format!("{label}{} {least} to {most} {word}, {each} a mark\n", course.marks))
+}
+
+/// The groups, with the figures of all their phases together; empty without any.
+pub(super) fn groups_text(report: &RunReport, pen: Pen) -> String {
+    let mut out = String::new();
+    for group in groups(&report.phases) {
+        let phases: Vec<String> = group.phases.iter().map(|index| (index + 1).to_string()).collect();
+        let label = pen.paint(Ink::Strong, "group ");
+        out += &pen.item(
+            &label,
+            6,
+            format_args!(
+                "{}: {} phases together ({})",
+                group.name,
+                count(phases.len() as u64),
+                phases.join(", ")
+            ),
+        );
+        out += &figures(&group.merged, pen);
+    }
+    out
+}

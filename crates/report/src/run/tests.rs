@@ -1,0 +1,540 @@
+use iolite_model::{
+    Access, Arrival, Bytes, ErrorClass, ErrorTally, Finding, Iops, MetadataOperation, MetadataTask, Mix,
+    Nanos, Outstanding, RateKept, Stop, Stuck,
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::pen::is_unsafe;
+use crate::synthetic;
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
+
+fn empty() -> RunReport {
+    RunReport {
+        run: synthetic::run(),
+        name: "nightly".into(),
+        calibration: None,
+        phases: Vec::new(),
+        warnings: Vec::new(),
+        ending: Ending::Completed,
+    }
+}
+
+fn adapted(task: Task, change: impl FnOnce(&mut FileTask)) -> Task {
+    let Task::File(mut task) = task else { panic!("{task:?}") };
+    change(&mut task);
+    Task::File(task)
+}
+
+/// An open loop that does not keep its rate, and a mix, together in a group.
+fn together() -> [PhaseResult; 2] {
+    let asked = Arrival::Poisson(Iops(30_000.0));
+    let open = adapted(synthetic::read("reads of the index", 8192, 32), |task| {
+        (task.arrival, task.group) = (asked, Some("db".into()));
+    });
+    let mixed =
+        adapted(synthetic::file("the tables", Mix::ReadPercent(70), Access::Random, 8192, 8), |task| {
+            (task.group, task.together, task.ramp) = (Some("db".into()), true, Nanos(50_000_000));
+        });
+    let mut open = synthetic::late(0, open, 20_000.0, 100_000.0, 3.0);
+    open.end.rate =
+        Some(RateKept { asked: Iops(30_000.0), achieved: Iops(20_000.0), backlog: 2_500, kept: false });
+    let loads = [(OpKind::Read, 14_000.0, 150_000.0, 8192, 0), (OpKind::Write, 6_000.0, 90_000.0, 8192, 3)];
+    let mut mixed = synthetic::phase(1, mixed, &loads);
+    mixed.info.started = open.info.started;
+    mixed.end.errors = vec![ErrorTally {
+        kind: OpKind::Write,
+        class: ErrorClass::Device,
+        count: 3,
+        first_offsets: vec![8192, 1 << 20],
+        first: "Input/output error (os error 5)".into(),
+    }];
+    [open, mixed]
+}
+
+fn verified() -> PhaseResult {
+    let task = adapted(synthetic::commit("the log", false), |task| {
+        task.verify = Some(iolite_model::Verify {
+            check: iolite_model::Checksum::Crc32c,
+            unit: Bytes(0),
+            reads: false,
+            after: true,
+            state: None,
+        });
+    });
+    let committed = [
+        (OpKind::Write, 2_000.0, 20_000.0, 8192, 0),
+        (OpKind::Sync, 2_000.0, 300_000.0, 0, 0),
+        (OpKind::Commit, 2_000.0, 320_000.0, 8192, 0),
+    ];
+    let mut phase = synthetic::phase(2, task, &committed);
+    phase.end.outstanding = Outstanding { at_end: 2, lost: 2, oldest: Nanos(5_000_000_000), backlog: 0 };
+    phase.end.stuck =
+        vec![Stuck { worker: 0, kind: OpKind::Write, offset: 8192, age: Nanos(5_000_000_000) }; 10];
+    phase.end.verified = Some(Verified {
+        units: 500,
+        wrong: 1,
+        unknown: 7,
+        unreadable: 1,
+        incomplete: true,
+        first: vec![Finding { offset: 4096, what: "holds what belongs at byte 8192".into() }],
+    });
+    phase.end.ending = Ending::Interrupted;
+    phase
+}
+
+fn names() -> PhaseResult {
+    let task = Task::Metadata(MetadataTask {
+        name: "create".into(),
+        operation: MetadataOperation::Create,
+        workers: 4,
+        stop: Stop { operations: Some(4000), ..Stop::default() },
+        ..MetadataTask::default()
+    });
+    synthetic::phase(3, task, &[(OpKind::Create, 16_000.0, 60_000.0, 0, 0)])
+}
+
+fn whole() -> RunReport {
+    let mut phases: Vec<_> = together().into();
+    phases.extend([verified(), names()]);
+    RunReport {
+        phases,
+        warnings: vec![Warning::Volatile { device: "zram0".into() }],
+        ending: Ending::Interrupted,
+        ..empty()
+    }
+}
+
+/// What stands below the machine.
+fn body(report: &RunReport, style: Style) -> String {
+    let text = text(report, style);
+    assert!(!text.contains('\x1b'));
+    text.split_once("\n\n").map_or(String::new(), |(_, body)| body.to_owned())
+}
+
+#[test]
+fn a_whole_run() {
+    let text = body(&whole(), UNICODE);
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    insta::assert_snapshot!(text, @"
+    1. reads of the index (together with 2) [db]
+       does     reads of 8 KiB, at random, on data (1 GiB, there already)
+       by       io_uring, direct
+       load     1 thread, 32 outstanding, 30,000 a second asked at random instants
+       time     for 250 ms
+                  operations    IOPS      ±  MiB/s    mean      p50     p90     p99    p99.9  p99.99      max
+       reads           5,000  20,000  1.7 %    156  296 µs   286 µs  396 µs  420 µs  1.67 ms       -  3.59 ms
+         service                                            95.5 µs  132 µs  140 µs   556 µs       -
+       course   ██████████ 19,440 to 20,480 IOPS, 25.0 ms a mark
+       rate     NOT KEPT: 30,000 IOPS asked, 20,000 achieved; 2,500 operations were due but not yet issued at the
+                end: the storage does not take so many with 32 outstanding
+       cache    device: what was asked for reached the device (of all phases that ran together)
+
+    2. the tables (together with 1) [db]
+       does     70 % reads and 30 % writes of 8 KiB, at random, on data (1 GiB, there already)
+       by       io_uring, direct
+       load     1 thread, 8 outstanding, each as soon as an earlier one is back
+       time     for 250 ms, after a ramp of 50.0 ms that is left out
+               operations    IOPS      ±  MiB/s     mean      p50     p90     p99  p99.9  p99.99      max
+       reads        3,500  14,000  1.7 %    109   148 µs   143 µs  198 µs  210 µs      -       -  1.68 ms
+       writes       1,500   6,000  1.7 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs      -       -   944 µs
+       course   ██████████ 19,480 to 20,520 IOPS, 25.0 ms a mark
+       errors   write failed 3 times (device): Input/output error (os error 5); at byte 8192, 1048576...
+       cache    device: what was asked for reached the device (of all phases that ran together)
+
+    3. the log
+       does     writes of 8 KiB, one after the other, on log (1 MiB, made for this, growing)
+       by       io_uring, direct, fdatasync after each write, verified by crc32c (all after the phase)
+       load     1 thread, 1 outstanding, each as soon as an earlier one is back
+       time     for 250 ms
+                        operations   IOPS      ±     mean      p50      p90      p99  p99.9  p99.99      max
+       commits                 500  2,000  1.5 %   314 µs   305 µs   421 µs   448 µs      -       -  1.78 ms
+       fdatasync alone         500  2,000  1.5 %   294 µs   286 µs   395 µs   420 µs      -       -  1.67 ms
+       writes                  500  2,000  1.5 %  19.6 µs  19.1 µs  26.3 µs  28.0 µs      -       -   111 µs
+       course   ██████████ 1,920 to 2,080 IOPS, 25.0 ms a mark
+       hung     2 operations never came back; the oldest was given up on after 5.00 s: the device hangs
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+                and 2 more
+       ended    interrupted
+       verified WRONG: 1 of 500 units are not what was written; 1 could not be read; 7 could not be compared (not
+                written, or being written); not all was compared: interrupted
+                at byte 4096: holds what belongs at byte 8192
+
+    4. create
+       does     makes files one after the other, 1,000 a thread, 100 a directory, in tree
+       load     4 threads
+       time     until 4,000 operations
+                operations  a second      ±  MiB/s     mean      p50      p90      p99   p99.9  p99.99     max
+       creates       4,000    16,000  1.7 %      -  59.1 µs  57.3 µs  79.1 µs  84.0 µs  334 µs       -  696 µs
+       course   ██████████ 15,560 to 16,360 a second, 25.0 ms a mark
+
+    group db: 2 phases together (1, 2)
+                  operations    IOPS      ±  MiB/s     mean      p50     p90     p99    p99.9  p99.99      max
+       reads           8,500  34,000  1.7 %    266   235 µs   203 µs  378 µs  420 µs  1.62 ms       -  3.59 ms
+         service                                              111 µs  180 µs  210 µs   834 µs       -
+       writes          1,500   6,000  1.7 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs        -       -   944 µs
+
+    ±: 95 % interval of the rate; times: response, since the operation was meant to start (service: since it was
+    issued); -: too few operations to tell; course: the rate over the measured time
+
+    warnings
+      1. zram0 keeps its data in memory, gone at the next restart: measure where the database is to be
+
+    INTERRUPTED: this holds what was measured until then
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_without_unicode_gets_what_fits() {
+    let report = RunReport { phases: together().into(), ..empty() };
+    let text = body(&report, Style { unicode: false, width: 60, ..UNICODE });
+    assert!(text.is_ascii());
+    assert!(text.lines().all(|line| line.chars().count() <= 70), "{text}");
+    insta::assert_snapshot!(text, @"
+    1. reads of the index (together with 2) [db]
+       does     reads of 8 KiB, at random, on data (1 GiB, there
+                already)
+       by       io_uring, direct
+       load     1 thread, 32 outstanding, 30,000 a second asked
+                at random instants
+       time     for 250 ms
+                    IOPS    mean     p99    p99.9      max
+       reads      20,000  296 us  420 us  1.67 ms  3.59 ms
+         service                  140 us   556 us
+       course   @@@@@@@@@@ 19,440 to 20,480 IOPS, 25.0 ms a mark
+       rate     NOT KEPT: 30,000 IOPS asked, 20,000 achieved;
+                2,500 operations were due but not yet issued at
+                the end: the storage does not take so many with
+                32 outstanding
+       cache    device: what was asked for reached the device
+                (of all phases that ran together)
+
+    2. the tables (together with 1) [db]
+       does     70 % reads and 30 % writes of 8 KiB, at random,
+                on data (1 GiB, there already)
+       by       io_uring, direct
+       load     1 thread, 8 outstanding, each as soon as an
+                earlier one is back
+       time     for 250 ms, after a ramp of 50.0 ms that is left
+                out
+                 IOPS    +/-     mean     p99  p99.9      max
+       reads   14,000  1.7 %   148 us  210 us      -  1.68 ms
+       writes   6,000  1.7 %  88.4 us  126 us      -   944 us
+       course   @@@@@@@@@@ 19,480 to 20,520 IOPS, 25.0 ms a mark
+       errors   write failed 3 times (device): Input/output
+                error (os error 5); at byte 8192, 1048576...
+       cache    device: what was asked for reached the device
+                (of all phases that ran together)
+
+    group db: 2 phases together (1, 2)
+                    IOPS     mean     p99    p99.9      max
+       reads      34,000   235 us  420 us  1.62 ms  3.59 ms
+         service                   210 us   834 us
+       writes      6,000  88.4 us  126 us        -   944 us
+
+    +/-: 95 % interval of the rate; times: response, since the
+    operation was meant to start (service: since it was issued);
+    -: too few operations to tell; course: the rate over the
+    measured time
+    ");
+}
+
+#[test]
+fn a_job_without_phases_is_no_more_than_its_storage() {
+    let text = text(&empty(), UNICODE);
+    assert!(text.starts_with("iolite 0.1.0: nightly on /srv/data\n") && !text.contains("\n\n"), "{text}");
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let colored = text(&whole(), Style { color: true, ..UNICODE });
+    let mut plain = colored.clone();
+    for code in ["\x1b[1m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[0m"] {
+        plain = plain.replace(code, "");
+    }
+    assert_eq!(plain, text(&whole(), UNICODE));
+    assert!(colored.contains('\x1b'));
+}
+
+#[test]
+fn groups_are_of_those_that_ran_together() {
+    let [open, mixed] = together();
+    let mut later = mixed.clone();
+    (later.info.index, later.info.started) = (2, Nanos(9_000_000_000));
+    let phases = [open, mixed, later];
+    let groups = groups(&phases);
+    assert_eq!(groups.len(), 1);
+    assert_eq!((groups[0].name.as_str(), groups[0].phases.as_slice()), ("db", [0, 1].as_slice()));
+    let reads = groups[0].merged.totals.operations(OpKind::Read);
+    assert_eq!(reads, phases[0].totals.operations(OpKind::Read) + phases[1].totals.operations(OpKind::Read));
+}
+
+/// Every key with the path to it, lists shown by their first entry.
+fn keys(value: &Value, path: &str, out: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, value)| keys(value, &format!("{path}.{key}"), out))
+        }
+        Value::Array(values) if values.iter().any(Value::is_object) => {
+            keys(&values[0], &format!("{path}[]"), out);
+        }
+        _ => out.push(path.to_owned()),
+    }
+}
+
+#[test]
+fn the_keys_are_a_promise() {
+    let document = json(&whole());
+    assert_eq!(document["format"], JSON_FORMAT);
+    let mut all = Vec::new();
+    // What the document of a check has too is promised there.
+    let mut own = document.clone();
+    own["run"] = Value::Null;
+    for phase in own["phases"].as_array_mut().unwrap() {
+        phase["task"] = Value::Null;
+    }
+    let mut mixed = own["phases"][1].take();
+    own["phases"] = serde_json::json!([{
+        "rate": own["phases"][0]["rate"],
+        "stuck": own["phases"][2]["stuck"],
+        "verified": own["phases"][2]["verified"],
+    }]);
+    ["rate", "stuck", "verified"].iter().for_each(|key| mixed[key] = own["phases"][0][key].take());
+    own["phases"] = serde_json::json!([mixed]);
+    keys(&own, "", &mut all);
+    insta::assert_snapshot!(all.join("\n"), @"
+    .calibration
+    .ending.error
+    .ending.kind
+    .format
+    .groups[].measured_seconds
+    .groups[].name
+    .groups[].operations[].bytes
+    .groups[].operations[].bytes_per_second
+    .groups[].operations[].errors
+    .groups[].operations[].iops.effective_samples
+    .groups[].operations[].iops.high
+    .groups[].operations[].iops.low
+    .groups[].operations[].iops.standard_error
+    .groups[].operations[].iops.value
+    .groups[].operations[].kind
+    .groups[].operations[].operations
+    .groups[].operations[].quantiles[].quantile
+    .groups[].operations[].quantiles[].response_ns.high
+    .groups[].operations[].quantiles[].response_ns.low
+    .groups[].operations[].quantiles[].response_ns.resolved
+    .groups[].operations[].quantiles[].response_ns.value
+    .groups[].operations[].quantiles[].service_ns
+    .groups[].operations[].response_ns.max
+    .groups[].operations[].response_ns.mean.effective_samples
+    .groups[].operations[].response_ns.mean.high
+    .groups[].operations[].response_ns.mean.low
+    .groups[].operations[].response_ns.mean.standard_error
+    .groups[].operations[].response_ns.mean.value
+    .groups[].operations[].response_ns.p50.high
+    .groups[].operations[].response_ns.p50.low
+    .groups[].operations[].response_ns.p50.resolved
+    .groups[].operations[].response_ns.p50.value
+    .groups[].operations[].response_ns.p90.high
+    .groups[].operations[].response_ns.p90.low
+    .groups[].operations[].response_ns.p90.resolved
+    .groups[].operations[].response_ns.p90.value
+    .groups[].operations[].response_ns.p99.high
+    .groups[].operations[].response_ns.p99.low
+    .groups[].operations[].response_ns.p99.resolved
+    .groups[].operations[].response_ns.p99.value
+    .groups[].operations[].response_ns.p99_9.high
+    .groups[].operations[].response_ns.p99_9.low
+    .groups[].operations[].response_ns.p99_9.resolved
+    .groups[].operations[].response_ns.p99_9.value
+    .groups[].operations[].response_ns.p99_99.high
+    .groups[].operations[].response_ns.p99_99.low
+    .groups[].operations[].response_ns.p99_99.resolved
+    .groups[].operations[].response_ns.p99_99.value
+    .groups[].operations[].service_ns.p50
+    .groups[].operations[].service_ns.p90
+    .groups[].operations[].service_ns.p99
+    .groups[].operations[].service_ns.p99_9
+    .groups[].operations[].service_ns.p99_99
+    .groups[].phases
+    .name
+    .phases[].cache.cached_share
+    .phases[].cache.device_read_bytes
+    .phases[].cache.device_written_bytes
+    .phases[].cache.requested_read_bytes
+    .phases[].cache.requested_written_bytes
+    .phases[].cache.resident_after
+    .phases[].cache.resident_before
+    .phases[].cache.stamp
+    .phases[].concurrency
+    .phases[].drain_max_ns
+    .phases[].ending.error
+    .phases[].ending.kind
+    .phases[].errors[].class
+    .phases[].errors[].count
+    .phases[].errors[].first
+    .phases[].errors[].first_offsets
+    .phases[].errors[].kind
+    .phases[].index
+    .phases[].layer
+    .phases[].measured_seconds
+    .phases[].name
+    .phases[].operations[].bytes
+    .phases[].operations[].bytes_per_second
+    .phases[].operations[].errors
+    .phases[].operations[].iops.effective_samples
+    .phases[].operations[].iops.high
+    .phases[].operations[].iops.low
+    .phases[].operations[].iops.standard_error
+    .phases[].operations[].iops.value
+    .phases[].operations[].kind
+    .phases[].operations[].operations
+    .phases[].operations[].quantiles[].quantile
+    .phases[].operations[].quantiles[].response_ns.high
+    .phases[].operations[].quantiles[].response_ns.low
+    .phases[].operations[].quantiles[].response_ns.resolved
+    .phases[].operations[].quantiles[].response_ns.value
+    .phases[].operations[].quantiles[].service_ns
+    .phases[].operations[].response_ns.max
+    .phases[].operations[].response_ns.mean.effective_samples
+    .phases[].operations[].response_ns.mean.high
+    .phases[].operations[].response_ns.mean.low
+    .phases[].operations[].response_ns.mean.standard_error
+    .phases[].operations[].response_ns.mean.value
+    .phases[].operations[].response_ns.p50.high
+    .phases[].operations[].response_ns.p50.low
+    .phases[].operations[].response_ns.p50.resolved
+    .phases[].operations[].response_ns.p50.value
+    .phases[].operations[].response_ns.p90.high
+    .phases[].operations[].response_ns.p90.low
+    .phases[].operations[].response_ns.p90.resolved
+    .phases[].operations[].response_ns.p90.value
+    .phases[].operations[].response_ns.p99.high
+    .phases[].operations[].response_ns.p99.low
+    .phases[].operations[].response_ns.p99.resolved
+    .phases[].operations[].response_ns.p99.value
+    .phases[].operations[].response_ns.p99_9.high
+    .phases[].operations[].response_ns.p99_9.low
+    .phases[].operations[].response_ns.p99_9.resolved
+    .phases[].operations[].response_ns.p99_9.value
+    .phases[].operations[].response_ns.p99_99.high
+    .phases[].operations[].response_ns.p99_99.low
+    .phases[].operations[].response_ns.p99_99.resolved
+    .phases[].operations[].response_ns.p99_99.value
+    .phases[].operations[].service_ns.p50
+    .phases[].operations[].service_ns.p90
+    .phases[].operations[].service_ns.p99
+    .phases[].operations[].service_ns.p99_9
+    .phases[].operations[].service_ns.p99_99
+    .phases[].outstanding.at_end
+    .phases[].outstanding.backlog
+    .phases[].outstanding.lost
+    .phases[].outstanding.oldest_ns
+    .phases[].ramp_seconds
+    .phases[].rate.achieved_iops
+    .phases[].rate.asked_iops
+    .phases[].rate.backlog
+    .phases[].rate.kept
+    .phases[].series[].mean_response_ns.read
+    .phases[].series[].mean_response_ns.write
+    .phases[].series[].operations.read
+    .phases[].series[].operations.write
+    .phases[].series[].seconds
+    .phases[].series[].start_seconds
+    .phases[].started_ns
+    .phases[].stuck[].age_ns
+    .phases[].stuck[].kind
+    .phases[].stuck[].offset
+    .phases[].stuck[].worker
+    .phases[].task
+    .phases[].verified.first[].offset
+    .phases[].verified.first[].what
+    .phases[].verified.incomplete
+    .phases[].verified.units
+    .phases[].verified.unknown
+    .phases[].verified.unreadable
+    .phases[].verified.wrong
+    .run
+    .warnings[].data.device
+    .warnings[].kind
+    .warnings[].text
+    ");
+    let mut task = Vec::new();
+    keys(&document["phases"][3]["task"], "", &mut task);
+    insta::assert_snapshot!(task.join(" "), @".files .files_per_directory .interval_ns .kind .operation .ramp_ns .random .seed .size_bytes .stop.bytes .stop.loops .stop.operations .stop.runtime_ns .stop.worker_bytes .stop.worker_operations .sync .together .tree .workers");
+}
+
+#[test]
+fn the_series_and_the_quantiles_are_complete() {
+    let document = json(&whole());
+    let phase = &document["phases"][0];
+    let series = phase["series"].as_array().unwrap();
+    let counted = series.iter().map(|point| point["operations"]["read"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(Some(counted), phase["operations"][0]["operations"].as_u64());
+    let quantiles = phase["operations"][0]["quantiles"].as_array().unwrap();
+    let values: Vec<f64> =
+        quantiles.iter().map(|each| each["response_ns"]["value"].as_f64().unwrap()).collect();
+    assert!(values.is_sorted() && values.len() == 24);
+    assert_eq!(values.last().copied(), phase["operations"][0]["response_ns"]["max"].as_f64());
+    assert_eq!(document["phases"][1]["errors"][0]["class"], "device");
+    assert_eq!(document["groups"][0]["phases"], serde_json::json!([0, 1]));
+}
+
+#[test]
+fn a_verification_is_told_alone_too() {
+    let Task::File(task) = verified().info.task else { panic!() };
+    let found = Verified { units: 1234, ..Verified::default() };
+    insta::assert_snapshot!(verified_text(&task, &found), @"
+    target    log (1 MiB, made for this, growing)
+    verified  all 1,234 units are what was written
+    ");
+    insta::assert_snapshot!(verified_text(&task, &verified().end.verified.unwrap()), @"
+    target    log (1 MiB, made for this, growing)
+    verified  WRONG: 1 of 500 units are not what was written; 1 could not be read; 7 could not be compared (not
+              written, or being written); not all was compared: interrupted
+              at byte 4096: holds what belongs at byte 8192
+    ");
+    let document = verified_json(&task, &found);
+    assert_eq!(document["format"], "iolite-verified/1");
+    assert_eq!((&document["verified"]["units"], &document["task"]["kind"]), (&1234.into(), &"file".into()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_name_reaches_the_terminal_unescaped(
+        name in any::<String>(), error in any::<String>(), unicode in any::<bool>(), width in 0usize..200,
+    ) {
+        let mut report = RunReport { name: name.clone(), ..empty() };
+        let task = adapted(synthetic::read(&name, 8192, 1), |task| {
+            task.group = Some(name.clone());
+            task.target = iolite_model::Target::Existing(iolite_model::ExistingTarget {
+                path: name.clone().into(), offset: Bytes(0), size: Bytes(0), overwrite: Default::default(),
+            });
+        });
+        let loads = [(OpKind::Read, 40.0, 1e5, 8192, 1)];
+        report.phases = vec![synthetic::phase(0, task.clone(), &loads), synthetic::phase(1, task, &loads)];
+        report.phases[1].info.started = report.phases[0].info.started;
+        let end = &mut report.phases[0].end;
+        end.ending = Ending::Failed(error.clone());
+        end.errors = vec![ErrorTally {
+            kind: OpKind::Read, class: ErrorClass::Other, count: 1, first_offsets: vec![], first: error.clone(),
+        }];
+        let finding = Finding { offset: 0, what: error.clone() };
+        end.verified = Some(Verified { wrong: 1, first: vec![finding], ..Verified::default() });
+        report.ending = Ending::Failed(error);
+        let text = text(&report, Style { color: false, unicode, width });
+        prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");
+        prop_assert!(unicode || text.is_ascii(), "{text:?}");
+    }
+}

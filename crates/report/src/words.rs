@@ -1,0 +1,477 @@
+//! A task in words.
+
+use iolite_model::{
+    Access, Arrival, BackendKind, Bytes, Contents, FileTask, Fill, IoFlags, MetadataOperation, MetadataTask,
+    Mix, Nanos, OpKind, Overwrite, Placement, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod,
+    SyncRule, Target, Task, Verify, ZoneSize,
+};
+
+use crate::pen::count;
+
+/// Whether each write is made durable at once: then the commits are what counts.
+pub(crate) fn commits(task: &Task) -> bool {
+    matches!(task, Task::File(FileTask { sync: Some(SyncRule { every: 1, .. }), .. }))
+}
+
+/// What a kind is called beside others in the same phase.
+pub(crate) fn kind(task: &Task, kind: OpKind) -> &'static str {
+    match (task, kind) {
+        (_, OpKind::Read) => "reads",
+        (Task::Database(_), OpKind::Write) => "sets",
+        (_, OpKind::Write) => "writes",
+        (Task::File(FileTask { sync: Some(sync), .. }), OpKind::Sync) => match sync.method {
+            SyncMethod::Fdatasync => "fdatasync alone",
+            SyncMethod::Fsync => "fsync alone",
+            SyncMethod::FileRange => "sync_file_range alone",
+        },
+        (_, OpKind::Sync) => "syncs",
+        (_, OpKind::Commit) => "commits",
+        (_, OpKind::Trim) => "trims",
+        (_, OpKind::Create) => "creates",
+        (_, OpKind::Stat) => "stats",
+        (_, OpKind::Open) => "opens",
+        (_, OpKind::Unlink) => "unlinks",
+        (_, OpKind::Mkdir) => "mkdirs",
+        (_, OpKind::Rmdir) => "rmdirs",
+    }
+}
+
+/// What the operations of a task are, and what they go to.
+pub(crate) fn does(task: &Task) -> String {
+    match task {
+        Task::File(task) => {
+            let mut parts = vec![format!("{}, {}", mix(task), access(&task.access))];
+            parts.extend(regions(task.regions));
+            parts.push(target(&task.target));
+            parts.join(", ")
+        }
+        Task::Metadata(task) => names(task),
+        Task::Database(task) => task.name.clone(),
+    }
+}
+
+/// How they reach the storage.
+pub(crate) fn way(task: &Task) -> Option<String> {
+    let Task::File(task) = task else { return None };
+    let mut parts = vec![backend(task.backend)];
+    if !matches!(task.target, Target::Null { .. }) {
+        parts.push(if task.direct { "direct" } else { "through the page cache" }.to_owned());
+    }
+    parts.extend(task.sync.map(sync));
+    if task.mix.writes() {
+        parts.extend(contents(&task.contents));
+    }
+    parts.extend(task.verify.as_ref().map(verify));
+    Some(parts.join(", "))
+}
+
+/// How many at once, and when.
+pub(crate) fn load(task: &Task) -> String {
+    let number =
+        |count: u32, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    match task {
+        Task::File(task) => {
+            let workers = if task.processes {
+                number(task.workers, "process", "processes")
+            } else {
+                number(task.workers, "thread", "threads")
+            };
+            let mut parts = vec![workers, format!("{} outstanding", task.concurrency), arrival(task)];
+            parts.extend(placement(&task.placement));
+            parts.join(", ")
+        }
+        Task::Metadata(task) => number(task.workers, "thread", "threads"),
+        Task::Database(task) => number(task.workers, "job", "jobs"),
+    }
+}
+
+/// When it begins and what ends it.
+pub(crate) fn extent(task: &Task) -> String {
+    let mut parts = Vec::new();
+    let stop = stop(task.stop());
+    parts.push(if stop.is_empty() { "to its end".to_owned() } else { stop.join(" or ") });
+    if task.ramp().0 > 0 {
+        parts.push(format!("after a ramp of {} that is left out", task.ramp()));
+    }
+    if let Task::File(FileTask { delay, .. }) = task
+        && delay.0 > 0
+    {
+        parts.push(format!("starting after {delay}"));
+    }
+    parts.join(", ")
+}
+
+fn stop(stop: Stop) -> Vec<String> {
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = stop;
+    let mut ends = Vec::new();
+    ends.extend(runtime.map(|runtime| format!("for {runtime}")));
+    ends.extend(bytes.map(|bytes| format!("until {bytes}")));
+    ends.extend(operations.map(|operations| format!("until {} operations", count(operations))));
+    ends.extend(loops.map(|loops| match loops {
+        1 => "once through the target's size".to_owned(),
+        _ => format!("until {loops} times the target's size"),
+    }));
+    ends.extend(worker_bytes.map(|bytes| format!("until {bytes} of each worker")));
+    ends.extend(worker_operations.map(|n| format!("until {} operations of each worker", count(n))));
+    ends
+}
+
+fn mix(task: &FileTask) -> String {
+    let both = |percent: u8, one: &str, other: &str| {
+        format!("{percent} % {one} and {} % {other}", 100u8.saturating_sub(percent))
+    };
+    let kinds = match task.mix {
+        Mix::Read => "reads".to_owned(),
+        Mix::Write => "writes".to_owned(),
+        Mix::ReadPercent(percent) => both(percent, "reads", "writes"),
+        Mix::Trim => "trims".to_owned(),
+        Mix::TrimPercent(percent) => both(percent, "trims", "writes"),
+        Mix::TrimThenWrite => "a trim, then a write, of each block".to_owned(),
+    };
+    match &task.sizes {
+        None => format!("{kinds} of {}", task.block),
+        Some(sizes) => format!("{kinds} of {}", law_of(sizes, task.mix)),
+    }
+}
+
+/// The sizes of the operations that there are.
+fn law_of(sizes: &Sizes, mix: Mix) -> String {
+    let all = [
+        (mix.reads(), "reads", &sizes.reads),
+        (mix.writes(), "writes", &sizes.writes),
+        // A trim before a write is as long as the write.
+        (mix.trims() && mix != Mix::TrimThenWrite, "trims", &sizes.trims),
+    ];
+    let used: Vec<_> = all.into_iter().filter(|(used, ..)| *used).collect();
+    let laws = match used.as_slice() {
+        [(_, _, first), rest @ ..] if rest.iter().all(|(_, _, other)| other == first) => law(first),
+        used => used
+            .iter()
+            .map(|(_, kind, sizes)| format!("{} ({kind})", law(sizes)))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    format!("{laws} at multiples of {}", sizes.alignment)
+}
+
+fn law(law: &SizeLaw) -> String {
+    match law {
+        SizeLaw::Fixed(size) => size.to_string(),
+        SizeLaw::Range { least, most, multiple } => format!("{least} to {most} in steps of {multiple}"),
+        SizeLaw::Split(sizes) => sizes
+            .iter()
+            .map(|each| format!("{} ({} %)", each.size, each.percent))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}
+
+fn access(access: &Access) -> String {
+    match access {
+        Access::Sequential => "one after the other".to_owned(),
+        Access::SequentialSkip { hole } => format!("one after the other, leaving out {hole} after each"),
+        Access::Backwards => "backwards".to_owned(),
+        Access::Strided { stride } => format!("every {stride}"),
+        Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),
+        Access::Random => "at random".to_owned(),
+        Access::Covering => "at random, each block once a round".to_owned(),
+        Access::Zipf { theta } => format!("at random by Zipf's law ({theta})"),
+        Access::Pareto { h } => format!("at random, self-similar ({h})"),
+        Access::Normal { deviation_percent } => {
+            format!("at random around the middle (deviation {deviation_percent} %)")
+        }
+        Access::Zoned(zones) => {
+            let zone = |zone: &iolite_model::Zone| match zone.size {
+                ZoneSize::Percent(percent) => format!("{} % in {percent} % of the span", zone.io_percent),
+                ZoneSize::Bytes(bytes) => format!("{} % in {bytes}", zone.io_percent),
+            };
+            format!("at random in zones ({})", zones.iter().map(zone).collect::<Vec<_>>().join(", "))
+        }
+        Access::HotSpots(spots) => {
+            let spot = |spot: &iolite_model::HotSpot| {
+                format!("{} % in {} from {}", spot.io_percent, spot.length, spot.offset)
+            };
+            format!("at random with hot spots ({})", spots.iter().map(spot).collect::<Vec<_>>().join(", "))
+        }
+        Access::ZoneCycle(cycle) => {
+            let order = if cycle.random { "at random" } else { "one after the other" };
+            let skip = if cycle.skip.0 > 0 { format!(", {} apart", cycle.skip) } else { String::new() };
+            format!("{order} in zones of {}, {} in each{skip}", cycle.range, cycle.amount)
+        }
+        Access::Append => "at the end of the growing file".to_owned(),
+    }
+}
+
+fn regions(regions: Regions) -> Option<String> {
+    match regions {
+        Regions::Natural => None,
+        Regions::Shared => Some("all workers over the whole span".to_owned()),
+        Regions::Slices => Some("each worker in a slice".to_owned()),
+        Regions::Increment(bytes) => Some(format!("each worker {bytes} further on")),
+    }
+}
+
+pub(crate) fn target(target: &Target) -> String {
+    match target {
+        Target::Null { size } => format!("on nothing ({size})"),
+        Target::File(file) => {
+            let mut facts = vec![file.size.to_string()];
+            let made = match (file.create, file.preallocate) {
+                (true, true) => "made for this, preallocated",
+                (true, false) => "made for this, growing",
+                (false, _) => "there already",
+            };
+            facts.push(made.to_owned());
+            let of = if file.per_worker { "a file for each worker: " } else { "" };
+            format!("on {of}{} ({})", file.name.display(), facts.join(", "))
+        }
+        Target::Existing(existing) => {
+            let span = match (existing.offset, existing.size) {
+                (Bytes(0), Bytes(0)) => "all of it".to_owned(),
+                (offset, Bytes(0)) => format!("from {offset} on"),
+                (Bytes(0), size) => size.to_string(),
+                (offset, size) => format!("{size} from {offset}"),
+            };
+            let may = match existing.overwrite {
+                Overwrite::Never => "",
+                Overwrite::Blank => ", overwritten if blank",
+                Overwrite::Anything => ", overwritten",
+            };
+            format!("on {} ({span}{may})", existing.path.display())
+        }
+    }
+}
+
+fn names(task: &MetadataTask) -> String {
+    let MetadataTask { operation, files, files_per_directory, size, .. } = task;
+    let what = match operation {
+        MetadataOperation::Create => "makes files",
+        MetadataOperation::Stat => "asks for files' attributes",
+        MetadataOperation::Open => "opens and closes files",
+        MetadataOperation::Unlink => "removes files",
+        MetadataOperation::Mkdir => "makes directories",
+        MetadataOperation::Rmdir => "removes directories",
+    };
+    let of = if size.0 > 0 && *operation == MetadataOperation::Create {
+        format!(" of {size}")
+    } else {
+        String::new()
+    };
+    let order = if task.random { "in no order" } else { "one after the other" };
+    let durable = if task.sync { ", each made durable" } else { "" };
+    let (files, tree) = (count(*files), task.tree.display());
+    let in_each = count(*files_per_directory);
+    format!("{what}{of} {order}, {files} a thread, {in_each} a directory, in {tree}{durable}")
+}
+
+/// A back end with its options.
+fn backend(backend: BackendKind) -> String {
+    let options: Vec<&str> = match backend {
+        BackendKind::IoUring(RingOptions { submit_polling, completion_polling, linked_sync }) => {
+            let all = [
+                (submit_polling, "submission polling"),
+                (completion_polling, "completion polling"),
+                (linked_sync, "linked syncs"),
+            ];
+            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
+        }
+        BackendKind::Vectored(IoFlags { dsync, hipri, nowait, atomic, dontcache }) => {
+            let all = [
+                (dsync, "dsync"),
+                (hipri, "hipri"),
+                (nowait, "nowait"),
+                (atomic, "atomic"),
+                (dontcache, "dontcache"),
+            ];
+            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
+        }
+        _ => Vec::new(),
+    };
+    if options.is_empty() {
+        backend.name().to_owned()
+    } else {
+        format!("{} ({})", backend.name(), options.join(", "))
+    }
+}
+
+fn sync(sync: SyncRule) -> String {
+    let call = match sync.method {
+        SyncMethod::Fdatasync => "fdatasync",
+        SyncMethod::Fsync => "fsync",
+        SyncMethod::FileRange => "sync_file_range",
+    };
+    if sync.every == 1 {
+        format!("{call} after each write")
+    } else {
+        format!("{call} after every {} writes", sync.every)
+    }
+}
+
+/// What is written, where it is not the usual random bytes.
+fn contents(contents: &Contents) -> Vec<String> {
+    let mut parts = Vec::new();
+    match &contents.fill {
+        Fill::Random => {}
+        Fill::Zeros => parts.push("zeros".to_owned()),
+        Fill::Pattern(_) => parts.push("a pattern".to_owned()),
+        Fill::Compressible { percent, .. } => parts.push(format!("{percent} % compressible")),
+    }
+    if contents.duplicate_percent > 0 {
+        parts.push(format!("{} % duplicates", contents.duplicate_percent));
+    }
+    if !contents.refill {
+        parts.push("the same buffers over and over".to_owned());
+    }
+    parts
+}
+
+fn verify(verify: &Verify) -> String {
+    let when = match (verify.reads, verify.after) {
+        (true, true) => " (as it is read, and all after the phase)",
+        (true, false) => " (as it is read)",
+        (false, true) => " (all after the phase)",
+        (false, false) => "",
+    };
+    format!("verified by {}{when}", verify.check.name())
+}
+
+fn arrival(task: &FileTask) -> String {
+    match task.arrival {
+        Arrival::Closed => "each as soon as an earlier one is back".to_owned(),
+        Arrival::Poisson(rate) => format!("{rate} a second asked at random instants"),
+        Arrival::Constant(rate) => format!("{rate} a second asked at equal distances"),
+        Arrival::Bursts { rate, operations } => format!("{rate} a second asked in bursts of {operations}"),
+        Arrival::ConstantBytes(rate) => format!("{rate} asked at equal distances"),
+        Arrival::PoissonBytes(rate) => format!("{rate} asked at random instants"),
+        Arrival::ThinkTime { pause, operations, spin } => {
+            let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
+            format!("a pause of {pause}{busy} after every {operations} of a worker")
+        }
+    }
+}
+
+fn placement(placement: &Placement) -> Option<String> {
+    let Placement { cpus, nodes, one_each, memory_node } = placement;
+    let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let mut parts = Vec::new();
+    if !cpus.is_empty() {
+        parts.push(format!("on CPUs {}", list(cpus)));
+    }
+    if !nodes.is_empty() {
+        parts.push(format!("on nodes {}", list(nodes)));
+    }
+    if *one_each {
+        parts.push("a CPU for each worker".to_owned());
+    }
+    parts.extend(memory_node.map(|node| format!("memory of node {node}")));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::{Bandwidth, Checksum, ExistingTarget, FileTarget, Iops, WeightedSize, ZoneCycle};
+
+    fn told(task: FileTask) -> String {
+        let task = Task::File(task);
+        [does(&task), way(&task).unwrap(), load(&task), extent(&task)].join("\n")
+    }
+
+    #[test]
+    fn the_usual_is_short() {
+        insta::assert_snapshot!(told(FileTask::default()), @"
+        reads of 4 KiB, at random, on nothing (1 GiB)
+        null
+        1 thread, 1 outstanding, each as soon as an earlier one is back
+        to its end
+        ");
+    }
+
+    #[test]
+    fn whatever_is_unusual_is_said() {
+        let sizes = Sizes {
+            reads: SizeLaw::Range { least: Bytes(4096), most: Bytes(65_536), multiple: Bytes(4096) },
+            writes: SizeLaw::Split(vec![WeightedSize { size: Bytes(8192), percent: 100.0 }]),
+            trims: SizeLaw::Fixed(Bytes::MIB),
+            alignment: Bytes(4096),
+        };
+        let file = FileTarget {
+            name: "log".into(),
+            size: Bytes::GIB,
+            create: true,
+            preallocate: false,
+            per_worker: true,
+        };
+        let cycle = ZoneCycle { range: Bytes::MIB, amount: Bytes::GIB, skip: Bytes::KIB, random: true };
+        let contents = Contents {
+            fill: Fill::Compressible { percent: 50, pattern: Vec::new() },
+            duplicate_percent: 10,
+            refill: false,
+        };
+        insta::assert_snapshot!(told(FileTask {
+            target: Target::File(file),
+            backend: BackendKind::IoUring(RingOptions { submit_polling: true, linked_sync: true, ..RingOptions::default() }),
+            mix: Mix::ReadPercent(70),
+            sizes: Some(sizes),
+            access: Access::ZoneCycle(cycle),
+            regions: Regions::Increment(Bytes::GIB),
+            contents,
+            direct: true,
+            workers: 4,
+            processes: true,
+            placement: Placement { cpus: vec![0, 2], nodes: vec![1], one_each: true, memory_node: Some(0) },
+            concurrency: 32,
+            arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
+            sync: Some(SyncRule { every: 8, method: SyncMethod::FileRange }),
+            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, after: true, state: None }),
+            delay: Nanos::SECOND,
+            stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
+            ramp: Nanos::SECOND,
+            ..FileTask::default()
+        }), @"
+        70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, made for this, growing)
+        io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers over and over, verified by crc32c (as it is read, and all after the phase)
+        4 processes, 32 outstanding, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0
+        for 1.00 s or until 2 times the target's size or until 12,345 operations of each worker, after a ramp of 1.00 s that is left out, starting after 1.00 s
+        ");
+        let device = ExistingTarget {
+            path: "/dev/sdx".into(),
+            offset: Bytes::MIB,
+            size: Bytes(0),
+            overwrite: Overwrite::Blank,
+        };
+        insta::assert_snapshot!(told(FileTask {
+            target: Target::Existing(device),
+            backend: BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() }),
+            mix: Mix::TrimPercent(20),
+            arrival: Arrival::Bursts { rate: Iops(1000.0), operations: 16 },
+            stop: Stop { loops: Some(1), ..Stop::default() },
+            ..FileTask::default()
+        }), @"
+        20 % trims and 80 % writes of 4 KiB, at random, on /dev/sdx (from 1 MiB on, overwritten if blank)
+        vectored (dsync), through the page cache
+        1 thread, 1 outstanding, 1,000 a second asked in bursts of 16
+        once through the target's size
+        ");
+    }
+
+    #[test]
+    fn names_are_told_too() {
+        let task = |operation| {
+            Task::Metadata(MetadataTask {
+                operation,
+                size: Bytes(4096),
+                sync: true,
+                workers: 2,
+                ..MetadataTask::default()
+            })
+        };
+        let create = task(MetadataOperation::Create);
+        insta::assert_snapshot!(format!("{}\n{}", does(&create), load(&create)), @"
+        makes files of 4 KiB one after the other, 1,000 a thread, 100 a directory, in tree, each made durable
+        2 threads
+        ");
+        insta::assert_snapshot!(does(&task(MetadataOperation::Unlink)), @"removes files one after the other, 1,000 a thread, 100 a directory, in tree, each made durable");
+        assert_eq!(way(&create), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Totals of a phase.
+
+use iolite_model::OpKind;
+
+use crate::counts::{Counts, OpRecord};
+use crate::histogram::Histogram;
+use crate::series::Point;
+
+/// Totals over the measured part of a phase: the sum of its intervals.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PhaseTotals {
+    pub(crate) counts: Counts,
+    /// Measured time, in nanoseconds.
+    pub measured: u64,
+    /// The intervals of the measured part, in order and without gaps; in a long phase several joined to one, so that
+    /// there are 4,096 at most. Their sums are the totals.
+    pub series: Vec<Point>,
+    /// Longest response among the operations that came back after the end.
+    pub drain_max: u64,
+}
+
+impl PhaseTotals {
+    /// Operations of a kind that succeeded.
+    pub fn operations(&self, kind: OpKind) -> u64 {
+        self.record_of(kind).map_or(0, |record| record.sums.operations)
+    }
+
+    /// Operations of a kind that failed.
+    pub fn errors(&self, kind: OpKind) -> u64 {
+        self.record_of(kind).map_or(0, |record| record.sums.errors)
+    }
+
+    /// Bytes moved by a kind.
+    pub fn bytes(&self, kind: OpKind) -> u64 {
+        self.record_of(kind).map_or(0, |record| record.sums.bytes)
+    }
+
+    /// Response times of a kind, where it occurred.
+    pub fn response(&self, kind: OpKind) -> Option<&Histogram> {
+        self.record_of(kind).map(|record| &record.response)
+    }
+
+    /// Service times of a kind, where it occurred.
+    pub fn service(&self, kind: OpKind) -> Option<&Histogram> {
+        self.record_of(kind).map(|record| &record.service)
+    }
+
+    pub(crate) fn record_of(&self, kind: OpKind) -> Option<&OpRecord> {
+        self.counts.of(kind)
+    }
+
+    /// The totals of two phases that ran side by side: counts and histograms add up, the measured time is the longer of
+    /// the two.
+    ///
+    /// Their series are joined from each instant at which both have an interval's end to the next, provided that they
+    /// are of the same length. Otherwise there is nothing to join by: the series is left empty, and so estimates take
+    /// what was counted as independent.
+    #[must_use]
+    pub fn merge(&self, other: &PhaseTotals) -> PhaseTotals {
+        let mut counts = self.counts.clone();
+        counts.merge(&other.counts);
+        PhaseTotals {
+            counts,
+            measured: self.measured.max(other.measured),
+            series: side_by_side(&self.series, &other.series),
+            drain_max: self.drain_max.max(other.drain_max),
+        }
+    }
+}
+
+/// Two series of the same time as one.
+fn side_by_side(one: &[Point], other: &[Point]) -> Vec<Point> {
+    let (one, other) = (ends(one), ends(other));
+    if one.last().map(|last| last.0) != other.last().map(|last| last.0) {
+        return Vec::new();
+    }
+    let mut joined = Vec::with_capacity(one.len().min(other.len()));
+    let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
+    let (mut open, mut start) = (Point::default(), 0);
+    while let (Some(&(mine, _)), Some(&(theirs, _))) = (one.peek(), other.peek()) {
+        let taken = [one.next_if(|_| mine <= theirs), other.next_if(|_| theirs <= mine)];
+        taken.iter().flatten().for_each(|(_, point)| open.join(point));
+        if mine == theirs {
+            let seconds = Point::idle(mine - start).seconds;
+            joined.push(Point { seconds, ..std::mem::take(&mut open) });
+            start = mine;
+        }
+    }
+    // Points at the very end that have no time of their own.
+    for (_, point) in one.chain(other) {
+        if let Some(last) = joined.last_mut() {
+            last.join(point);
+        }
+    }
+    joined
+}
+
+/// Each point with the instant at which it ends, in nanoseconds since the first one's start.
+fn ends(series: &[Point]) -> Vec<(u64, &Point)> {
+    let mut end = 0u64;
+    let each = series.iter().map(|point| {
+        end = end.saturating_add((point.seconds * 1e9).round() as u64);
+        (end, point)
+    });
+    each.collect()
+}

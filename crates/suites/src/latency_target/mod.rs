@@ -1,0 +1,304 @@
+//! The largest load under which response times keep a bound: so many operations outstanding, or so many a second.
+//!
+//! Each try is a window of its own. The load is doubled from a low one until the bound is broken (a rate whose first try
+//! breaks it is halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an
+//! answer only if two windows have kept the bound.
+
+mod search;
+mod windows;
+
+use iolite_model::{
+    Access, Arrival, Ending, FileTask, Iops, LatencyAnswer, LatencyTarget, Load, LoadParameter, Nanos,
+    OnError, Quantile, Stop, Target, Try, TryOutcome, TryPurpose, Verify,
+};
+use iolite_stats::PhaseResult;
+
+use search::{Plan, Scale, State};
+use windows::Window;
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LatencyStep {
+    /// Run this and append its result to the history.
+    Run(Box<FileTask>),
+    /// All is measured.
+    Done(Box<LatencyFound>),
+}
+
+/// The end of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyFound {
+    /// What was asked.
+    pub target: LatencyTarget,
+    /// The tries, in order.
+    pub tries: Vec<Try>,
+    /// What came of them.
+    pub conclusion: LatencyConclusion,
+}
+
+/// What came of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LatencyConclusion {
+    /// The largest load that kept the bound, in two windows.
+    Found {
+        /// The load.
+        load: Load,
+        /// More was not tried: the device can perhaps do more.
+        limited: bool,
+    },
+    /// Even the lowest load broke it.
+    NoneKept {
+        /// That load.
+        lowest: Load,
+    },
+    /// The search could not go on.
+    Failed(LatencyFailure),
+}
+
+impl From<LatencyConclusion> for LatencyAnswer {
+    fn from(conclusion: LatencyConclusion) -> LatencyAnswer {
+        match conclusion {
+            LatencyConclusion::Found { load, limited } => LatencyAnswer::Found { load, limited },
+            LatencyConclusion::NoneKept { lowest } => LatencyAnswer::NoneKept { lowest },
+            LatencyConclusion::Failed(failure) => LatencyAnswer::Failed(failure.to_string()),
+        }
+    }
+}
+
+/// Why a search could not go on.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LatencyFailure {
+    /// Operations failed.
+    #[error(
+        "with {load}, {errors} operations failed, the first with: {first}; look at the kernel log (dmesg)"
+    )]
+    Errors {
+        /// Load of the try.
+        load: Load,
+        /// How many.
+        errors: u64,
+        /// The first one's error.
+        first: String,
+    },
+    /// Operations never came back.
+    #[error(
+        "with {load}, {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"
+    )]
+    Lost {
+        /// Load of the try.
+        load: Load,
+        /// How many.
+        lost: u64,
+        /// Age of the oldest.
+        age: Nanos,
+    },
+    /// A phase failed or was interrupted.
+    #[error("with {load}, the window did not come to its end: {reason}")]
+    Ended {
+        /// Load of the try.
+        load: Load,
+        /// Why.
+        reason: String,
+    },
+    /// The quantile would rest on too few operations.
+    #[error(
+        "with {load}, {quantile} would rest on only {operations} operations, and {needed} are the least: give windows of \
+         at least {remedy}"
+    )]
+    WindowTooShort {
+        /// Load of the try.
+        load: Load,
+        /// The quantile asked for.
+        quantile: Quantile,
+        /// Operations in the window.
+        operations: u64,
+        /// The least that the quantile can rest on.
+        needed: u64,
+        /// A window in which so many would come together.
+        remedy: Nanos,
+    },
+    /// No load was kept twice.
+    #[error(
+        "loads that keep the bound in one window break it in the next: the device is not steady; let it run in before, \
+         or give longer windows"
+    )]
+    Unsteady,
+}
+
+/// Why a search cannot be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LatencyTargetError {
+    /// The target is none.
+    #[error("{0}")]
+    Target(&'static str),
+    /// The task cannot be run again and again with other loads.
+    #[error("`{task}` cannot be searched on: {reason}")]
+    Task {
+        /// The task's name.
+        task: String,
+        /// Why, and what would help.
+        reason: &'static str,
+    },
+    /// The window is too short to judge the largest rate allowed.
+    #[error(
+        "in a window of {window}, a rate of at most {most} IOPS gives fewer operations than the {needed} that {quantile} \
+         has to rest on: give windows of at least {remedy}, or a higher rate"
+    )]
+    WindowTooShort {
+        /// Length of the windows.
+        window: Nanos,
+        /// The highest rate.
+        most: Iops,
+        /// The least that the quantile can rest on.
+        needed: u64,
+        /// The quantile.
+        quantile: Quantile,
+        /// A window that is long enough.
+        remedy: Nanos,
+    },
+}
+
+/// The procedure.
+#[derive(Debug, Clone)]
+pub struct LatencySearch {
+    base: FileTask,
+    target: LatencyTarget,
+    scale: Scale,
+}
+
+impl LatencySearch {
+    /// A search on a task of block I/O. What ends the task and its ramp are replaced by the target's; what it works on
+    /// must exist already.
+    ///
+    /// # Errors
+    /// Target and task make no sense, alone or together.
+    pub fn new(base: FileTask, target: LatencyTarget) -> Result<LatencySearch, LatencyTargetError> {
+        validate(&target)?;
+        validate_task(&base, &target)?;
+        let scale = Scale::of(&base, &target)?;
+        Ok(LatencySearch { base, target, scale })
+    }
+
+    /// The next step, from the results of this search's tasks so far, in order.
+    pub fn next(&self, history: &[PhaseResult]) -> LatencyStep {
+        let mut state = State::start(&self.scale);
+        let mut tries = Vec::with_capacity(history.len());
+        for result in history {
+            let Some(load) = state.load(&self.scale) else { break };
+            let window = Window::of(result, &self.target);
+            let judged = window.judge(load, state.purpose());
+            let (Ok(outcome) | Err((outcome, _))) = judged.clone();
+            tries.push(window.told(load, state.purpose(), outcome));
+            match judged {
+                Ok(outcome) => state.take(outcome, window.rate(), &self.scale),
+                Err((_, failure)) => state.fail(failure),
+            }
+        }
+        match state.plan() {
+            Plan::Over(conclusion) => {
+                let conclusion = conclusion.clone();
+                LatencyStep::Done(Box::new(LatencyFound { target: self.target, tries, conclusion }))
+            }
+            _ => LatencyStep::Run(Box::new(self.task(&state, history.len()))),
+        }
+    }
+
+    /// The task of the next try.
+    fn task(&self, state: &State, number: usize) -> FileTask {
+        let task = FileTask {
+            group: None,
+            together: false,
+            delay: Nanos(0),
+            stop: Stop { runtime: Some(self.target.window), ..Stop::default() },
+            ramp: self.target.ramp,
+            // What one try has read or written helps no cache or deduplication in the next.
+            seed: self.base.seed.wrapping_add(number as u64),
+            // A device that fails is the end of the search: no need to see how often.
+            on_error: OnError::stop_always(),
+            ..self.base.clone()
+        };
+        match (state.plan(), state.load(&self.scale)) {
+            (Plan::Sound, _) => with_depth(FileTask { arrival: Arrival::Closed, ..task }, 1),
+            (_, Some(Load::Depth(depth))) => with_depth(task, depth),
+            (_, Some(Load::Rate(rate))) => FileTask { arrival: at_rate(task.arrival, rate), ..task },
+            (_, None) => task,
+        }
+    }
+}
+
+/// So many operations outstanding: by as many workers where each can have only one.
+fn with_depth(task: FileTask, depth: u32) -> FileTask {
+    let workers = if task.backend.is_synchronous() { depth } else { task.workers.min(depth) };
+    FileTask { workers, concurrency: depth, ..task }
+}
+
+/// Arrivals of the same law at another rate; Poisson's where the task has none.
+fn at_rate(arrival: Arrival, rate: Iops) -> Arrival {
+    match arrival {
+        Arrival::Constant(_) | Arrival::ConstantBytes(_) => Arrival::Constant(rate),
+        Arrival::Bursts { operations, .. } => Arrival::Bursts { rate, operations },
+        Arrival::Poisson(_) | Arrival::PoissonBytes(_) | Arrival::Closed | Arrival::ThinkTime { .. } => {
+            Arrival::Poisson(rate)
+        }
+    }
+}
+
+fn validate(target: &LatencyTarget) -> Result<(), LatencyTargetError> {
+    let refuse = |reason| Err(LatencyTargetError::Target(reason));
+    if !(target.quantile.0 > 0.0 && target.quantile.0 < 1.0) {
+        return refuse(
+            "the quantile must lie between 0 and 1: 0.99 is the 99th percentile; no measurement shows 1",
+        );
+    }
+    if target.bound.0 == 0 || target.bound >= target.window {
+        return refuse("the bound must be longer than zero and shorter than the window");
+    }
+    match target.parameter {
+        LoadParameter::Depth { most: 0 } => refuse("the largest depth must be at least 1"),
+        LoadParameter::Rate { precision, .. } if !(0.001..=1.0).contains(&precision) => {
+            refuse("the precision must lie between 0.001 (0.1 %) and 1")
+        }
+        LoadParameter::Rate { most: Some(most), .. } if !(most.0.is_finite() && most.0 > 0.0) => {
+            refuse("the highest rate must be a number above 0")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyTargetError> {
+    let refuse = |reason| Err(LatencyTargetError::Task { task: task.name.clone(), reason });
+    let is_open = task.asked_rate().is_some();
+    let think = matches!(task.arrival, Arrival::ThinkTime { .. });
+    if task.access == Access::Append || matches!(&task.target, Target::File(file) if file.create) {
+        return refuse("every try would have to make its file anew: lay it out before, and search on that");
+    }
+    if matches!(&task.verify, Some(Verify { state: Some(_), .. })) {
+        return refuse("every try would want to keep its own verification state: leave `state` out");
+    }
+    match target.parameter {
+        LoadParameter::Depth { .. } if is_open => refuse(
+            "a depth is searched for in a closed loop, and it asks for a rate: leave the rate out, or search for one",
+        ),
+        LoadParameter::Rate { .. } if think => {
+            refuse("it pauses between operations, which a rate leaves no room for: leave the think time out")
+        }
+        LoadParameter::Rate { .. }
+            if task.asked_rate().is_some_and(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) =>
+        {
+            refuse("the rate it asks for, from which the search starts, must be a number above 0")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How a phase ended, where not as planned.
+fn untimely(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::Completed => None,
+        Ending::Interrupted => Some("interrupted".into()),
+        Ending::Failed(error) => Some(error.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What one window says of its load.
+
+use iolite_model::{Iops, Nanos, OpKind, Quantile, RateKept};
+use iolite_stats::{Histogram, PhaseResult};
+
+use super::{LatencyFailure, LatencyTarget, Load, Try, TryOutcome, TryPurpose, untimely};
+
+/// Operations beyond a quantile that it has to rest on: with fewer, one slow operation more or less decides.
+const BEYOND: f64 = 10.0;
+
+/// The least number of operations that a quantile can rest on: 1,000 for p99.
+pub(super) fn needed(quantile: Quantile) -> u64 {
+    // The quantile's own rounding must not ask for one more: 10 / (1 - 0.9) is a little above 100.
+    (BEYOND / (1.0 - quantile.0) - 1e-6).ceil() as u64
+}
+
+/// A window in which a rate gives enough operations though chance has its way with their number, with four standard
+/// deviations to spare.
+pub(super) fn window_for(quantile: Quantile, per_second: f64) -> Nanos {
+    let seconds = plenty(quantile) / per_second;
+    // In whole tenths, as people give them.
+    Nanos::from_secs_f64((seconds * 10.0).ceil() / 10.0)
+}
+
+/// The operations that give enough though chance has its way with their number.
+pub(super) fn plenty(quantile: Quantile) -> f64 {
+    let needed = needed(quantile) as f64;
+    needed + 4.0 * needed.sqrt()
+}
+
+/// A window's response times over all operations.
+pub(super) struct Window<'a> {
+    result: &'a PhaseResult,
+    target: &'a LatencyTarget,
+    response: Histogram,
+    longest: Nanos,
+}
+
+impl<'a> Window<'a> {
+    /// The window of a finished phase.
+    pub(super) fn of(result: &'a PhaseResult, target: &'a LatencyTarget) -> Window<'a> {
+        let mut response = Histogram::new();
+        let mut longest = Nanos(0);
+        for kind in kinds(result) {
+            result.totals.response(kind).into_iter().for_each(|times| response.merge(times));
+            longest = longest.max(result.summary(kind).map_or(Nanos(0), |summary| summary.max));
+        }
+        Window { result, target, response, longest }
+    }
+
+    /// Operations a second that came of it.
+    pub(super) fn rate(&self) -> f64 {
+        let seconds = self.result.totals.measured as f64 / 1e9;
+        if seconds > 0.0 { self.response.count() as f64 / seconds } else { 0.0 }
+    }
+
+    /// Whether the bound was kept; with a failure, what can be said all the same.
+    pub(super) fn judge(
+        &self,
+        load: Load,
+        purpose: TryPurpose,
+    ) -> Result<TryOutcome, (TryOutcome, LatencyFailure)> {
+        let outcome = self.outcome(purpose);
+        let failure = self.failure(load).or_else(|| {
+            let decided = outcome != TryOutcome::Kept && self.is_broken_for_good();
+            let asked = !matches!(outcome, TryOutcome::Sounded | TryOutcome::Behind);
+            if asked && !decided { self.too_short(load) } else { None }
+        });
+        failure.map_or(Ok(outcome), |failure| Err((outcome, failure)))
+    }
+
+    /// The try as it is told.
+    pub(super) fn told(&self, load: Load, purpose: TryPurpose, outcome: TryOutcome) -> Try {
+        Try {
+            phase: self.result.info.index,
+            load,
+            purpose,
+            outcome,
+            quantile: self.quantile(),
+            operations: self.response.count(),
+            rate: Iops(self.rate()),
+            backlog: self.result.end.outstanding.backlog,
+        }
+    }
+
+    /// The quantile of the response times; no histogram tells more than the exact maximum.
+    fn quantile(&self) -> Option<Nanos> {
+        let occurred = self.response.count() > 0;
+        occurred.then(|| self.response.quantile(self.target.quantile).min(self.longest))
+    }
+
+    fn outcome(&self, purpose: TryPurpose) -> TryOutcome {
+        if purpose == TryPurpose::Sounding {
+            return TryOutcome::Sounded;
+        }
+        if matches!(self.result.end.rate, Some(RateKept { kept: false, .. })) {
+            return TryOutcome::Behind;
+        }
+        let kept = self.quantile().is_some_and(|quantile| quantile <= self.target.bound);
+        if kept { TryOutcome::Kept } else { TryOutcome::Broken }
+    }
+
+    fn failure(&self, load: Load) -> Option<LatencyFailure> {
+        let end = &self.result.end;
+        let errors = OpKind::ALL.iter().map(|&kind| self.result.totals.errors(kind)).sum::<u64>();
+        let listed = end.errors.iter().map(|tally| tally.count).sum::<u64>();
+        if errors.max(listed) > 0 {
+            let first = end.errors.first().map_or("an unknown error", |tally| &tally.first).to_owned();
+            return Some(LatencyFailure::Errors { load, errors: errors.max(listed), first });
+        }
+        let outstanding = end.outstanding;
+        if outstanding.lost > 0 {
+            return Some(LatencyFailure::Lost { load, lost: outstanding.lost, age: outstanding.oldest });
+        }
+        untimely(&end.ending).map(|reason| LatencyFailure::Ended { load, reason })
+    }
+
+    /// Whether so many operations were slow that the bound would be broken even if all that are missing to a quantile
+    /// were fast: then there are enough, however few. Those still underway that are older than the bound are slow too.
+    fn is_broken_for_good(&self) -> bool {
+        let outstanding = self.result.end.outstanding;
+        let old = if outstanding.oldest > self.target.bound { outstanding.at_end } else { 0 };
+        (self.response.count_above(self.target.bound) + old) as f64 > BEYOND
+    }
+
+    /// Whether the quantile rests on too few operations.
+    fn too_short(&self, load: Load) -> Option<LatencyFailure> {
+        let (quantile, operations) = (self.target.quantile, self.response.count());
+        let needed = needed(quantile);
+        // Where nothing completed, one operation a window is the most that can be hoped for.
+        let per_second = self.rate().max(1.0 / self.target.window.as_secs_f64());
+        let remedy = window_for(quantile, per_second);
+        (operations < needed).then_some(LatencyFailure::WindowTooShort {
+            load,
+            quantile,
+            operations,
+            needed,
+            remedy,
+        })
+    }
+}
+
+/// The kinds whose operations count: commits where each write is one, else all that was asked for.
+fn kinds(result: &PhaseResult) -> Vec<OpKind> {
+    match result.main_kind() {
+        OpKind::Commit => vec![OpKind::Commit],
+        _ => vec![OpKind::Read, OpKind::Write, OpKind::Trim],
+    }
+}

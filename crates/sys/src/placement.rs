@@ -1,0 +1,273 @@
+//! Where the calling thread runs and where its memory comes from: processors and NUMA nodes.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+const NODES: &str = "/sys/devices/system/node";
+const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Largest number in a list of the kernel's that is believed: CONFIG_NR_CPUS is at most 8192, CONFIG_NODES_SHIFT 10.
+const LARGEST: usize = 65_535;
+
+/// Parses the kernel's lists, as in `0-3,8,10-11`: the numbers in ascending order, each once. `None` where it is none. The
+/// empty list is one: that of a node that has memory only.
+pub fn parse_list(text: &str) -> Option<Vec<usize>> {
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
+}
+
+fn number(text: &str) -> Option<usize> {
+    // Unlike `parse`, no sign.
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
+        .filter(|&number| number <= LARGEST)
+}
+
+/// The reverse of [`parse_list`], for messages.
+fn listed(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn read_list(path: &str) -> io::Result<Vec<usize>> {
+    let text = fs::read_to_string(path)?;
+    parse_list(&text).ok_or_else(|| {
+        io::Error::new(ErrorKind::InvalidData, format!("{path} is not a list: {}", text.trim()))
+    })
+}
+
+/// The processors that the calling thread may run on.
+///
+/// # Errors
+/// The kernel's: `InvalidInput` where there are more than 1024 processors.
+pub fn cpus() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// The processors that are switched on.
+///
+/// # Errors
+/// /sys can't be read.
+pub fn cpus_online() -> io::Result<Vec<usize>> {
+    read_list(CPUS_ONLINE)
+}
+
+/// Has the calling thread run on these processors only, from now on. On an error it runs where it did.
+///
+/// # Errors
+/// `InvalidInput` for no processors or one that is not there; `PermissionDenied` for one that this process may not use.
+pub fn run_on(cpus: &[usize]) -> io::Result<()> {
+    let invalid = |text: String| io::Error::new(ErrorKind::InvalidInput, text);
+    if cpus.is_empty() {
+        return Err(invalid("no processor to run on: name at least one".to_owned()));
+    }
+    let online = cpus_online()?;
+    let missing: Vec<_> =
+        cpus.iter().copied().filter(|&cpu| cpu >= CpuSet::MAX_CPU || !online.contains(&cpu)).collect();
+    if !missing.is_empty() {
+        let (missing, online) = (listed(&missing), listed(&online));
+        return Err(invalid(format!("there is no processor {missing} here: choose among {online}")));
+    }
+    let mut wanted = CpuSet::new();
+    cpus.iter().for_each(|&cpu| wanted.set(cpu));
+    let before = sched_getaffinity(None)?;
+    let set = sched_setaffinity(None, &wanted);
+    // Of what it was given the kernel takes what the control group allows, without a word.
+    let got = sched_getaffinity(None)?;
+    if set.is_ok() && got == wanted {
+        return Ok(());
+    }
+    sched_setaffinity(None, &before)?;
+    let refused: Vec<_> = cpus.iter().copied().filter(|&cpu| set.is_err() || !got.is_set(cpu)).collect();
+    let text = format!(
+        "this process may not run on processor {}: a control group (cpuset) or container keeps it away; \
+         choose among {} or change its cpuset",
+        listed(&refused),
+        listed(&self::cpus()?)
+    );
+    Err(io::Error::new(ErrorKind::PermissionDenied, text))
+}
+
+/// The NUMA nodes that are switched on.
+///
+/// # Errors
+/// `Unsupported` where the kernel has no NUMA.
+pub fn nodes() -> io::Result<Vec<usize>> {
+    read_list(&format!("{NODES}/online")).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => without_numa(),
+        _ => error,
+    })
+}
+
+fn without_numa() -> io::Error {
+    let text = "the kernel is built without NUMA, or hides it: leave the node out";
+    io::Error::new(ErrorKind::Unsupported, text)
+}
+
+fn check_node(node: usize) -> io::Result<()> {
+    let nodes = nodes()?;
+    if nodes.contains(&node) {
+        return Ok(());
+    }
+    let text = format!("there is no NUMA node {node} here: choose among {}", listed(&nodes));
+    Err(io::Error::new(ErrorKind::InvalidInput, text))
+}
+
+/// The processors of a NUMA node; none for a node that has memory only.
+///
+/// # Errors
+/// `InvalidInput` where there is no such node, `Unsupported` where the kernel has no NUMA.
+pub fn cpus_of_node(node: usize) -> io::Result<Vec<usize>> {
+    check_node(node)?;
+    read_list(&format!("{NODES}/node{node}/cpulist"))
+}
+
+/// Has memory that the calling thread touches for the first time come from this NUMA node only, from now on
+/// (set_mempolicy(2), MPOL_BIND).
+///
+/// # Errors
+/// `InvalidInput` where there is no such node or it has no memory, `Unsupported` where the kernel has no NUMA,
+/// `PermissionDenied` where a container forbids it.
+pub fn bind_memory(node: usize) -> io::Result<()> {
+    const BITS: usize = libc::c_ulong::BITS as usize;
+    check_node(node)?;
+    let mut mask: Vec<libc::c_ulong> = vec![0; node / BITS + 1];
+    mask[node / BITS] = 1 << (node % BITS);
+    // One more than there are bits: the kernel subtracts one (mm/mempolicy.c, get_nodes).
+    let bits = (mask.len() * BITS + 1) as libc::c_ulong;
+    // SAFETY: the kernel reads `bits` - 1 bits from the mask, which has as many and lives until the call returns.
+    let set = unsafe {
+        libc::syscall(libc::SYS_set_mempolicy, libc::c_long::from(libc::MPOL_BIND), mask.as_ptr(), bits)
+    };
+    if set == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    let (kind, text) = match error.raw_os_error() {
+        Some(libc::ENOSYS) => return Err(without_numa()),
+        Some(libc::EINVAL) => (
+            ErrorKind::InvalidInput,
+            format!(
+                "NUMA node {node} has no memory that this process may use: choose another or change its cpuset"
+            ),
+        ),
+        Some(libc::EPERM) => (
+            ErrorKind::PermissionDenied,
+            format!(
+                "memory can't be bound to NUMA node {node}: a container's filter of system calls forbids set_mempolicy; \
+                 allow it (CAP_SYS_NICE does for most) or leave the node out"
+            ),
+        ),
+        _ => return Err(error),
+    };
+    Err(io::Error::new(kind, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_the_kernels() {
+        for (text, expected) in [
+            ("0-3,8,10-11\n", Some(vec![0, 1, 2, 3, 8, 10, 11])),
+            ("0\n", Some(vec![0])),
+            ("\n", Some(vec![])),
+            ("", Some(vec![])),
+            ("3,1-2,2", Some(vec![1, 2, 3])),
+            ("65535", Some(vec![65_535])),
+            ("3-1", None),
+            ("0-4294967295", None),
+            ("65536", None),
+            ("a", None),
+            ("1,", None),
+            ("-1", None),
+            ("+1", None),
+            ("1-2-3", None),
+            ("1 2", None),
+            ("99999999999999999999999", None),
+        ] {
+            assert_eq!(parse_list(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_runs_where_it_is_told() {
+        let before = cpus().unwrap();
+        assert!(!before.is_empty());
+        std::thread::spawn(move || {
+            let last = before[before.len() - 1];
+            run_on(&[last]).unwrap();
+            assert_eq!(cpus().unwrap(), [last]);
+            assert_eq!(rustix::thread::sched_getcpu(), last);
+            // A thread may widen again what it has narrowed.
+            run_on(&before).unwrap();
+            assert_eq!(cpus().unwrap(), before);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn processors_that_are_not_there_are_named() {
+        let before = cpus().unwrap();
+        for cpu in [1023, 1024, usize::MAX] {
+            let error = run_on(&[before[0], cpu]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(&format!("no processor {cpu} here")), "{error}");
+        }
+        assert_eq!(run_on(&[]).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(cpus().unwrap(), before);
+    }
+
+    #[test]
+    fn memory_comes_from_a_node() {
+        let nodes = match nodes() {
+            Ok(nodes) => nodes,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsupported);
+                eprintln!("skipped: {error}");
+                return;
+            }
+        };
+        let mut of_all: Vec<_> = nodes.iter().flat_map(|&node| cpus_of_node(node).unwrap()).collect();
+        of_all.sort_unstable();
+        assert_eq!(of_all, cpus_online().unwrap());
+        std::thread::spawn(move || match bind_memory(nodes[0]) {
+            Ok(()) => {
+                let policy = fs::read_to_string("/proc/thread-self/numa_maps").unwrap_or_default();
+                let bound = format!("bind:{}", nodes[0]);
+                assert!(policy.is_empty() || policy.contains(&bound), "{policy}");
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+                eprintln!("skipped: {error}");
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn nodes_that_are_not_there_are_named() {
+        for node in [1023, 1 << 20, usize::MAX] {
+            let errors = [bind_memory(node).unwrap_err(), cpus_of_node(node).unwrap_err()];
+            for error in errors {
+                assert!(matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported), "{error}");
+            }
+        }
+    }
+}

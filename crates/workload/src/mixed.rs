@@ -1,0 +1,313 @@
+//! Places for operations of different sizes.
+
+mod covering;
+mod free_map;
+
+use iolite_model::{Access, Bytes, FileTask, Sizes};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::offset::{Cycle, Offsets, Seat};
+use crate::region::{Region, grain, is_unknown};
+use crate::size::{self, SizeStream};
+use crate::{IoKind, WorkloadError, below};
+use covering::Cover;
+
+/// The largest map of a covering walk, in granules of one worker: half a gibibyte of memory.
+const MOST_GRANULES: u64 = 1 << 32;
+
+/// Where the operations of one worker go whose sizes differ, all within its part of the span.
+///
+/// Orders with a cursor move it by each operation's own size, and round it up to the alignment. Laws are drawn over the
+/// multiples of the alignment; what would reach beyond the part's end is moved back as far as it has to. So a zone or a
+/// hot spot is where operations begin: the last may reach beyond it.
+#[derive(Debug, Clone)]
+pub(crate) struct Mixed {
+    sizes: SizeStream,
+    /// First byte of the worker's part.
+    start: u64,
+    /// Bytes of it.
+    length: u64,
+    alignment: u64,
+    walk: Walk,
+}
+
+#[derive(Debug, Clone)]
+enum Walk {
+    Up { next: u64, hole: u64 },
+    Down { next: u64 },
+    Runs { next: u64, run: u64, left: u64, generator: Xoshiro256PlusPlus },
+    Drawn(Offsets),
+    Cycle(Cycle),
+    Covering(Cover),
+    Append { next: u64 },
+}
+
+/// Checks what different sizes ask of an order, besides what equal ones do. `length` is the smallest part of a worker.
+///
+/// # Errors
+/// The order makes no sense with different sizes, or not with these.
+pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), WorkloadError> {
+    let (alignment, divisor) = (sizes.alignment, size::divisor(sizes, task.mix));
+    match &task.access {
+        Access::Strided { .. } => Err(WorkloadError::new(
+            "the order is strided and the sizes differ".to_owned(),
+            "columns are of equal blocks",
+            "give one block size, or use sequential with skip",
+        )),
+        Access::ZoneCycle(zones) => {
+            let most = Bytes(size::most(sizes, task.mix));
+            WorkloadError::unless(
+                zones.range >= most && zones.skip.0.is_multiple_of(alignment.0.max(1)),
+                || {
+                    format!(
+                        "a zone of {} and a gap of {} bytes meet sizes up to {most}",
+                        zones.range, zones.skip.0
+                    )
+                },
+                "the largest operation has to fit into a zone, and zones have to begin at the alignment",
+                "make the zone larger, or round the gap to the alignment",
+            )
+        }
+        Access::Covering => {
+            WorkloadError::unless(
+                divisor > 0 && divisor.is_multiple_of(alignment.0.max(1)),
+                || {
+                    format!(
+                        "the sizes have {divisor} bytes in common and offsets are multiples of {alignment}"
+                    )
+                },
+                "to cover each byte once, operations have to begin wherever another may end",
+                "give an alignment that divides all sizes, or use random",
+            )?;
+            WorkloadError::unless(
+                is_unknown(task) || length / divisor.max(1) <= MOST_GRANULES,
+                || format!("a worker is to cover {} pieces of {divisor} bytes", length / divisor.max(1)),
+                "what has been done is remembered piece by piece, and that is too much to remember",
+                "choose sizes that are multiples of a larger one, more workers, or random",
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Mixed {
+    /// `None` where the part is too small for the largest size, or the parameters are refused by
+    /// [`validate`](crate::validate).
+    pub(crate) fn new(task: &FileTask, sizes: &Sizes, region: Region, seat: Seat) -> Option<Mixed> {
+        check(task, sizes, region.length).ok()?;
+        let stream = SizeStream::new(sizes, seat.worker, seat.seed).ok()?;
+        let (most, grain, length) = (size::most(sizes, task.mix), grain(task), region.length);
+        if most == 0 || length / grain == 0 || (length < most && task.access != Access::Covering) {
+            return None;
+        }
+        let walk = match &task.access {
+            Access::Sequential => Walk::Up { next: 0, hole: 0 },
+            Access::SequentialSkip { hole } => Walk::Up { next: 0, hole: hole.0 },
+            Access::Backwards => Walk::Down { next: length },
+            Access::Runs { blocks } => {
+                Walk::Runs { next: 0, run: (*blocks).max(1), left: 0, generator: seat.chance() }
+            }
+            Access::ZoneCycle(zones) => {
+                Walk::Cycle(Cycle::new(*zones, 0, length, grain, most, seat.chance())?)
+            }
+            Access::Covering => Walk::Covering(Cover::new(length / grain, grain, seat.chance())?),
+            Access::Append => Walk::Append { next: 0 },
+            Access::Strided { .. } => return None,
+            Access::Random
+            | Access::Zipf { .. }
+            | Access::Pareto { .. }
+            | Access::Normal { .. }
+            | Access::Zoned(_)
+            | Access::HotSpots(_) => Walk::Drawn(Offsets::seated(&task.access, length, grain, seat)?),
+        };
+        let alignment = sizes.alignment.0;
+        Some(Mixed { sizes: stream, start: region.start, length, alignment, walk })
+    }
+
+    /// Where the next operation goes, in bytes from the span's start, and its size.
+    pub(crate) fn next(&mut self, kind: IoKind) -> (u64, u32) {
+        let size = self.sizes.next_size(kind);
+        let bytes = u64::from(size);
+        // No size is larger than the part.
+        let last = self.length.saturating_sub(bytes);
+        let place = match &mut self.walk {
+            Walk::Up { next, hole } => {
+                let here = if *next > last { 0 } else { *next };
+                *next = round_up((here + bytes).saturating_add(*hole), self.alignment);
+                here
+            }
+            Walk::Down { next } => {
+                let here = next.checked_sub(bytes).unwrap_or(last);
+                *next = here - here % self.alignment;
+                *next
+            }
+            Walk::Runs { next, run, left, generator } => {
+                if *left == 0 {
+                    *left = *run;
+                    *next = below(generator, self.length / self.alignment) * self.alignment;
+                }
+                *left -= 1;
+                let here = if *next > last { 0 } else { *next };
+                *next = round_up(here + bytes, self.alignment);
+                here
+            }
+            Walk::Drawn(offsets) => {
+                self.sizes.place(offsets.next_offset(), size, self.length).unwrap_or_default()
+            }
+            Walk::Cycle(cycle) => cycle.next_offset(bytes),
+            Walk::Covering(cover) => {
+                let (place, size) = cover.next(size);
+                return (self.start + place, size);
+            }
+            Walk::Append { next } => {
+                let here = *next;
+                *next = here.wrapping_add(bytes);
+                here
+            }
+        };
+        (self.start + place, size)
+    }
+}
+
+/// The next multiple of the alignment; beyond all numbers, the largest number, which is beyond every part.
+fn round_up(offset: u64, alignment: u64) -> u64 {
+    offset.checked_next_multiple_of(alignment).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpStream;
+    use iolite_model::{HotSpot, Mix, Regions, SizeLaw, Target, WeightedSize, Zone, ZoneCycle, ZoneSize};
+    use proptest::prelude::*;
+
+    fn range(least: u64, most: u64) -> SizeLaw {
+        SizeLaw::Range { least: Bytes(least), most: Bytes(most), multiple: Bytes(512) }
+    }
+
+    fn task(access: Access, law: SizeLaw, alignment: u64, span: u64) -> FileTask {
+        FileTask {
+            access,
+            sizes: Some(Sizes::alike(law, Bytes(alignment))),
+            target: Target::Null { size: Bytes(span) },
+            workers: 2,
+            concurrency: 2,
+            ..FileTask::default()
+        }
+    }
+
+    fn draw(task: &FileTask, worker: u32, count: usize) -> Vec<(u64, u32)> {
+        let mut stream = OpStream::new(task, worker).unwrap();
+        (0..count).map(|_| stream.next_op()).map(|op| (op.offset, op.length)).collect()
+    }
+
+    fn families() -> Vec<Access> {
+        let zone = |io_percent, size| Zone { io_percent, size: ZoneSize::Percent(size) };
+        let spot = HotSpot { offset: Bytes(0), length: Bytes(8192), io_percent: 90.0 };
+        let cycle =
+            |random| ZoneCycle { range: Bytes(16384), amount: Bytes(20_000), skip: Bytes(4096), random };
+        vec![
+            Access::Sequential,
+            Access::SequentialSkip { hole: Bytes(1000) },
+            Access::Backwards,
+            Access::Runs { blocks: 5 },
+            Access::Random,
+            Access::Covering,
+            Access::Zipf { theta: 0.99 },
+            Access::Pareto { h: 0.2 },
+            Access::Normal { deviation_percent: 10.0 },
+            Access::Zoned(vec![zone(80.0, 20.0), zone(20.0, 80.0)]),
+            Access::HotSpots(vec![spot]),
+            Access::ZoneCycle(cycle(false)),
+            Access::ZoneCycle(cycle(true)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn operations_lie_in_their_part_at_the_alignment(
+            span in 50_000u64..1_000_000, alignment in prop::sample::select(vec![1u64, 512, 4096]),
+            family in 0usize..13, regions in 0usize..4, worker in 0u32..2, seed: u64,
+        ) {
+            let access = families()[family].clone();
+            let law = if access == Access::Covering { range(4096, 4096) } else { range(512, 8192) };
+            let regions =
+                [Regions::Natural, Regions::Shared, Regions::Slices, Regions::Increment(Bytes(4096))][regions];
+            let task = FileTask { regions, seed, ..task(access, law, alignment, span) };
+            prop_assert!(crate::validate(&task).is_ok());
+            let part = OpStream::new(&task, worker).unwrap().part();
+            prop_assert!(part.end <= span);
+            let drawn = draw(&task, worker, 500);
+            for (offset, length) in &drawn {
+                prop_assert!(offset % alignment == 0);
+                prop_assert!(*offset >= part.start && offset + u64::from(*length) <= part.end);
+            }
+            prop_assert_eq!(drawn, draw(&task, worker, 500));
+        }
+    }
+
+    #[test]
+    fn a_cursor_moves_by_each_operations_size() {
+        let law = range(512, 8192);
+        let part = |access| task(access, law.clone(), 4096, 1 << 20);
+        for pair in draw(&part(Access::Sequential), 1, 1000).windows(2) {
+            let next = (pair[0].0 + u64::from(pair[0].1)).next_multiple_of(4096);
+            let over = next + u64::from(pair[1].1) > 1 << 20;
+            assert_eq!(pair[1].0, if over { 1 << 19 } else { next });
+        }
+        for pair in draw(&part(Access::Backwards), 1, 1000).windows(2) {
+            let fits = (1 << 19) + u64::from(pair[1].1) <= pair[0].0;
+            let end = if fits { pair[0].0 } else { 1 << 20 };
+            assert_eq!(pair[1].0, (end - u64::from(pair[1].1)) / 4096 * 4096);
+        }
+        for pair in draw(&part(Access::SequentialSkip { hole: Bytes(9000) }), 0, 1000).windows(2) {
+            let next = (pair[0].0 + u64::from(pair[0].1) + 9000).next_multiple_of(4096);
+            let over = next + u64::from(pair[1].1) > 1 << 19;
+            assert_eq!(pair[1].0, if over { 0 } else { next });
+        }
+        for run in draw(&part(Access::Runs { blocks: 5 }), 0, 1000).chunks(5) {
+            for pair in run.windows(2) {
+                let next = (pair[0].0 + u64::from(pair[0].1)).next_multiple_of(4096);
+                assert!(pair[1].0 == next || pair[1].0 == 0, "{pair:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn appends_count_up_by_their_sizes() {
+        let task = FileTask { mix: Mix::Write, ..task(Access::Append, range(512, 8192), 1, 1 << 20) };
+        let drawn = draw(&task, 1, 100);
+        assert_eq!(drawn[0].0, 0);
+        assert!(drawn.windows(2).all(|pair| pair[1].0 == pair[0].0 + u64::from(pair[0].1)));
+    }
+
+    /// 100 places of the alignment, all sizes fit everywhere but at the end: 98 classes, 97 degrees of freedom, of which
+    /// 145.9 is the 99.9 % quantile. The size does not depend on the place.
+    #[test]
+    fn random_places_are_uniform() {
+        let sizes = [512, 1024].map(|size| WeightedSize { size: Bytes(size), percent: 50.0 });
+        let task =
+            FileTask { workers: 1, ..task(Access::Random, SizeLaw::Split(sizes.to_vec()), 512, 100 * 512) };
+        let (mut counts, mut large) = ([0f64; 100], 0);
+        for (offset, length) in draw(&task, 0, 100_000) {
+            counts[(offset / 512) as usize] += 1.0;
+            large += u32::from(length == 1024);
+        }
+        let chi_square: f64 = counts[..98].iter().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
+        assert!(chi_square < 145.9, "{chi_square}");
+        assert!((49_300..50_700).contains(&large), "{large}");
+    }
+
+    #[test]
+    fn a_part_smaller_than_the_largest_size_is_refused() {
+        let small = task(Access::Random, range(512, 8192), 512, 8191);
+        assert!(OpStream::new(&small, 0).is_none());
+        let slices =
+            FileTask { regions: Regions::Slices, ..task(Access::Random, range(512, 8192), 512, 10_000) };
+        assert!(OpStream::new(&slices, 0).is_none());
+        // A mix without trims does not care for their sizes.
+        let mut reads = task(Access::Random, range(512, 8192), 512, 8192);
+        reads.sizes.as_mut().unwrap().trims = SizeLaw::Fixed(Bytes::MIB);
+        assert!(OpStream::new(&reads, 0).is_some());
+    }
+}
