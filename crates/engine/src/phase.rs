@@ -2,7 +2,7 @@
 
 use std::io;
 
-use iolite_model::{Access, BackendKind, FileTask, OpKind, Sink, Target};
+use iolite_model::{Access, BackendKind, Ending, FileTask, OpKind, Sink, Target};
 use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
@@ -31,7 +31,7 @@ pub fn run_file_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    Phase::prepare(task, phase, scratch)?.run(None, clock, control, sink)
+    Phase::prepare(task, phase, scratch)?.run(None, clock, control, sink)?.verify()
 }
 
 /// Runs a task as [`run_file_task`] does, on back ends of the caller's making instead of its own: the way to measure
@@ -56,7 +56,7 @@ pub fn run_file_task_on<B: Backend>(
         return Err(EngineError::Task { task: task.name.clone(), reason });
     }
     let phase = Phase::new(task.clone(), phase, Targets::none())?;
-    let mut outcome = phase.crew(0, task.workers, clock, control).run(sink, |worker| {
+    let outcome = phase.crew(0, task.workers, clock, control).run(sink, |worker| {
         let (phase, make) = (phase.clone(), make.clone());
         move |start| {
             placement::place(&phase.task.placement, worker)?;
@@ -65,11 +65,37 @@ pub fn run_file_task_on<B: Backend>(
             phase.measure(backend, plan, start)
         }
     })?;
-    phase.conclude(&mut outcome, clock, control, move |task, worker| {
+    let make = move |task: &FileTask, worker| {
         let depth = task.depth_of(worker);
         Ok((make(worker, depth)?, depth, task.largest().0 as usize))
-    })?;
-    Ok(outcome)
+    };
+    phase.conclude(outcome, clock, control, make).verify()
+}
+
+/// A phase that has been measured, and what is left to verify.
+pub(crate) struct Ran {
+    pub(crate) outcome: Outcome,
+    /// Verifies, and adds what it finds to the outcome.
+    pub(crate) verification: Option<Verifying>,
+}
+
+/// What is left to verify of a phase.
+pub(crate) type Verifying = Box<dyn FnOnce(&mut Outcome) -> Result<(), EngineError> + Send>;
+
+impl Ran {
+    /// Nothing was measured, and nothing is left to do.
+    pub(crate) fn nothing(ending: Ending) -> Ran {
+        Ran { outcome: Outcome::nothing(ending), verification: None }
+    }
+
+    /// Verifies what is left.
+    pub(crate) fn verify(self) -> Result<Outcome, EngineError> {
+        let Ran { mut outcome, verification } = self;
+        if let Some(verification) = verification {
+            verification(&mut outcome)?;
+        }
+        Ok(outcome)
+    }
 }
 
 /// A phase that is ready to be run: its target is open.
@@ -109,23 +135,24 @@ impl Phase {
         clock: Clock,
         control: &Control,
         sink: &mut dyn Sink,
-    ) -> Result<Outcome, EngineError> {
-        let mut outcome = if self.task.processes {
-            processes::run(self, line, clock, control, sink)?
-        } else {
-            self.run_threads(0, self.task.workers, line, clock, control, sink)?
-        };
+    ) -> Result<Ran, EngineError> {
         if self.task.processes {
-            outcome.rate = rate::kept(&self.task, &outcome);
-            return Ok(outcome);
+            let mut ran = processes::run(self, line, clock, control, sink)?;
+            ran.outcome.rate = rate::kept(&self.task, &ran.outcome);
+            return Ok(ran);
         }
+        let outcome = self.run_threads(0, self.task.workers, line, clock, control, sink)?;
+        Ok(self.conclude_on_files(outcome, clock, control))
+    }
+
+    /// What is left to do when its workers have measured, on the target's files.
+    pub(crate) fn conclude_on_files(&self, outcome: Outcome, clock: Clock, control: &Control) -> Ran {
         let targets = self.targets.clone();
-        self.conclude(&mut outcome, clock, control, move |task, worker| {
+        self.conclude(outcome, clock, control, move |task: &FileTask, worker| {
             let room = Verification::read_back_block(task);
             let file = targets.file(worker).ok_or(io::ErrorKind::NotFound)?.clone();
             Ok((Sync::new(file, room)?, 1, room))
-        })?;
-        Ok(outcome)
+        })
     }
 
     /// Runs `workers` of the phase's workers, from `first` on, as threads.
@@ -152,16 +179,17 @@ impl Phase {
     /// What is left to do after the measurement: whether the rate was kept, and verification.
     pub(crate) fn conclude<B: Backend>(
         &self,
-        outcome: &mut Outcome,
+        mut outcome: Outcome,
         clock: Clock,
         control: &Control,
         make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
-    ) -> Result<(), EngineError> {
-        outcome.rate = rate::kept(&self.task, outcome);
-        match &self.verification {
-            Some(verification) => verification.conclude(self, outcome, clock, control, make),
-            None => Ok(()),
-        }
+    ) -> Ran {
+        outcome.rate = rate::kept(&self.task, &outcome);
+        let verification = self.verification.clone().map(|verification| -> Verifying {
+            let (phase, control) = (self.clone(), control.clone());
+            Box::new(move |outcome| verification.conclude(&phase, outcome, clock, &control, make))
+        });
+        Ran { outcome, verification }
     }
 
     fn crew(&self, first: u32, workers: u32, clock: Clock, control: &Control) -> Crew {

@@ -8,11 +8,23 @@ use iolite_sys::clock::Clock;
 
 use crate::gate::{Gate, StartLine};
 use crate::metadata::MetadataPhase;
-use crate::phase::Phase;
+use crate::phase::{Phase, Ran};
 use crate::{Control, EngineError, Outcome, Scratch};
 
+/// Tasks that have been measured, and what is left to verify.
+pub struct Measured(Vec<Ran>);
+
+impl Measured {
+    /// Verifies what is left, now that nothing is measured any more; returns the outcomes in the order of the tasks.
+    ///
+    /// # Errors
+    /// A verification could not be begun, or its state not be kept.
+    pub fn verify(self) -> Result<Vec<Outcome>, EngineError> {
+        self.0.into_iter().map(Ran::verify).collect()
+    }
+}
+
 /// Runs tasks that start at the same instant (each after its own delay), as phases from `first` on, until all have ended.
-/// Their outcomes are in the order of the tasks.
 ///
 /// # Errors
 /// One of them makes no sense or could not be made ready: nothing was measured.
@@ -23,13 +35,13 @@ pub fn run_set(
     clock: Clock,
     control: &Control,
     sink: &mut dyn Sink,
-) -> Result<Vec<Outcome>, EngineError> {
+) -> Result<Measured, EngineError> {
     let mut members = Vec::with_capacity(tasks.len());
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch)?);
     }
     if let [member] = members.as_slice() {
-        return Ok(vec![member.run(None, clock, control, sink)?]);
+        return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }
     let line = Together(Arc::default());
     let sink = Mutex::new(sink);
@@ -49,8 +61,8 @@ pub fn run_set(
         let all = line.0.await_parties(members.len() as u32, &|| control.interrupted());
         line.0.decide(all.then(|| clock.now()));
         let died = |_| Err(EngineError::Worker("a conductor has died, which is a bug".into()));
-        let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
-        outcomes.into_iter().collect()
+        let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
+        ran.into_iter().collect::<Result<_, _>>().map(Measured)
     })
 }
 
@@ -76,10 +88,13 @@ impl Member {
         clock: Clock,
         control: &Control,
         sink: &mut dyn Sink,
-    ) -> Result<Outcome, EngineError> {
+    ) -> Result<Ran, EngineError> {
         match self {
             Member::Io(phase) => phase.run(line, clock, control, sink),
-            Member::Metadata(phase) => phase.run(line, clock, control, sink),
+            Member::Metadata(phase) => {
+                let outcome = phase.run(line, clock, control, sink)?;
+                Ok(Ran { outcome, verification: None })
+            }
         }
     }
 }

@@ -52,7 +52,7 @@ impl Place {
 
     fn set(&mut self, tasks: &[JobTask]) -> Result<Vec<Outcome>, EngineError> {
         let Place { scratch, control, events, .. } = self;
-        run_set(tasks, 0, scratch, Clock::best(), control, events)
+        run_set(tasks, 0, scratch, Clock::best(), control, events)?.verify()
     }
 
     /// A file of nothing but these bytes, named by the user.

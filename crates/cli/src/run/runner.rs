@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use iolite_engine::{Control, Outcome, Scratch, run_set};
+use iolite_engine::{Control, Measured as MeasuredSet, Outcome, Scratch, run_set};
 use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target};
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_stats::PhaseResult;
@@ -96,7 +96,8 @@ impl<'a> Runner<'a> {
         }
         // Tasks that run together share the device: what it counted is told of them all.
         let cache = probe.finish(read, written);
-        match run {
+        // Only now: what is read to be verified is not what was measured.
+        match run.and_then(MeasuredSet::verify) {
             Ok(outcomes) => self.end_set(infos, outcomes, cache),
             Err(error) => {
                 for info in infos {

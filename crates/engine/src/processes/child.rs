@@ -13,13 +13,12 @@ use iolite_sys::clock::Clock;
 use iolite_sys::file::{self, Access};
 
 use super::{Assignment, ChildEnd, Message};
-use crate::backend::Sync;
 use crate::gate::StartLine;
-use crate::phase::Phase;
+use crate::phase::{Phase, Ran};
 use crate::target::Targets;
 use crate::validate::changes;
 use crate::verify::Verification;
-use crate::{Control, EngineError, Outcome};
+use crate::{Control, EngineError};
 
 /// How often a child that waits for the start looks whether it is called off.
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,7 +31,8 @@ struct Parent(Arc<Mutex<io::Stdout>>);
 struct ParentsLine {
     parent: Parent,
     clock: Clock,
-    start: Mutex<Receiver<u64>>,
+    /// The instant of the start, then anything: verify.
+    words: Mutex<Receiver<u64>>,
 }
 
 /// Does what standard input says. To be called by a program whose first argument is
@@ -48,31 +48,44 @@ pub fn serve_worker() -> io::Result<()> {
     let parent = Parent(Arc::new(Mutex::new(io::stdout())));
     let control = Control::default();
     let clock = Clock::best();
-    let (tell_start, start) = sync_channel(1);
+    let (tell, words) = sync_channel(2);
     let interrupted = control.clone();
     thread::spawn(move || {
         let mut line = String::new();
-        if input.read_line(&mut line).is_ok_and(|read| read > 0) {
+        while input.read_line(&mut line).is_ok_and(|read| read > 0) {
             // Nobody waits for it where this worker could not be ready.
-            let _ = line.trim().parse().map(|instant: u64| tell_start.send(instant));
+            let _ = line.trim().parse().map(|word: u64| tell.send(word));
             line.clear();
-            let _ = input.read_line(&mut line);
         }
         interrupted.interrupt_run();
     });
-    let line = ParentsLine { parent: parent.clone(), clock, start: Mutex::new(start) };
-    let end = match work(&assignment, &line, clock, &control, &mut parent.clone()) {
-        Ok(outcome) => Message::End(Box::new(ChildEnd {
-            measured: outcome.totals.measured,
-            ending: outcome.ending,
-            outstanding: outcome.outstanding,
-            errors: outcome.errors,
-            stuck: outcome.stuck,
-            verified: outcome.verified,
-        })),
-        Err(error) => Message::Failed(error.to_string()),
-    };
-    parent.tell(&end)
+    let line = ParentsLine { parent: parent.clone(), clock, words: Mutex::new(words) };
+    match work(&assignment, &line, clock, &control, &mut parent.clone()) {
+        Ok(ran) => conclude(ran, &line, &control),
+        Err(error) => parent.tell(&Message::Failed(error.to_string())),
+    }
+}
+
+/// Tells what was measured, and verifies when the parent says so.
+fn conclude(ran: Ran, line: &ParentsLine, control: &Control) -> io::Result<()> {
+    let Ran { mut outcome, verification } = ran;
+    let end = Message::End(Box::new(ChildEnd {
+        measured: outcome.totals.measured,
+        ending: outcome.ending.clone(),
+        outstanding: outcome.outstanding,
+        errors: std::mem::take(&mut outcome.errors),
+        stuck: std::mem::take(&mut outcome.stuck),
+        verified: outcome.verified.take(),
+    }));
+    line.parent.tell(&end)?;
+    let Some(verification) = verification else { return Ok(()) };
+    if line.word(&|| control.interrupted()).is_none() {
+        return Ok(());
+    }
+    match verification(&mut outcome) {
+        Ok(()) => line.parent.tell(&Message::Verified(outcome.verified)),
+        Err(error) => line.parent.tell(&Message::Failed(error.to_string())),
+    }
 }
 
 fn work(
@@ -81,7 +94,7 @@ fn work(
     clock: Clock,
     control: &Control,
     sink: &mut dyn Sink,
-) -> Result<Outcome, EngineError> {
+) -> Result<Ran, EngineError> {
     let Assignment { task, phase, worker, target, base, run } = assignment;
     let access = Access {
         write: changes(task.mix),
@@ -98,14 +111,8 @@ fn work(
     if let (Some(verify), Some(run)) = (&task.verify, run) {
         phase.verification = Some(Verification::new(task, verify, *run)?);
     }
-    let mut outcome = phase.run_threads(*worker, 1, Some(line), clock, control, sink)?;
-    let targets = phase.targets.clone();
-    phase.conclude(&mut outcome, clock, control, move |task, worker| {
-        let room = Verification::read_back_block(task);
-        let file = targets.file(worker).ok_or(io::ErrorKind::NotFound)?.clone();
-        Ok((Sync::new(file, room)?, 1, room))
-    })?;
-    Ok(outcome)
+    let outcome = phase.run_threads(*worker, 1, Some(line), clock, control, sink)?;
+    Ok(phase.conclude_on_files(outcome, clock, control))
 }
 
 impl Parent {
@@ -114,6 +121,21 @@ impl Parent {
         serde_json::to_writer(&mut *out, message)?;
         out.write_all(b"\n")?;
         out.flush()
+    }
+}
+
+impl ParentsLine {
+    /// Waits for the parent's next word; `None` when this process is to stop.
+    fn word(&self, give_up: &dyn Fn() -> bool) -> Option<u64> {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        while !give_up() {
+            match words.recv_timeout(LOOK) {
+                Ok(word) => return Some(word),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        None
     }
 }
 
@@ -132,15 +154,7 @@ impl Sink for Parent {
 impl StartLine for ParentsLine {
     fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64> {
         self.parent.tell(&Message::Ready).ok()?;
-        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
-        while !give_up() {
-            match start.recv_timeout(LOOK) {
-                Ok(instant) => return Some(self.clock.at_monotonic(instant)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        None
+        self.word(give_up).map(|instant| self.clock.at_monotonic(instant))
     }
 
     fn leave(&self) {}

@@ -40,8 +40,10 @@ enum Message {
     Worker(WorkerTotals),
     /// It could not be ready.
     Failed(String),
-    /// It has ended.
+    /// It has measured. Where all is verified afterwards it now waits to be told to.
     End(Box<ChildEnd>),
+    /// It has verified.
+    Verified(Option<Verified>),
 }
 
 /// How a child's part of the phase ended.

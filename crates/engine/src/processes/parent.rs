@@ -17,7 +17,7 @@ use iolite_sys::clock::Clock;
 use super::{Assignment, ChildEnd, Message, WORKER_COMMAND, child};
 use crate::crew::{DRAIN, DRAIN_INTERRUPTED, Outcome, TICK};
 use crate::gate::StartLine;
-use crate::phase::Phase;
+use crate::phase::{Phase, Ran, Verifying};
 use crate::{Control, EngineError};
 
 /// How long processes may take to get ready.
@@ -44,7 +44,7 @@ pub(crate) fn run(
     clock: Clock,
     control: &Control,
     sink: &mut dyn Sink,
-) -> Result<Outcome, EngineError> {
+) -> Result<Ran, EngineError> {
     let mut family = Family { children: Vec::new(), ways: Vec::new(), told: channel().1 };
     let started = family.start(phase).and_then(|()| family.await_ready(clock, control));
     let ready = match started {
@@ -62,12 +62,13 @@ pub(crate) fn run(
         (true, Some(line)) => line.wait(&|| control.interrupted()),
         (true, None) => Some(clock.now()),
     };
-    let Some(origin) = origin else { return Ok(Outcome::nothing(Ending::Interrupted)) };
+    let Some(origin) = origin else { return Ok(Ran::nothing(Ending::Interrupted)) };
     family.release(clock.monotonic_at(origin));
     // The children add the phase's delay themselves.
     let origin = origin.saturating_add(phase.task.delay.0);
-    let collecting = Collecting::new(phase, family, clock, origin, control);
-    collecting.collect(sink)
+    let mut collecting = Collecting::new(phase, family, clock, origin, control);
+    collecting.collect(sink)?;
+    Ok(collecting.conclude(sink))
 }
 
 impl Family {
@@ -76,6 +77,7 @@ impl Family {
         let (tell, told) = channel();
         self.told = told;
         for worker in 0..phase.task.workers {
+            let target = phase.targets.file(worker).map(|file| child::bequeath(file)).transpose();
             // Its own group, so that Ctrl-C in a terminal reaches the parent alone, which then ends its children in order.
             let mut child = Command::new("/proc/self/exe")
                 .arg(WORKER_COMMAND)
@@ -84,7 +86,6 @@ impl Family {
                 .stdout(Stdio::piped())
                 .spawn()
                 .map_err(failed)?;
-            let target = phase.targets.file(worker).map(|file| child::bequeath(file)).transpose();
             let (way, output) = (child.stdin.take(), child.stdout.take());
             self.children.push(child);
             self.ways.push(None);
@@ -137,6 +138,27 @@ impl Family {
             // One that has died meanwhile shows by the end of its output.
             let _ = writeln!(way, "{instant}");
         }
+    }
+
+    /// Tells the children to verify, and adds up what they find.
+    fn verify(mut self, outcome: &mut Outcome, control: &Control) -> Result<(), EngineError> {
+        self.release(0);
+        let verified = outcome.verified.get_or_insert_default();
+        let (mut found, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        while gone.len() < self.children.len() && !control.interrupted() {
+            match self.told.recv_timeout(TICK) {
+                Ok((child, Some(Message::Verified(what)))) => {
+                    verified.add(what.unwrap_or_default());
+                    found.insert(child);
+                }
+                Ok((_, Some(Message::Failed(failure)))) => return Err(EngineError::Other(failure)),
+                Ok((child, None)) => drop(gone.insert(child)),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        verified.incomplete |= found.len() < self.children.len();
+        Ok(())
     }
 
     fn interrupt(&mut self) {
@@ -239,8 +261,9 @@ impl<'a> Collecting<'a> {
         }
     }
 
-    fn collect(mut self, sink: &mut dyn Sink) -> Result<Outcome, EngineError> {
-        while self.gone.len() < self.family.children.len() && !self.overdue() {
+    /// Takes what the children say until all have measured.
+    fn collect(&mut self, sink: &mut dyn Sink) -> Result<(), EngineError> {
+        while self.ended.union(&self.gone).count() < self.family.children.len() && !self.overdue() {
             match self.family.told.recv_timeout(TICK) {
                 Ok((child, told)) => self.take(child, told, sink)?,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -253,7 +276,7 @@ impl<'a> Collecting<'a> {
                 self.family.interrupt();
             }
         }
-        self.conclude(sink)
+        Ok(())
     }
 
     fn now(&self) -> u64 {
@@ -266,9 +289,7 @@ impl<'a> Collecting<'a> {
             self.now() > at.saturating_add((patience + GRACE).as_nanos() as u64)
         };
         let task = &self.phase.task;
-        let verifies = task.verify.as_ref().is_some_and(|verify| verify.after);
-        let end =
-            task.stop.runtime.filter(|_| !verifies).map(|runtime| task.ramp.0.saturating_add(runtime.0));
+        let end = task.stop.runtime.map(|runtime| task.ramp.0.saturating_add(runtime.0));
         end.is_some_and(|end| after(end, DRAIN))
             || self.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }
@@ -279,7 +300,7 @@ impl<'a> Collecting<'a> {
             Some(Message::Worker(worker)) => sink.event(&Event::Worker(worker)),
             Some(Message::Failed(failure)) => drop(self.failure.get_or_insert(failure)),
             Some(Message::End(end)) => self.take_end(child, *end),
-            Some(Message::Ready) => {}
+            Some(Message::Ready | Message::Verified(_)) => {}
             None => {
                 self.gone.insert(child);
                 if !self.ended.contains(&child) {
@@ -320,7 +341,7 @@ impl<'a> Collecting<'a> {
         }
     }
 
-    fn conclude(mut self, sink: &mut dyn Sink) -> Result<Outcome, EngineError> {
+    fn conclude(mut self, sink: &mut dyn Sink) -> Ran {
         let missing = (self.family.children.len() - self.ended.len()) as u64;
         self.outstanding.at_end += missing;
         self.outstanding.lost += missing;
@@ -344,6 +365,10 @@ impl<'a> Collecting<'a> {
         outcome.errors = self.errors;
         outcome.stuck = self.stuck;
         outcome.verified = self.verified;
-        Ok(outcome)
+        let verifies = self.phase.task.verify.as_ref().is_some_and(|verify| verify.after);
+        let (family, control) = (self.family, self.control.clone());
+        let verification =
+            verifies.then(|| -> Verifying { Box::new(move |outcome| family.verify(outcome, &control)) });
+        Ran { outcome, verification }
     }
 }
