@@ -1,4 +1,4 @@
-//! The reference page of the command line is what the program itself says.
+//! The reference pages are what the program and its sources say.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -8,12 +8,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use quote::ToTokens;
+use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
+
 /// docs/cli.md, made from the help texts.
-fn page() -> String {
+fn commands() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
-    for command in [&[][..], &["check"], &["profiles"]] {
+    for command in [&[][..], &["check"], &["run"], &["latency-target"], &["verify"], &["profiles"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
@@ -23,12 +26,173 @@ fn page() -> String {
     page
 }
 
-#[test]
-fn the_reference_page_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+/// What a job is made of, in the order of the page: the file of the model, and the types in it.
+const JOB: [(&str, &[&str]); 9] = [
+    ("job", &["Job", "JobTask"]),
+    ("task", &["FileTask", "Mix", "SyncRule", "SyncMethod", "Placement"]),
+    ("target", &["Target", "FileTarget", "ExistingTarget", "Overwrite"]),
+    ("backend", &["BackendKind", "IoFlags", "RingOptions"]),
+    ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
+    ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
+    ("arrival", &["Arrival", "Stop"]),
+    ("verify", &["Verify", "Checksum"]),
+    ("fault", &["OnError", "ErrorClass"]),
+];
+
+const METADATA: (&str, &[&str]) = ("metadata", &["MetadataTask", "MetadataOperation"]);
+
+const JOB_INTRODUCTION: &str = "# Jobs\n\n\
+A job is a TOML file that says what is to be done; `iolite run JOB` does it (examples: `iolite run --help`). Made from the \
+descriptions in the sources (`UPDATE_DOCS=1 cargo test --test docs`).\n\n\
+A `[[tasks]]` entry is either `io` or `metadata`. Whatever is left out is as in the default, given below. Of a choice the simple \
+ones are written as a text (`access = 'random'`), those with parts as a table (`mix = { read-percent = 70 }`, \
+`access.zipf = { theta = 0.99 }`, `arrival.poisson = 5000`). Sizes are numbers of bytes or texts as `'8KiB'`, times numbers of \
+nanoseconds or texts as `'5ms'`.\n";
+
+/// docs/job.md, made from the model's sources.
+fn jobs() -> String {
+    let mut page = String::from(JOB_INTRODUCTION);
+    for (file, types) in JOB.into_iter().chain([METADATA]) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../model/src/{file}.rs"));
+        let source = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+        for name in types {
+            let item = source.items.iter().find(|item| named(item, name));
+            describe(item.unwrap_or_else(|| panic!("no {name} in {file}.rs")), &mut page);
+        }
+    }
+    let default = iolite_model::Job {
+        tasks: vec![iolite_model::JobTask::Io(Box::default())],
+        ..iolite_model::Job::default()
+    };
+    write!(page, "\n## The default\n\n```toml\n{}```\n", toml::to_string(&default).unwrap()).unwrap();
+    page
+}
+
+fn named(item: &Item, name: &str) -> bool {
+    match item {
+        Item::Struct(item) => item.ident == name,
+        Item::Enum(item) => item.ident == name,
+        _ => false,
+    }
+}
+
+fn describe(item: &Item, page: &mut String) {
+    let (name, attributes) = match item {
+        Item::Struct(item) => (&item.ident, &item.attrs),
+        Item::Enum(item) => (&item.ident, &item.attrs),
+        _ => panic!("neither struct nor enum"),
+    };
+    write!(page, "\n## {name}\n\n{}\n\n", documentation(attributes)).unwrap();
+    match item {
+        Item::Struct(item) => {
+            page.push_str("| field | | meaning |\n|---|---|---|\n");
+            let public = |field: &&Field| matches!(field.vis, Visibility::Public(_));
+            item.fields.iter().filter(public).for_each(|field| line(field, page));
+        }
+        Item::Enum(item) => {
+            page.push_str("| choice | with | meaning |\n|---|---|---|\n");
+            item.variants.iter().for_each(|variant| choice(variant, page));
+        }
+        _ => {}
+    }
+}
+
+fn line(field: &Field, page: &mut String) {
+    let name = field.ident.as_ref().unwrap();
+    writeln!(page, "| `{name}` | {} | {} |", of_type(field), documentation(&field.attrs)).unwrap();
+}
+
+fn choice(variant: &Variant, page: &mut String) {
+    let with = match &variant.fields {
+        Fields::Unit => String::new(),
+        Fields::Unnamed(fields) => fields.unnamed.iter().map(of_type).collect::<Vec<_>>().join(", "),
+        Fields::Named(fields) => {
+            let part = |field: &Field| {
+                let name = field.ident.as_ref().unwrap();
+                format!(
+                    "`{name}`: {} ({})",
+                    of_type(field),
+                    documentation(&field.attrs).trim_end_matches('.')
+                )
+            };
+            fields.named.iter().map(part).collect::<Vec<_>>().join("; ")
+        }
+    };
+    let name = kebab(&variant.ident.to_string());
+    writeln!(page, "| `{name}` | {with} | {} |", documentation(&variant.attrs)).unwrap();
+}
+
+/// The text of doc comments, as one line; links to other items without their targets.
+fn documentation(attributes: &[Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let text = lines.collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    let link = |text: &str| {
+        let (before, rest) = text.split_once("](crate::").or_else(|| text.split_once("]("))?;
+        let (_, after) = rest.split_once(')')?;
+        let (start, name) = before.rsplit_once('[')?;
+        Some(format!("{start}{name}{after}"))
+    };
+    let mut text = text;
+    while let Some(shorter) = link(&text) {
+        text = shorter;
+    }
+    text.replace("[`", "`").replace("`]", "`")
+}
+
+/// What a field holds, as its users write it.
+fn of_type(field: &Field) -> String {
+    let text = field.ty.to_token_stream().to_string().replace(' ', "");
+    let inner =
+        |outer: &str| text.strip_prefix(outer).and_then(|rest| rest.strip_suffix('>')).map(str::to_owned);
+    let (text, note) = match (inner("Option<"), inner("Vec<")) {
+        (Some(inner), _) => (inner, " (optional)"),
+        (_, Some(inner)) => (inner, " (list)"),
+        _ => (inner("Box<").unwrap_or(text.clone()), ""),
+    };
+    let plain = match text.as_str() {
+        "String" | "PathBuf" => "text",
+        "bool" => "true or false",
+        "u8" | "u32" | "u64" | "f64" | "Iops" => "number",
+        "Bytes" => "size",
+        "Nanos" => "time",
+        "Bandwidth" => "size a second",
+        other => return format!("[{other}](#{}){note}", other.to_lowercase()),
+    };
+    format!("{plain}{note}")
+}
+
+fn kebab(name: &str) -> String {
+    let mut text = String::new();
+    for (index, letter) in name.char_indices() {
+        if index > 0 && letter.is_uppercase() {
+            text.push('-');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
+fn is_current(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, page()).unwrap();
+        fs::write(&path, page).unwrap();
     }
     let told = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(told, page(), "docs/cli.md is out of date: UPDATE_DOCS=1 cargo test --test docs");
+    assert!(told == page, "docs/{name} is out of date: UPDATE_DOCS=1 cargo test --test docs");
+}
+
+#[test]
+fn the_reference_of_the_command_line_is_current() {
+    is_current("cli.md", &commands());
+}
+
+#[test]
+fn the_reference_of_jobs_is_current() {
+    is_current("job.md", &jobs());
 }

@@ -139,16 +139,34 @@ pub(crate) fn skip<T>(why: &str) -> Option<T> {
     None
 }
 
+/// What a [`Throttle`] lets through.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Limit {
+    /// Reads a second.
+    Iops(u32),
+    /// Bytes read a second.
+    BytesPerSecond(u64),
+}
+
 /// A cgroup (version 1) whose reads from a device are limited.
 pub(crate) struct Throttle(PathBuf);
 
 impl Throttle {
     /// A group that lets `iops` reads a second through; `None`, with the reason printed, where there is no such thing.
     pub(crate) fn reads(directory: &Path, iops: u32) -> Option<Throttle> {
+        Throttle::new(directory, Limit::Iops(iops))
+    }
+
+    /// A group with this limit; `None`, with the reason printed, where there is no such thing.
+    pub(crate) fn new(directory: &Path, limit: Limit) -> Option<Throttle> {
         let storage = iolite_observe::storage(directory).unwrap();
         let Some(leaf) = storage.leaves().next() else { return skip("no block device beneath the tests") };
         let parent = Path::new("/sys/fs/cgroup/blkio");
-        if !parent.join("blkio.throttle.read_iops_device").exists() {
+        let (file, limit) = match limit {
+            Limit::Iops(iops) => ("blkio.throttle.read_iops_device", u64::from(iops)),
+            Limit::BytesPerSecond(bytes) => ("blkio.throttle.read_bps_device", bytes),
+        };
+        if !parent.join(file).exists() {
             return skip("no cgroup v1 blkio controller to throttle reads with");
         }
         let group = parent.join(format!("iolite-test-{}", std::process::id()));
@@ -156,8 +174,8 @@ impl Throttle {
             return skip(&format!("a blkio cgroup cannot be made ({error}); root is needed"));
         }
         let throttle = Throttle(group);
-        let limit = format!("{}:{} {iops}", leaf.number.0, leaf.number.1);
-        match fs::write(throttle.0.join("blkio.throttle.read_iops_device"), limit) {
+        let limit = format!("{}:{} {limit}", leaf.number.0, leaf.number.1);
+        match fs::write(throttle.0.join(file), limit) {
             Ok(()) => Some(throttle),
             Err(error) => skip(&format!("{} cannot be throttled: {error}", leaf.name)),
         }
@@ -175,5 +193,29 @@ impl Throttle {
 impl Drop for Throttle {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// A loop device over a file of zeros.
+pub(crate) struct Loop(pub(crate) String);
+
+impl Loop {
+    /// `None`, with the reason printed, where there is none to be had.
+    pub(crate) fn new(place: &Place, size: u64) -> Option<Loop> {
+        let file = place.root.path().join("loop");
+        fs::File::create(&file).unwrap().set_len(size).unwrap();
+        match Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(&file).output() {
+            Ok(output) if output.status.success() => {
+                Some(Loop(String::from_utf8(output.stdout).unwrap().trim().to_owned()))
+            }
+            Ok(output) => skip(&format!("losetup: {}", stderr(&output).trim())),
+            Err(error) => skip(&format!("losetup: {error}")),
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
     }
 }

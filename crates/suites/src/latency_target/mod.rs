@@ -1,7 +1,7 @@
 //! The largest load under which response times keep a bound: so many operations outstanding, or so many a second.
 //!
-//! Each try is a window of its own. The load is doubled from a low one until the bound is broken (a rate whose first try
-//! breaks it is halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an
+//! Each try is a window of its own. The load is doubled from a low one until the bound is broken twice in a row (a rate whose
+//! first try breaks it is halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an
 //! answer only if two windows have kept the bound.
 
 mod search;

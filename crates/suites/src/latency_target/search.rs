@@ -56,6 +56,8 @@ pub(super) struct State {
     /// The largest of them, and the smallest that broke it.
     low: Option<f64>,
     high: Option<f64>,
+    /// The load that broke the bound on the way up, before it is tried again.
+    doubted: Option<f64>,
     steps_down: u32,
 }
 
@@ -113,7 +115,7 @@ impl State {
     /// Nothing tried yet.
     pub(super) fn start(scale: &Scale) -> State {
         let plan = scale.start.map_or(Plan::Sound, Plan::Search);
-        State { plan, kept: Vec::new(), low: None, high: None, steps_down: 0 }
+        State { plan, kept: Vec::new(), low: None, high: None, doubted: None, steps_down: 0 }
     }
 
     /// What comes next.
@@ -159,6 +161,10 @@ impl State {
         if kept {
             self.kept.push(load);
             self.low = Some(load);
+        } else if self.low.is_some() && self.high.is_none() && self.doubted != Some(load) {
+            // A moment's disturbance on the way up would put all that the device can do out of reach: it has to break twice.
+            self.doubted = Some(load);
+            return Plan::Search(load);
         } else {
             self.high = Some(load);
         }

@@ -1,0 +1,360 @@
+//! `iolite run`, `iolite latency-target` and `iolite verify` as their users meet them: the real program on real storage.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::*;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A task that lays out a file named `data`.
+fn lay_out(size: &str) -> String {
+    format!(
+        "[[tasks]]\n[tasks.io]\nname = 'lay out'\ntarget.file = {{ name = 'data', size = '{size}', create = true }}\n\
+         backend = 'sync'\nmix = 'write'\naccess = 'sequential'\nblock = '1MiB'\ndirect = true\nstop.loops = 1\n"
+    )
+}
+
+/// A task on the file that was laid out.
+fn on_data(size: &str, rest: &str) -> String {
+    format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.file = {{ name = 'data', size = '{size}', create = false }}\n\
+         {rest}\n"
+    )
+}
+
+fn job(place: &Place, text: &str) -> PathBuf {
+    let path = place.root.path().join("job.toml");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn command(place: &Place, verb: &str, job: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(IOLITE);
+    command.arg(verb).arg(job).arg("--directory").arg(place.data()).arg("--results").arg(place.results());
+    command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// Runs a job to its end and returns the document.
+fn run(place: &Place, text: &str) -> Value {
+    let output = command(place, "run", &job(place, text), &["--json", "--quiet"]).output().unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        stderr(&output),
+        String::from_utf8_lossy(&output.stdout)
+    );
+    json(&output)
+}
+
+fn measured(document: &Value) -> &Value {
+    phases(document, "measured")[0]
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn operation<'a>(phase: &'a Value, kind: &str) -> &'a Value {
+    let operations = phase["operations"].as_array().unwrap();
+    operations
+        .iter()
+        .find(|operation| operation["kind"] == kind)
+        .unwrap_or_else(|| panic!("no {kind}: {phase}"))
+}
+
+/// Achieved within 1 % of each limit, by the back ends that matter, and Little's law within 2 %.
+///
+/// The kernel hands a second's share out in slices of 100 ms, each in a burst: runs last a multiple of that.
+#[test]
+fn throttled_devices_are_measured_as_what_they_are() {
+    for (limit, backend, depth, block) in [
+        (Limit::Iops(500), "{ io-uring = {} }", 16, 4096.0),
+        (Limit::Iops(2000), "{ io-uring = {} }", 32, 4096.0),
+        (Limit::Iops(10_000), "'libaio'", 64, 4096.0),
+        (Limit::Iops(2000), "'sync'", 8, 4096.0),
+        (Limit::BytesPerSecond(50_000_000), "{ io-uring = {} }", 8, 65536.0),
+    ] {
+        let place = Place::new();
+        let Some(throttle) = Throttle::new(&place.data(), limit) else { return };
+        let workers = if backend == "'sync'" { depth } else { 1 };
+        let rest = format!(
+            "backend = {backend}\ndirect = true\nblock = {block}\nconcurrency = {depth}\nworkers = {workers}\n\
+             stop.runtime = '5s'\nramp = '1s'\ninterval = '100ms'"
+        );
+        let text = lay_out("128MiB") + &on_data("128MiB", &rest);
+        let output = throttle.run(&command(&place, "run", &job(&place, &text), &["--json", "--quiet"]));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let document = json(&output);
+        let read = operation(measured(&document), "read");
+        let rate = number(&read["iops"]["value"]);
+        let expected = match limit {
+            Limit::Iops(iops) => f64::from(iops),
+            Limit::BytesPerSecond(bytes) => bytes as f64 / block,
+        };
+        assert!((rate / expected - 1.0).abs() <= 0.01, "{limit:?} {backend}: {rate} of {expected}");
+        let outstanding = rate * number(&read["response_ns"]["mean"]["value"]) / 1e9;
+        let depth = f64::from(depth);
+        assert!((outstanding / depth - 1.0).abs() <= 0.02, "{limit:?} {backend}: {outstanding} of {depth}");
+    }
+}
+
+#[test]
+fn processes_do_the_same_as_threads() {
+    let place = Place::new();
+    for processes in [false, true] {
+        let rest = format!(
+            "backend = 'sync'\nprocesses = {processes}\nmix = {{ read-percent = 50 }}\nregions = 'slices'\n\
+             workers = 3\nconcurrency = 3\narrival.constant = 3000\nstop.runtime = '1s'\nramp = '200ms'\n\
+             interval = '100ms'\nverify = {{ check = 'xxh3', after = true }}"
+        );
+        // Laid out through the page cache, so that all of it is there.
+        let lay_out = lay_out("16MiB").replace("direct = true", "direct = false");
+        let document = run(&place, &(lay_out + &on_data("16MiB", &rest)));
+        let phase = measured(&document);
+        let done: f64 =
+            ["read", "write"].iter().map(|kind| number(&operation(phase, kind)["operations"])).sum();
+        assert!((done - 3000.0).abs() <= 30.0, "processes = {processes}: {done}");
+        assert_eq!(phase["rate"]["kept"], true, "{}", phase["rate"]);
+        assert!(number(&phase["verified"]["units"]) > 500.0 && phase["verified"]["wrong"] == 0, "{phase}");
+        let series: f64 =
+            phase["series"].as_array().unwrap().iter().map(|point| number(&point["seconds"])).sum();
+        assert!((series - 1.0).abs() < 0.01, "{series}");
+        assert_ne!(phase["cache"]["stamp"], "device", "what verification reads is not what was measured");
+    }
+    // Each worker's totals are in the results, whoever it was.
+    let workers = place.ask::<i64>("SELECT count(DISTINCT worker) FROM worker WHERE phase = 1");
+    assert_eq!(workers, 3);
+    assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+}
+
+#[test]
+fn a_worker_process_that_dies_is_told_and_what_the_others_did_is_kept() {
+    let place = Place::new();
+    let rest = "backend = 'sync'\nprocesses = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = '50ms'";
+    let text = lay_out("16MiB") + &on_data("16MiB", rest);
+    let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
+    let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let count = "SELECT count(*) FROM interval WHERE phase = 1";
+    while !place.results().exists() || try_ask(&place, count) < 5 {
+        assert!(Instant::now() < deadline, "no intervals were stored");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let victim = children_of(child.id())[1];
+    kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL).unwrap();
+    let killed = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(8), "{:?}", killed.elapsed());
+    assert_eq!(output.status.code(), Some(1));
+    let document = json(&output);
+    assert!(document["ending"].to_string().contains("has died"), "{}", document["ending"]);
+    assert!(number(&operation(measured(&document), "read")["operations"]) > 0.0);
+    assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+}
+
+fn try_ask(place: &Place, sql: &str) -> i64 {
+    let ask = || rusqlite::Connection::open(place.results())?.query_row(sql, [], |row| row.get(0));
+    ask().unwrap_or(0)
+}
+
+fn children_of(process: u32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+#[test]
+fn ctrl_c_ends_threads_and_processes_within_a_second() {
+    for processes in [false, true] {
+        let place = Place::new();
+        let rest = format!(
+            "backend = 'sync'\nprocesses = {processes}\nworkers = 2\nconcurrency = 2\nstop.runtime = '1h'\ninterval = '50ms'"
+        );
+        let text = lay_out("16MiB") + &on_data("16MiB", &rest);
+        let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
+        let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
+        place.wait_for_intervals(&mut child, 8);
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let start = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let document = json(&output);
+        assert_eq!(document["ending"]["kind"], "interrupted", "{}", document["ending"]);
+        assert!(number(&operation(measured(&document), "read")["operations"]) > 0.0);
+        assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+    }
+}
+
+#[test]
+fn a_rate_that_is_not_kept_and_data_that_is_wrong_have_exit_codes_of_their_own() {
+    let place = Place::new();
+    let rest = "backend = 'sync'\narrival.constant = 50000000\nstop.runtime = '500ms'\ninterval = '100ms'";
+    let text = lay_out("16MiB") + &on_data("16MiB", rest);
+    let output = command(&place, "run", &job(&place, &text), &["--quiet"]).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(printed.contains("NOT KEPT"), "{printed}");
+}
+
+#[test]
+fn what_was_written_is_verified_later_and_damage_is_found() {
+    let place = Place::new();
+    let (file, state) = (place.data().join("mine"), place.root.path().join("state"));
+    fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = 'blank' }}\n\
+         backend.io-uring = {{}}\nmix = 'write'\naccess = 'covering'\nregions = 'slices'\nworkers = 2\nconcurrency = 16\n\
+         stop.loops = 1\nverify = {{ check = 'sha256', state = '{}' }}",
+        file.display(),
+        state.display()
+    );
+    run(&place, &text);
+    let verify = || Command::new(IOLITE).arg("verify").arg(&state).arg("--json").output().unwrap();
+    let output = verify();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(json(&output)["verified"]["units"], 4096);
+    let mut damaged = fs::OpenOptions::new().write(true).open(&file).unwrap();
+    std::io::Seek::seek(&mut damaged, std::io::SeekFrom::Start(123 * 4096 + 1000)).unwrap();
+    damaged.write_all(b"oops").unwrap();
+    let output = verify();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let document = json(&output);
+    assert_eq!(document["verified"]["wrong"], 1, "{document}");
+    assert_eq!(document["verified"]["first"][0]["offset"], 123 * 4096);
+    // A second run on it is refused: it is no longer blank.
+    let output =
+        command(&place, "run", &job(&place, &text.replace("state'", "state2'")), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not blank"));
+}
+
+#[test]
+fn devices_are_measured_raw_but_never_while_in_use() {
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, 64 << 20) else { return };
+    let task = |mix: &str, overwrite: &str| {
+        format!(
+            "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = '{overwrite}' }}\n\
+             backend.io-uring = {{}}\ndirect = true\nmix = {mix}\nconcurrency = 8\nstop.operations = 2000\n",
+            device.0
+        )
+    };
+    // Written and trimmed while blank, both in one job: the second task's target is no longer blank, but ours.
+    let document = run(&place, &(task("'write'", "blank") + &task("'trim'", "blank")));
+    assert_eq!(document["run"]["storage"]["filesystem"]["kind"], "block device");
+    let trims = phases(&document, "measured")[1];
+    assert_eq!(operation(trims, "trim")["errors"], 0);
+    let mount_point = place.root.path().join("mounted");
+    let made = Command::new("mkfs.ext4").args(["-q", "-F", &device.0]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return skip("mkfs.ext4 is not to be had").unwrap_or(());
+    }
+    let refused = |overwrite: &str| {
+        let path = job(&place, &task("'write'", overwrite));
+        let output = command(&place, "run", &path, &[]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(refused("blank").contains("not blank"));
+    let Some(mount) = Mount::new(&[&device.0], &mount_point) else { return };
+    let said = refused("anything");
+    assert!(said.contains("mounted") && said.contains("free it"), "{said}");
+    run(&place, &task("'read'", "never"));
+    drop(mount);
+}
+
+#[test]
+fn metadata_operations_run_beside_io() {
+    let place = Place::new();
+    let metadata = |operation: &str, rest: &str| {
+        format!(
+            "[[tasks]]\n[tasks.metadata]\nname = '{operation}'\noperation = '{operation}'\nfiles = 500\nworkers = 2\n{rest}\n"
+        )
+    };
+    let text = metadata("create", "size = '4KiB'")
+        + &metadata("stat", "random = true\nstop.loops = 2")
+        + &metadata("unlink", "")
+        + "[[tasks]]\n[tasks.io]\nname = 'beside'\ntogether = true\nstop.runtime = '300ms'\n";
+    let document = run(&place, &text);
+    for (name, kind, count) in
+        [("create", "create", 1000), ("stat", "stat", 2000), ("unlink", "unlink", 1000)]
+    {
+        let phase = phases(&document, name)[0];
+        assert_eq!(operation(phase, kind)["operations"], count, "{name}");
+    }
+    assert!(number(&operation(phases(&document, "beside")[0], "read")["operations"]) > 1000.0);
+    assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+}
+
+#[test]
+fn a_latency_target_on_a_throttled_device_is_what_littles_law_says() {
+    let place = Place::new();
+    let Some(throttle) = Throttle::new(&place.data(), Limit::Iops(1000)) else { return };
+    let rest = "backend.io-uring = {}\ndirect = true\nconcurrency = 8\ninterval = '100ms'";
+    let text = lay_out("64MiB") + &on_data("64MiB", rest);
+    let arguments =
+        ["--bound", "250ms", "--quantile", "90", "--depth", "1024", "--window", "1s", "--json", "--quiet"];
+    let output = throttle.run(&command(&place, "latency-target", &job(&place, &text), &arguments));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let document = json(&output);
+    // 1,000 a second: with n outstanding each takes n ms, less or more by the slices of 100 ms.
+    let depth = number(&document["answer"]["depth"]);
+    assert!((120.0..=260.0).contains(&depth), "{}", document["answer"]);
+    assert!(document["tries"].as_array().unwrap().iter().any(|each| each["outcome"] == "broken"));
+}
+
+#[test]
+fn jobs_without_sense_are_usage_errors_with_their_place() {
+    let place = Place::new();
+    for (text, says) in [
+        ("", "no task"),
+        ("[[tasks]]\n[tasks.io]\nblok = 1\n", "blok"),
+        ("[[tasks]]\n[tasks.io]\nblock = 'eight'\n", "eight"),
+        ("nonsense", "line 1"),
+    ] {
+        let output = command(&place, "run", &job(&place, text), &[]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{text:?}: {}", stderr(&output));
+    }
+    let missing = command(&place, "run", Path::new("/nowhere/job.toml"), &[]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    // What only running it tells is a failure, and says what and how to mend it.
+    let output =
+        command(&place, "run", &job(&place, "[[tasks]]\n[tasks.io]\nworkers = 0\n"), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("at least one worker"));
+    assert_eq!(entries(&place.data()), [""; 0]);
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
+    let place = Place::new();
+    let small = place.root.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"], &small) else { return };
+    let text = "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.file = { name = 'data', size = '64MiB', create = true }\n\
+                backend = 'sync'\nmix = 'write'\naccess = 'sequential'\nstop.loops = 1\non-error.stop = []\n";
+    for (stop, code) in [("[]", 0), ("['space']", 1)] {
+        let text = text.replace("on-error.stop = []", &format!("on_error.stop = {stop}"));
+        let path = job(&place, &text);
+        let mut run = Command::new(IOLITE);
+        run.arg("run").arg(&path).arg("--directory").arg(&small).arg("--results").arg(place.results());
+        let output = run.args(["--json", "--quiet"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let document = json(&output);
+        let errors = &measured(&document)["errors"];
+        assert_eq!(errors[0]["class"], "space", "{errors}");
+        assert!(number(&errors[0]["first_offsets"][0]) > 6e6, "{errors}");
+    }
+}
