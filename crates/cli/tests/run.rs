@@ -271,6 +271,12 @@ fn devices_are_measured_raw_but_never_while_in_use() {
     let Some(mount) = Mount::new(&[&device.0], &mount_point) else { return };
     let said = refused("anything");
     assert!(said.contains("mounted") && said.contains("free it"), "{said}");
+    // The file that the device rests on is in use, too.
+    let behind =
+        task("'write'", "anything").replace(&device.0, place.root.path().join("loop").to_str().unwrap());
+    let output = command(&place, "run", &job(&place, &behind), &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("rests on it"), "{said}");
     run(&place, &task("'read'", "never"));
     drop(mount);
 }

@@ -5,14 +5,24 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use iolite_model::{Bytes, ExistingTarget, Overwrite};
 use iolite_sys::device;
 use iolite_sys::file::Access;
 
 use crate::EngineError;
+
+/// What a file or device is, whatever it is called: device and inode, and for a device node the device that it stands for.
+type Identity = (u64, u64, u64);
+
+fn identity(file: &File) -> io::Result<Identity> {
+    let metadata = file.metadata()?;
+    let number = metadata.rdev();
+    // A device may have several nodes.
+    Ok(if number > 0 { (0, 0, number) } else { (metadata.dev(), metadata.ino(), 0) })
+}
 
 /// How much of a target's start and end has to be zeros for it to be blank: partition tables, file systems, LVM, RAID and
 /// databases all have something there.
@@ -21,8 +31,8 @@ const EDGE: u64 = 1 << 20;
 /// The targets that a run may write to.
 #[derive(Debug, Default)]
 pub(crate) struct Admitted {
-    /// By canonical path, held open.
-    claims: BTreeMap<PathBuf, File>,
+    /// By what they are, whatever they are called: held open.
+    claims: BTreeMap<Identity, File>,
 }
 
 impl Admitted {
@@ -40,9 +50,14 @@ impl Admitted {
         if access.write {
             self.admit(path, existing.overwrite)?;
         }
-        let opened = device::open_existing(path, access, false).map_err(failed)?;
-        let size = device::size_of(&opened.file).map_err(failed)?;
-        Ok((opened.file, size))
+        let opened = device::open_existing(path, access, false).map_err(failed)?.file;
+        // What was admitted is what is written to, even if something else has got its name meanwhile.
+        if access.write && !self.claims.contains_key(&identity(&opened).map_err(failed)?) {
+            let reason = "something else has taken its place while it was opened: try again".into();
+            return Err(EngineError::Guarded { path: path.clone(), reason });
+        }
+        let size = device::size_of(&opened).map_err(failed)?;
+        Ok((opened, size))
     }
 
     /// Makes sure that a target may be written to.
@@ -52,27 +67,31 @@ impl Admitted {
         if overwrite == Overwrite::Never {
             return guarded("say with `overwrite` what may be destroyed (blank, anything)".into());
         }
-        let canonical = path.canonicalize().map_err(failed)?;
-        if self.claims.contains_key(&canonical) {
-            return Ok(());
-        }
         let access = Access { write: true, direct: false, append: false };
         // Asked before it is claimed, because a claim fails where it is in use, without a reason.
         let looked =
-            device::open_existing(&canonical, Access { write: false, ..access }, false).map_err(failed)?;
-        if let Some(number) = device::device_number(&looked.file).map_err(failed)? {
-            let reasons = device::in_use(number).map_err(failed)?;
-            if !reasons.is_empty() {
-                return guarded(format!("it is in use ({}); free it first", reasons.join("; ")));
-            }
+            device::open_existing(path, Access { write: false, ..access }, false).map_err(failed)?.file;
+        let found = identity(&looked).map_err(failed)?;
+        if self.claims.contains_key(&found) {
+            return Ok(());
         }
-        drop(looked);
-        let claim = match device::open_existing(&canonical, access, true) {
+        let reasons = match device::device_number(&looked).map_err(failed)? {
+            Some(number) => device::in_use(number),
+            None => device::file_in_use(&looked),
+        }
+        .map_err(failed)?;
+        if !reasons.is_empty() {
+            return guarded(format!("it is in use ({}); free it first", reasons.join("; ")));
+        }
+        let claim = match device::open_existing(path, access, true) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 return guarded("another program holds it; end that first".into());
             }
             other => other.map_err(failed)?.file,
         };
+        if identity(&claim).map_err(failed)? != found {
+            return guarded("something else has taken its place while it was opened: try again".into());
+        }
         if overwrite == Overwrite::Blank
             && let Some(offset) = first_data(&claim).map_err(failed)?
         {
@@ -80,7 +99,7 @@ impl Admitted {
                 "it is not blank, there is data at byte {offset}: wipe it yourself, or say `overwrite = \"anything\"`"
             ));
         }
-        self.claims.insert(canonical, claim);
+        self.claims.insert(found, claim);
         Ok(())
     }
 }
@@ -141,6 +160,20 @@ mod tests {
         let (file, _) = admitted.open(&target(&path, Overwrite::Blank), access).unwrap();
         file.write_all_at(b"x", 0).unwrap();
         assert!(admitted.open(&target(&path, Overwrite::Blank), access).is_ok());
+    }
+
+    #[test]
+    fn another_file_under_an_admitted_name_is_another_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, precious) = (dir.path().join("file"), dir.path().join("precious"));
+        File::create(&path).unwrap().set_len(8192).unwrap();
+        std::fs::write(&precious, "precious").unwrap();
+        let mut admitted = Admitted::default();
+        let access = Access { write: true, direct: false, append: false };
+        admitted.open(&target(&path, Overwrite::Blank), access).unwrap();
+        std::fs::rename(&precious, &path).unwrap();
+        let error = admitted.open(&target(&path, Overwrite::Blank), access).unwrap_err().to_string();
+        assert!(error.contains("not blank"), "{error}");
     }
 
     #[test]

@@ -128,6 +128,8 @@ impl Lane {
     /// Lets nothing more be started: the worker has met an error that ends the phase.
     pub(crate) fn cut(&mut self, now: u64) {
         self.end = self.end.min(now);
+        // What follows is the drain's, so that no interval begins after its end.
+        self.recorder.close(self.end);
     }
 
     /// Ends the measured part for this worker, now or where the phase's time was over before; what completes from here

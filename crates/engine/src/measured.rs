@@ -101,6 +101,8 @@ pub(crate) struct Loop<'a, B, V> {
     held: Option<(Op, InFlight)>,
     flying: usize,
     returned: Completions,
+    /// What has to follow operations that have come back.
+    followers: Vec<(Op, InFlight)>,
     writes_since_sync: u32,
     /// Where this worker has written since its last sync.
     written: Option<(u64, u64)>,
@@ -122,6 +124,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
             held: None,
             flying: 0,
             returned: Completions::with_capacity(2 * depth as usize),
+            followers: Vec::with_capacity(depth as usize),
             writes_since_sync: 0,
             written: None,
             errors: Errors::default(),
@@ -146,7 +149,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         let mut now = self.lane.now();
         while !self.lane.is_over(now) {
             let wake;
-            (now, wake) = self.issue(now);
+            (now, wake) = self.issue(now)?;
             if self.flying > 0 {
                 let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
                 now = self.take_back(1, wait)?;
@@ -167,7 +170,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
 
     /// Submits all that is due and fits. Returns the present instant, and the one at which the next operation is due.
     #[inline]
-    fn issue(&mut self, mut now: u64) -> (u64, u64) {
+    fn issue(&mut self, mut now: u64) -> io::Result<(u64, u64)> {
         if self.plan.fill == Fill::Ahead && self.fill() {
             now = self.lane.now();
         }
@@ -177,7 +180,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
             } else {
                 let Some(&slot) = self.free.last() else { break };
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
-                    return (now, due);
+                    return Ok((now, due));
                 }
                 self.free.pop();
                 self.prepare(slot, now)
@@ -187,11 +190,19 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
                     self.give_back(op.slot, completed);
                     now = if self.busied() { self.lane.now() } else { completed };
                 }
+                // What is dressed next must not keep this one from the device.
+                (Submitted::Flying, _) if self.dresses() => now = self.take_back(0, 0)?,
                 (Submitted::Flying, submitted) => now = submitted,
                 (Submitted::Held, _) => break,
             }
         }
-        (now, u64::MAX)
+        Ok((now, u64::MAX))
+    }
+
+    /// Whether something is done with each operation between its being drawn and issued.
+    #[inline(always)]
+    fn dresses(&self) -> bool {
+        V::ON || self.plan.fill == Fill::Drawn
     }
 
     /// Between two operations of a synchronous back end: makes up data for the next. Tells whether that, or verifying the
@@ -227,7 +238,13 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
     fn prepare(&mut self, slot: u32, now: u64) -> (Op, InFlight) {
         let planned = self.plan.stream.next_op();
         let io = match planned.kind {
-            IoKind::Read => IoOp::Read,
+            IoKind::Read => {
+                // What is read takes the place of the data that was made up.
+                if self.plan.fill == Fill::Ahead {
+                    self.filled[slot as usize] = false;
+                }
+                IoOp::Read
+            }
             IoKind::Trim => IoOp::Trim,
             IoKind::Write => {
                 // A synchronous back end frees a slot as soon as it has taken it: fresh data for each write all the same.
@@ -238,7 +255,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         self.plan.share.operations -= 1;
         self.plan.share.bytes = self.plan.share.bytes.saturating_sub(u64::from(planned.length));
         let op = Op { io, slot, offset: planned.offset + self.plan.base, length: planned.length };
-        let issued = if self.plan.fill == Fill::Drawn || V::ON { self.dress(&op) } else { now };
+        let issued = if self.dresses() { self.dress(&op) } else { now };
         let intended = self.plan.arrivals.next().unwrap_or(issued);
         self.plan.arrivals.advance(planned.length);
         let Op { offset, length, .. } = op;
@@ -267,6 +284,9 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         }
         let submission = self.backend.submit(&op);
         let now = self.lane.now();
+        if self.backend.blocks() {
+            self.lane.leave();
+        }
         match submission {
             Submission::Done(result) => match self.complete(op.slot, state, result, now) {
                 None => (Submitted::Done, now),
@@ -292,8 +312,9 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         self.submit(op, state)
     }
 
-    /// Waits for `at_least` operations, at most `wait` nanoseconds, and records what has come back, each with an
-    /// instant of its own; returns the last one.
+    /// Waits for `at_least` operations, at most `wait` nanoseconds, and records what has come back; returns the instant after.
+    /// Each has an instant of its own, unless it is compared then, which is not the device's time. What has to follow is
+    /// submitted when all are recorded, for the same reason.
     #[inline]
     fn take_back(&mut self, at_least: usize, wait: u64) -> io::Result<u64> {
         let mut returned = std::mem::take(&mut self.returned);
@@ -305,23 +326,39 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
             if more {
                 // The second of two linked operations is on its way already.
                 self.slots[slot as usize] = follower.map(|(_, state)| state);
-                now = self.lane.now();
-                continue;
-            }
-            self.flying -= 1;
-            match follower {
-                None => self.give_back(slot, now),
-                Some((op, state)) => {
-                    if let (Submitted::Done, completed) = self.follow(op, state) {
-                        self.give_back(slot, completed);
-                    }
+            } else {
+                self.flying -= 1;
+                match follower {
+                    None => self.give_back(slot, now),
+                    Some(follower) => self.followers.push(follower),
                 }
             }
-            now = self.lane.now();
+            if !V::ON {
+                now = self.lane.now();
+            }
         }
         self.returned = returned;
+        if !self.followers.is_empty() {
+            self.follow_all();
+        }
+        if V::ON || self.flying > 0 {
+            now = self.lane.now();
+        }
         self.lane.advance(now);
         Ok(now)
+    }
+
+    /// Submits all that has to follow what has come back.
+    #[inline(never)]
+    fn follow_all(&mut self) {
+        let mut followers = std::mem::take(&mut self.followers);
+        for (op, mut state) in followers.drain(..) {
+            state.issued = self.lane.now();
+            if let (Submitted::Done, completed) = self.follow(op, state) {
+                self.give_back(op.slot, completed);
+            }
+        }
+        self.followers = followers;
     }
 
     /// A slot is free again, its operation with all that had to follow being over.
@@ -454,7 +491,10 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         self.lane.close(end);
         self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
         let at_end = self.flying as u64;
-        let backlog = self.plan.arrivals.backlog(end) + u64::from(self.held.take().is_some());
+        let due = self.plan.arrivals.backlog(end);
+        let held = u64::from(self.held.take().is_some() && due > 0);
+        // Beyond its share the worker has nothing to issue, whatever time it is.
+        let backlog = if self.exhausted() { held } else { (due + held).min(self.plan.share.operations) };
         while self.flying > 0 {
             let patience = if self.lane.interrupted() { DRAIN_INTERRUPTED } else { DRAIN };
             let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };

@@ -15,7 +15,7 @@ use crate::lane::Start;
 use crate::measured::{Fill, Loop, Plan};
 use crate::target::Targets;
 use crate::validate::validate;
-use crate::verify::{Checker, Unchecked, Verification};
+use crate::verify::{Checker, State, Unchecked, Verification};
 use crate::{Control, EngineError, Scratch, placement, processes, rate};
 
 /// Runs a task of block I/O as phase number `phase`; a file that it makes lies in `scratch`. Intervals and workers' totals
@@ -31,7 +31,7 @@ pub fn run_file_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    Phase::prepare(task, phase, scratch)?.run(None, clock, control, sink)?.verify()
+    Ok(Phase::prepare(task, phase, scratch)?.run(None, clock, control, sink)?.verify())
 }
 
 /// Runs a task as [`run_file_task`] does, on back ends of the caller's making instead of its own: the way to measure
@@ -69,7 +69,7 @@ pub fn run_file_task_on<B: Backend>(
         let depth = task.depth_of(worker);
         Ok((make(worker, depth)?, depth, task.largest().0 as usize))
     };
-    phase.conclude(outcome, clock, control, make).verify()
+    Ok(phase.conclude(outcome, clock, control, make).verify())
 }
 
 /// A phase that has been measured, and what is left to verify.
@@ -88,13 +88,16 @@ impl Ran {
         Ran { outcome: Outcome::nothing(ending), verification: None }
     }
 
-    /// Verifies what is left.
-    pub(crate) fn verify(self) -> Result<Outcome, EngineError> {
+    /// Verifies what is left. Where that fails, what was measured is kept all the same, and the failure is its ending.
+    pub(crate) fn verify(self) -> Outcome {
         let Ran { mut outcome, verification } = self;
-        if let Some(verification) = verification {
-            verification(&mut outcome)?;
+        if let Some(Err(error)) = verification.map(|verification| verification(&mut outcome)) {
+            outcome.verified.get_or_insert_default().incomplete = true;
+            if outcome.ending == Ending::Completed {
+                outcome.ending = Ending::Failed(error.to_string());
+            }
         }
-        Ok(outcome)
+        outcome
     }
 }
 
@@ -105,6 +108,8 @@ pub(crate) struct Phase {
     pub(crate) task: FileTask,
     pub(crate) number: u32,
     pub(crate) targets: Targets,
+    /// Workers in this process.
+    pub(crate) here: u32,
     /// How to verify, where it is asked for.
     pub(crate) verification: Option<Verification>,
 }
@@ -119,13 +124,16 @@ impl Phase {
                           name a file";
             return Err(EngineError::Task { task: task.name, reason: reason.into() });
         }
+        if let Some(state) = task.verify.as_ref().and_then(|verify| verify.state.as_deref()) {
+            State::can_be_saved(state)?;
+        }
         let targets = Targets::open(&mut task, scratch)?;
         Phase::new(task, number, targets)
     }
 
     pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
         let verification = Verification::of(&task)?;
-        Ok(Phase { task, number, targets, verification })
+        Ok(Phase { here: task.workers, task, number, targets, verification })
     }
 
     /// Runs it, starting together with whatever waits at `line`.
@@ -231,7 +239,8 @@ impl Phase {
                 self.measure(Uring::new(file, depth, block, options, method).map_err(failed)?, plan, start)
             }
             BackendKind::Vectored(flags) => {
-                self.measure(Vectored::new(file, block, flags, writes).map_err(failed)?, plan, start)
+                let at = self.targets.base();
+                self.measure(Vectored::new(file, block, flags, writes, at).map_err(failed)?, plan, start)
             }
             BackendKind::Libaio => {
                 self.measure(Libaio::new(file, depth, block).map_err(failed)?, plan, start)

@@ -48,6 +48,8 @@ impl Targets {
             Target::Existing(existing) => {
                 let (file, size) = open_existing(existing, access, scratch.admitted())?;
                 existing.size = size;
+                // As it is to be found from anywhere, for whoever verifies it later.
+                existing.path = existing.path.canonicalize().unwrap_or_else(|_| existing.path.clone());
                 Ok(Targets { files: vec![Arc::new(file)], base: existing.offset.0 })
             }
         }

@@ -96,6 +96,11 @@ fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
     if !task.mix.writes() {
         return refuse("it syncs but writes nothing: leave the sync out");
     }
+    if task.access == Access::Append && task.sync.is_some_and(|rule| rule.method == SyncMethod::FileRange) {
+        return refuse(
+            "where an append goes is known to the file system only, so that no range can be synced: use fdatasync",
+        );
+    }
     Ok(())
 }
 

@@ -64,7 +64,7 @@ fn make(kind: BackendKind, file: &Arc<File>, write: bool) -> Box<dyn Backend> {
         BackendKind::IoUring(options) => {
             Box::new(Uring::new(file, depth, BLOCK, options, SyncMethod::Fdatasync).unwrap())
         }
-        BackendKind::Vectored(flags) => Box::new(Vectored::new(file, BLOCK, flags, write).unwrap()),
+        BackendKind::Vectored(flags) => Box::new(Vectored::new(file, BLOCK, flags, write, 0).unwrap()),
         BackendKind::Libaio => Box::new(Libaio::new(file, depth, BLOCK).unwrap()),
         BackendKind::Mmap => Box::new(Mmap::new(file, span, BLOCK, Use { write, random: true }).unwrap()),
         BackendKind::Threads => Box::new(Threads::new(file, depth, BLOCK).unwrap()),

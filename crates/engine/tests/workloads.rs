@@ -52,7 +52,7 @@ impl Place {
 
     fn set(&mut self, tasks: &[JobTask]) -> Result<Vec<Outcome>, EngineError> {
         let Place { scratch, control, events, .. } = self;
-        run_set(tasks, 0, scratch, Clock::best(), control, events)?.verify()
+        run_set(tasks, 0, scratch, Clock::best(), control, events).map(iolite_engine::Measured::verify)
     }
 
     /// A file of nothing but these bytes, named by the user.
@@ -211,6 +211,30 @@ fn linked_syncs_are_submitted_with_their_writes() {
 }
 
 #[test]
+fn polling_for_completions_works_or_is_refused_with_a_remedy() {
+    let mut place = Place::new();
+    if let Err(error) = iolite_sys::ring::available() {
+        return eprintln!("skipped: io_uring is not available here: {error}");
+    }
+    if !iolite_sys::file::direct_io_works(place.dir.path()).unwrap() {
+        return eprintln!("skipped: no direct I/O in {}", place.dir.path().display());
+    }
+    let path = place.existing(7);
+    let options = RingOptions { completion_polling: true, ..RingOptions::PLAIN };
+    let task = FileTask { direct: true, ..on(&path, BackendKind::IoUring(options), Mix::Read) };
+    match place.run(&task) {
+        Ok(_) => assert_eq!(done(&place.events, OpKind::Read).0, BLOCKS),
+        Err(error) => {
+            let error = error.to_string();
+            assert!(
+                error.contains("polling queues") && error.contains("leave completion_polling out"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
 fn appends_go_to_the_end_whoever_makes_them() {
     for backend in backends().into_iter().filter(|backend| *backend != BackendKind::Mmap) {
         let mut place = Place::new();
@@ -340,6 +364,80 @@ fn contents_are_as_asked() {
     let content = std::fs::read(&path).unwrap();
     let different: std::collections::BTreeSet<_> = content.chunks(BLOCK as usize).collect();
     assert_eq!(different.len() as u64, BLOCKS, "each of its own");
+}
+
+/// What was read into a buffer is not what is written from it next.
+#[test]
+fn a_mix_writes_made_up_data_not_what_it_has_read() {
+    for backend in backends() {
+        for refill in [true, false] {
+            let mut place = Place::new();
+            let path = place.existing(0);
+            let mut task = on(&path, backend, Mix::ReadPercent(50));
+            task.contents.refill = refill;
+            place.run(&task).unwrap();
+            let writes = done(&place.events, OpKind::Write).0;
+            let content = std::fs::read(&path).unwrap();
+            let blocks = content.chunks(BLOCK as usize).filter(|block| block.iter().any(|byte| *byte != 0));
+            assert_eq!(blocks.count() as u64, writes, "{backend:?}, refill {refill}");
+        }
+    }
+}
+
+/// Data made up, and data compared, must not be told as the device's time: the other operations are on their way.
+#[test]
+fn what_the_program_does_with_data_is_not_service_time() {
+    let verify = iolite_model::Verify {
+        check: iolite_model::Checksum::Sha256,
+        unit: Bytes(0),
+        reads: true,
+        after: false,
+        state: None,
+    };
+    let mut task = sim_task(64 << 20, Arrival::Closed, Stop { operations: Some(200), ..Stop::default() });
+    (task.block, task.concurrency, task.mix) = (Bytes::MIB, 16, Mix::ReadPercent(50));
+    let at_once = SimLatency::Constant(Duration::ZERO);
+    let median = |task: &FileTask| {
+        let totals = simulate(task, at_once, SimFaults::default(), None).totals;
+        totals.service(OpKind::Write).unwrap().quantile(Quantile(0.5)).0
+    };
+    let (plain, verified) = (median(&task), median(&FileTask { verify: Some(verify), ..task.clone() }));
+    // A megabyte of SHA-256 is milliseconds in a debug build, sixteen of them tens of milliseconds; the device's own copying
+    // of a megabyte is what both have.
+    assert!(verified < 10 * plain + 3_000_000, "plain {plain} ns, verified {verified} ns");
+}
+
+#[test]
+fn an_error_that_ends_the_phase_leaves_whole_intervals() {
+    let mut place = Place::new();
+    let mut task = on(&place.existing(0), BackendKind::Sync, Mix::Write);
+    (task.block, task.interval, task.on_error) = (Bytes(64 << 10), Nanos(10_000_000), OnError::stop_always());
+    for seed in 0..5 {
+        let faults = SimFaults { error: 0.02, ..SimFaults::default() };
+        let task = FileTask {
+            seed,
+            target: Target::Null { size: Bytes::MIB },
+            backend: BackendKind::Null,
+            ..task.clone()
+        };
+        let task = FileTask { stop: seconds(5.0), workers: 2, concurrency: 8, ..task };
+        let outcome = simulate(&task, FAST, faults, None);
+        assert!(matches!(outcome.ending, Ending::Failed(_)), "{:?}", outcome.ending);
+        let told: f64 = outcome.totals.series.iter().map(|point| point.seconds).sum();
+        assert!((told - outcome.totals.measured as f64 / 1e9).abs() < 1e-6, "{told}");
+    }
+    task.stop = Stop { worker_operations: Some(3), ..Stop::default() };
+    place.run(&task).unwrap();
+}
+
+#[test]
+fn a_rate_is_kept_when_all_that_was_asked_has_been_issued() {
+    let stop = Stop { operations: Some(100), ..Stop::default() };
+    let task = sim_task(1 << 20, Arrival::Constant(Iops(1000.0)), stop);
+    let stall = SimStall { at: Duration::from_millis(90), length: Duration::from_secs(1) };
+    let outcome = simulate(&FileTask { concurrency: 64, ..task }, FAST, SimFaults::default(), Some(stall));
+    let rate = outcome.rate.unwrap();
+    assert!(rate.kept && rate.backlog == 0, "{rate:?}");
 }
 
 #[test]

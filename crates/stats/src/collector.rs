@@ -111,7 +111,7 @@ impl Collector {
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {
         // The drain has no end of its own: its length is told as zero.
-        let length = if end == u64::MAX { 0 } else { end - start };
+        let length = if end == u64::MAX { 0 } else { end.saturating_sub(start) };
         Interval {
             phase: self.phase,
             start: Nanos(start),

@@ -108,6 +108,11 @@ impl Histogram {
         self.0.stdev()
     }
 
+    /// Mean in nanoseconds, within the histogram's three digits.
+    pub fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
     /// In the HdrHistogram V2 encoding.
     pub fn encode(&self) -> HistogramBytes {
         let mut bytes = Vec::new();

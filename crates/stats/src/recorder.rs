@@ -166,7 +166,7 @@ impl Recorder {
         self.advance(now);
         if now < self.timetable.end {
             self.timetable.end = now;
-            self.active.slot.end = self.active.slot.end.min(now);
+            self.active.slot.end = self.active.slot.end.min(now).max(self.active.slot.start);
         }
     }
 

@@ -58,7 +58,9 @@ impl PhaseResult {
             .collect();
         let sums = record.sums;
         let count = sums.operations as f64;
-        let mean = sums.response_sum as f64 / count;
+        // A sum that has reached the largest number says nothing any more (weeks of operations, or hours of overload).
+        let known = sums.response_sum < u64::MAX;
+        let mean = if known { sums.response_sum as f64 / count } else { record.response.mean() };
         let deviation = record.response.standard_deviation();
         let direction = Direction::LowerIsBetter;
         Some(Summary {
@@ -68,6 +70,7 @@ impl PhaseResult {
             rate: Estimate::rate(&counts, Direction::HigherIsBetter),
             bytes_per_second: sums.bytes as f64 / (totals.measured as f64 / 1e9),
             mean: Estimate::ratio(&responses, direction)
+                .filter(|_| known)
                 .unwrap_or_else(|| Estimate::mean(mean, deviation, count, direction)),
             max: Nanos(sums.response_max),
         })

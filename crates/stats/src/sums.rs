@@ -23,7 +23,7 @@ impl Sums {
     pub(crate) fn count(&mut self, bytes: u64, response: u64) {
         self.operations += 1;
         self.bytes += bytes;
-        self.response_sum += response;
+        self.response_sum = self.response_sum.saturating_add(response);
         self.response_max = self.response_max.max(response);
     }
 

@@ -214,6 +214,32 @@ pub fn in_use(number: Number) -> io::Result<Vec<String>> {
     Ok(reasons)
 }
 
+/// Why nothing should be written to a regular file, a sentence for each reason; empty where none is known: a loop device
+/// rests on it, or it is swap space. What programs have open is not looked for.
+///
+/// # Errors
+/// As fstat(2).
+pub fn file_in_use(file: &File) -> io::Result<Vec<String>> {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let this = identity(file.metadata()?);
+    let is = |path: &Path| fs::metadata(path).is_ok_and(|metadata| identity(metadata) == this);
+    let mut reasons = Vec::new();
+    // Without /sys or /proc nothing is known: a file is not refused for that.
+    for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        if is(Path::new(backing.trim_end_matches('\n'))) {
+            reasons.push(format!("{} rests on it", device.file_name().to_string_lossy()));
+        }
+    }
+    let swaps = fs::read("/proc/swaps").unwrap_or_default();
+    let lines = swaps.split(|&byte| byte == b'\n').skip(1);
+    let mut paths = lines.filter_map(|line| line.split(|&byte| byte == b' ' || byte == b'\t').next());
+    if paths.any(|path| is(&unescaped(path))) {
+        reasons.push("it is swap space".to_owned());
+    }
+    Ok(reasons)
+}
+
 /// The number of the block device at a path.
 fn number_at(path: &Path) -> Option<Number> {
     let metadata = fs::metadata(path).ok()?;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use rustix::fs::FallocateFlags;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
+use crate::device;
+
 /// How a file is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
@@ -32,7 +34,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the file as long as it is now.
+    /// Maps the file, or the block device, as long as it is now.
     ///
     /// To be written it must be open for writing, and its holes are filled first (fallocate(2); contents stay), because
     /// a write to a page for which there is no space would be a SIGBUS too.
@@ -41,14 +43,18 @@ impl Mapping {
     /// The kernel's: `StorageFull` where there is no space for the holes, `Unsupported` where space can't be reserved,
     /// `PermissionDenied` where the file is not open for what is to be done with it.
     pub fn new(file: Arc<File>, usage: Use) -> io::Result<Mapping> {
-        let length = usize::try_from(file.metadata()?.len())
+        let device = device::is_block_device(&file)?;
+        let length = usize::try_from(device::size_of(&file)?)
             .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than the memory"))?;
         if length == 0 {
             return Ok(Mapping { start: NonNull::dangling(), length, writable: usage.write, _file: file });
         }
         let mut protection = ProtFlags::READ;
         if usage.write {
-            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64)?;
+            // A device has no holes.
+            if !device {
+                rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64)?;
+            }
             protection |= ProtFlags::WRITE;
         }
         // SAFETY: a new mapping at a place of the kernel's choice touches no memory that Rust knows of.

@@ -5,6 +5,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{Purpose, WorkloadError, generator, unit};
 
+/// The slowest rate: once in 30 years. Distances beyond are no numbers any more.
+const SLOWEST: f64 = 1e-9;
+
 /// Instants drawn one by one when a backlog is counted; beyond, their expectation is near enough.
 const MOST_DRAWN: u64 = 1_000_000;
 
@@ -90,9 +93,9 @@ pub(crate) fn check(arrival: Arrival) -> Result<(), WorkloadError> {
     };
     if let Some((rate, what)) = asked {
         WorkloadError::unless(
-            rate.is_finite() && rate > 0.0,
+            rate.is_finite() && rate >= SLOWEST,
             || format!("the rate is {rate} {what} a second"),
-            "it has to be a number above 0",
+            "it has to be a number above 0, and not less than one in 30 years",
             "give a rate, or none for a closed loop",
         )?;
     }

@@ -1,6 +1,6 @@
 //! What one worker may do at most.
 
-use iolite_model::{Access, FileTask, Mix, Regions};
+use iolite_model::{Access, Arrival, FileTask, Mix, Regions};
 
 use crate::region::{Region, own_files};
 
@@ -27,7 +27,16 @@ impl Share {
     pub fn of(task: &FileTask, worker: u32) -> Share {
         let count = Count::of(task);
         let workers = u64::from(task.workers.max(1));
-        let divide = |total: u64| total / workers + u64::from(u64::from(worker) < total % workers);
+        // Whole bursts, as the workers take turns at them; the last one may be short.
+        let burst = match task.arrival {
+            Arrival::Bursts { operations, .. } => u64::from(operations.max(1)),
+            _ => 1,
+        };
+        let divide = |total: u64| {
+            let (bursts, rest) = (total / burst, total % burst);
+            let mine = bursts / workers + u64::from(u64::from(worker) < bursts % workers);
+            mine * burst + if u64::from(worker) == bursts % workers { rest } else { 0 }
+        };
         let stop = &task.stop;
         let loops =
             stop.loops.map(|loops| count.of_a_loop(task, worker, divide).saturating_mul(u64::from(loops)));
@@ -94,6 +103,17 @@ mod tests {
     use iolite_model::{Bytes, FileTarget, SizeLaw, Sizes, Stop, Target};
 
     const NONE: u64 = u64::MAX;
+
+    #[test]
+    fn bursts_are_not_divided() {
+        let bursts = Arrival::Bursts { rate: iolite_model::Iops(1000.0), operations: 100 };
+        for (operations, expected) in [(100, [100, 0, 0]), (350, [150, 100, 100]), (1000, [400, 300, 300])] {
+            let stop = Stop { operations: Some(operations), ..Stop::default() };
+            let task = FileTask { arrival: bursts, ..task(Mix::Read, stop) };
+            let mine: Vec<_> = shares(&task).into_iter().map(|(operations, _)| operations).collect();
+            assert_eq!(mine, expected);
+        }
+    }
 
     fn shares(task: &FileTask) -> Vec<(u64, u64)> {
         let share = |worker| Share::of(task, worker);

@@ -101,6 +101,10 @@ fn exit_of(report: &RunReport) -> Exit {
         Ending::Failed(_) => Exit::Failure,
         Ending::Interrupted => Exit::Interrupted,
         _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
+        _ if ends().any(|end| end.verified.as_ref().is_some_and(|verified| verified.incomplete)) => {
+            Exit::Failure
+        }
+        _ if ends().any(|end| end.outstanding.lost > 0) => Exit::Failure,
         _ if ends().any(|end| end.rate.is_some_and(|rate| !rate.kept)) => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }

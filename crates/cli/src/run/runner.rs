@@ -97,7 +97,7 @@ impl<'a> Runner<'a> {
         // Tasks that run together share the device: what it counted is told of them all.
         let cache = probe.finish(read, written);
         // Only now: what is read to be verified is not what was measured.
-        match run.and_then(MeasuredSet::verify) {
+        match run.map(MeasuredSet::verify) {
             Ok(outcomes) => self.end_set(infos, outcomes, cache),
             Err(error) => {
                 for info in infos {

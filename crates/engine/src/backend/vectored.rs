@@ -79,21 +79,21 @@ pub struct Vectored {
 }
 
 impl Vectored {
-    /// A back end over the file, with one slot of this size. Each flag is tried with an operation of its own first: a
-    /// read of the first block, and where `writes` is set a write of what that read has returned. A file that is shorter
-    /// than a block gets its length back.
+    /// A back end over the file, with one slot of this size. Each flag is tried with an operation of its own first, at byte
+    /// `at`, where the span begins: a read of a block, and where `writes` is set a write of what that read has returned. A
+    /// file that ends within that block gets its length back.
     ///
     /// # Errors
     /// A flag that the kernel or the file system has not, named with a remedy; the file can't be read or written even
     /// without flags; there is no memory for the buffer.
-    pub fn new(file: Arc<File>, block: usize, flags: IoFlags, writes: bool) -> io::Result<Vectored> {
+    pub fn new(file: Arc<File>, block: usize, flags: IoFlags, writes: bool, at: u64) -> io::Result<Vectored> {
         let mut vectored = Vectored {
             medium: Medium::of(file),
             buffer: AlignedBuffer::new(block)?,
             read_flags: 0,
             write_flags: 0,
         };
-        vectored.probe(flags, writes)?;
+        vectored.probe(flags, writes, at)?;
         let bits = |about: fn(&Flag) -> bool| {
             FLAGS
                 .iter()
@@ -105,23 +105,23 @@ impl Vectored {
         Ok(vectored)
     }
 
-    fn probe(&mut self, flags: IoFlags, writes: bool) -> io::Result<()> {
+    fn probe(&mut self, flags: IoFlags, writes: bool, at: u64) -> io::Result<()> {
         // Workers of one file probe at the same time: none may see the length that another's probe has made.
         static PROBING: Mutex<()> = Mutex::new(());
         let _turn = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = vectored::read(&self.medium.file, self.buffer.as_mut_slice(), 0, 0)?;
+        let length = vectored::read(&self.medium.file, self.buffer.as_mut_slice(), at, 0)?;
         for flag in FLAGS.iter().filter(|flag| (flag.asked)(&flags)) {
             if flag.reads {
                 judge(
                     flag,
                     "reads",
-                    vectored::read(&self.medium.file, self.buffer.as_mut_slice(), 0, flag.bits),
+                    vectored::read(&self.medium.file, self.buffer.as_mut_slice(), at, flag.bits),
                 )?;
             }
             if flag.writes && writes {
-                let written = vectored::write(&self.medium.file, self.buffer.as_slice(), 0, flag.bits);
+                let written = vectored::write(&self.medium.file, self.buffer.as_slice(), at, flag.bits);
                 if length < self.buffer.as_slice().len() && self.medium.file.metadata()?.is_file() {
-                    self.medium.file.set_len(length as u64)?;
+                    self.medium.file.set_len(at + length as u64)?;
                 }
                 judge(flag, "writes", written)?;
             }
@@ -186,7 +186,7 @@ mod tests {
             let content: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
             std::fs::write(&path, &content).unwrap();
             let file = Arc::new(File::options().read(true).write(true).open(&path).unwrap());
-            let back_end = Vectored::new(file, 4096, IoFlags { dsync: true, ..NONE }, true).unwrap();
+            let back_end = Vectored::new(file, 4096, IoFlags { dsync: true, ..NONE }, true, 0).unwrap();
             assert_eq!((back_end.read_flags, back_end.write_flags), (0, vectored::DSYNC));
             assert_eq!(std::fs::read(&path).unwrap(), content);
         }
@@ -197,11 +197,11 @@ mod tests {
         // Atomic writes need direct I/O: refused on this file everywhere, with EINVAL by kernels before 6.11.
         let file = Arc::new(tempfile::tempfile().unwrap());
         let atomic = IoFlags { atomic: true, ..NONE };
-        let error = Vectored::new(file.clone(), 4096, atomic, true).unwrap_err().to_string();
+        let error = Vectored::new(file.clone(), 4096, atomic, true, 0).unwrap_err().to_string();
         assert!(error.starts_with("writes with the flag atomic are refused"), "{error}");
         assert!(error.contains("Linux 6.11"), "{error}");
         assert_eq!(file.metadata().unwrap().len(), 0);
-        let without = Vectored::new(file, 4096, NONE, true).unwrap();
+        let without = Vectored::new(file, 4096, NONE, true, 0).unwrap();
         assert_eq!((without.read_flags, without.write_flags), (0, 0));
     }
 

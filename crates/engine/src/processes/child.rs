@@ -108,6 +108,7 @@ fn work(
     };
     let targets = Targets::inherited(target.map(open).transpose()?, *base);
     let mut phase = Phase::new(task.clone(), *phase, targets)?;
+    phase.here = 1;
     if let (Some(verify), Some(run)) = (&task.verify, run) {
         phase.verification = Some(Verification::new(task, verify, *run)?);
     }

@@ -170,14 +170,14 @@ impl Drop for Family {
     /// Ends what has not ended. A child in the kernel's hands ends when the kernel lets it go, and is not waited for.
     fn drop(&mut self) {
         self.interrupt();
+        self.children.retain_mut(|child| !matches!(child.try_wait(), Ok(Some(_))));
         for child in &mut self.children {
-            if !matches!(child.try_wait(), Ok(Some(_))) {
-                let _ = child.kill();
-                let patience = std::time::Instant::now();
-                while matches!(child.try_wait(), Ok(None)) && patience.elapsed() < DRAIN_INTERRUPTED {
-                    thread::sleep(Duration::from_millis(1));
-                }
-            }
+            let _ = child.kill();
+        }
+        let patience = std::time::Instant::now();
+        while !self.children.is_empty() && patience.elapsed() < DRAIN_INTERRUPTED {
+            thread::sleep(Duration::from_millis(1));
+            self.children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         }
     }
 }

@@ -51,16 +51,27 @@ impl State {
     /// # Errors
     /// It exists, or can't be written.
     pub(crate) fn save(&self, path: &Path) -> Result<(), EngineError> {
+        let part = State::can_be_saved(path)?;
+        let linked = self.write(&part).and_then(|()| std::fs::hard_link(&part, path));
+        let _ = std::fs::remove_file(&part);
+        // The name has to survive what the state is for.
+        let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        let synced = linked.and_then(|()| File::open(directory)?.sync_all());
+        synced.map_err(|source| EngineError::State { action: "write", path: path.to_owned(), source })
+    }
+
+    /// Makes sure, as far as that can be known, that a state can be saved under a path; returns the name of its beginnings.
+    pub(crate) fn can_be_saved(path: &Path) -> Result<PathBuf, EngineError> {
         let failed = |source| EngineError::State { action: "write", path: path.to_owned(), source };
-        if path.exists() {
+        if path.symlink_metadata().is_ok() {
             return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
         }
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
         let part = PathBuf::from(name);
-        let written = self.write(&part).and_then(|()| std::fs::hard_link(&part, path));
-        let _ = std::fs::remove_file(&part);
-        written.map_err(failed)
+        iolite_sys::file::create_new(&part, false).map_err(failed)?;
+        std::fs::remove_file(&part).map_err(failed)?;
+        Ok(part)
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
@@ -140,10 +151,14 @@ mod tests {
     use super::*;
 
     fn state() -> State {
-        let mut written = Written::new(3, 4096..4096 * 9, 4096);
+        let mut written = Written::new(3, 4096..4096 * 9, 4096).unwrap();
         let number = written.next_number();
         written.wrote(8192, 4096, number);
-        State { task: FileTask::default(), run: 77, written: vec![Written::new(0, 0..4096, 512), written] }
+        State {
+            task: FileTask::default(),
+            run: 77,
+            written: vec![Written::new(0, 0..4096, 512).unwrap(), written],
+        }
     }
 
     #[test]

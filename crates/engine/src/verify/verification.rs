@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
 
-use iolite_model::{Event, FileTask, Nanos, Sink, Stop, Verified, Verify};
+use iolite_model::{Ending, Event, FileTask, Nanos, Sink, Stop, Verified, Verify};
 use iolite_sys::clock::Clock;
 use iolite_sys::page_cache;
 use iolite_workload::Seal;
@@ -13,6 +13,7 @@ use super::{Checker, State, Written, read_back};
 use crate::backend::Backend;
 use crate::crew::{Crew, Outcome, WorkerEnd};
 use crate::phase::Phase;
+use crate::target::Targets;
 use crate::{Control, EngineError};
 
 /// Bytes read at a time when all is read back.
@@ -63,7 +64,9 @@ impl Verification {
 
     /// What a worker asks, whose operations lie in `part`.
     pub(crate) fn checker(&self, worker: u32, part: Range<u64>, slots: u32) -> Result<Checker, EngineError> {
-        let written = Written::new(worker, part, self.unit);
+        let written = Written::new(worker, part, self.unit).ok_or(EngineError::Worker(
+            "there is no memory to remember what it writes: give a larger verification unit, or a smaller target".into(),
+        ))?;
         Ok(Checker::new(self.seal.clone(), written, self.verify.reads, slots))
     }
 
@@ -78,11 +81,21 @@ impl Verification {
     ) -> Result<(), EngineError> {
         let mut written = std::mem::take(&mut outcome.written);
         written.sort_by_key(|written| written.worker);
+        // A worker that hangs takes what it knows with it.
+        let complete = written.len() == phase.here as usize;
+        outcome.verified.get_or_insert_default().incomplete |= !complete;
         if let Some(path) = &self.verify.state {
-            State { task: phase.task.clone(), run: self.run, written: written.clone() }.save(path)?;
+            if !complete {
+                let reason =
+                    "no verification state is kept: a worker has not come back to tell what it had written";
+                return Err(EngineError::Other(reason.into()));
+            }
+            let state = State { task: phase.task.clone(), run: self.run, written };
+            state.save(path)?;
+            written = state.written;
         }
         if self.verify.after {
-            forget_cached(phase);
+            forget_cached(&phase.targets, &phase.task);
             let found = self.read_all(phase, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
         }
@@ -125,17 +138,20 @@ impl Verification {
                 Ok(Some((lane, WorkerEnd { verified: Some(found), ..WorkerEnd::default() })))
             }
         })?;
+        if let Ending::Failed(reason) = outcome.ending {
+            return Err(EngineError::Other(reason));
+        }
         let mut found = outcome.verified.unwrap_or_default();
-        found.incomplete |= outcome.ending != iolite_model::Ending::Completed;
+        found.incomplete |= outcome.ending != Ending::Completed;
         Ok(found)
     }
 }
 
 /// Sees to it that what is read back comes from the device and not from the page cache. Where that can't be (a file system in
 /// memory), there is no device to tell about.
-fn forget_cached(phase: &Phase) {
-    for file in phase.targets.files() {
-        let end = phase.targets.base().saturating_add(phase.task.target.size().0);
+pub(super) fn forget_cached(targets: &Targets, task: &FileTask) {
+    for file in targets.files() {
+        let end = targets.base().saturating_add(task.target.size().0);
         let _ = page_cache::evict(file, 0, end);
     }
 }

@@ -39,11 +39,14 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Of a worker whose operations lie in `part`, in bytes from the target's start.
-    pub(crate) fn new(worker: u32, part: Range<u64>, unit: u32) -> Written {
-        let units = (part.end - part.start).div_ceil(u64::from(unit.max(1)));
-        let units = vec![NEVER; usize::try_from(units).unwrap_or(usize::MAX)];
-        Written { worker, first: part.start, unit, writes: 0, units }
+    /// Of a worker whose operations lie in `part`, in bytes from the target's start. `None` where there is no memory for
+    /// so many units.
+    pub(crate) fn new(worker: u32, part: Range<u64>, unit: u32) -> Option<Written> {
+        let count = usize::try_from((part.end - part.start).div_ceil(u64::from(unit.max(1)))).ok()?;
+        let mut units = Vec::new();
+        units.try_reserve_exact(count).ok()?;
+        units.resize(count, NEVER);
+        Some(Written { worker, first: part.start, unit, writes: 0, units })
     }
 
     /// The number of the next write. After some four thousand million writes numbers come again: only a write lost so
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_last_write_is_what_is_known() {
-        let mut written = Written::new(0, 8192..8192 + 4096 * 4, 4096);
+        let mut written = Written::new(0, 8192..8192 + 4096 * 4, 4096).unwrap();
         let (first, second) = (written.next_number(), written.next_number());
         written.wrote(8192, 8192, first);
         written.wrote(12288, 4096, second);
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn runs_are_what_somebody_has_written() {
-        let mut written = Written::new(0, 0..10 * 512, 512);
+        let mut written = Written::new(0, 0..10 * 512, 512).unwrap();
         written.wrote(512, 1024, 1);
         written.wrote(4 * 512, 6 * 512, 2);
         assert_eq!(written.next_run(0, 100), Some(1..3));
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn numbers_never_mean_anything_else() {
-        let mut written = Written::new(0, 0..512, 512);
+        let mut written = Written::new(0, 0..512, 512).unwrap();
         for writes in [0, u64::from(LAST) - 1, u64::from(LAST), u64::from(u32::MAX) * 3] {
             written.writes = writes;
             let number = written.next_number();
