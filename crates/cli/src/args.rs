@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Find the largest queue depth, or rate, that keeps a response time
     ///
-    /// Runs a job's only task again and again, in windows, with more or less load, until the largest one is found that keeps
+    /// Runs a job's last task again and again, in windows, with more or less load, until the largest one is found that keeps
     /// a quantile of the response times under a bound.
     LatencyTarget(Box<LatencyTargetArgs>),
     /// Verify what an earlier run has written
@@ -179,7 +179,7 @@ The last task of the job is the one that is searched; tasks before it are run on
 
 /// `iolite latency-target` as typed.
 #[derive(Debug, Parser)]
-#[command(after_help = LATENCY_TARGET_EXAMPLES)]
+#[command(after_help = LATENCY_TARGET_EXAMPLES, after_long_help = format!("{LATENCY_TARGET_EXAMPLES}\n\n{}", exit::TABLE))]
 #[command(group = clap::ArgGroup::new("parameter").required(true).args(["depth", "rate"]))]
 pub(crate) struct LatencyTargetArgs {
     /// The job, a TOML file; `-` for standard input
@@ -216,6 +216,7 @@ pub(crate) struct LatencyTargetArgs {
 
 /// `iolite verify` as typed.
 #[derive(Debug, Parser)]
+#[command(after_long_help = exit::TABLE)]
 pub(crate) struct VerifyArgs {
     /// The verification state that the run has kept
     #[arg(value_name = "STATE")]

@@ -52,6 +52,8 @@ fn main() -> ExitCode {
 
 /// This program as a worker of another one's phase: not for people to call.
 fn worker() -> ExitCode {
+    // Where there can be no handler the limit still ends the worker, which its parent tells.
+    let _ = signals::survive_file_limits();
     match iolite_engine::serve_worker() {
         Ok(()) => Exit::Fit.into(),
         Err(error) => {

@@ -22,9 +22,20 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "iolite: {text}");
 }
 
+/// An error with its causes, as far as it does not tell them itself.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "iolite: error: {error:#}");
+    let _ = writeln!(io::stderr(), "iolite: error: {}", told(error));
 }
 
 /// How results are to look on standard output: colour and line drawing only where they can be shown, and no colour

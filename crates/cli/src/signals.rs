@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::exit::Exit;
 
@@ -20,5 +20,16 @@ pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
             .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
             .context("cannot listen for signals")?;
     }
+    survive_file_limits()?;
     Ok(flag)
+}
+
+/// Makes a limit on the size of files (`ulimit -f`) an error of the operation, EFBIG, rather than the end of the program.
+///
+/// # Errors
+/// The system does not allow a handler.
+pub(crate) fn survive_file_limits() -> anyhow::Result<()> {
+    let nobody = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGXFSZ, nobody).context("cannot listen for signals")?;
+    Ok(())
 }

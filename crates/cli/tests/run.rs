@@ -281,6 +281,53 @@ fn devices_are_measured_raw_but_never_while_in_use() {
     drop(mount);
 }
 
+/// A device that takes what it is given and then has no room for it: only the page cache has the data.
+#[test]
+fn what_never_reached_the_device_is_not_verified_from_memory() {
+    let place = Place::new();
+    let small = place.root.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"], &small) else { return };
+    let file = small.join("image");
+    fs::File::create(&file).unwrap().set_len(32 << 20).unwrap();
+    let Some(device) = Loop::over(&file, false) else { return };
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\n\
+         backend = 'sync'\nmix = 'write'\naccess = 'sequential'\nblock = '64KiB'\nstop.loops = 1\n\
+         verify = {{ check = 'xxh3', after = true }}\n",
+        device.0
+    );
+    let output = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let document = json(&output);
+    assert!(document["ending"].to_string().contains("not on the device"), "{}", document["ending"]);
+    assert_eq!(operation(measured(&document), "write")["operations"], 512, "what was measured is kept");
+}
+
+#[test]
+fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
+    let place = Place::new();
+    let file = place.data().join("mine");
+    let held = fs::File::create(&file).unwrap();
+    held.set_len(1 << 20).unwrap();
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\n\
+         backend = 'sync'\nmix = 'write'\nstop.operations = 10\n",
+        file.display()
+    );
+    held.lock().unwrap();
+    let output = command(&place, "run", &job(&place, &text), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("locked"));
+    held.unlock().unwrap();
+    run(&place, &text);
+    // Two of one job that would do so are refused before anything is done.
+    let both = text.replace("mix =", "verify = { check = 'crc32c', after = true }\nmix =")
+        + &text.replace("name =", "together = true\nname =");
+    let output = command(&place, "run", &job(&place, &both), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("taken for damage"));
+}
+
 #[test]
 fn metadata_operations_run_beside_io() {
     let place = Place::new();
@@ -336,11 +383,11 @@ fn jobs_without_sense_are_usage_errors_with_their_place() {
     }
     let missing = command(&place, "run", Path::new("/nowhere/job.toml"), &[]).output().unwrap();
     assert_eq!(missing.status.code(), Some(2));
-    // What only running it tells is a failure, and says what and how to mend it.
-    let output =
-        command(&place, "run", &job(&place, "[[tasks]]\n[tasks.io]\nworkers = 0\n"), &[]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("at least one worker"));
+    // Every task is looked at before the first one does anything.
+    let late = lay_out("16MiB") + "[[tasks]]\n[tasks.io]\nworkers = 0\n";
+    let output = command(&place, "run", &job(&place, &late), &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("at least one worker"));
     assert_eq!(entries(&place.data()), [""; 0]);
 }
 
@@ -351,7 +398,7 @@ fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"], &small) else { return };
     let text = "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.file = { name = 'data', size = '64MiB', create = true }\n\
                 backend = 'sync'\nmix = 'write'\naccess = 'sequential'\nstop.loops = 1\non-error.stop = []\n";
-    for (stop, code) in [("[]", 0), ("['space']", 1)] {
+    for (stop, code) in [("[]", 3), ("['space']", 1)] {
         let text = text.replace("on-error.stop = []", &format!("on_error.stop = {stop}"));
         let path = job(&place, &text);
         let mut run = Command::new(IOLITE);

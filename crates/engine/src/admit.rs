@@ -92,6 +92,10 @@ impl Admitted {
         if identity(&claim).map_err(failed)? != found {
             return guarded("something else has taken its place while it was opened: try again".into());
         }
+        // Ours for the run's life: two runs on one file would take each other's data for damage.
+        if let Err(std::fs::TryLockError::WouldBlock) = claim.try_lock() {
+            return guarded("another program has locked it; end that first".into());
+        }
         if overwrite == Overwrite::Blank
             && let Some(offset) = first_data(&claim).map_err(failed)?
         {

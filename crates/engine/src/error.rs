@@ -94,6 +94,17 @@ pub enum EngineError {
         /// Why, and what to do.
         reason: String,
     },
+    /// What was written through the page cache can't be written out.
+    #[error(
+        "`{task}`: what was written is not on the device, the page cache could not be written out: {source}; look at the kernel \
+         log (dmesg)"
+    )]
+    Lost {
+        /// The task.
+        task: String,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// An error of an operation that was to end the phase.
     #[error("ended by an error, as asked: {what}")]
     Stopped {
@@ -126,7 +137,7 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => ": choose a directory that you may write to",
         io::ErrorKind::ReadOnlyFilesystem => ": it is mounted read-only; choose another or remount it",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space or give a smaller --budget-space"
+            ": free some space, or ask for less of it (for a check with --budget-space)"
         }
         io::ErrorKind::OutOfMemory => {
             ": use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)"

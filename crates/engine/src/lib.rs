@@ -36,5 +36,5 @@ pub use lane::{Lane, Start};
 pub use metadata::run_metadata_task;
 pub use phase::{run_file_task, run_file_task_on};
 pub use processes::{WORKER_COMMAND, serve_worker};
-pub use set::{Measured, run_set};
+pub use set::{Measured, run_set, validate_task};
 pub use verify::verify_state;

@@ -1,15 +1,28 @@
 //! Tasks that start together.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use iolite_model::{Event, JobTask, Sink};
+use iolite_model::{Event, FileTask, JobTask, Sink, Target};
 use iolite_sys::clock::Clock;
 
 use crate::gate::{Gate, StartLine};
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
+use crate::validate::changes;
 use crate::{Control, EngineError, Outcome, Scratch};
+
+/// Checks a task as far as that is possible without touching anything.
+///
+/// # Errors
+/// What makes no sense, with its remedy.
+pub fn validate_task(task: &JobTask) -> Result<(), EngineError> {
+    match task {
+        JobTask::Io(task) => crate::validate::validate(task),
+        JobTask::Metadata(task) => crate::metadata::validate::validate(task),
+    }
+}
 
 /// Tasks that have been measured, and what is left to verify.
 pub struct Measured(Vec<Ran>);
@@ -33,6 +46,7 @@ pub fn run_set(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Measured, EngineError> {
+    refuse_contested(tasks)?;
     let mut members = Vec::with_capacity(tasks.len());
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch)?);
@@ -61,6 +75,30 @@ pub fn run_set(
         let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
         ran.into_iter().collect::<Result<_, _>>().map(Measured)
     })
+}
+
+/// Refuses tasks of which one would take what another writes for damage.
+fn refuse_contested(tasks: &[JobTask]) -> Result<(), EngineError> {
+    let io =
+        || tasks.iter().filter_map(|task| if let JobTask::Io(task) = task { Some(&**task) } else { None });
+    let same = |one: &FileTask, other: &FileTask| match (&one.target, &other.target) {
+        (Target::File(one), Target::File(other)) => one.name == other.name,
+        (Target::Existing(one), Target::Existing(other)) => {
+            let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            canonical(&one.path) == canonical(&other.path)
+        }
+        _ => false,
+    };
+    for (index, task) in io().enumerate().filter(|(_, task)| task.verify.is_some()) {
+        let contested =
+            |(number, other): (usize, &FileTask)| number != index && changes(other.mix) && same(task, other);
+        if io().enumerate().any(contested) {
+            let reason = "another task writes to the same target at the same time, and what it writes would be taken for damage: \
+                          verify alone, or give each a target of its own";
+            return Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
+        }
+    }
+    Ok(())
 }
 
 /// A task that is ready to be run.

@@ -42,9 +42,10 @@ impl Targets {
             Access { write: changes(task.mix), direct: task.direct, append: task.access == Order::Append };
         match &mut task.target {
             Target::Null { .. } => Ok(Targets::none()),
-            Target::File(target) => {
-                Ok(Targets { files: open_own(target, task.workers, access, scratch)?, base: 0 })
-            }
+            Target::File(target) => Ok(Targets {
+                files: open_own(target, task.workers, access, task.mix.reads(), scratch)?,
+                base: 0,
+            }),
             Target::Existing(existing) => {
                 let (file, size) = open_existing(existing, access, scratch.admitted())?;
                 existing.size = size;
@@ -91,6 +92,7 @@ fn open_own(
     target: &FileTarget,
     workers: u32,
     access: Access,
+    reads: bool,
     scratch: &mut Scratch,
 ) -> Result<Vec<Arc<File>>, EngineError> {
     let mut names = vec![target.name.clone()];
@@ -102,19 +104,25 @@ fn open_own(
         };
         names = (0..workers).map(numbered).collect();
     }
-    names.iter().map(|name| open_one(target, name, access, scratch).map(Arc::new)).collect()
+    names.iter().map(|name| open_one(target, name, access, reads, scratch).map(Arc::new)).collect()
 }
 
 fn open_one(
     target: &FileTarget,
     name: &Path,
     access: Access,
+    reads: bool,
     scratch: &mut Scratch,
 ) -> Result<File, EngineError> {
     let failed = |action, path: &Path, source| EngineError::File { action, path: path.to_owned(), source };
     if !target.create {
         let path = scratch.claimed(name)?;
-        return file::open(&path, access).map_err(|source| failed("open", &path, source));
+        let file = file::open(&path, access).map_err(|source| failed("open", &path, source))?;
+        let whole = file.metadata().map_err(|source| failed("look at", &path, source))?.len();
+        if reads && whole < target.size.0 {
+            return Err(EngineError::Span { path, whole: Bytes(whole), offset: Bytes(0), size: target.size });
+        }
+        return Ok(file);
     }
     let path = scratch.claim(name)?;
     let file = file::create_new_with(&path, access).map_err(|source| failed("make", &path, source))?;

@@ -10,6 +10,18 @@ use crate::EngineError;
 /// The shortest interval.
 const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
 
+/// The most threads of a task: a process can have some 16,000 by the usual limit on memory maps, and dies beyond.
+const MOST_THREADS: u32 = 10_000;
+
+/// The most entries of a ring (IORING_MAX_ENTRIES).
+const MOST_RING: u32 = 32_768;
+
+/// The most operations outstanding.
+const MOST_OUTSTANDING: u32 = 1 << 20;
+
+/// What direct I/O is in multiples of at least.
+const SECTOR: u64 = 512;
+
 fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
     Err(EngineError::Task { task: task.name.clone(), reason: reason.into() })
 }
@@ -25,6 +37,32 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     }
     if task.largest().0 == 0 || task.block.0 == 0 || task.largest() > Bytes::GIB || task.block > Bytes::GIB {
         return refuse("its block size must be between 1 byte and 1 GiB");
+    }
+    if task.workers > MOST_THREADS || task.backend == BackendKind::Threads && task.concurrency > MOST_THREADS
+    {
+        return refuse(
+            "it needs more than 10,000 threads, of which a process has not many more: use fewer, or an asynchronous back end",
+        );
+    }
+    if matches!(task.backend, BackendKind::IoUring(_)) && task.depth_of(0) > MOST_RING {
+        return refuse(
+            "a ring has at most 32,768 operations outstanding: use more workers, or fewer operations",
+        );
+    }
+    if task.concurrency > MOST_OUTSTANDING {
+        return refuse(
+            "it has more than 1,048,576 operations outstanding, for which there is hardly memory: use fewer",
+        );
+    }
+    if nothing_to_do(&task.stop) {
+        return refuse(
+            "it would end before it begins: give more than 0 of runtime, bytes, operations and loops",
+        );
+    }
+    if task.direct && !task.block.0.is_multiple_of(SECTOR) {
+        return refuse(
+            "direct I/O is in multiples of 512 bytes at least: choose such a block, or no direct I/O",
+        );
     }
     if task.backend.is_synchronous() && task.concurrency != task.workers {
         return refuse(
@@ -56,6 +94,15 @@ fn ends(stop: &Stop) -> bool {
         || bytes.or(worker_bytes).is_some()
         || operations.or(worker_operations).is_some()
         || loops.is_some()
+}
+
+/// Whether a limit is 0.
+fn nothing_to_do(stop: &Stop) -> bool {
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = *stop;
+    runtime == Some(Nanos(0))
+        || bytes.or(worker_bytes) == Some(Bytes(0))
+        || operations.or(worker_operations) == Some(0)
+        || loops == Some(0)
 }
 
 fn validate_target(task: &FileTask) -> Result<(), EngineError> {

@@ -64,7 +64,8 @@ pub struct Stop {
     pub bytes: Option<Bytes>,
     /// Operations over all workers, the ramp included.
     pub operations: Option<u64>,
-    /// Times the target's size in bytes, over all workers together, the ramp included.
+    /// Times what there is to cover, the ramp included: the target's size over all workers together; where each has a file of
+    /// its own, the whole span or what an increment leaves it, that for each.
     pub loops: Option<u32>,
     /// Bytes of each worker, the ramp included.
     pub worker_bytes: Option<Bytes>,

@@ -43,7 +43,7 @@ impl RingOptions {
 
 /// Flags of each operation (`RWF_` of preadv2(2)). A flag goes only with the operations that it is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[serde(default, deny_unknown_fields)]
 pub struct IoFlags {
     /// Writes: wait until the data is durable.
     pub dsync: bool,

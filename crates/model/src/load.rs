@@ -39,6 +39,7 @@ pub enum SizeLaw {
 
 /// A size of a [`SizeLaw::Split`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct WeightedSize {
     /// The size; above 0.
     pub size: Bytes,

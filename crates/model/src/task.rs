@@ -49,7 +49,8 @@ pub enum Layer {
 pub struct FileTask {
     /// Name shown to people, for example `random read 8 KiB`.
     pub name: String,
-    /// Results of the tasks with the same group are also told as one.
+    /// Results of the tasks with the same group that run at the same time, from the same start to the same end, are also told
+    /// as one.
     pub group: Option<String>,
     /// Starts together with the task before it in a [`Job`](crate::Job), rather than after it.
     pub together: bool,

@@ -1,6 +1,6 @@
 //! Doubts about a phase that has been measured.
 
-use iolite_model::{Bytes, Ending, Nanos, OpKind, Task, Warning};
+use iolite_model::{Bytes, Ending, Mix, Nanos, OpKind, Task, Warning};
 use iolite_stats::PhaseResult;
 
 /// Measured time below which a figure is said to rest on little.
@@ -54,7 +54,7 @@ fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warni
     let requested = result.end.cache.requested_read;
     let device = result.end.cache.device_read?;
     let foreign = task.direct
-        && !task.mix.writes()
+        && task.mix == Mix::Read
         && device.0 as f64 > requested.0 as f64 * FOREIGN + Bytes::MIB.0 as f64;
     foreign.then(|| Warning::ForeignLoad { phase: name(), requested, device })
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let measured = match Runner::new(&options, &control, &mut events) {
         Ok(runner) => runner.run(),
         Err(error) => {
-            events.emit(&Event::RunEnded(Ending::Failed(format!("{error:#}"))));
+            events.emit(&Event::RunEnded(Ending::Failed(output::told(&error))));
             events.finish(&control);
             return Err(error);
         }

@@ -19,6 +19,7 @@ use super::SharedDatabase;
 use super::database::{self, Made};
 use super::options::Options;
 use crate::events::Events;
+use crate::output;
 use crate::patience::{GaveUp, patiently};
 use crate::session::{calibrate, clear_leftovers, phase_end};
 
@@ -78,7 +79,7 @@ impl<'a> Runner<'a> {
             Measured { calibration: None, history: Vec::new(), conclusion: None, failure: None };
         match self.steps(&mut measured.calibration) {
             Ok(conclusion) => measured.conclusion = conclusion,
-            Err(error) => measured.failure = Some(format!("{error:#}")),
+            Err(error) => measured.failure = Some(output::told(&error)),
         }
         measured.history = self.history;
         measured
@@ -121,10 +122,10 @@ impl<'a> Runner<'a> {
             Ok(outcome) => outcome,
             // A database that fails is no reason to throw the rest away.
             Err(error) if matches!(info.task, Task::Database(_)) => {
-                Outcome::nothing(Ending::Failed(format!("{error:#}")))
+                Outcome::nothing(Ending::Failed(output::told(&error)))
             }
             Err(error) => {
-                self.end_phase(index, &Outcome::nothing(Ending::Failed(format!("{error:#}"))), cache);
+                self.end_phase(index, &Outcome::nothing(Ending::Failed(output::told(&error))), cache);
                 bail!(error);
             }
         };

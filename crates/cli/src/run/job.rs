@@ -56,6 +56,14 @@ fn parse(text: &str) -> Result<Job, String> {
     Ok(job)
 }
 
+/// Checks every task before the first one does anything.
+///
+/// # Errors
+/// The first one that makes no sense, with its remedy.
+pub(super) fn check(job: &Job) -> Result<(), UsageError> {
+    job.tasks.iter().try_for_each(iolite_engine::validate_task).map_err(|error| UsageError(error.to_string()))
+}
+
 /// What exists already and is all that the job works on.
 pub(super) fn only_target(job: &Job) -> Option<&Path> {
     let mut targets = job.tasks.iter().map(|task| match task {

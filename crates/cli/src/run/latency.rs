@@ -3,7 +3,8 @@
 use anyhow::anyhow;
 use iolite_engine::Control;
 use iolite_model::{
-    Ending, Event, FileTask, Iops, Job, JobTask, LatencyAnswer, LatencyTarget, LoadParameter, Nanos, Quantile,
+    Ending, Event, FileTask, Iops, Job, JobTask, LatencyAnswer, LatencyTarget, LoadParameter, Nanos,
+    Quantile, Stop,
 };
 use iolite_report::latency_target::{LatencyReport, json, text};
 use iolite_suites::{LatencyFound, LatencySearch, LatencyStep};
@@ -27,8 +28,10 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let base = searched(&mut job)?;
     let target = target(&args);
     let search = LatencySearch::new(base.clone(), target).map_err(|error| UsageError(error.to_string()))?;
+    let tried = FileTask { stop: Stop { runtime: Some(args.window), ..Stop::default() }, ..base.clone() };
     let whole =
-        Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(base.clone()))]].concat(), ..job.clone() };
+        Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
+    job::check(&whole)?;
     let mut bench = Bench::set_up(&whole, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let found = find(&mut runner, &job, &search, &control);

@@ -7,13 +7,14 @@ mod runner;
 use std::path::Path;
 
 use iolite_engine::{Control, Scratch};
-use iolite_model::{Ending, Event, Job, JobTask, Nanos, RunInfo, Task, Verified, Warning};
+use iolite_model::{Ending, Event, Job, JobTask, Nanos, OpKind, RunInfo, Task, Verified, Warning};
 use iolite_observe::LeafCounters;
 use iolite_report::run::RunReport;
+use iolite_stats::PhaseResult;
 
 use crate::args::{OutputArgs, RunArgs};
 use crate::events::Events;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::session;
 use crate::{output, signals};
 use runner::{Measured, Runner};
@@ -27,6 +28,7 @@ pub(crate) use latency::run as latency_target;
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let job = job::load(&args.job)?;
+    job::check(&job)?;
     let mut bench = Bench::set_up(&job, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let failure = runner.sets(&job.sets()).err();
@@ -59,7 +61,14 @@ impl Bench {
         iolite_sys::file::raise_open_files();
         let directory = session::directory(directory)?;
         let storage = match job::only_target(job) {
-            Some(target) => iolite_observe::storage_of_target(target)?,
+            Some(target) => {
+                if let Err(error) = std::fs::metadata(target) {
+                    let message =
+                        format!("cannot look at the target {}: {error}; check the path", target.display());
+                    return Err(UsageError(message).into());
+                }
+                iolite_observe::storage_of_target(target)?
+            }
             None => iolite_observe::storage(&directory)?,
         };
         let run = session::run_info(storage);
@@ -81,7 +90,7 @@ impl Bench {
 /// How a run ended that could not go on for this reason, if there is one.
 fn ending(failure: Option<anyhow::Error>, control: &Control) -> Ending {
     match failure {
-        Some(failure) => Ending::Failed(format!("{failure:#}")),
+        Some(failure) => Ending::Failed(output::told(&failure)),
         None if control.interrupted() => Ending::Interrupted,
         None => Ending::Completed,
     }
@@ -97,15 +106,17 @@ fn duration(job: &Job) -> Nanos {
 fn exit_of(report: &RunReport) -> Exit {
     let wrong = |verified: &Verified| verified.wrong + verified.unreadable > 0;
     let ends = || report.phases.iter().map(|phase| &phase.end);
+    let errors = |phase: &PhaseResult| OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>();
     match report.ending {
+        _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
         Ending::Failed(_) => Exit::Failure,
         Ending::Interrupted => Exit::Interrupted,
-        _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
         _ if ends().any(|end| end.verified.as_ref().is_some_and(|verified| verified.incomplete)) => {
             Exit::Failure
         }
         _ if ends().any(|end| end.outstanding.lost > 0) => Exit::Failure,
         _ if ends().any(|end| end.rate.is_some_and(|rate| !rate.kept)) => Exit::Marginal,
+        _ if report.phases.iter().any(|phase| errors(phase) > 0) => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }
 }

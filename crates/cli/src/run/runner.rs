@@ -86,8 +86,14 @@ impl<'a> Runner<'a> {
             .collect();
         infos.iter().for_each(|info| self.events.emit(&Event::PhaseStarted(info.clone())));
         let target = self.target(tasks);
-        let probe =
-            CacheProbe::start(self.counters.as_ref(), target.as_ref().map(|(file, span)| (file, *span)));
+        // What goes to nothing is neither the device's nor a cache's.
+        let idle = tasks
+            .iter()
+            .all(|task| matches!(task, JobTask::Io(task) if matches!(task.target, Target::Null { .. })));
+        let probe = CacheProbe::start(
+            self.counters.as_ref().filter(|_| !idle),
+            target.as_ref().map(|(file, span)| (file, *span)),
+        );
         let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, self.events);
         let (mut read, mut written) = (Bytes(0), Bytes(0));
         for info in &infos {

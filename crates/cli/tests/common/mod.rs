@@ -204,7 +204,13 @@ impl Loop {
     pub(crate) fn new(place: &Place, size: u64) -> Option<Loop> {
         let file = place.root.path().join("loop");
         fs::File::create(&file).unwrap().set_len(size).unwrap();
-        match Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(&file).output() {
+        Loop::over(&file, true)
+    }
+
+    /// Over a file that exists, past its page cache or through it.
+    pub(crate) fn over(file: &Path, direct: bool) -> Option<Loop> {
+        let direct = if direct { "--direct-io=on" } else { "--direct-io=off" };
+        match Command::new("losetup").args(["--find", "--show", direct]).arg(file).output() {
             Ok(output) if output.status.success() => {
                 Some(Loop(String::from_utf8(output.stdout).unwrap().trim().to_owned()))
             }

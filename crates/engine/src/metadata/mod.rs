@@ -11,7 +11,7 @@
 
 mod names;
 mod turns;
-mod validate;
+pub(crate) mod validate;
 mod worker;
 
 use std::io;

@@ -14,7 +14,7 @@ const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
 ///
 /// # Errors
 /// What makes no sense, with its remedy.
-pub(super) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
+pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
     if task.workers == 0 || u64::from(task.workers) > Part::WORKERS {
         return refuse("it needs at least one worker, and at most 100,000");

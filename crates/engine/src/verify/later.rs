@@ -37,7 +37,7 @@ pub fn verify_state(
         source: io::Error::new(io::ErrorKind::InvalidData, "its task verifies nothing"),
     })?;
     let verification = Verification::new(&task, &verify, state.run)?;
-    forget_cached(&targets, &task);
+    forget_cached(&targets, &task)?;
     let phase = Phase::new(task, 0, targets.clone())?;
     let found = verification.read_all(&phase, state.written, clock, control, move |task, worker| {
         let room = Verification::read_back_block(task);

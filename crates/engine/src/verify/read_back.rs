@@ -34,7 +34,7 @@ pub(crate) fn read_back<B: Backend>(
     let mut next = 0;
     loop {
         let interrupted = give_up();
-        reader.verified.incomplete |= interrupted;
+        reader.verified.incomplete |= interrupted && written.next_run(next, most).is_some();
         while !interrupted && let Some(slot) = free.pop() {
             let Some(run) = written.next_run(next, most) else {
                 free.push(slot);

@@ -95,7 +95,7 @@ impl Verification {
             written = state.written;
         }
         if self.verify.after {
-            forget_cached(&phase.targets, &phase.task);
+            forget_cached(&phase.targets, &phase.task)?;
             let found = self.read_all(phase, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
         }
@@ -149,9 +149,15 @@ impl Verification {
 
 /// Sees to it that what is read back comes from the device and not from the page cache. Where that can't be (a file system in
 /// memory), there is no device to tell about.
-pub(super) fn forget_cached(targets: &Targets, task: &FileTask) {
+///
+/// # Errors
+/// What is in memory can't be written out: then it is not on the device, and comparing it with itself would say nothing.
+pub(super) fn forget_cached(targets: &Targets, task: &FileTask) -> Result<(), EngineError> {
     for file in targets.files() {
+        let failed = |source| EngineError::Lost { task: task.name.clone(), source };
+        file.sync_data().map_err(failed)?;
         let end = targets.base().saturating_add(task.target.size().0);
         let _ = page_cache::evict(file, 0, end);
     }
+    Ok(())
 }

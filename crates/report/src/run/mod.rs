@@ -1,6 +1,6 @@
 //! What `iolite run` and `iolite verify` print: phase by phase what was asked and what came of it.
 
-use iolite_model::{Calibration, Ending, FileTask, Layer, OpKind, RunInfo, Task, Verified, Warning};
+use iolite_model::{Calibration, Ending, FileTask, Layer, Nanos, OpKind, RunInfo, Task, Verified, Warning};
 use iolite_stats::PhaseResult;
 
 use crate::pen::{Ink, Pen, Style};
@@ -93,8 +93,13 @@ fn groups(phases: &[PhaseResult]) -> Vec<Group> {
     for phase in phases {
         let Task::File(FileTask { group: Some(name), .. }) = &phase.info.task else { continue };
         // One after another they are no common load: each set of tasks that run together has groups of its own.
-        let same =
-            |group: &&mut Group| group.name == *name && group.merged.info.started == phase.info.started;
+        // Nor are those that began or ended apart: a rate of them all would be one that never was.
+        let same = |group: &&mut Group| {
+            group.name == *name
+                && group.merged.info.started == phase.info.started
+                && delay(&group.merged) == delay(phase)
+                && group.merged.totals.measured.abs_diff(phase.totals.measured) <= TOGETHER.0
+        };
         match groups.iter_mut().find(same) {
             Some(group) => {
                 group.phases.push(phase.info.index);
@@ -109,6 +114,16 @@ fn groups(phases: &[PhaseResult]) -> Vec<Group> {
     }
     groups.retain(|group| group.phases.len() > 1);
     groups
+}
+
+/// How far apart the ends of phases may be that are told as one.
+const TOGETHER: Nanos = Nanos(50_000_000);
+
+fn delay(phase: &PhaseResult) -> Nanos {
+    match &phase.info.task {
+        Task::File(task) => task.delay,
+        Task::Metadata(_) | Task::Database(_) => Nanos(0),
+    }
 }
 
 /// The kinds whose operations are the phase's flow: commits where each write is one, else what was asked for.
