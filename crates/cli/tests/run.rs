@@ -198,6 +198,26 @@ fn ctrl_c_ends_threads_and_processes_within_a_second() {
 }
 
 #[test]
+fn ctrl_c_ends_the_making_of_directories_too() {
+    let place = Place::new();
+    let text = "[[tasks]]\n[tasks.metadata]\nname = 'many'\nfiles = 100000000\nfiles_per_directory = 1\n";
+    let mut run = command(&place, "run", &job(&place, text), &["--json", "--quiet"]);
+    let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let made =
+        || entries(&place.data()).first().is_some_and(|name| place.data().join(name).join("tree").exists());
+    while !made() {
+        assert!(Instant::now() < deadline, "no directory was made");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(json(&output)["ending"]["kind"], "interrupted");
+    assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+}
+
+#[test]
 fn a_rate_that_is_not_kept_and_data_that_is_wrong_have_exit_codes_of_their_own() {
     let place = Place::new();
     let rest = "backend = 'sync'\narrival.constant = 50000000\nstop.runtime = '500ms'\ninterval = '100ms'";

@@ -105,6 +105,9 @@ pub enum EngineError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The user wanted to stop while a phase was made ready.
+    #[error("interrupted while it was made ready")]
+    Interrupted,
     /// An error of an operation that was to end the phase.
     #[error("ended by an error, as asked: {what}")]
     Stopped {

@@ -49,7 +49,7 @@ pub fn run_set(
     refuse_contested(tasks)?;
     let mut members = Vec::with_capacity(tasks.len());
     for (number, task) in (first..).zip(tasks) {
-        members.push(Member::prepare(task, number, scratch)?);
+        members.push(Member::prepare(task, number, scratch, control)?);
     }
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
@@ -108,11 +108,16 @@ enum Member {
 }
 
 impl Member {
-    fn prepare(task: &JobTask, number: u32, scratch: &mut Scratch) -> Result<Member, EngineError> {
+    fn prepare(
+        task: &JobTask,
+        number: u32,
+        scratch: &mut Scratch,
+        control: &Control,
+    ) -> Result<Member, EngineError> {
         match task {
             JobTask::Io(task) => Ok(Member::Io(Box::new(Phase::prepare(task, number, scratch)?))),
             JobTask::Metadata(task) => {
-                Ok(Member::Metadata(Box::new(MetadataPhase::prepare(task, number, scratch)?)))
+                Ok(Member::Metadata(Box::new(MetadataPhase::prepare(task, number, scratch, control)?)))
             }
         }
     }

@@ -6,7 +6,7 @@ mod runner;
 
 use std::path::Path;
 
-use iolite_engine::{Control, Scratch};
+use iolite_engine::{Control, EngineError, Scratch};
 use iolite_model::{Ending, Event, Job, JobTask, Nanos, OpKind, RunInfo, Task, Verified, Warning};
 use iolite_observe::LeafCounters;
 use iolite_report::run::RunReport;
@@ -89,7 +89,10 @@ impl Bench {
 
 /// How a run ended that could not go on for this reason, if there is one.
 fn ending(failure: Option<anyhow::Error>, control: &Control) -> Ending {
-    match failure {
+    let interrupted = |failure: &anyhow::Error| {
+        matches!(failure.downcast_ref::<EngineError>(), Some(EngineError::Interrupted))
+    };
+    match failure.filter(|failure| !interrupted(failure)) {
         Some(failure) => Ending::Failed(output::told(&failure)),
         None if control.interrupted() => Ending::Interrupted,
         None => Ending::Completed,

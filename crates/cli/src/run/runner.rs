@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use iolite_engine::{Control, Measured as MeasuredSet, Outcome, Scratch, run_set};
+use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, run_set};
 use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target};
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_stats::PhaseResult;
@@ -107,8 +107,11 @@ impl<'a> Runner<'a> {
             Ok(outcomes) => self.end_set(infos, outcomes, cache),
             Err(error) => {
                 for info in infos {
-                    let failed = Outcome::nothing(Ending::Failed(error.to_string()));
-                    self.end_phase(info, failed, cache);
+                    let ending = match &error {
+                        EngineError::Interrupted => Ending::Interrupted,
+                        other => Ending::Failed(other.to_string()),
+                    };
+                    self.end_phase(info, Outcome::nothing(ending), cache);
                 }
                 bail!(error)
             }

@@ -44,7 +44,7 @@ pub fn run_metadata_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    MetadataPhase::prepare(task, phase, scratch)?.run(None, clock, control, sink)
+    MetadataPhase::prepare(task, phase, scratch, control)?.run(None, clock, control, sink)
 }
 
 /// A phase that is ready to be run: its directories are there.
@@ -63,10 +63,11 @@ impl MetadataPhase {
         task: &MetadataTask,
         number: u32,
         scratch: &mut Scratch,
+        control: &Control,
     ) -> Result<MetadataPhase, EngineError> {
         validate::validate(task)?;
         let mut roots = Vec::with_capacity(task.workers as usize);
-        let setup = Setup { task, path: scratch.path().join(&task.tree) };
+        let setup = Setup { task, control, path: scratch.path().join(&task.tree) };
         if makes(task.operation) {
             let tree = scratch.claim_tree(&task.tree)?;
             for worker in 0..task.workers {
@@ -149,6 +150,7 @@ fn changes(operation: MetadataOperation) -> bool {
 /// Preparation of a task's trees.
 struct Setup<'a> {
     task: &'a MetadataTask,
+    control: &'a Control,
     /// The tree.
     path: PathBuf,
 }
@@ -161,6 +163,9 @@ impl Setup<'_> {
         make_directory(tree, &name).map_err(failed)?;
         let root = tree.open_directory(&name).map_err(failed)?;
         for directory in 0..self.task.files.div_ceil(self.task.files_per_directory) {
+            if self.control.interrupted() {
+                return Err(EngineError::Interrupted);
+            }
             let name = Part::Directory.name(directory);
             make_directory(&root, &name).map_err(failed)?;
             if self.task.sync {
