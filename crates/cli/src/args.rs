@@ -175,7 +175,8 @@ Examples:
   How many operations a second, arriving at random, keep 99.9 % under 10 ms?
       iolite latency-target job.toml --quantile 99.9 --bound 10ms --rate 100000 --window 10s
 
-The last task of the job is the one that is searched; tasks before it are run once, to lay files out.";
+The last task of the job is the one that is searched; tasks before it are run once, to lay files out. What ends the searched
+task, its ramp, its delay and its errors (which end the search) are the search's own.";
 
 /// `iolite latency-target` as typed.
 #[derive(Debug, Parser)]

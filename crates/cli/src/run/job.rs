@@ -64,6 +64,15 @@ pub(super) fn check(job: &Job) -> Result<(), UsageError> {
     job.tasks.iter().try_for_each(iolite_engine::validate_task).map_err(|error| UsageError(error.to_string()))
 }
 
+/// Whether the job makes files of its own.
+pub(super) fn makes_files(job: &Job) -> bool {
+    let makes = |task: &JobTask| match task {
+        JobTask::Io(task) => matches!(task.target, Target::File(_)),
+        JobTask::Metadata(_) => true,
+    };
+    job.tasks.iter().any(makes)
+}
+
 /// What exists already and is all that the job works on.
 pub(super) fn only_target(job: &Job) -> Option<&Path> {
     let mut targets = job.tasks.iter().map(|task| match task {

@@ -60,6 +60,8 @@ impl Bench {
     fn set_up(job: &Job, directory: &Path, output: &OutputArgs, control: &Control) -> anyhow::Result<Bench> {
         iolite_sys::file::raise_open_files();
         let directory = session::directory(directory)?;
+        // A job without files of its own needs no place that can be written to where it is started.
+        let directory = if job::makes_files(job) { directory } else { std::env::temp_dir() };
         let storage = match job::only_target(job) {
             Some(target) => {
                 if let Err(error) = std::fs::metadata(target) {
