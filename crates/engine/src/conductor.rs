@@ -148,10 +148,7 @@ impl Ends {
         let failure = match report.result {
             Ok(None) => None,
             Ok(Some(end)) => {
-                self.outstanding.at_end += end.outstanding.at_end;
-                self.outstanding.lost += end.outstanding.lost;
-                self.outstanding.backlog += end.outstanding.backlog;
-                self.outstanding.oldest = self.outstanding.oldest.max(end.outstanding.oldest);
+                self.outstanding.add(end.outstanding);
                 end.errors.into_iter().for_each(|tally| ErrorTally::add(&mut self.errors, tally));
                 self.stuck.extend(end.stuck);
                 if let Some(verified) = end.verified {

@@ -244,6 +244,16 @@ pub struct Outstanding {
     pub backlog: u64,
 }
 
+impl Outstanding {
+    /// Adds another worker's.
+    pub fn add(&mut self, other: Outstanding) {
+        self.at_end += other.at_end;
+        self.lost += other.lost;
+        self.backlog += other.backlog;
+        self.oldest = self.oldest.max(other.oldest);
+    }
+}
+
 /// A phase as it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseEnd {

@@ -67,7 +67,7 @@ pub(crate) fn run(
     // The children add the phase's delay themselves.
     let origin = origin.saturating_add(phase.task.delay.0);
     let mut collecting = Collecting::new(phase, family, clock, origin, control);
-    collecting.collect(sink)?;
+    collecting.collect(sink);
     Ok(collecting.conclude(sink))
 }
 
@@ -262,10 +262,10 @@ impl<'a> Collecting<'a> {
     }
 
     /// Takes what the children say until all have measured.
-    fn collect(&mut self, sink: &mut dyn Sink) -> Result<(), EngineError> {
+    fn collect(&mut self, sink: &mut dyn Sink) {
         while self.ended.union(&self.gone).count() < self.family.children.len() && !self.overdue() {
             match self.family.told.recv_timeout(TICK) {
-                Ok((child, told)) => self.take(child, told, sink)?,
+                Ok((child, told)) => self.take(child, told, sink),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -276,7 +276,6 @@ impl<'a> Collecting<'a> {
                 self.family.interrupt();
             }
         }
-        Ok(())
     }
 
     fn now(&self) -> u64 {
@@ -294,9 +293,9 @@ impl<'a> Collecting<'a> {
             || self.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }
 
-    fn take(&mut self, child: usize, told: Option<Message>, sink: &mut dyn Sink) -> Result<(), EngineError> {
+    fn take(&mut self, child: usize, told: Option<Message>, sink: &mut dyn Sink) {
         match told {
-            Some(Message::Interval(interval)) => self.take_interval(interval, sink)?,
+            Some(Message::Interval(interval)) => self.take_interval(interval, sink),
             Some(Message::Worker(worker)) => sink.event(&Event::Worker(worker)),
             Some(Message::Failed(failure)) => drop(self.failure.get_or_insert(failure)),
             Some(Message::End(end)) => self.take_end(child, *end),
@@ -309,26 +308,27 @@ impl<'a> Collecting<'a> {
                 }
             }
         }
-        Ok(())
     }
 
     /// A child's interval in which nothing happened says nothing of the others.
-    fn take_interval(&mut self, interval: Interval, sink: &mut dyn Sink) -> Result<(), EngineError> {
+    fn take_interval(&mut self, interval: Interval, sink: &mut dyn Sink) {
         let happened = |op: &OpTotals| op.operations > 0 || op.errors > 0;
-        if interval.ops.iter().any(happened) {
-            self.merger.absorb(&interval).map_err(|error| EngineError::Worker(error.to_string()))?;
-            sink.event(&Event::Interval(interval));
+        if !interval.ops.iter().any(happened) {
+            return;
         }
-        Ok(())
+        match self.merger.absorb(&interval) {
+            Ok(()) => sink.event(&Event::Interval(interval)),
+            // What is not understood is not counted; what was before is kept.
+            Err(error) => {
+                self.failure.get_or_insert_with(|| format!("a worker's process told nonsense: {error}"));
+            }
+        }
     }
 
     fn take_end(&mut self, child: usize, end: ChildEnd) {
         self.ended.insert(child);
         self.measured = self.measured.max(end.measured);
-        self.outstanding.at_end += end.outstanding.at_end;
-        self.outstanding.lost += end.outstanding.lost;
-        self.outstanding.backlog += end.outstanding.backlog;
-        self.outstanding.oldest = self.outstanding.oldest.max(end.outstanding.oldest);
+        self.outstanding.add(end.outstanding);
         end.errors.into_iter().for_each(|tally| ErrorTally::add(&mut self.errors, tally));
         self.stuck.extend(end.stuck);
         if let Some(verified) = end.verified {
