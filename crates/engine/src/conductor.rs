@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use iolite_model::{Ending, ErrorTally, Event, Nanos, OpKind, Outstanding, Sink, Stuck, Verified};
+use iolite_model::{Ending, ErrorTally, Event, Nanos, OpKind, Outstanding, Sink, Stuck, Usage, Verified};
 use iolite_stats::{Collector, Timetable};
 use iolite_sys::board::Board;
 
@@ -103,6 +103,8 @@ impl Conductor<'_> {
             stuck: ends.stuck,
             verified: ends.verified,
             rate: None,
+            usage: Usage::default(),
+            detail: None,
             written: ends.written,
         }
     }

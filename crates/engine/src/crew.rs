@@ -7,8 +7,10 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use iolite_model::{Ending, ErrorTally, Nanos, OpKind, Outstanding, RateKept, Sink, Stop, Stuck, Verified};
-use iolite_stats::{Collector, PhaseTotals, Snapshot, Timetable, recorder};
+use iolite_model::{
+    Ending, ErrorTally, Nanos, OpKind, Outstanding, RateKept, Sink, Stop, Stuck, Usage, Verified,
+};
+use iolite_stats::{Collector, Detail, PhaseTotals, Snapshot, Timetable, recorder};
 use iolite_sys::board::Board;
 use iolite_sys::clock::Clock;
 
@@ -72,6 +74,10 @@ pub struct Outcome {
     pub verified: Option<Verified>,
     /// In an open loop: whether the rate asked for was kept.
     pub rate: Option<RateKept>,
+    /// What the workers themselves used of the machine.
+    pub usage: Usage,
+    /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.
+    pub detail: Option<Detail>,
     /// What the workers have written, where it is to be verified.
     pub(crate) written: Vec<Written>,
 }
@@ -127,6 +133,8 @@ impl Outcome {
             stuck: Vec::new(),
             verified: None,
             rate: None,
+            usage: Usage::default(),
+            detail: None,
             written: Vec::new(),
         }
     }

@@ -249,6 +249,10 @@ impl Phase {
                 let back_end = Mmap::new(file, self.span_end(), block, self.map_usage());
                 self.measure(back_end.map_err(failed)?, plan, start)
             }
+            BackendKind::Splice | BackendKind::Fallocate | BackendKind::Truncate | BackendKind::Busy(_) => {
+                let reason = "this back end is not built yet".into();
+                Err(EngineError::Task { task: self.task.name.clone(), reason })
+            }
             BackendKind::Threads => {
                 self.measure(Threads::new(file, depth, block).map_err(failed)?, plan, start)
             }

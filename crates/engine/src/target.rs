@@ -46,6 +46,10 @@ impl Targets {
                 files: open_own(target, task.workers, access, task.mix.reads(), scratch)?,
                 base: 0,
             }),
+            Target::Files(_) => {
+                let reason = "files named by the user can't be opened yet".into();
+                Err(EngineError::Task { task: task.name.clone(), reason })
+            }
             Target::Existing(existing) => {
                 let (file, size) = open_existing(existing, access, scratch.admitted())?;
                 existing.size = size;

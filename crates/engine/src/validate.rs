@@ -111,7 +111,7 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
         Target::Existing(existing) if existing.overwrite == Overwrite::Never && changes(task.mix) => refuse(
             "it would write to what exists already: say with `overwrite` what may be destroyed (blank, anything)",
         ),
-        Target::Existing(_) | Target::Null { .. } | Target::File(_) => {
+        Target::Existing(_) | Target::Files(_) | Target::Null { .. } | Target::File(_) => {
             let state = task.verify.as_ref().is_some_and(|verify| verify.state.is_some());
             if state && !matches!(task.target, Target::Existing(_)) {
                 return refuse(

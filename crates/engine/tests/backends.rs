@@ -68,6 +68,7 @@ fn make(kind: BackendKind, file: &Arc<File>, write: bool) -> Box<dyn Backend> {
         BackendKind::Libaio => Box::new(Libaio::new(file, depth, BLOCK).unwrap()),
         BackendKind::Mmap => Box::new(Mmap::new(file, span, BLOCK, Use { write, random: true }).unwrap()),
         BackendKind::Threads => Box::new(Threads::new(file, depth, BLOCK).unwrap()),
+        other => panic!("{other:?} moves no data"),
     }
 }
 

@@ -153,6 +153,7 @@ fn what_the_program_does_with_data_is_not_service_time() {
         check: iolite_model::Checksum::Sha256,
         unit: Bytes(0),
         reads: true,
+        anyone: false,
         after: false,
         state: None,
     };

@@ -1,5 +1,6 @@
 //! How operations reach the kernel.
 
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// How operations reach the kernel.
@@ -18,6 +19,14 @@ pub enum BackendKind {
     Libaio,
     /// Copies from and to the mapped file, one operation per thread. No direct I/O.
     Mmap,
+    /// splice between the file and a pipe, one operation per thread.
+    Splice,
+    /// fallocate(2): a write reserves its blocks, a read does so without changing the size, a trim punches a hole.
+    Fallocate,
+    /// ftruncate(2) to each write's offset.
+    Truncate,
+    /// No I/O: each operation keeps the CPU busy for a while.
+    Busy(BusyOptions),
     /// A pool of threads doing pread and pwrite, one for each outstanding operation.
     Threads,
 }
@@ -33,6 +42,16 @@ pub struct RingOptions {
     pub completion_polling: bool,
     /// Submit each write with its sync as linked operations; needs a sync after every write.
     pub linked_sync: bool,
+}
+
+/// How [`BackendKind::Busy`] keeps the CPU busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusyOptions {
+    /// Share of the time, in percent (1 to 100); the rest of it the thread sleeps.
+    pub percent: u8,
+    /// How long each operation keeps the CPU busy.
+    pub chunk: Nanos,
 }
 
 impl RingOptions {
@@ -68,11 +87,24 @@ impl BackendKind {
             BackendKind::Libaio => "libaio",
             BackendKind::Mmap => "mmap",
             BackendKind::Threads => "threads",
+            BackendKind::Splice => "splice",
+            BackendKind::Fallocate => "fallocate",
+            BackendKind::Truncate => "truncate",
+            BackendKind::Busy(_) => "busy",
         }
     }
 
     /// Whether it has one outstanding operation per thread at most.
     pub fn is_synchronous(self) -> bool {
-        matches!(self, BackendKind::Sync | BackendKind::Vectored(_) | BackendKind::Mmap)
+        matches!(
+            self,
+            BackendKind::Sync
+                | BackendKind::Vectored(_)
+                | BackendKind::Mmap
+                | BackendKind::Splice
+                | BackendKind::Fallocate
+                | BackendKind::Truncate
+                | BackendKind::Busy(_)
+        )
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::oplog::OperationLog;
 use crate::record::{Calibration, Ending, Interval, PhaseEnd, PhaseInfo, RunInfo, WorkerTotals};
 use crate::verdict::Verdict;
 use crate::warning::Warning;
@@ -20,6 +21,8 @@ pub enum Event {
     PhaseStarted(PhaseInfo),
     /// An interval of the running phase is complete.
     Interval(Interval),
+    /// Operations one by one, where a task asks for them ([`Watch`](crate::Watch)).
+    Operations(OperationLog),
     /// A worker's totals, at the end of a phase.
     Worker(WorkerTotals),
     /// The phase is over.

@@ -12,6 +12,7 @@ mod job;
 mod latency;
 mod load;
 mod metadata;
+mod oplog;
 mod profile;
 mod record;
 mod storage;
@@ -24,21 +25,26 @@ mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, Stop};
-pub use backend::{BackendKind, IoFlags, RingOptions};
+pub use backend::{BackendKind, BusyOptions, IoFlags, RingOptions};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use job::{Job, JobTask};
 pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOutcome, TryPurpose};
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
+pub use oplog::{LoggedOperation, OperationLog};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
-    PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, WorkerTotals,
+    PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, Filesystem, Host, Storage};
-pub use target::{ExistingTarget, FileTarget, Overwrite, Target};
-pub use task::{DbOperation, DbTask, FileTask, Layer, Mix, Placement, SyncMethod, SyncRule, Task};
+pub use target::{
+    ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
+};
+pub use task::{
+    DbOperation, DbTask, Durable, FileTask, Layer, Mix, Placement, SyncMethod, SyncRule, Task, Watch,
+};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Finding, Verified, Verify};

@@ -254,6 +254,32 @@ impl Outstanding {
     }
 }
 
+/// What the measuring program itself used of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU time in user mode.
+    pub user: Nanos,
+    /// CPU time in the kernel.
+    pub system: Nanos,
+    /// Context switches, voluntary and not.
+    pub context_switches: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Page faults that needed none.
+    pub minor_faults: u64,
+}
+
+impl Usage {
+    /// Adds another worker's.
+    pub fn add(&mut self, other: Usage) {
+        self.user.0 += other.user.0;
+        self.system.0 += other.system.0;
+        self.context_switches += other.context_switches;
+        self.major_faults += other.major_faults;
+        self.minor_faults += other.minor_faults;
+    }
+}
+
 /// A phase as it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseEnd {

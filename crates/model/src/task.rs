@@ -84,10 +84,22 @@ pub struct FileTask {
     pub arrival: Arrival,
     /// Makes what was written durable every so often.
     pub sync: Option<SyncRule>,
+    /// Makes what was written durable once more at the end, within the measured time.
+    pub end_sync: Option<SyncMethod>,
+    /// Opened so that every write is durable before it is over.
+    pub durable: Option<Durable>,
+    /// Drop what the page cache holds of the target before the phase, and again whenever it starts over.
+    pub invalidate: bool,
     /// Whether what is read is what was written.
     pub verify: Option<Verify>,
     /// Errors that end the phase.
     pub on_error: OnError,
+    /// An operation whose service takes longer than this ends the phase with an error.
+    pub longest: Option<Nanos>,
+    /// Waits until the task of this name, which starts together with it or before it, has ended.
+    pub after: Option<String>,
+    /// What is kept of each operation, beyond counts and histograms.
+    pub watch: Watch,
     /// Time from the phase's start to the first operation.
     pub delay: Nanos,
     /// What ends the phase.
@@ -121,8 +133,14 @@ impl Default for FileTask {
             concurrency: 1,
             arrival: Arrival::Closed,
             sync: None,
+            end_sync: None,
+            durable: None,
+            invalidate: false,
             verify: None,
             on_error: OnError::default(),
+            longest: None,
+            after: None,
+            watch: Watch::default(),
             delay: Nanos(0),
             stop: Stop::default(),
             ramp: Nanos(0),
@@ -130,6 +148,26 @@ impl Default for FileTask {
             seed: 1,
         }
     }
+}
+
+/// How a file is opened so that writes are durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durable {
+    /// O_DSYNC: the data, and what of the metadata is needed to find it.
+    Data,
+    /// O_SYNC: all metadata too.
+    All,
+}
+
+/// What is kept of each operation. All of it costs time in the measured loop, and is compiled out where it is not asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Watch {
+    /// Submission and completion apart, queue depths, and sizes of batches.
+    pub detail: bool,
+    /// Every operation is told as it has come back ([`Event::Operations`](crate::Event)).
+    pub operations: bool,
 }
 
 /// How written data is made durable.

@@ -23,6 +23,10 @@ pub struct Verify {
     /// Every read is checked as it comes back. Units that nobody has written are left out.
     #[serde(default)]
     pub reads: bool,
+    /// What any run wrote counts, not only what this worker knows that it has written: for tasks that read what others have
+    /// written. Units that iolite has not written are wrong then.
+    #[serde(default)]
+    pub anyone: bool,
     /// All that was written is read and checked after the phase.
     #[serde(default)]
     pub after: bool,

@@ -225,6 +225,10 @@ pub(crate) fn target(target: &Target) -> String {
             let of = if file.per_worker { "a file for each worker: " } else { "" };
             format!("on {of}{} ({})", file.name.display(), facts.join(", "))
         }
+        Target::Files(target) => match target.files.as_slice() {
+            [file] => format!("on {}", file.path.display()),
+            files => format!("on {} files", files.len()),
+        },
         Target::Existing(existing) => {
             let span = match (existing.offset, existing.size) {
                 (Bytes(0), Bytes(0)) => "all of it".to_owned(),
@@ -423,7 +427,7 @@ mod tests {
             concurrency: 32,
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
             sync: Some(SyncRule { every: 8, method: SyncMethod::FileRange }),
-            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, after: true, state: None }),
+            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, state: None }),
             delay: Nanos::SECOND,
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND,

@@ -8,6 +8,7 @@
 mod collector;
 mod counts;
 mod coverage;
+mod detail;
 mod estimate;
 mod histogram;
 mod knee;
@@ -20,6 +21,7 @@ mod tally;
 mod totals;
 
 pub use collector::Collector;
+pub use detail::Detail;
 pub use estimate::{Direction, Estimate};
 pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};

@@ -72,7 +72,7 @@ fn check_append(task: &FileTask) -> Result<(), WorkloadError> {
     let grows = match &task.target {
         Target::Null { .. } => true,
         Target::File(file) => file.create && !file.preallocate,
-        Target::Existing(_) => false,
+        Target::Existing(_) | Target::Files(_) => false,
     };
     WorkloadError::unless(
         grows,

@@ -78,6 +78,10 @@ pub(super) fn only_target(job: &Job) -> Option<&Path> {
     let mut targets = job.tasks.iter().map(|task| match task {
         JobTask::Io(task) => match &task.target {
             Target::Existing(existing) => Some(existing.path.as_path()),
+            Target::Files(files) => match files.files.as_slice() {
+                [file] => Some(file.path.as_path()),
+                _ => None,
+            },
             Target::Null { .. } | Target::File(_) => None,
         },
         JobTask::Metadata(_) => None,

@@ -156,6 +156,10 @@ impl<'a> Runner<'a> {
         match &task.target {
             Target::File(file) if !file.per_worker => self.scratch.claimed(&file.name).ok(),
             Target::Existing(existing) => Some(existing.path.clone()),
+            Target::Files(files) => match files.files.as_slice() {
+                [file] => Some(file.path.clone()),
+                _ => None,
+            },
             Target::File(_) | Target::Null { .. } => None,
         }
     }

@@ -60,6 +60,7 @@ fn verified() -> PhaseResult {
             check: iolite_model::Checksum::Crc32c,
             unit: Bytes(0),
             reads: false,
+            anyone: false,
             after: true,
             state: None,
         });

@@ -123,8 +123,14 @@ mod tests {
     use iolite_model::{Bytes, Contents, FileTarget, Mix, Sizes, Target, ZoneCycle};
 
     fn verified() -> FileTask {
-        let verify =
-            Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, after: false, state: None };
+        let verify = Verify {
+            check: Checksum::Crc32c,
+            unit: Bytes(0),
+            reads: true,
+            anyone: false,
+            after: false,
+            state: None,
+        };
         let (mix, regions) = (Mix::ReadPercent(50), Regions::Slices);
         FileTask { mix, regions, workers: 4, concurrency: 4, verify: Some(verify), ..FileTask::default() }
     }

@@ -1,0 +1,16 @@
+//! fio's language: job files and command lines, as its manual page (fio 3.42) tells them.
+//!
+//! A job file or a command line becomes sections of settings ([`job_file`], [`command_line`]); each section's settings, after
+//! those of the global sections before it, are set on a [`Spec`] through the table of [`options`]; a spec becomes one
+//! [`Thread`] per clone ([`lower`]).
+
+pub mod lower;
+pub mod option;
+pub mod options;
+pub mod spec;
+pub mod value;
+
+pub use lower::{Reporting, Thread};
+pub use option::{Form, Opt, Support};
+pub use spec::Spec;
+pub use value::Given;

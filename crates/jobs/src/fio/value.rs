@@ -1,0 +1,235 @@
+//! Values of options: numbers with units, times, percentages, lists.
+
+use iolite_model::{Bytes, Nanos};
+
+/// The value that an option was given.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// As written, with keywords and arithmetic worked out already; `None` where the option stands alone.
+    pub text: Option<&'a str>,
+    /// What `k` stands for: 1024 (`kb_base=1024`, where `kib` is 1000) or 1000 (`kb_base=1000`, where `kib` is 1024).
+    pub kb_base: u64,
+}
+
+/// A unit that a bare number has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+/// A number of bytes, or a share of something.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// In percent.
+    Percent(f64),
+}
+
+impl<'a> Given<'a> {
+    /// The value's text.
+    ///
+    /// # Errors
+    /// There is none, or it is empty.
+    pub fn text(&self) -> Result<&'a str, String> {
+        self.text.map(str::trim).filter(|text| !text.is_empty()).ok_or_else(|| "it needs a value".into())
+    }
+
+    /// The same option with another value: for the parts of a list.
+    pub fn part(&self, text: &'a str) -> Given<'a> {
+        Given { text: Some(text), ..*self }
+    }
+
+    /// A flag: alone it is true.
+    ///
+    /// # Errors
+    /// The value is no number.
+    pub fn flag(&self) -> Result<bool, String> {
+        match self.text.map(str::trim) {
+            None | Some("") => Ok(true),
+            Some(_) => Ok(self.integer(i64::MIN, i64::MAX)? != 0),
+        }
+    }
+
+    /// An integer; `0x` is hexadecimal, and the units of sizes may follow.
+    ///
+    /// # Errors
+    /// It is no integer, or out of its bounds.
+    pub fn integer(&self, least: i64, most: i64) -> Result<i64, String> {
+        let text = self.text()?;
+        let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let size = i128::from(scaled(digits, self.kb_base)?);
+        let value = if negative { -size } else { size };
+        i64::try_from(value)
+            .ok()
+            .filter(|value| (least..=most).contains(value))
+            .ok_or_else(|| format!("`{text}` is out of its range, {least} to {most}"))
+    }
+
+    /// A number with a fraction.
+    ///
+    /// # Errors
+    /// It is no number, or out of its bounds.
+    pub fn number(&self, least: f64, most: f64) -> Result<f64, String> {
+        let text = self.text()?.trim_end_matches('%');
+        let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+        if number.is_finite() && (least..=most).contains(&number) {
+            Ok(number)
+        } else {
+            Err(format!("`{text}` is out of its range, {least} to {most}"))
+        }
+    }
+
+    /// A number of bytes.
+    ///
+    /// # Errors
+    /// It is no number, has an unknown unit, or is too large.
+    pub fn size(&self) -> Result<Bytes, String> {
+        scaled(self.text()?, self.kb_base).map(Bytes)
+    }
+
+    /// A number of bytes, or a percentage (`20%`, and `20%%` as some callers write it).
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn amount(&self) -> Result<Amount, String> {
+        let text = self.text()?;
+        if text.ends_with('%') {
+            return self.number(0.0, 100.0).map(Amount::Percent);
+        }
+        self.size().map(Amount::Bytes)
+    }
+
+    /// A time; a bare number has the unit `unit`.
+    ///
+    /// # Errors
+    /// It is no time.
+    pub fn time(&self, unit: Unit) -> Result<Nanos, String> {
+        let text = self.text()?;
+        let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, suffix) = text.split_at(at);
+        let nanos = match suffix.trim().to_ascii_lowercase().as_str() {
+            "" => match unit {
+                Unit::Seconds => 1e9,
+                Unit::Milliseconds => 1e6,
+                Unit::Microseconds => 1e3,
+                Unit::Nanoseconds => 1.0,
+            },
+            "ns" | "nsec" => 1.0,
+            "us" | "usec" => 1e3,
+            "ms" | "msec" => 1e6,
+            "s" | "sec" => 1e9,
+            "m" | "min" => 60e9,
+            "h" | "hour" => 3600e9,
+            "d" | "day" => 86_400e9,
+            other => return Err(format!("`{other}` is no unit of time: use us, ms, s, m, h or d")),
+        };
+        let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
+        let nanos = number * nanos;
+        if nanos.is_finite() && nanos < 9.2e18 {
+            Ok(Nanos(nanos as u64))
+        } else {
+            Err(format!("`{text}` is too long"))
+        }
+    }
+
+    /// One of these words.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, String> {
+        let text = self.text()?;
+        let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let found = choices.iter().find(|(name, _)| *name == text);
+        found.map(|(_, value)| *value).ok_or_else(|| format!("`{text}` is none of {}", names()))
+    }
+
+    /// The values for reads, writes and trims of a list such as `4k,8k`: those that are left out at the end are as the one
+    /// before; an empty one is left at `before`.
+    ///
+    /// # Errors
+    /// A part is wrong, or there are more than three.
+    pub fn triplet<T: Copy>(
+        &self,
+        before: [T; 3],
+        parse: impl Fn(&Given<'a>) -> Result<T, String>,
+    ) -> Result<[T; 3], String> {
+        let parts: Vec<&str> = self.text()?.split(',').map(str::trim).collect();
+        if parts.len() > 3 && parts[3..].iter().any(|part| !part.is_empty()) {
+            return Err("it has more than three values: reads, writes, trims".into());
+        }
+        let mut values = before;
+        let mut last = None;
+        for (index, value) in values.iter_mut().enumerate() {
+            match parts.get(index) {
+                Some(part) if !part.is_empty() => {
+                    *value = parse(&self.part(part))?;
+                    last = Some(*value);
+                }
+                // A trailing comma says nothing; what is not there at all follows the one before.
+                _ => {
+                    if let Some(last) = last {
+                        *value = last;
+                    }
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// A number with a unit of size.
+fn scaled(text: &str, kb_base: u64) -> Result<u64, String> {
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase();
+    if let Some(digits) = lower.strip_prefix("0x") {
+        let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+        return match (&digits[..end], &digits[end..]) {
+            (number, "") => u64::from_str_radix(number, 16).map_err(|_| format!("`{text}` is no number")),
+            _ => Err(format!("`{text}` is no hexadecimal number")),
+        };
+    }
+    let at = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
+    let (number, suffix) = lower.split_at(at);
+    let scale = scale(suffix.trim(), kb_base)
+        .ok_or_else(|| format!("`{suffix}` is no unit of size: use k, m, g, t or p"))?;
+    let whole = number.parse::<u64>().ok().map(|number| number.checked_mul(scale));
+    match whole {
+        Some(Some(value)) => Ok(value),
+        Some(None) => Err(format!("`{text}` is too large")),
+        None => match number.parse::<f64>() {
+            Ok(number) if (number * scale as f64) < 1.8e19 => Ok((number * scale as f64) as u64),
+            _ => Err(format!("`{text}` is no number")),
+        },
+    }
+}
+
+/// What a unit stands for.
+fn scale(suffix: &str, kb_base: u64) -> Option<u64> {
+    let (letter, rest) = match suffix.chars().next() {
+        None | Some('b') if suffix.len() <= 1 => return Some(1),
+        Some(letter) => (letter, &suffix[letter.len_utf8()..]),
+        None => return Some(1),
+    };
+    let power = "kmgtp".find(letter)? as u32 + 1;
+    // With a base of 1024 `kib` is 1000: historical, and kept for old job files.
+    let base = match rest {
+        "" | "b" | "i" => kb_base,
+        "ib" => {
+            if kb_base == 1024 {
+                1000
+            } else {
+                1024
+            }
+        }
+        _ => return None,
+    };
+    base.checked_pow(power)
+}

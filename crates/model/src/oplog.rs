@@ -1,0 +1,39 @@
+//! Operations one by one, for logs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::OpKind;
+
+/// Operations of one worker in the order in which they came back.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OperationLog {
+    /// Phase they belong to.
+    pub phase: u32,
+    /// Worker, from 0.
+    pub worker: u32,
+    /// The operations; those of ramp and drain are among them.
+    pub operations: Vec<LoggedOperation>,
+}
+
+/// An operation that has come back. Instants are in nanoseconds since the phase's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggedOperation {
+    /// What it was.
+    pub kind: OpKind,
+    /// Where, in bytes from the start of its file.
+    pub offset: u64,
+    /// Its file's position among the task's.
+    pub file: u32,
+    /// How much was asked for, in bytes.
+    pub length: u32,
+    /// The error number, where it failed.
+    pub error: Option<i32>,
+    /// When it was meant to start.
+    pub intended: u64,
+    /// When it was handed over.
+    pub issued: u64,
+    /// When its submission returned; where that did the operation itself, the instant at which it was complete.
+    pub submitted: u64,
+    /// When it came back.
+    pub completed: u64,
+}
