@@ -4,6 +4,8 @@
 //! those of the global sections before it, are set on a [`Spec`] through the table of [`options`]; a spec becomes one
 //! [`Thread`] per clone ([`lower`]).
 
+mod arithmetic;
+mod expand;
 pub mod job_file;
 pub mod lower;
 pub mod option;
