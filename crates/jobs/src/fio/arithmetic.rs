@@ -1,5 +1,6 @@
 //! Arithmetic in values: `(4 * 1k + 512)`.
 
+use super::problem::quoted;
 use super::value::{Given, Unit};
 
 /// How deep parentheses may be nested.
@@ -24,12 +25,13 @@ pub(super) fn evaluate(text: &str, numbers: Numbers) -> Result<f64, String> {
     let mut reader = Reader { rest: text.trim(), numbers, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.is_empty() {
-        return Err(format!("`{}` is not understood", reader.rest));
+        return Err(format!("{} is not understood", quoted(reader.rest)));
     }
     if !value.is_finite() || value.abs() > LARGEST {
         return Err("it comes to a number that is too large".into());
     }
-    Ok(value)
+    // Not the negative zero.
+    Ok(value + 0.0)
 }
 
 struct Reader<'a> {
@@ -106,14 +108,14 @@ impl Reader<'_> {
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.');
         let (text, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         if text.is_empty() {
-            let found = if rest.is_empty() { "its end".to_owned() } else { format!("`{rest}`") };
+            let found = if rest.is_empty() { "its end".to_owned() } else { quoted(rest) };
             return Err(format!("a number is missing before {found}"));
         }
         self.rest = rest.trim_start();
         let given = |kb_base| Given { text: Some(text), kb_base };
         match self.numbers {
             Numbers::Whole => {
-                text.parse::<u64>().map(|n| n as f64).map_err(|_| format!("`{text}` is no number"))
+                text.parse::<u64>().map(|n| n as f64).map_err(|_| format!("{} is no number", quoted(text)))
             }
             // Fractions without a unit are kept, for what is no size.
             Numbers::Sizes(base) => match text.parse::<f64>() {

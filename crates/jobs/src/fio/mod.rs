@@ -5,15 +5,18 @@
 //! [`Thread`] per clone ([`lower`]).
 
 mod arithmetic;
+pub mod command_line;
 mod expand;
 pub mod job_file;
 pub mod lower;
 pub mod option;
 pub mod options;
+pub mod print;
 mod problem;
 pub mod spec;
 pub mod value;
 
+pub use command_line::Invocation;
 pub use job_file::{Document, Section, Setting, Surroundings};
 pub use lower::{Reporting, Thread};
 pub use option::{Form, Opt, Support};
