@@ -1,10 +1,19 @@
 //! Steady state.
 
+use crate::fio::lower::{Place, Thread};
 use crate::fio::option::Opt;
+use crate::fio::spec::Spec;
 
 /// Steady state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Steady {}
+
+impl Steady {
+    /// Changes `thread` to what these settings say.
+    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, _thread: &mut Thread) -> Result<(), String> {
+        Ok(())
+    }
+}
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[];
