@@ -25,6 +25,7 @@ mod set;
 mod target;
 mod validate;
 mod verify;
+mod watch;
 
 pub use backend::{
     Backend, Completions, IoOp, Libaio, Mmap, Null, Op, Returned, Sim, SimFaults, SimImage, SimLatency,
