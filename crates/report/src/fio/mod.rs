@@ -3,6 +3,14 @@
 //! The caller fills [`Results`]; everything here turns that into text. Log files are written while the jobs run, by
 //! [`LogWriter`](logs::LogWriter).
 
+mod bins;
+mod clock;
+mod group;
+pub mod json;
+mod number;
 pub mod result;
+mod samples;
+mod steady;
+mod value;
 
 pub use result::{DiskCounts, DiskUse, JobResult, Results, SteadyPoint, SteadyResult};
