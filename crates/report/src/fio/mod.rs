@@ -5,12 +5,17 @@
 
 mod bins;
 mod clock;
+mod closing;
 mod group;
+pub mod header;
 pub mod json;
+pub mod normal;
 mod number;
 pub mod result;
 mod samples;
 mod steady;
+pub mod terse;
+mod times;
 mod value;
 
 pub use result::{DiskCounts, DiskUse, JobResult, Results, SteadyPoint, SteadyResult};
