@@ -3,6 +3,7 @@
 //! Arguments -> options -> plan -> run -> outputs; see ARCHITECTURE.md for the way through the crates.
 
 mod args;
+mod bench;
 mod check;
 mod events;
 mod exit;
@@ -10,6 +11,7 @@ mod output;
 mod patience;
 mod profiles;
 mod run;
+mod runner;
 mod session;
 mod signals;
 mod verify;

@@ -10,6 +10,8 @@ mod control;
 mod crew;
 mod error;
 mod errors;
+#[allow(dead_code)]
+mod flow;
 mod gate;
 mod guard;
 mod lane;

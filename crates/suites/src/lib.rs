@@ -7,6 +7,7 @@ mod judge;
 mod latency_target;
 mod profiles;
 mod search;
+mod steady;
 
 pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
 pub use doubts::doubts;
@@ -14,3 +15,4 @@ pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencySearch, LatencyStep, LatencyTargetError,
 };
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
+pub use steady::{SteadyRule, SteadyWatch, SteadyWindow};

@@ -9,10 +9,11 @@ use iolite_model::{
 use iolite_report::latency_target::{LatencyReport, json, text};
 use iolite_suites::{LatencyFound, LatencySearch, LatencyStep};
 
-use super::runner::{Measured, Runner};
-use super::{Bench, ending, job};
+use super::{bench_for, job};
 use crate::args::LatencyTargetArgs;
+use crate::bench::ending;
 use crate::exit::{Exit, UsageError};
+use crate::runner::{Measured, Runner};
 use crate::{output, signals};
 
 /// Time before each window that is left out: a fifth of it.
@@ -32,10 +33,10 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let whole =
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
     job::check(&whole)?;
-    let mut bench = Bench::set_up(&whole, &args.directory, &args.output, &control)?;
+    let mut bench = bench_for(&whole, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let found = find(&mut runner, &job, &search, &control);
-    let Measured { calibration, history } = runner.end();
+    let Measured { calibration, history, .. } = runner.end();
     let (found, failure) = match found {
         Ok(found) => (found, None),
         Err(error) => (None, Some(error)),
