@@ -3,6 +3,19 @@
 //! The caller fills [`Results`]; everything here turns that into text. Log files are written while the jobs run, by
 //! [`LogWriter`](logs::LogWriter).
 
+mod bins;
+mod clock;
+mod closing;
+mod group;
+pub mod header;
+pub mod json;
+pub mod normal;
+mod number;
 pub mod result;
+mod samples;
+mod steady;
+pub mod terse;
+mod times;
+mod value;
 
 pub use result::{DiskCounts, DiskUse, JobResult, Results, SteadyPoint, SteadyResult};

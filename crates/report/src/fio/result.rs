@@ -92,8 +92,6 @@ pub struct DiskUse {
     pub beneath: Option<DiskCounts>,
     /// How many devices `beneath` is about.
     pub devices_beneath: u32,
-    /// It is one of those that another one of the list rests on: told in short, indented.
-    pub is_beneath: bool,
 }
 
 /// Counts of a block device.
