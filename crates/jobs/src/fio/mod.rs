@@ -7,12 +7,14 @@
 mod arithmetic;
 pub mod command_line;
 mod expand;
+pub mod help;
 pub mod job_file;
 pub mod lower;
 pub mod option;
 pub mod options;
 pub mod print;
 mod problem;
+pub mod reference;
 pub mod spec;
 pub mod value;
 
