@@ -360,3 +360,16 @@ fn a_slow_listener_loses_nothing() {
     assert_eq!(chunks.iter().sum::<usize>(), 40 * 1024 + 7);
     assert!(chunks.iter().all(|chunk| (1..=1024).contains(chunk)) && chunks.len() > 40, "{chunks:?}");
 }
+
+#[test]
+fn a_thousand_tasks_start_together() {
+    let mut task = task("one of many", operations(10));
+    (task.watch, task.mix) = (ALL, Mix::ReadPercent(50));
+    let started = Instant::now();
+    let outcomes = run(&vec![task; 1000], &Control::default(), &mut events());
+    eprintln!("1,000 tasks from start to end: {:?}", started.elapsed());
+    let done = |outcome: &Outcome| {
+        outcome.totals.operations(OpKind::Read) + outcome.totals.operations(OpKind::Write)
+    };
+    assert!(outcomes.iter().all(|outcome| outcome.ending == Ending::Completed && done(outcome) == 10));
+}
