@@ -1,12 +1,12 @@
 //! fio's JSON and JSON+, with what iolite has besides under keys `iolite`.
 
-use iolite_model::{LatencyTarget, Nanos, Quantile};
+use iolite_model::{DiskCounts, DiskUse, LatencyTarget, Nanos, Quantile};
 use iolite_stats::Histogram;
 
 use super::bins::bins;
 use super::clock;
 use super::group::{BOUNDS, Direction, Entry, Flow, depth, entries, milliseconds, shares};
-use super::result::{DiskCounts, DiskUse, Results, SteadyResult};
+use super::result::{Results, SteadyResult};
 use super::steady;
 use super::value::{Json, Members};
 use crate::json as shared;

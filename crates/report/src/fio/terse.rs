@@ -1,10 +1,10 @@
 //! fio's terse output: a line of fields with semicolons between them for each job or group.
 
-use iolite_model::Quantile;
+use iolite_model::{DiskUse, Quantile};
 use iolite_stats::Histogram;
 
 use super::group::{Direction, Entry, Flow, entries, shares};
-use super::result::{DiskUse, Results};
+use super::result::Results;
 use super::samples::Samples;
 
 /// Fields that are kept for percentiles, whatever their number.
