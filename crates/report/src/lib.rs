@@ -15,6 +15,7 @@ mod live;
 mod machine;
 mod pen;
 pub mod run;
+pub mod study;
 #[cfg(test)]
 mod synthetic;
 mod table;
