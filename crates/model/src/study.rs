@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Cache;
 use crate::storage::DeviceCounters;
-use crate::units::{Bandwidth, Bytes, Iops};
+use crate::units::{Bandwidth, Bytes, Iops, Nanos};
 
 /// One measured window of a study.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,8 +226,8 @@ pub enum StudyFinding {
     },
     /// Random reads suffer from read-ahead.
     #[error(
-        "random reads suffer: {with} IOPS with a read-ahead of {read_ahead}, {without} with {least}: for a database a small \
-         setting is better"
+        "random reads suffer: with a read-ahead of {read_ahead} {with} IOPS, and the device reads more than they ask for; \
+         {without} IOPS with {least}: for a database a small setting is better"
     )]
     ReadAheadHurts {
         /// The setting with the lowest rate.
@@ -240,7 +240,10 @@ pub enum StudyFinding {
         without: Iops,
     },
     /// Random reads do not suffer from read-ahead.
-    #[error("random reads do not suffer from any of these settings: the kernel sees that they are random")]
+    #[error(
+        "random reads do not suffer from any of these settings: the kernel sees that they are random, and the device reads no \
+         more than they ask for"
+    )]
     ReadAheadHarmless,
     /// Where the bandwidth is used up.
     #[error("{}: {most} at most; from blocks of {block} on it is within 10 % of that", mix(*.read_percent))]
@@ -252,11 +255,22 @@ pub enum StudyFinding {
         /// The smallest size within 10 % of that.
         block: Bytes,
     },
+    /// Some windows were so short that their figures are rough.
+    #[error(
+        "some windows were over after {shortest}, because each block is read but once where it is to come from the device: give \
+         a larger file (--make, --size) for steadier figures"
+    )]
+    Short {
+        /// The shortest.
+        shortest: Nanos,
+    },
     /// Up to which size operations cost the same.
-    #[error("{}: {most} IOPS at most; blocks up to {block} cost hardly more than small ones", mix(*.read_percent))]
+    #[error("{}: {most} IOPS at most; {}", mix(*.read_percent), up_to(*.least, *.block))]
     Operations {
         /// Share of reads in percent.
         read_percent: u8,
+        /// The smallest size tried.
+        least: Bytes,
         /// Operations a second at most.
         most: Iops,
         /// The largest size within 10 % of that.
@@ -287,6 +301,14 @@ fn mix(read_percent: u8) -> String {
         100.. => "reads".to_owned(),
         0 => "writes".to_owned(),
         percent => format!("{percent} % reads and {} % writes", 100 - percent),
+    }
+}
+
+fn up_to(least: Bytes, block: Bytes) -> String {
+    if block == least {
+        format!("every size above {least} has fewer")
+    } else {
+        format!("blocks up to {block} cost hardly more than smaller ones")
     }
 }
 

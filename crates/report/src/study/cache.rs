@@ -10,7 +10,7 @@ use crate::table::{NONE, mebibytes, nanos};
 const COLUMNS: usize = 10;
 
 /// What is left out first where there is no room.
-const SPARED: [usize; 4] = [7, 5, 9, 2];
+const SPARED: [usize; 3] = [7, 5, 2];
 
 struct Line {
     label: String,
@@ -28,24 +28,14 @@ impl Cells<COLUMNS> for Line {
 }
 
 pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
-    let heading = [
-        "reads asked",
-        "by device",
-        "asked",
-        "from device",
-        "IOPS",
-        "MiB/s",
-        "mean",
-        "p50",
-        "p99",
-        "cached before",
-    ];
+    let heading =
+        ["reads", "requests", "asked", "on device", "IOPS", "MiB/s", "mean", "p50", "p99", "cached"];
     let mut lines = vec![Line { label: String::new(), cells: heading.map(str::to_owned) }];
     for order in [Order::Random, Order::Sequential] {
         let of_order: Vec<_> =
             report.windows.iter().filter(|window| window.circumstance.order == order).collect();
         if let Some(block) = of_order.first().and_then(|window| block(report, window)) {
-            let label = format!("{} reads of {block}", order.name());
+            let label = format!("{}, {block}", order.name());
             lines.push(Line { label, cells: Default::default() });
             lines.extend(of_order.into_iter().map(|window| line(report, window, pen)));
         }
@@ -54,8 +44,8 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
         + &pen.item(
             "",
             0,
-            "one read at a time; by and from device: requests and bytes that the devices beneath counted meanwhile, of all \
-             programs; cached before: share of the file's span that was in the page cache; -: cannot be told",
+            "one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted \
+             meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be told",
         )
 }
 

@@ -106,8 +106,9 @@ fn operations(read_percent: u8, rates: &[(Bytes, f64)]) -> Vec<StudyFinding> {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    if let Some(&(block, _)) = rates.iter().rfind(|(_, rate)| *rate >= most * AS_GOOD) {
-        findings.push(StudyFinding::Operations { read_percent, most: Iops(most), block });
+    let last = rates.iter().rfind(|(_, rate)| *rate >= most * AS_GOOD);
+    if let Some((&(least, _), &(block, _))) = rates.first().zip(last) {
+        findings.push(StudyFinding::Operations { read_percent, least, most: Iops(most), block });
     }
     if let Some(&(small, slow)) = rates.first().filter(|(_, rate)| *rate < most * SUFFERS) {
         let (slow, fast) = (Iops(slow), Iops(most));

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, CachePoint, CacheWay, Iops, Nanos, Order, Overwrite, StudyFinding, StudyWindow};
 use iolite_stats::PhaseResult;
 
-use super::{BULK, Before, StudyStep, Subject, rate, result};
+use super::{BULK, Before, StudyStep, Subject, rate, result, short};
 
 /// A page cache that is less than so many times as fast is not much faster.
 const ALIKE: f64 = 1.5;
@@ -107,6 +107,7 @@ impl CacheStudy {
             findings.extend(of(CacheWay::Cold).and_then(|window| self.device_work(window, history)));
         }
         findings.extend(residues(windows));
+        findings.extend(short(windows, history));
         findings
     }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, BackendKind, Bytes, ExistingTarget, FileTarget, FileTask, Mix, Nanos, OpKind, Order, Overwrite,
-    Stop, StudyWindow, Target,
+    Stop, StudyFinding, StudyWindow, Target,
 };
 use iolite_stats::PhaseResult;
 
@@ -24,6 +24,9 @@ pub const OWN_FILE: &str = "studied";
 
 /// Size of the operations that lay a file out or read it into memory.
 const BULK: Bytes = Bytes(1 << 20);
+
+/// Measured time below which figures are rough.
+const SHORT: Nanos = Nanos(500_000_000);
 
 /// What a study reads, or writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,6 +150,17 @@ fn bandwidth<C>(window: &StudyWindow<C>, history: &[PhaseResult]) -> Option<f64>
     let seconds = result.totals.measured as f64 / 1e9;
     let bytes: u64 = [OpKind::Read, OpKind::Write].iter().map(|&kind| result.totals.bytes(kind)).sum();
     (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
+}
+
+/// The doubt about windows that were over long before their time.
+fn short<C>(windows: &[StudyWindow<C>], history: &[PhaseResult]) -> Option<StudyFinding> {
+    let measured = windows.iter().filter_map(|window| {
+        let result = result(window, history)?;
+        let whole = result.info.task.stop().runtime.unwrap_or_default();
+        (result.end.measured.0 < whole.0 / 2).then_some(result.end.measured)
+    });
+    let shortest = measured.min().filter(|shortest| *shortest < SHORT)?;
+    Some(StudyFinding::Short { shortest })
 }
 
 #[cfg(test)]

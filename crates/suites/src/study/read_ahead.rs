@@ -3,7 +3,7 @@
 use iolite_model::{Bandwidth, Bytes, Iops, Nanos, Order, ReadAheadPoint, StudyFinding, StudyWindow};
 use iolite_stats::PhaseResult;
 
-use super::{Before, StudyStep, Subject, bandwidth, rate, result};
+use super::{Before, StudyStep, Subject, bandwidth, rate, result, short};
 
 /// The settings tried unless the user says otherwise, in KiB.
 pub const DEFAULT_READ_AHEAD: [u64; 10] = [0, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -13,6 +13,9 @@ const AS_GOOD: f64 = 0.95;
 
 /// Random reads that lose more than this share suffer: what is less may be chance.
 const SUFFERS: f64 = 0.15;
+
+/// Bytes from the device for each byte asked for that are more than chance.
+const MORE: f64 = 1.1;
 
 /// Bytes from the device for each byte asked for that call for a word.
 const AMPLIFIED: f64 = 1.5;
@@ -60,6 +63,7 @@ impl ReadAheadStudy {
         findings.extend(self.sequential(windows, history));
         findings.extend(random(windows, history));
         findings.extend(amplified(windows, history));
+        findings.extend(short(windows, history));
         findings
     }
 
@@ -86,25 +90,32 @@ impl ReadAheadStudy {
 
 fn random(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) -> Option<StudyFinding> {
     let rates = points(windows, Order::Random, |window| rate(window, history));
+    let factors = factors(windows, history);
     let &(least, without) = rates.first().filter(|_| rates.len() > 1)?;
-    let &(read_ahead, with) = rates[1..].iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    if with < without * (1.0 - SUFFERS) {
-        return Some(StudyFinding::ReadAheadHurts {
-            read_ahead,
-            with: Iops(with),
-            least,
-            without: Iops(without),
-        });
+    // A rate that is lower while the device read no more than was asked for has other reasons.
+    let more = |setting: Bytes| factors.iter().any(|(other, factor)| *other == setting && *factor >= MORE);
+    let amplified = rates[1..].iter().filter(|(setting, _)| more(*setting));
+    match amplified.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some(&(read_ahead, with)) if with < without * (1.0 - SUFFERS) => {
+            let (with, without) = (Iops(with), Iops(without));
+            Some(StudyFinding::ReadAheadHurts { read_ahead, with, least, without })
+        }
+        None if !factors.is_empty() => Some(StudyFinding::ReadAheadHarmless),
+        _ => None,
     }
-    Some(StudyFinding::ReadAheadHarmless)
+}
+
+/// Bytes that the device read for each byte asked for at random, by setting.
+fn factors(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) -> Vec<(Bytes, f64)> {
+    points(windows, Order::Random, |window| {
+        let (asked, device, _) = window.reads(&result(window, history)?.end.cache)?;
+        Some(device.0 as f64 / asked.0 as f64)
+    })
 }
 
 /// The setting with which random reads made the device read most, if that is much.
 fn amplified(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) -> Option<StudyFinding> {
-    let factors = points(windows, Order::Random, |window| {
-        let (asked, device, _) = window.reads(&result(window, history)?.end.cache)?;
-        Some(device.0 as f64 / asked.0 as f64)
-    });
+    let factors = factors(windows, history);
     let &(read_ahead, factor) = factors.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     (factor >= AMPLIFIED).then_some(StudyFinding::Amplified { read_ahead: Some(read_ahead), factor })
 }
