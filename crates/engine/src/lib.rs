@@ -10,6 +10,8 @@ mod control;
 mod crew;
 mod error;
 mod errors;
+#[allow(dead_code)]
+mod flow;
 mod gate;
 mod guard;
 mod lane;
@@ -23,6 +25,7 @@ mod set;
 mod target;
 mod validate;
 mod verify;
+mod watch;
 
 pub use backend::{
     Backend, Completions, IoOp, Libaio, Mmap, Null, Op, Returned, Sim, SimFaults, SimImage, SimLatency,

@@ -8,6 +8,7 @@ use iolite_stats::{Knee, PhaseResult};
 
 mod answer;
 mod chart;
+pub mod fio;
 mod json;
 mod knees;
 pub mod latency_target;

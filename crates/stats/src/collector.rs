@@ -168,6 +168,8 @@ mod tests {
                 prop_assert_eq!(from_intervals, measured(kind));
                 prop_assert_eq!(from_workers, measured(kind));
                 prop_assert_eq!(from_series, measured(kind));
+                let bytes: u64 = totals.series.iter().map(|point| point.bytes[kind.index()]).sum();
+                prop_assert_eq!(bytes, totals.bytes(kind));
             }
             let length: f64 = totals.series.iter().map(|point| point.seconds).sum();
             prop_assert!((length - 250e-9).abs() < 1e-12);

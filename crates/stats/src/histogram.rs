@@ -91,6 +91,23 @@ impl Histogram {
         Nanos(self.0.value_at_quantile(quantile.0))
     }
 
+    /// The shortest duration counted, within 0.1 % below; zero when empty.
+    pub fn min(&self) -> Nanos {
+        Nanos(self.0.min())
+    }
+
+    /// The longest duration counted, within 0.1 % above, and an hour at most; zero when empty. Where the exact one is kept, it is
+    /// beside the histogram.
+    pub fn max(&self) -> Nanos {
+        Nanos(self.0.max())
+    }
+
+    /// What was counted, the shortest first: the lowest duration of each bucket that has any, and how many it has.
+    pub fn iter(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        let lowest = |nanos| Nanos(self.0.lowest_equivalent(nanos));
+        self.0.iter_recorded().map(move |value| (lowest(value.value_iterated_to()), value.count_at_value()))
+    }
+
     /// How far all counted durations lie above `bound` together, in nanoseconds.
     pub fn excess_above(&self, bound: Nanos) -> f64 {
         let above = self.0.iter_recorded().filter(|value| value.value_iterated_to() > bound.0);
@@ -111,6 +128,23 @@ impl Histogram {
     /// Mean in nanoseconds, within the histogram's three digits.
     pub fn mean(&self) -> f64 {
         self.0.mean()
+    }
+
+    /// The shortest duration counted, within the histogram's 0.1 %; zero when empty.
+    pub fn shortest(&self) -> Nanos {
+        Nanos(self.0.min())
+    }
+
+    /// The longest duration counted, within the histogram's 0.1 %; zero when empty.
+    pub fn longest(&self) -> Nanos {
+        Nanos(self.0.max())
+    }
+
+    /// The buckets that are not empty, in order: the shortest duration of each, and how many it counts.
+    pub fn counts(&self) -> impl Iterator<Item = (Nanos, u64)> {
+        let counted = self.0.iter_recorded();
+        counted
+            .map(|value| (Nanos(self.0.lowest_equivalent(value.value_iterated_to())), value.count_at_value()))
     }
 
     /// In the HdrHistogram V2 encoding.
@@ -207,6 +241,19 @@ mod tests {
         assert_eq!(histogram.quantile(Quantile(0.0)), Nanos(1));
         let longest = histogram.quantile(Quantile(1.0)).0 as f64;
         assert!((longest / LONGEST as f64 - 1.0).abs() < 0.002, "{longest}");
+    }
+
+    #[test]
+    fn what_was_counted_is_told_bucket_by_bucket() {
+        let mut histogram = Histogram::new();
+        assert_eq!((histogram.min(), histogram.max(), histogram.iter().count()), (Nanos(0), Nanos(0), 0));
+        histogram.record_many(5, 3);
+        histogram.record(10_001);
+        histogram.record(10_003);
+        assert_eq!(histogram.iter().collect::<Vec<_>>(), [(Nanos(5), 3), (Nanos(10_000), 2)]);
+        assert_eq!((histogram.min(), histogram.max()), (Nanos(5), Nanos(10_007)));
+        histogram.record(u64::MAX);
+        assert!(histogram.max().0 as f64 <= LONGEST as f64 * 1.001);
     }
 
     #[test]

@@ -15,4 +15,5 @@ mod slots;
 #[cfg(test)]
 mod testing;
 pub mod trim;
+pub mod usage;
 pub mod vectored;

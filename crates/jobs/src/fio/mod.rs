@@ -4,13 +4,22 @@
 //! those of the global sections before it, are set on a [`Spec`] through the table of [`options`]; a spec becomes one
 //! [`Thread`] per clone ([`lower`]).
 
+mod arithmetic;
+pub mod command_line;
+mod expand;
+pub mod job_file;
 pub mod lower;
 pub mod option;
 pub mod options;
+pub mod print;
+mod problem;
 pub mod spec;
 pub mod value;
 
+pub use command_line::Invocation;
+pub use job_file::{Document, Section, Setting, Surroundings};
 pub use lower::{Reporting, Thread};
 pub use option::{Form, Opt, Support};
+pub use problem::{Origin, Problem, Problems};
 pub use spec::Spec;
 pub use value::Given;

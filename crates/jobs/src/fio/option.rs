@@ -69,6 +69,18 @@ pub enum Support {
 }
 
 impl Opt {
+    /// What entries of the table start from: an option of text, built in full, without aliases, for all engines.
+    pub(crate) const PLAIN: Opt = Opt {
+        name: "",
+        aliases: &[],
+        form: Form::Text,
+        default: "",
+        help: "",
+        engines: &[],
+        support: Support::Full,
+        set: Opt::refuse,
+    };
+
     /// A setter for options that are [`Support::Missing`]; never called.
     pub fn refuse(_: &mut Spec, _: &Given<'_>) -> Result<(), String> {
         Err("it is not built".into())
