@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
+use crate::study::StudyArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -41,6 +42,8 @@ pub(crate) enum Command {
         /// The profile to print
         name: Option<String>,
     },
+    /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
+    Study(Box<StudyArgs>),
 }
 
 const CHECK_EXAMPLES: &str = "\

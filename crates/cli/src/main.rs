@@ -14,6 +14,7 @@ mod run;
 mod runner;
 mod session;
 mod signals;
+mod study;
 mod verify;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::LatencyTarget(args) => run::latency_target(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
+        Command::Study(args) => study::run(*args),
     };
     result
         .unwrap_or_else(|error| {

@@ -16,6 +16,7 @@ mod live;
 mod machine;
 mod pen;
 pub mod run;
+pub mod study;
 #[cfg(test)]
 mod synthetic;
 mod table;
