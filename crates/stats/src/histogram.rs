@@ -156,23 +156,6 @@ impl Histogram {
         self.counts.iter().map(share).sum()
     }
 
-    /// The shortest duration counted, within the histogram's 0.1 %; zero when empty.
-    pub fn shortest(&self) -> Nanos {
-        Nanos(self.0.min())
-    }
-
-    /// The longest duration counted, within the histogram's 0.1 %; zero when empty.
-    pub fn longest(&self) -> Nanos {
-        Nanos(self.0.max())
-    }
-
-    /// The buckets that are not empty, in order: the shortest duration of each, and how many it counts.
-    pub fn counts(&self) -> impl Iterator<Item = (Nanos, u64)> {
-        let counted = self.0.iter_recorded();
-        counted
-            .map(|value| (Nanos(self.0.lowest_equivalent(value.value_iterated_to())), value.count_at_value()))
-    }
-
     /// In the HdrHistogram V2 encoding.
     pub fn encode(&self) -> HistogramBytes {
         let mut bytes = vec![0; HEADER];
