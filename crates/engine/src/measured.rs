@@ -15,6 +15,9 @@ use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
 
+/// Error number of data that is not what was written (Linux, all architectures we build for).
+const EILSEQ: i32 = 84;
+
 /// The longest uninterrupted wait: bounds how late the loop notices that it is to end.
 const LONGEST_WAIT: u64 = 100_000_000;
 
@@ -445,7 +448,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
         let right = self.checks.back(&op, done, &buffer[..length]);
         if !right {
-            let what = || format!("a read at byte {} is not what was written", op.offset);
+            let what = || (format!("a read at byte {} is not what was written", op.offset), Some(EILSEQ));
             self.note_error(ErrorClass::Verify, state, completed, what);
         }
         right
@@ -498,8 +501,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         if state.commit != Commit::Cancelled {
             let class = result.map_or_else(ErrorClass::of, |_| ErrorClass::Short);
             self.note_error(class, &state, completed, || match result {
-                Ok(moved) => format!("a {} moved {moved} of {} bytes", kind.name(), state.length),
-                Err(number) => format!("{}: {}", kind.name(), io::Error::from_raw_os_error(number)),
+                Ok(moved) => (format!("a {} moved {moved} of {} bytes", kind.name(), state.length), None),
+                Err(number) => {
+                    let error = io::Error::from_raw_os_error(number);
+                    (format!("{}: {error}", kind.name()), Some(number))
+                }
             });
         }
         let linked = (state.io == IoOp::LinkedWrite).then_some(self.plan.sync).flatten()?;
@@ -508,7 +514,13 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
 
     /// Counts an error, and ends the phase where it is one of those that do.
     #[cold]
-    fn note_error(&mut self, class: ErrorClass, state: &InFlight, at: u64, what: impl FnOnce() -> String) {
+    fn note_error(
+        &mut self,
+        class: ErrorClass,
+        state: &InFlight,
+        at: u64,
+        what: impl FnOnce() -> (String, Option<i32>),
+    ) {
         let kind = state.io.kind();
         self.lane.record_error(kind, at);
         self.errors.note(kind, class, state.offset, what);
