@@ -190,3 +190,75 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, task};
+    use ErrorClass::{Again, Device, Other, Short, Space, Unsupported, Verify};
+
+    fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, String> {
+        let (_, task) = io(settings, task(mix))?;
+        assert_eq!(task.on_error.most, None);
+        Ok(ErrorClass::ALL.into_iter().filter(|class| !task.on_error.stop.contains(class)).collect())
+    }
+
+    const MIXED: Mix = Mix::ReadPercent(50);
+
+    #[test]
+    fn the_first_error_ends_a_job() {
+        let (_, task) = io(&[], task(MIXED)).unwrap();
+        assert_eq!(task.on_error, OnError::stop_always());
+    }
+
+    #[test]
+    fn a_job_goes_on_after_errors_of_the_device_or_of_verification() {
+        for (text, mix, classes) in [
+            ("none", MIXED, &[][..]),
+            ("0", MIXED, &[]),
+            ("io", MIXED, &[Short, Device]),
+            ("verify", MIXED, &[Verify]),
+            ("all", MIXED, &[Short, Device, Verify]),
+            ("1", MIXED, &[Short, Device, Verify]),
+            ("read", Mix::Read, &[Short, Device]),
+            ("write", Mix::Read, &[]),
+            ("write", Mix::Write, &[Short, Device]),
+            ("write", Mix::Trim, &[Short, Device]),
+        ] {
+            assert_eq!(
+                goes_on(&[("continue_on_error", text)], mix).as_deref(),
+                Ok(classes),
+                "{text} {mix:?}"
+            );
+        }
+        for text in ["read", "write"] {
+            assert!(goes_on(&[("continue_on_error", text)], MIXED).unwrap_err().contains("two jobs"));
+        }
+    }
+
+    #[test]
+    fn listed_errors_take_the_place_of_the_usual_ones() {
+        for (text, mix, classes) in [
+            ("EAGAIN,ENOSPC:122", Mix::Read, &[Short, Again][..]),
+            ("EAGAIN,ENOSPC:122", Mix::Write, &[Short, Space]),
+            (",ENOSPC", MIXED, &[Short, Space]),
+            ("EIO,EIO", MIXED, &[Short, Device]),
+            ("ENOSPC:EIO,EIO", MIXED, &[Short, Device]),
+            (",,84", Mix::Write, &[Verify]),
+            ("1", Mix::Read, &[Short, Other]),
+            ("EINVAL", Mix::Read, &[Short, Unsupported]),
+        ] {
+            assert_eq!(goes_on(&[("ignore_error", text)], mix).as_deref(), Ok(classes), "{text} {mix:?}");
+        }
+        let both = [("continue_on_error", "all"), ("ignore_error", ",ENOSPC")];
+        assert_eq!(goes_on(&both, Mix::Write).unwrap(), [Short, Space, Verify]);
+        assert!(goes_on(&[("ignore_error", ",EIO")], MIXED).is_err());
+    }
+
+    #[test]
+    fn unknown_errors_are_refused() {
+        for text in ["EFOO", "0", "-5", "5000", "EIO,EIO,EIO,EIO"] {
+            assert!(goes_on(&[("ignore_error", text)], Mix::Read).is_err(), "{text}");
+        }
+    }
+}
