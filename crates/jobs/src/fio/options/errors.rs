@@ -31,7 +31,7 @@ pub struct GoOn {
 impl Errors {
     /// Changes `thread` to what these settings say.
     pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
-        let JobTask::Io(task) = &mut thread.task else { return Ok(()) };
+        let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         let io = self.io(task.mix)?;
         let verify = self.ignore[2].is_empty() && self.go_on.verify;
         // What verification finds wrong is an error of EILSEQ in fio.
@@ -45,6 +45,16 @@ impl Errors {
         let stop = ErrorClass::ALL.into_iter().filter(|class| !goes_on(*class)).collect();
         task.on_error = OnError { stop, most: None };
         Ok(())
+    }
+
+    /// Engines that work on names count their errors and go on.
+    fn refuse_for_names(&self) -> Result<(), String> {
+        if *self == Errors::default() {
+            return Ok(());
+        }
+        Err("continue_on_error and ignore_error are not for engines that work on names, which count their errors and go on: \
+             leave them out"
+            .into())
     }
 
     /// Classes of errors of reads and writes after which the job goes on.
@@ -194,7 +204,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::option::samples::{io, task};
+    use crate::fio::option::samples::{io, lowered, task};
     use ErrorClass::{Again, Device, Other, Short, Space, Unsupported, Verify};
 
     fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, String> {
@@ -253,6 +263,13 @@ mod tests {
         let both = [("continue_on_error", "all"), ("ignore_error", ",ENOSPC")];
         assert_eq!(goes_on(&both, Mix::Write).unwrap(), [Short, Space, Verify]);
         assert!(goes_on(&[("ignore_error", ",EIO")], MIXED).is_err());
+    }
+
+    #[test]
+    fn work_on_names_goes_on_anyway() {
+        let names = || JobTask::Metadata(iolite_model::MetadataTask::default());
+        assert!(lowered(&[], names()).is_ok());
+        assert!(lowered(&[("continue_on_error", "all")], names()).unwrap_err().contains("names"));
     }
 
     #[test]
