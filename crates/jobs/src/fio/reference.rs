@@ -76,8 +76,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "Jobs are threads.",
-        "`thread` and its absence come to the same: clones share memory as threads do, and a job that crashes has no process of its \
-         own to take with it.",
+        "Clones are threads of one process with or without `thread`, so that a crash ends them all.",
     ),
     (
         "Verified data has a format of our own.",
