@@ -552,6 +552,8 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let off = !self.wrote || self.failure.is_some() || self.lane.interrupted();
         let Some(method) = self.plan.end_sync.take().filter(|_| !off) else { return Ok(()) };
         let Some(slot) = self.free.pop() else { return Ok(()) };
+        // All of it, whatever was made durable before.
+        self.written = None;
         self.lane.control.sync_begins();
         let (op, state) = self.sync(slot, method, self.lane.now(), Commit::None);
         let waited = match self.submit(op, state) {
