@@ -15,7 +15,11 @@ mod number;
 pub mod result;
 mod samples;
 mod steady;
+#[cfg(test)]
+mod synthetic;
 pub mod terse;
+#[cfg(test)]
+mod tests;
 mod times;
 mod value;
 mod windows;
