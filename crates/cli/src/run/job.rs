@@ -36,7 +36,11 @@ fn read(from: impl Read) -> std::io::Result<String> {
     Ok(text)
 }
 
-fn parse(text: &str) -> Result<Job, String> {
+/// Reads a job from a text.
+///
+/// # Errors
+/// It is no job: says where and what was expected.
+pub(crate) fn parse(text: &str) -> Result<Job, String> {
     let mut job: Job = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     if job.tasks.is_empty() {
         return Err(

@@ -17,6 +17,7 @@ use crate::runner::{Measured, Runner};
 use crate::session;
 use crate::{output, signals};
 
+pub(crate) use job::parse as parse_job;
 pub(crate) use latency::run as latency_target;
 
 /// Runs a job.
