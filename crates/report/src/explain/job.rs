@@ -194,7 +194,7 @@ fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
         rate,
     ];
     let least = limits.into_iter().flatten().reduce(f64::min);
-    let region = span(task, surroundings).map_or(String::new(), |span| format!(", over and over in {span}"));
+    let region = span(task, surroundings).map_or(String::new(), |span| format!(", within {span}"));
     match (least, runtime) {
         (Some(least), None) => Some(format!("{} in all", Bytes(least as u64))),
         (Some(least), Some(_)) if rate == Some(least) => {

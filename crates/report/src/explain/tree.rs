@@ -8,6 +8,14 @@ use crate::pen::{Ink, Pen, count};
 /// Columns of a key with its value; the meaning stands behind them.
 const EXCERPT: usize = 42;
 
+/// The percentiles that matter, and what they say; the first what its table says.
+const TELLING: [(f64, &str); 4] = [
+    (50.0, ""),
+    (99.0, "one in a hundred took longer"),
+    (99.9, "one in a thousand took longer"),
+    (99.99, "one in ten thousand took longer"),
+];
+
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
@@ -169,19 +177,14 @@ impl Walk {
         let mut each: Vec<(f64, &Value)> =
             percentiles.iter().filter_map(|(percent, value)| Some((percent.parse().ok()?, value))).collect();
         each.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let telling = |percent: f64| [50.0, 99.0, 99.9, 99.99].iter().any(|one| (percent - one).abs() < 1e-6);
+        let telling = |percent: f64| TELLING.iter().any(|(known, _)| (percent - known).abs() < 1e-6);
         each.retain(|(percent, _)| self.all || telling(*percent));
         let mut out = String::new();
-        for (number, (percent, value)) in each.into_iter().enumerate() {
-            let text = match (number, percent) {
-                (0, _) => text,
-                (_, percent) if (percent - 99.0).abs() < 1e-6 => "one in a hundred took longer",
-                (_, percent) if (percent - 99.9).abs() < 1e-6 => "one in a thousand took longer",
-                (_, percent) if (percent - 99.99).abs() < 1e-6 => "one in ten thousand took longer",
-                _ => "",
-            };
+        for (percent, value) in each {
+            let known = TELLING.into_iter().find(|(known, _)| (percent - known).abs() < 1e-6);
+            let meaning = known.map_or("", |(_, meaning)| if meaning.is_empty() { text } else { meaning });
             let excerpt = format!("p{percent}: {}", brief(value, Unit::Nanos));
-            out += &self.line(telling(percent), &excerpt, text, depth);
+            out += &self.line(telling(percent), &excerpt, meaning, depth);
         }
         out
     }

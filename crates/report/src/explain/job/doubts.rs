@@ -102,10 +102,7 @@ fn is_real(task: &FileTask) -> bool {
 
 /// Whether all of the target is written once, so that a later task meets no empty storage.
 fn fills(task: &FileTask) -> bool {
-    let whole = task.stop.loops.is_some()
-        || task.stop == iolite_model::Stop::default()
-        || task.access == Access::Append;
-    task.mix == Mix::Write && whole
+    task.mix == Mix::Write && task.stop.runtime.is_none()
 }
 
 fn destroys(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
@@ -232,7 +229,7 @@ fn short(task: &FileTask) -> Option<Doubt> {
 fn durability(task: &FileTask) -> Option<Doubt> {
     let synced = task.sync.is_some() || task.durable.is_some() || task.end_sync.is_some();
     let dsync = matches!(task.backend, BackendKind::Vectored(flags) if flags.dsync);
-    if !task.mix.writes() || !is_real(task) || synced || dsync || !task.direct {
+    if !task.mix.writes() || !is_real(task) || synced || dsync || !task.direct || fills(task) {
         return None;
     }
     Some((
