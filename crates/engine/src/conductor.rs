@@ -118,7 +118,7 @@ impl Conductor<'_> {
         let ending = match ends.failure.or_else(|| self.control.failure().map(str::to_owned)) {
             Some(failure) => Ending::Failed(failure),
             None if self.control.interrupted() => Ending::Interrupted,
-            None if self.control.over() && measured == 0 => Ending::Interrupted,
+            None if self.control.over() && totals.is_empty() => Ending::Interrupted,
             None => Ending::Completed,
         };
         Outcome {

@@ -91,7 +91,6 @@ impl Targets {
     }
 
     /// Where an operation of this offset goes: its file's position among the task's, and the offset within that file.
-    #[allow(dead_code)]
     #[inline]
     pub(crate) fn locate(&self, offset: u64) -> (u32, u64) {
         (0, offset)

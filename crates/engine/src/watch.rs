@@ -189,7 +189,7 @@ impl Watches for Watcher {
 
 impl Log {
     fn add(&mut self, back: &Back, submitted: u64, lane: &Lane) {
-        let (file, offset) = locate(&self.targets, back.offset);
+        let (file, offset) = self.targets.locate(back.offset);
         self.operations.push(LoggedOperation {
             kind: back.kind,
             offset,
@@ -220,9 +220,4 @@ impl Log {
         // Nobody listens where the conductor has given up on this worker.
         lane.tell(operations);
     }
-}
-
-/// File and offset within it.
-fn locate(_targets: &Targets, offset: u64) -> (u32, u64) {
-    (0, offset)
 }

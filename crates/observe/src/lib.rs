@@ -5,6 +5,7 @@
 
 mod cache;
 mod chain;
+mod disk_use;
 mod diskstats;
 mod error;
 mod host;
@@ -14,6 +15,7 @@ mod storage;
 mod sysfs;
 
 pub use cache::CacheProbe;
+pub use disk_use::DiskProbe;
 pub use diskstats::LeafCounters;
 pub use error::Error;
 pub use host::host;

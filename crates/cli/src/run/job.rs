@@ -65,7 +65,9 @@ pub(crate) fn parse(text: &str) -> Result<Job, String> {
 /// # Errors
 /// The first one that makes no sense, with its remedy.
 pub(super) fn check(job: &Job) -> Result<(), UsageError> {
-    job.tasks.iter().try_for_each(iolite_engine::validate_task).map_err(|error| UsageError(error.to_string()))
+    let each = job.tasks.iter().try_for_each(iolite_engine::validate_task);
+    each.and_then(|()| iolite_engine::validate_order(&job.tasks))
+        .map_err(|error| UsageError(error.to_string()))
 }
 
 /// Whether the job makes files of its own.

@@ -1,12 +1,12 @@
 //! fio's JSON and JSON+, with what iolite has besides under keys `iolite`.
 
-use iolite_model::{LatencyTarget, Nanos, Quantile};
+use iolite_model::{DiskCounts, DiskUse, LatencyTarget, Nanos, Quantile};
 use iolite_stats::Histogram;
 
 use super::bins::bins;
 use super::clock;
 use super::group::{BOUNDS, Direction, Entry, Flow, depth, entries, milliseconds, shares};
-use super::result::{DiskCounts, DiskUse, Results, SteadyResult};
+use super::result::{Results, SteadyResult};
 use super::steady;
 use super::value::{Json, Members};
 use crate::json as shared;
@@ -123,8 +123,8 @@ fn syncs(entry: &Entry<'_>, plus: bool) -> Json {
 fn times(histogram: &Histogram, percentiles: Option<&[f64]>, plus: bool) -> Json {
     let count = histogram.count();
     let mut members = Members::default()
-        .with_int("min", histogram.shortest().0)
-        .with_int("max", histogram.longest().0)
+        .with_int("min", histogram.min().0)
+        .with_int("max", histogram.max().0)
         .with_float("mean", if count > 0 { histogram.mean() } else { 0.0 })
         .with_float("stddev", if count > 0 { histogram.standard_deviation() } else { 0.0 })
         .with_int("N", count);

@@ -9,6 +9,7 @@ mod closing;
 mod group;
 pub mod header;
 pub mod json;
+pub mod logs;
 pub mod normal;
 mod number;
 pub mod result;
@@ -17,5 +18,6 @@ mod steady;
 pub mod terse;
 mod times;
 mod value;
+mod windows;
 
-pub use result::{DiskCounts, DiskUse, JobResult, Results, SteadyPoint, SteadyResult};
+pub use result::{JobResult, Results, SteadyPoint, SteadyResult};

@@ -1,13 +1,13 @@
 //! fio's text for people, aligned as its readers know it, and what iolite adds at its end.
 
-use iolite_model::OpKind;
+use iolite_model::{DiskCounts, DiskUse, OpKind};
 use iolite_stats::Histogram;
 
 use super::clock;
 use super::group::{BOUNDS, Direction, Entry, Flow, depth, entries, error_text, milliseconds, shares};
 use super::json::target;
 use super::number::Figures;
-use super::result::{DiskCounts, DiskUse, Results};
+use super::result::Results;
 use super::samples::Samples;
 use super::times;
 use super::{closing, steady};

@@ -2,7 +2,7 @@
 
 /// How numbers are shown in normal text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// `kb_base`: 1024 or 1000 comes first.
     pub kb_base: u64,
     /// `unit_base`: 1 for bits, otherwise bytes.

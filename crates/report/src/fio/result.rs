@@ -1,7 +1,7 @@
 //! What came of jobs, as plain data: the outputs' input.
 
 use iolite_jobs::fio::Thread;
-use iolite_model::{Calibration, Ending, Nanos, RunInfo, Usage, Warning};
+use iolite_model::{Calibration, DiskUse, Ending, Nanos, RunInfo, Usage, Warning};
 use iolite_stats::{Detail, PhaseResult};
 
 /// All that is to be told.
@@ -78,35 +78,4 @@ pub struct SteadyPoint {
     pub bytes: f64,
     /// Mean latency in nanoseconds.
     pub latency: f64,
-}
-
-/// What a block device did while the jobs ran.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct DiskUse {
-    /// Kernel name, for example `vda`.
-    pub name: String,
-    /// Its own counts.
-    pub counts: DiskCounts,
-    /// The counts of the devices that it rests on, where it is made of others (device mapper, md): sums over them, and
-    /// means of `util`.
-    pub beneath: Option<DiskCounts>,
-    /// How many devices `beneath` is about.
-    pub devices_beneath: u32,
-}
-
-/// Counts of a block device.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct DiskCounts {
-    /// Reads and writes completed.
-    pub ios: [u64; 2],
-    /// Reads and writes that were merged into others.
-    pub merges: [u64; 2],
-    /// Sectors of 512 bytes read and written.
-    pub sectors: [u64; 2],
-    /// Time that reads and writes took together, in milliseconds.
-    pub ticks: [u64; 2],
-    /// Time that all operations took together, in milliseconds.
-    pub in_queue: u64,
-    /// Share of the time in which it had something to do, in percent.
-    pub util: f64,
 }

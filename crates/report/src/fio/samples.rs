@@ -1,6 +1,8 @@
 //! Bandwidth and IOPS over time: from the exact intervals of what was measured.
 
-use iolite_model::OpKind;
+use std::collections::BTreeMap;
+
+use iolite_model::{OpKind, Task};
 use iolite_stats::Point;
 
 use super::result::JobResult;
@@ -45,58 +47,94 @@ impl Samples {
     }
 }
 
-/// What jobs did together in an interval, in bytes and operations.
+/// What jobs did together in an interval.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
-    bytes: f64,
-    operations: f64,
+    /// In nanoseconds.
+    length: u64,
+    bytes: u64,
+    operations: u64,
 }
 
 /// Bytes a second and operations a second of these kinds: what the jobs did together, from interval to interval. An
 /// incomplete last one is left out unless it is the only one.
 pub(crate) fn samples(jobs: &[&JobResult], kinds: &[OpKind]) -> (Samples, Samples) {
-    // In long phases intervals are joined: the longest of all is the grid.
-    let lengths = jobs.iter().flat_map(|job| &job.phase.totals.series).map(|point| point.seconds);
-    let width = lengths.fold(0.0, f64::max);
-    if width <= 0.0 {
-        return (Samples::default(), Samples::default());
+    let mut cells = cells(jobs, kinds);
+    if let Some((last, before)) = cells.split_last()
+        && before.iter().any(|cell| last.length < cell.length / 1000 * 999)
+    {
+        cells.pop();
     }
-    let first = jobs.iter().map(|job| start(job)).fold(f64::INFINITY, f64::min);
-    let mut cells: Vec<Cell> = Vec::new();
-    let mut end = 0.0f64;
-    for job in jobs {
-        // Whole intervals, so that none is cut.
-        let mut at = ((start(job) - first) / width).round() * width;
-        for point in &job.phase.totals.series {
-            let index = ((at + point.seconds / 2.0) / width) as usize;
-            cells.resize(cells.len().max(index + 1), Cell::default());
-            for &kind in kinds {
-                cells[index].bytes += bytes(job, point, kind);
-                cells[index].operations += point.operations[kind.index()] as f64;
-            }
-            at += point.seconds;
-        }
-        end = end.max(at);
-    }
-    let complete = (end / width * (1.0 + 1e-9)) as usize;
-    let seconds = if complete == 0 { end } else { width };
-    cells.truncate(complete.max(1));
-    let column = |value: fn(&Cell) -> f64| cells.iter().map(|cell| value(cell) / seconds).collect::<Vec<_>>();
-    (Samples::of(&column(|cell| cell.bytes)), Samples::of(&column(|cell| cell.operations)))
+    let column = |value: fn(&Cell) -> u64| {
+        let rate = |cell: &Cell| value(cell) as f64 * 1e9 / cell.length as f64;
+        Samples::of(&cells.iter().map(rate).collect::<Vec<_>>())
+    };
+    (column(|cell| cell.bytes), column(|cell| cell.operations))
 }
 
-/// When what is measured of a job starts, in seconds.
-fn start(job: &JobResult) -> f64 {
+/// The intervals from each instant at which all jobs that run have an interval's end to the next.
+fn cells(jobs: &[&JobResult], kinds: &[OpKind]) -> Vec<Cell> {
+    let first = jobs.iter().map(|job| start(job)).min().unwrap_or(0);
+    let courses: Vec<Course> = jobs.iter().map(|job| Course::of(job, first, kinds)).collect();
+    let mut ends: Vec<u64> = courses.iter().flat_map(|course| course.points.keys().copied()).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let (mut cells, mut from) = (Vec::new(), courses.iter().map(|course| course.start).min().unwrap_or(0));
+    let mut open = Cell::default();
+    for end in ends {
+        for point in courses.iter().filter_map(|course| course.points.get(&end)) {
+            open.bytes += point.bytes;
+            open.operations += point.operations;
+        }
+        if courses.iter().all(|course| course.allows(end)) && end > from {
+            cells.push(Cell { length: end - from, ..std::mem::take(&mut open) });
+            from = end;
+        }
+    }
+    cells
+}
+
+/// What a job did, by the ends of its intervals in nanoseconds.
+struct Course {
+    start: u64,
+    end: u64,
+    points: BTreeMap<u64, Cell>,
+}
+
+impl Course {
+    fn of(job: &JobResult, first: u64, kinds: &[OpKind]) -> Course {
+        let series = &job.phase.totals.series;
+        let width = series.first().map_or(1, |point| nanos(point).max(1));
+        // Jobs that started together did so to some microseconds: their intervals are taken as side by side.
+        let start = (start(job) - first + width / 2) / width * width;
+        let (mut end, mut points) = (start, BTreeMap::<u64, Cell>::new());
+        for point in series {
+            end = end.saturating_add(nanos(point));
+            let cell = points.entry(end).or_default();
+            for kind in kinds {
+                cell.bytes += point.bytes[kind.index()];
+                cell.operations += point.operations[kind.index()];
+            }
+        }
+        Course { start, end, points }
+    }
+
+    /// Whether an instant cuts none of its intervals.
+    fn allows(&self, instant: u64) -> bool {
+        instant <= self.start || instant >= self.end || self.points.contains_key(&instant)
+    }
+}
+
+fn nanos(point: &Point) -> u64 {
+    (point.seconds * 1e9).round() as u64
+}
+
+/// When what is measured of a job starts, in nanoseconds since the run's start.
+fn start(job: &JobResult) -> u64 {
     let info = &job.phase.info;
     let delay = match &info.task {
-        iolite_model::Task::File(task) => task.delay.as_secs_f64(),
-        _ => 0.0,
+        Task::File(task) => task.delay.0,
+        Task::Metadata(_) | Task::Database(_) => 0,
     };
-    info.started.as_secs_f64() + delay + info.task.ramp().as_secs_f64()
-}
-
-fn bytes(job: &JobResult, point: &Point, kind: OpKind) -> f64 {
-    let totals = &job.phase.totals;
-    let mean = totals.bytes(kind) as f64 / totals.operations(kind).max(1) as f64;
-    point.operations[kind.index()] as f64 * mean
+    info.started.0.saturating_add(delay).saturating_add(info.task.ramp().0)
 }

@@ -1,10 +1,10 @@
 //! fio's terse output: a line of fields with semicolons between them for each job or group.
 
-use iolite_model::Quantile;
+use iolite_model::{DiskUse, Quantile};
 use iolite_stats::Histogram;
 
 use super::group::{Direction, Entry, Flow, entries, shares};
-use super::result::{DiskUse, Results};
+use super::result::Results;
 use super::samples::Samples;
 
 /// Fields that are kept for percentiles, whatever their number.
@@ -118,8 +118,8 @@ fn times(histogram: &Histogram) -> [String; 4] {
     let (mean, deviation) =
         if some { (histogram.mean(), histogram.standard_deviation()) } else { (0.0, 0.0) };
     [
-        (histogram.shortest().0 / 1000).to_string(),
-        (histogram.longest().0 / 1000).to_string(),
+        (histogram.min().0 / 1000).to_string(),
+        (histogram.max().0 / 1000).to_string(),
         format!("{:.6}", mean / 1000.0),
         format!("{:.6}", deviation / 1000.0),
     ]

@@ -310,6 +310,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "verify_async_cpus",
+        form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
         help: "CPUs for the threads of verify_async.",
         support: Support::Differs("there are no such threads"),
         set: |_, given| super::placement::list(given.text()?).map(|_| ()),
