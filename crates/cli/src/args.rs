@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
+use crate::explain::ExplainArgs;
 use crate::study::StudyArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     },
     /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
+    /// Explain a result, or a job before it is run, in plain words
+    Explain(ExplainArgs),
 }
 
 const CHECK_EXAMPLES: &str = "\

@@ -7,7 +7,9 @@ mod bench;
 mod check;
 mod events;
 mod exit;
+mod explain;
 mod fio;
+mod job;
 mod output;
 mod patience;
 mod profiles;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
+        Command::Explain(args) => explain::run(&args),
     };
     result
         .unwrap_or_else(|error| {

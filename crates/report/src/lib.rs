@@ -8,6 +8,7 @@ use iolite_stats::{Knee, PhaseResult};
 
 mod answer;
 mod chart;
+pub mod explain;
 pub mod fio;
 mod json;
 mod knees;

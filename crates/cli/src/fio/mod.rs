@@ -7,7 +7,7 @@ mod output;
 mod perform;
 mod run;
 mod status;
-mod surroundings;
+pub(crate) mod surroundings;
 mod trigger;
 mod watchers;
 
