@@ -480,12 +480,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// A sync of what has been written since the last one.
     fn sync(&mut self, slot: u32, method: SyncMethod, now: u64, commit: Commit) -> (Op, InFlight) {
         let (from, to) = self.written.take().unwrap_or_default();
-        // A range beyond what an operation can name goes on to the file's end, which a length of 0 means.
+        // A range beyond what an operation can name goes on to the end, which a length of 0 means.
         let length = u32::try_from(to - from).unwrap_or(0);
-        let (offset, length) = if method == SyncMethod::FileRange { (from, length) } else { (0, 0) };
         let io = IoOp::Sync(method);
-        let state = InFlight { io, offset, length: 0, intended: now, issued: now, commit };
-        (Op { io, slot, offset, length }, state)
+        let state = InFlight { io, offset: from, length: 0, intended: now, issued: now, commit };
+        (Op { io, slot, offset: from, length }, state)
     }
 
     /// Records an operation that failed. Returns the cancelled sync of a linked write, which is still to come back.
