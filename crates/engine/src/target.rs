@@ -89,6 +89,12 @@ impl Targets {
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
+
+    /// Where an operation of this offset goes: its file's position among the task's, and the offset within that file.
+    #[inline]
+    pub(crate) fn locate(&self, offset: u64) -> (u32, u64) {
+        (0, offset)
+    }
 }
 
 /// Makes or opens files in the scratch directory.

@@ -16,6 +16,7 @@ mod oplog;
 mod profile;
 mod record;
 mod storage;
+mod study;
 mod target;
 mod task;
 mod units;
@@ -39,6 +40,7 @@ pub use record::{
     PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
+pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};
 pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };

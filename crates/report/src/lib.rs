@@ -8,6 +8,7 @@ use iolite_stats::{Knee, PhaseResult};
 
 mod answer;
 mod chart;
+pub mod explain;
 pub mod fio;
 mod json;
 mod knees;
@@ -16,6 +17,7 @@ mod live;
 mod machine;
 mod pen;
 pub mod run;
+pub mod study;
 #[cfg(test)]
 mod synthetic;
 mod table;

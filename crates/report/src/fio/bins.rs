@@ -34,7 +34,7 @@ pub(crate) fn middle(bucket: usize) -> u64 {
 /// The buckets of a histogram that are not empty: their middles, and counts.
 pub(crate) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();
-    for (shortest, count) in histogram.counts() {
+    for (shortest, count) in histogram.iter() {
         let middle = middle(bucket(shortest.0));
         match bins.last_mut() {
             Some(last) if last.0 == middle => last.1 += count,

@@ -53,7 +53,7 @@ fn responses(entry: &Entry<'_>) -> Vec<String> {
                 one_line(&entry.first().thread.name),
                 direction.name(),
                 percentiles.join(", "),
-                ascii(response.longest())
+                ascii(response.max())
             )
         })
     });

@@ -361,7 +361,7 @@ pub(crate) struct Latencies {
 
 impl Latencies {
     fn add(&mut self, histogram: &Histogram) {
-        for (latency, count) in histogram.counts() {
+        for (latency, count) in histogram.iter() {
             let nanos = latency.0;
             self.total += count;
             let class = |unit: u64| BOUNDS.iter().position(|&bound| nanos < bound * unit);

@@ -123,8 +123,8 @@ fn syncs(entry: &Entry<'_>, plus: bool) -> Json {
 fn times(histogram: &Histogram, percentiles: Option<&[f64]>, plus: bool) -> Json {
     let count = histogram.count();
     let mut members = Members::default()
-        .with_int("min", histogram.shortest().0)
-        .with_int("max", histogram.longest().0)
+        .with_int("min", histogram.min().0)
+        .with_int("max", histogram.max().0)
         .with_float("mean", if count > 0 { histogram.mean() } else { 0.0 })
         .with_float("stddev", if count > 0 { histogram.standard_deviation() } else { 0.0 })
         .with_int("N", count);

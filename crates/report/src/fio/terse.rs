@@ -119,8 +119,8 @@ fn times(histogram: &Histogram) -> [String; 4] {
     let (mean, deviation) =
         if some { (histogram.mean(), histogram.standard_deviation()) } else { (0.0, 0.0) };
     [
-        (histogram.shortest().0 / 1000).to_string(),
-        (histogram.longest().0 / 1000).to_string(),
+        (histogram.min().0 / 1000).to_string(),
+        (histogram.max().0 / 1000).to_string(),
         format!("{:.6}", mean / 1000.0),
         format!("{:.6}", deviation / 1000.0),
     ]

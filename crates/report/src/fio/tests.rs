@@ -206,6 +206,7 @@ fn errors_targets_and_steady_states_are_told() {
         count: 2,
         first_offsets: vec![4096],
         first: "short".into(),
+        number: None,
     }];
     job.thread.latency_target = Some(LatencyTarget {
         bound: Nanos(2_000_000),

@@ -22,8 +22,8 @@ pub(super) fn line(name: &str, histogram: &Histogram) -> String {
         return String::new();
     }
     let values = [
-        histogram.shortest().0 as f64,
-        histogram.longest().0 as f64,
+        histogram.min().0 as f64,
+        histogram.max().0 as f64,
         histogram.mean(),
         histogram.standard_deviation(),
     ];
