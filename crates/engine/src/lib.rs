@@ -10,7 +10,6 @@ mod control;
 mod crew;
 mod error;
 mod errors;
-#[allow(dead_code)]
 mod flow;
 mod gate;
 mod guard;

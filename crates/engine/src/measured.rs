@@ -11,6 +11,7 @@ use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
 use crate::crew::{DRAIN, DRAIN_INTERRUPTED, WorkerEnd};
 use crate::errors::Errors;
+use crate::flow::FlowSeat;
 use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
@@ -51,6 +52,8 @@ pub(crate) struct Plan {
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
     pub(crate) on_error: OnError,
+    /// The ratio that it keeps with others.
+    pub(crate) flow: Option<FlowSeat>,
 }
 
 /// When data is made up.
@@ -206,6 +209,12 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 let Some(&slot) = self.free.last() else { break };
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
+                }
+                if let Some(flow) = &mut self.plan.flow {
+                    if !flow.may_go() {
+                        return Ok((now, now.saturating_add(flow.pause())));
+                    }
+                    flow.went();
                 }
                 self.free.pop();
                 self.prepare(slot, now)

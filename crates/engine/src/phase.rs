@@ -1,6 +1,7 @@
 //! A phase of block I/O: opens the target, and runs a crew of measured loops on the back end asked for.
 
 use std::io;
+use std::sync::Arc;
 
 use iolite_model::{Access, BackendKind, Ending, FileTask, OpKind, Sink, Target};
 use iolite_stats::Timetable;
@@ -13,6 +14,7 @@ use crate::backend::{
     Uring, Vectored,
 };
 use crate::crew::{Crew, Finished, Outcome};
+use crate::flow::{FlowGroup, FlowSeat};
 use crate::gate::StartLine;
 use crate::lane::Start;
 use crate::measured::{Fill, Loop, Plan};
@@ -116,6 +118,8 @@ pub(crate) struct Phase {
     pub(crate) here: u32,
     /// How to verify, where it is asked for.
     pub(crate) verification: Option<Verification>,
+    /// The group that it keeps a ratio with.
+    pub(crate) flow: Option<Arc<FlowGroup>>,
 }
 
 impl Phase {
@@ -142,7 +146,7 @@ impl Phase {
 
     pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
         let verification = Verification::of(&task)?;
-        Ok(Phase { here: task.workers, task, number, targets, verification })
+        Ok(Phase { here: task.workers, task, number, targets, verification, flow: None })
     }
 
     /// Runs it, starting together with whatever waits at `line`.
@@ -338,6 +342,7 @@ impl Phase {
             end_sync: task.end_sync,
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
             on_error: task.on_error.clone(),
+            flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
         })
     }
 

@@ -1,11 +1,13 @@
 //! Tasks that start together.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use iolite_model::{Ending, Event, FileTask, JobTask, Sink};
 use iolite_sys::clock::Clock;
 
+use crate::flow::FlowGroup;
 use crate::gate::{Gate, StartLine};
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
@@ -53,10 +55,23 @@ pub fn run_set(
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch, control)?);
     }
+    join_flows(&mut members);
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }
     run_together(&members, first, &turns, clock, control, sink)
+}
+
+/// Tasks whose flow has the same group keep their ratio with each other.
+fn join_flows(members: &mut [Member]) {
+    let mut groups: BTreeMap<u32, Arc<FlowGroup>> = BTreeMap::new();
+    for member in members {
+        if let Member::Io(phase) = member
+            && let Some(flow) = phase.task.flow
+        {
+            phase.flow = Some(groups.entry(flow.group).or_default().clone());
+        }
+    }
 }
 
 fn run_together(

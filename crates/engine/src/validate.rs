@@ -80,6 +80,13 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if !ends(&task.stop) && task.access != Access::Append {
         return refuse("nothing would end it: give a runtime, bytes, operations or loops");
     }
+    if let Some(flow) = task.flow
+        && (flow.weight == 0 || task.processes)
+    {
+        return refuse(
+            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
+        );
+    }
     if task.processes && (task.watch.detail || task.watch.operations) {
         return refuse(
             "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
