@@ -556,6 +556,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     }
 
     /// Makes what has been written durable once more, where that is asked for, now that nothing is in flight.
+    #[cold]
     fn sync_at_end(&mut self) -> io::Result<()> {
         let off = !self.wrote || self.failure.is_some() || self.lane.interrupted();
         let Some(method) = self.plan.end_sync.take().filter(|_| !off) else { return Ok(()) };
@@ -564,7 +565,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         self.written = None;
         self.lane.control.sync_begins();
         let (op, state) = self.sync(slot, method, self.lane.now(), Commit::None);
-        let waited = match self.submit(op, state) {
+        let waited = match self.follow(op, state) {
             (Submitted::Done, completed) => {
                 self.give_back(slot, completed);
                 Ok(())
