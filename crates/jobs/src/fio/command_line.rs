@@ -132,6 +132,29 @@ pub enum IdleProfile {
     PerCpu,
 }
 
+/// A general option, for help and for the reference page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    /// Its name, without dashes.
+    pub(super) name: &'static str,
+    /// A name of one letter.
+    pub(super) short: Option<&'static str>,
+    /// What its value is called; empty where it has none.
+    pub(super) value: &'static str,
+    /// Whether it may stand without the value.
+    pub(super) optional: bool,
+    /// What it does.
+    pub(super) help: &'static str,
+}
+
+/// The general options.
+pub(super) fn told() -> impl Iterator<Item = Told> {
+    general::OPTIONS.iter().map(|option| {
+        let General { name, short, value, help, .. } = *option;
+        Told { name, short, value, optional: option.takes == Takes::Perhaps, help }
+    })
+}
+
 /// Reads a command line, without the program's name.
 ///
 /// # Errors

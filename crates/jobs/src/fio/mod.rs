@@ -8,6 +8,7 @@ mod arithmetic;
 mod assign;
 pub mod command_line;
 mod expand;
+pub mod help;
 pub mod job_file;
 pub mod lower;
 pub mod option;
@@ -15,6 +16,7 @@ pub mod options;
 pub mod plan;
 pub mod print;
 mod problem;
+pub mod reference;
 pub mod spec;
 pub mod value;
 
