@@ -1,5 +1,6 @@
 //! Arithmetic in values: `(4 * 1k + 512)`.
 
+use super::option::Form;
 use super::problem::quoted;
 use super::value::{Given, Unit};
 
@@ -32,6 +33,56 @@ pub(super) fn evaluate(text: &str, numbers: Numbers) -> Result<f64, String> {
     }
     // Not the negative zero.
     Ok(value + 0.0)
+}
+
+/// The value of an option with all that stands in parentheses worked out, where such an option takes numbers.
+///
+/// # Errors
+/// The parentheses hold no arithmetic.
+pub(super) fn worked_out(value: &str, form: Form, kb_base: u64) -> Result<String, String> {
+    let sizes = Numbers::Sizes(kb_base);
+    let kinds: &[Numbers] = match form {
+        Form::Choice(_) | Form::Text => return Ok(value.to_owned()),
+        Form::Time(_) => &[Numbers::Times],
+        Form::Special(_) => &[sizes, Numbers::Times],
+        Form::Flag | Form::Integer { .. } | Form::Number { .. } | Form::Size | Form::SizeOrPercent => {
+            &[sizes]
+        }
+    };
+    let mut out = String::new();
+    let mut rest = value;
+    while let Some((before, inside, after)) = parenthesised(rest) {
+        out.push_str(before);
+        let results = kinds.iter().map(|numbers| evaluate(inside, *numbers).map(|result| (result, *numbers)));
+        match results.reduce(|one, other| one.or(other)) {
+            Some(Ok((result, Numbers::Times))) => out.push_str(&format!("{result}us")),
+            Some(Ok((result, _))) if matches!(form, Form::Number { .. }) => out.push_str(&result.to_string()),
+            Some(Ok((result, _))) => out.push_str(&format!("{:.0}", result.trunc() + 0.0)),
+            // Parentheses may mean something else in what is no plain number.
+            Some(Err(_)) | None if matches!(form, Form::Special(_)) => out.push_str(inside),
+            Some(Err(error)) => return Err(format!("{} can't be worked out: {error}", quoted(inside))),
+            None => out.push_str(inside),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// What is before the first parenthesis, it and all up to the one that closes it (or to the end), and what is after that.
+fn parenthesised(text: &str) -> Option<(&str, &str, &str)> {
+    let start = text.find('(')?;
+    let mut depth = 0usize;
+    let closing = text[start..].bytes().position(|byte| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    let end = closing.map_or(text.len(), |at| start + at + 1);
+    Some((&text[..start], &text[start..end], &text[end..]))
 }
 
 struct Reader<'a> {
@@ -155,6 +206,28 @@ mod tests {
         }
         assert_eq!(evaluate("3/2*2", Numbers::Whole), Ok(2.0));
         assert_eq!(evaluate("(2*3s)+1ms+5", Numbers::Times), Ok(6_001_005.0));
+    }
+
+    #[test]
+    fn values_are_worked_out_where_numbers_are_taken() {
+        let special = Form::Special("sizes and shares");
+        for (value, form, expected) in [
+            ("(4*1k)", Form::Size, "4096"),
+            ("(4*1k),(2*1k)", Form::Size, "4096,2048"),
+            ("(3/2)", Form::Size, "1"),
+            ("(2*3s)", Form::Time("s"), "6000000us"),
+            ("(1000)", Form::Time("s"), "1000us"),
+            ("(1/4)", Form::Number { least: 0.0, most: 1.0 }, "0.25"),
+            ("(4*1k)/50:8k/50", special, "4096/50:8k/50"),
+            ("(1s)-(2s)", special, "1000000us-2000000us"),
+            ("\"a(b\"", special, "\"a(b\""),
+            ("/tmp/(1+1)", Form::Text, "/tmp/(1+1)"),
+            ("4k", Form::Size, "4k"),
+        ] {
+            assert_eq!(worked_out(value, form, 1024).as_deref(), Ok(expected), "{value}");
+        }
+        assert_eq!(worked_out("(4k)", Form::Size, 1000).as_deref(), Ok("4000"));
+        assert!(worked_out("(4*", Form::Size, 1024).unwrap_err().starts_with("`(4*` can't be worked out"));
     }
 
     #[test]

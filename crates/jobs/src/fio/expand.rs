@@ -1,11 +1,8 @@
 //! What a job file leaves to the place where it runs: `${VARIABLE}`, `$pagesize`, `$mb_memory` and `$ncpus`.
 
 use super::arithmetic::{Numbers, evaluate};
-use super::job_file::{Document, Section, Setting, Surroundings};
+use super::job_file::{Document, LONGEST_LINE, Section, Setting, Surroundings};
 use super::problem::Problem;
-
-/// A line with its variables worked out is at most so long, in bytes.
-const LONGEST_LINE: usize = 1 << 20;
 
 /// A document with its variables worked out is at most so large, in bytes.
 const LARGEST: usize = 64 << 20;
@@ -107,7 +104,7 @@ mod tests {
         let variable = |name: &str| match name {
             "FOO" => Some("a;b # ${FOO} $ncpus".to_owned()),
             "OPTION" => Some("bs=4".to_owned()),
-            "LONG" => Some("x".repeat(100_000)),
+            "LONG" => Some("x".repeat(6_000)),
             _ => None,
         };
         let surroundings = Surroundings {
@@ -150,9 +147,9 @@ mod tests {
         let line = format!("d={}", "${LONG}".repeat(11));
         assert_eq!(
             expand(&format!("[a]\n{line}\n")).unwrap_err().to_string().split(';').next(),
-            Some("x.fio:2:1: with its variables the line is longer than 1024 KiB")
+            Some("x.fio:2:1: with its variables the line is longer than 64 KiB")
         );
-        let lines = format!("d={}\n", "${LONG}".repeat(10)).repeat(70);
+        let lines = format!("d={}\n", "${LONG}".repeat(10)).repeat(1200);
         assert!(expand(&format!("[a]\n{lines}")).unwrap_err().what.contains("64 MiB"));
     }
 }

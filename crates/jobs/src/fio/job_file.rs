@@ -16,6 +16,9 @@ const LARGEST_TOTAL: usize = 2 * LARGEST_FILE;
 /// Settings and sections of a document.
 const MOST_ENTRIES: usize = 100_000;
 
+/// A line is at most so long, in bytes, without its comment.
+pub(super) const LONGEST_LINE: usize = 64 << 10;
+
 /// How deep files may include each other.
 const DEEPEST: usize = 16;
 
@@ -137,6 +140,10 @@ impl Reader<'_> {
         }
         let column = u32::try_from(line.len() - said.len() + 1).unwrap_or(u32::MAX);
         let origin = Origin { column, ..origin };
+        if said.len() > LONGEST_LINE {
+            let what = format!("the line is longer than {} KiB", LONGEST_LINE >> 10);
+            return Err(origin.problem(what, "a job file has one setting a line"));
+        }
         self.entries += 1;
         if self.entries > MOST_ENTRIES {
             let what = format!("there are more than {MOST_ENTRIES} settings and sections");

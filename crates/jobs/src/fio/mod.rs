@@ -5,6 +5,7 @@
 //! [`Thread`] per clone ([`lower`]).
 
 mod arithmetic;
+mod assign;
 pub mod command_line;
 mod expand;
 pub mod help;
@@ -12,6 +13,7 @@ pub mod job_file;
 pub mod lower;
 pub mod option;
 pub mod options;
+pub mod plan;
 pub mod print;
 mod problem;
 pub mod reference;
@@ -22,6 +24,7 @@ pub use command_line::Invocation;
 pub use job_file::{Document, Section, Setting, Surroundings};
 pub use lower::{Reporting, Thread};
 pub use option::{Form, Opt, Support};
+pub use plan::{Plan, plan};
 pub use problem::{Origin, Problem, Problems};
 pub use spec::Spec;
 pub use value::Given;

@@ -88,6 +88,10 @@ fn what_is_no_job_file_is_told_with_its_place() {
 fn size_number_and_depth_are_bounded() {
     let large = vec![b' '; LARGEST_FILE + 1];
     assert!(read_with(&large, &[]).unwrap_err().what.contains("larger than 16 MiB"));
+    let long = format!("[a]\nd={}\n", "x".repeat(LONGEST_LINE));
+    assert!(
+        read_with(long.as_bytes(), &[]).unwrap_err().to_string().contains(":2:1: the line is longer than 64")
+    );
     let many = format!("[a]\n{}", "x\n".repeat(MOST_ENTRIES));
     assert!(read_with(many.as_bytes(), &[]).unwrap_err().what.contains("more than 100000"));
     // Each level includes the next one twice: what is read is bounded, however often.
