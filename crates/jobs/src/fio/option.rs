@@ -156,7 +156,6 @@ pub(crate) mod samples {
             rate_cycle: Nanos(0),
             create_only: false,
             exec: [None, None],
-            directory: None,
             notes: Vec::new(),
         }
     }

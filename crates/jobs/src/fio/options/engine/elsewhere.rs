@@ -200,6 +200,7 @@ pub const OPTIONS: &[Opt] = &[
     .of(&["nfs"]),
     gluster("volume", Form::Text, "Volume."),
     gluster("brick", Form::Text, "Brick."),
+    gluster("single-instance", Form::Flag, "Clones share one connection."),
     gpu("gpu_dev_ids", Form::Text, "Graphics cards."),
     gpu("cuda_io", Form::Text, "Way of the data."),
     exec("program", Form::Text, "The program."),
