@@ -130,7 +130,6 @@ pub(crate) mod samples {
             settings: Vec::new(),
             description: None,
             task,
-            directory: None,
             reporting: Reporting {
                 grouped: false,
                 unified: 0,

@@ -180,7 +180,7 @@ fn all_that_is_wrong_with_a_job_is_told_with_its_place() {
         "a.fio:6:1: `bs` needs a value; write bs=",
         "a.fio:7:2: `description=` has no value; write description=VALUE",
         "a.fio:8:1: `size`: `(4*` can't be worked out: a number is missing before its end",
-        "a.fio:9:3: there is no option `thread 1`; did you mean `thread`?",
+        "a.fio:9:3: there is no option `thread 1`; did you mean `thread`",
     ];
     assert_eq!(told.len(), expected.len(), "{problems}");
     for (told, expected) in told.iter().zip(expected) {
