@@ -202,6 +202,7 @@ pub const OPTIONS: &[Opt] = &[
     gluster("brick", Form::Text, "Brick."),
     gluster("single-instance", Form::Flag, "Clones share one connection."),
     gpu("gpu_dev_ids", Form::Text, "Graphics cards."),
+    gpu("gpu_dev_id", Form::Text, "A graphics card."),
     gpu("cuda_io", Form::Text, "Way of the data."),
     exec("program", Form::Text, "The program."),
     exec("arguments", Form::Text, "Its arguments."),
