@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use iolite_model::{BackendKind, Bytes};
+use iolite_model::{BackendKind, Bytes, Nanos, OpKind};
 
 /// Why a phase could not run. Each says what, where, the likely cause and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +114,20 @@ pub enum EngineError {
         /// Which.
         what: String,
     },
+    /// An operation that took longer than the task allows.
+    #[error(
+        "a {} at byte {offset} took {took}, longer than the {longest} allowed for any: look at the device, or allow more", .kind.name()
+    )]
+    TooLong {
+        /// What it was.
+        kind: OpKind,
+        /// Where, in bytes.
+        offset: u64,
+        /// Its service time.
+        took: Nanos,
+        /// What is allowed.
+        longest: Nanos,
+    },
     /// A worker can't run, or have its memory, where it should.
     #[error("a worker can't be placed as asked: {0}")]
     Placement(io::Error),
@@ -134,7 +148,12 @@ pub enum EngineError {
 
 /// Likely cause and remedy of a system's answer.
 fn advice(error: &io::Error) -> &'static str {
+    /// "Too many open files" of Linux.
+    const EMFILE: i32 = 24;
     match error.kind() {
+        _ if error.raw_os_error() == Some(EMFILE) => {
+            ": use fewer files, or raise the limit on open ones (ulimit -n)"
+        }
         io::ErrorKind::NotFound => ": check the path",
         io::ErrorKind::AlreadyExists => ": choose another name, or remove it yourself",
         io::ErrorKind::PermissionDenied => ": choose a directory that you may write to",

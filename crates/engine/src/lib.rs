@@ -10,9 +10,12 @@ mod control;
 mod crew;
 mod error;
 mod errors;
+#[allow(dead_code)]
+mod flow;
 mod gate;
 mod guard;
 mod lane;
+mod layout;
 mod measured;
 mod metadata;
 mod phase;
@@ -21,12 +24,15 @@ mod processes;
 mod rate;
 mod set;
 mod target;
+mod turns;
 mod validate;
 mod verify;
+mod watch;
 
 pub use backend::{
-    Backend, Completions, IoOp, Libaio, Mmap, Null, Op, Returned, Sim, SimFaults, SimImage, SimLatency,
-    SimParameters, SimStall, Submission, Sync, Threads, Uring, Vectored,
+    Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Sim,
+    SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,
+    Uring, Vectored,
 };
 pub use control::Control;
 pub use crew::{Crew, Finished, Outcome, WorkerEnd};
@@ -37,4 +43,5 @@ pub use metadata::run_metadata_task;
 pub use phase::{run_file_task, run_file_task_on};
 pub use processes::{WORKER_COMMAND, serve_worker};
 pub use set::{Measured, run_set, validate_task};
+pub use turns::validate_order;
 pub use verify::verify_state;

@@ -1,16 +1,16 @@
 //! Tasks that start together.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use iolite_model::{Event, FileTask, JobTask, Sink, Target};
+use iolite_model::{Ending, Event, FileTask, JobTask, Sink};
 use iolite_sys::clock::Clock;
 
 use crate::gate::{Gate, StartLine};
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
-use crate::validate::changes;
+use crate::target::{overlap, writes_to};
+use crate::turns::{Turn, Turns};
 use crate::{Control, EngineError, Outcome, Scratch};
 
 /// Checks a task as far as that is possible without touching anything.
@@ -34,7 +34,8 @@ impl Measured {
     }
 }
 
-/// Runs tasks that start at the same instant (each after its own delay), as phases from `first` on, until all have ended.
+/// Runs tasks that start at the same instant (each after its own delay), as phases from `first` on, until all have ended. One
+/// that waits for others of them starts when these have ended, and not at all where one of these has not completed.
 ///
 /// # Errors
 /// One of them makes no sense or could not be made ready: nothing was measured.
@@ -47,6 +48,7 @@ pub fn run_set(
     sink: &mut dyn Sink,
 ) -> Result<Measured, EngineError> {
     refuse_contested(tasks)?;
+    let turns = Turns::of(tasks)?;
     let mut members = Vec::with_capacity(tasks.len());
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch, control)?);
@@ -54,22 +56,43 @@ pub fn run_set(
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }
+    run_together(&members, first, &turns, clock, control, sink)
+}
+
+fn run_together(
+    members: &[Member],
+    first: u32,
+    turns: &Turns,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Measured, EngineError> {
     let line = Together(Arc::default());
     let sink = Mutex::new(sink);
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(members.len());
-        for member in &members {
+        for ((number, member), turn) in (first..).zip(members).zip(turns.each()) {
             let (line, sink) = (&line, &sink);
-            let run = move || member.run(Some(line), clock, control, &mut Shared(sink));
+            let run = move || {
+                let mut sink = Shared(sink);
+                if turn.waits() {
+                    member.run_in_turn(turn, number, clock, control, &mut sink)
+                } else {
+                    let ran = member.run(Some(line), clock, control, &mut sink);
+                    turn.over(ran.as_ref().is_ok_and(completed));
+                    ran
+                }
+            };
             match thread::Builder::new().name("conductor".into()).spawn_scoped(scope, run) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
+                    turns.call_off();
                     line.0.decide(None);
                     return Err(EngineError::Worker(error.to_string()));
                 }
             }
         }
-        let all = line.0.await_parties(members.len() as u32, &|| control.interrupted());
+        let all = line.0.await_parties(turns.first() as u32, &|| control.interrupted());
         line.0.decide(all.then(|| clock.now()));
         let died = |_| Err(EngineError::Worker("a conductor has died, which is a bug".into()));
         let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
@@ -77,21 +100,19 @@ pub fn run_set(
     })
 }
 
+/// Whether a task ended as planned.
+fn completed(ran: &Ran) -> bool {
+    ran.outcome.ending == Ending::Completed
+}
+
 /// Refuses tasks of which one would take what another writes for damage.
 fn refuse_contested(tasks: &[JobTask]) -> Result<(), EngineError> {
     let io =
         || tasks.iter().filter_map(|task| if let JobTask::Io(task) = task { Some(&**task) } else { None });
-    let same = |one: &FileTask, other: &FileTask| match (&one.target, &other.target) {
-        (Target::File(one), Target::File(other)) => one.name == other.name,
-        (Target::Existing(one), Target::Existing(other)) => {
-            let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            canonical(&one.path) == canonical(&other.path)
-        }
-        _ => false,
-    };
     for (index, task) in io().enumerate().filter(|(_, task)| task.verify.is_some()) {
-        let contested =
-            |(number, other): (usize, &FileTask)| number != index && changes(other.mix) && same(task, other);
+        let contested = |(number, other): (usize, &FileTask)| {
+            number != index && writes_to(other) && overlap(&task.target, &other.target)
+        };
         if io().enumerate().any(contested) {
             let reason = "another task writes to the same target at the same time, and what it writes would be taken for damage: \
                           verify alone, or give each a target of its own";
@@ -115,7 +136,7 @@ impl Member {
         control: &Control,
     ) -> Result<Member, EngineError> {
         match task {
-            JobTask::Io(task) => Ok(Member::Io(Box::new(Phase::prepare(task, number, scratch)?))),
+            JobTask::Io(task) => Ok(Member::Io(Box::new(Phase::prepare(task, number, scratch, control)?))),
             JobTask::Metadata(task) => {
                 Ok(Member::Metadata(Box::new(MetadataPhase::prepare(task, number, scratch, control)?)))
             }
@@ -136,6 +157,29 @@ impl Member {
                 Ok(Ran { outcome, verification: None })
             }
         }
+    }
+}
+
+impl Member {
+    /// Waits for its turn and runs. Where it then can't be made ready, that is its ending: others have measured.
+    fn run_in_turn(
+        &self,
+        turn: Turn<'_>,
+        number: u32,
+        clock: Clock,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Ran, EngineError> {
+        let ended = control.for_phase(number);
+        if !turn.wait(&|| ended.over()) {
+            control.forget(number);
+            turn.over(false);
+            return Ok(Ran::nothing(Ending::Interrupted));
+        }
+        let failed = |error: EngineError| Ran::nothing(Ending::Failed(error.to_string()));
+        let ran = self.run(None, clock, control, sink).unwrap_or_else(failed);
+        turn.over(completed(&ran));
+        Ok(ran)
     }
 }
 

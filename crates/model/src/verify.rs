@@ -51,6 +51,13 @@ pub enum Checksum {
     Header,
 }
 
+impl Verify {
+    /// The unit, for a task of blocks of this size.
+    pub fn unit_for(&self, block: Bytes) -> Bytes {
+        if self.unit.0 > 0 { self.unit } else { block }
+    }
+}
+
 impl Checksum {
     /// As printed and stored.
     pub const fn name(self) -> &'static str {

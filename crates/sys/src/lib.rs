@@ -12,7 +12,9 @@ pub mod page_cache;
 pub mod placement;
 pub mod ring;
 mod slots;
+pub mod splice;
 #[cfg(test)]
 mod testing;
 pub mod trim;
+pub mod usage;
 pub mod vectored;

@@ -2,11 +2,11 @@
 
 mod verification;
 
-use iolite_model::{Access, Bytes, FileTask, Mix, Regions, Target};
+use iolite_model::{Access, Bytes, FileTask, LayOut, Mix, Regions, Target};
 
 use crate::region::{Region, grain};
 use crate::size::SizeStream;
-use crate::{WorkloadError, arrival, data, mixed, offset};
+use crate::{WorkloadError, arrival, data, files, mixed, offset};
 
 /// Checks all that this crate takes from a task; to be called before its streams are made.
 ///
@@ -21,6 +21,7 @@ pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     }
     let (length, grain) = (Bytes(Region::smallest(task)), Bytes(grain(task)));
     offset::check(&task.access, length, grain, task.direct)?;
+    files::check(task)?;
     check_increment(task)?;
     check_append(task)?;
     arrival::check(task.arrival)?;
@@ -72,13 +73,20 @@ fn check_append(task: &FileTask) -> Result<(), WorkloadError> {
     let grows = match &task.target {
         Target::Null { .. } => true,
         Target::File(file) => file.create && !file.preallocate,
-        Target::Existing(_) | Target::Files(_) => false,
+        Target::Files(target) => target.lay_out == LayOut::Grow,
+        Target::Existing(_) => false,
     };
     WorkloadError::unless(
         grows,
         || "the order is append and the target is not an empty file".to_owned(),
-        "the file has to be made by this phase, without reserving its blocks",
-        "create it and don't preallocate, or choose another order",
+        "the file has to grow: made by this phase without reserving its blocks, or named by the user with `lay_out` `grow`",
+        "create it and don't preallocate, say `grow`, or choose another order",
+    )?;
+    WorkloadError::unless(
+        !files::has_several(task),
+        || "the order is append and there are several files".to_owned(),
+        "how much goes to each is not known before",
+        "name one file, or give each task a file of its own",
     )?;
     WorkloadError::unless(
         task.regions == Regions::Natural,

@@ -4,6 +4,7 @@ mod arrival;
 mod check;
 mod data;
 mod error;
+mod files;
 mod mixed;
 mod offset;
 mod region;
@@ -16,8 +17,9 @@ pub use arrival::Arrivals;
 pub use check::validate;
 pub use data::Filler;
 pub use error::WorkloadError;
+pub use files::file_starts;
 pub use offset::Offsets;
-pub use share::Share;
+pub use share::{Share, round};
 pub use size::SizeStream;
 pub use stream::{IoKind, OpStream, PlannedOp};
 pub use verify::{Expected, Seal, Wrong};
@@ -44,6 +46,8 @@ pub enum Purpose {
     Duplicates = 7,
     /// The contents that are repeated; each is drawn as a worker of its number.
     Duplicate = 8,
+    /// Which file of several.
+    Files = 9,
 }
 
 /// The generator of a purpose for one worker of a phase.

@@ -16,13 +16,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::{Purpose, WorkloadError, below, generator};
 use covering::Covering;
 pub(crate) use cycle::Cycle;
-use normal::Normal;
-use pareto::Pareto;
+pub(crate) use normal::Normal;
+pub(crate) use pareto::Pareto;
 use permutation::Permutation;
 use random::Runs;
 pub(crate) use sequential::Slice;
 use sequential::{Columns, Steps};
-use zipf::Zipf;
+pub(crate) use zipf::Zipf;
 use zones::Zones;
 
 /// What direct I/O aligns offsets to at least, in bytes: the smallest logical block of any device.

@@ -3,7 +3,7 @@
 use iolite_model::{Access, FileTask, Regions, Target};
 
 use crate::offset::Slice;
-use crate::size;
+use crate::{files, size};
 
 /// Pretended size of a target whose size only its opening will tell: a power of two up to which blocks are counted in
 /// floating point without rounding.
@@ -23,7 +23,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The part of worker `worker`; `None` where there is none for it.
+    /// The part of worker `worker` of the task's one file; `None` where there is none for it.
     pub(crate) fn of(task: &FileTask, worker: u32) -> Option<Region> {
         Region::within(task, task.target.size().0, worker)
     }
@@ -61,9 +61,13 @@ impl Region {
 
     /// The length of the smallest part of any worker, for checking parameters before the target is open.
     pub(crate) fn smallest(task: &FileTask) -> u64 {
-        let span = if is_unknown(task) { UNKNOWN_SPAN } else { task.target.size().0 };
-        // Slices shrink with the worker's number, and so does what increments leave.
-        Region::within(task, span, task.workers.max(1) - 1).map_or(span, |region| region.length)
+        let unknown = is_unknown(task);
+        let smallest = |task: &FileTask| {
+            let span = if unknown { UNKNOWN_SPAN } else { task.target.size().0 };
+            // Slices shrink with the worker's number, and so does what increments leave.
+            Region::within(task, span, task.workers.max(1) - 1).map_or(span, |region| region.length)
+        };
+        files::each(task, smallest).into_iter().min().unwrap_or(0)
     }
 }
 
@@ -78,7 +82,11 @@ pub(crate) fn grain(task: &FileTask) -> u64 {
 
 /// Whether only its opening will tell the target's size.
 pub(crate) fn is_unknown(task: &FileTask) -> bool {
-    matches!(&task.target, Target::Existing(existing) if existing.size.0 == 0)
+    match &task.target {
+        Target::Existing(existing) => existing.size.0 == 0,
+        Target::Files(target) => target.files.iter().any(|file| file.size.0 == 0),
+        Target::Null { .. } | Target::File(_) => false,
+    }
 }
 
 /// Whether each worker has a file of its own.

@@ -2,6 +2,7 @@
 
 use iolite_model::{Access, Arrival, FileTask, Mix, Regions};
 
+use crate::files;
 use crate::region::{Region, own_files};
 
 /// What one worker may do at most: its share of the phase's limits.
@@ -38,8 +39,11 @@ impl Share {
             mine * burst + if u64::from(worker) == bursts % workers { rest } else { 0 }
         };
         let stop = &task.stop;
-        let loops =
-            stop.loops.map(|loops| count.of_a_loop(task, worker, divide).saturating_mul(u64::from(loops)));
+        let of_a_loop = || {
+            let parts = files::each(task, |task| count.of_a_loop(task, worker, divide));
+            parts.into_iter().fold(0, u64::saturating_add)
+        };
+        let loops = stop.loops.map(|loops| of_a_loop().saturating_mul(u64::from(loops)));
         let appended = (task.access == Access::Append).then(|| {
             let whole = count.units(task.target.size().0);
             if own_files(task) { whole } else { divide(whole) }
@@ -60,6 +64,23 @@ impl Share {
             Count::Bytes => Share { operations, bytes: most },
         }
     }
+}
+
+/// Bytes of worker `worker`'s operations in one round of what it covers.
+pub fn round(task: &FileTask, worker: u32) -> u64 {
+    let count = Count::of(task);
+    let workers = u64::from(task.workers.max(1));
+    let divide = |total: u64| total / workers + u64::from(u64::from(worker) < total % workers);
+    let bytes = |task: &FileTask| match (count, &task.access) {
+        (Count::Blocks(block), Access::SequentialSkip { hole }) => {
+            let length = Region::of(task, worker).map_or(0, |region| region.length);
+            let steps = length.saturating_add(hole.0) / block.saturating_add(hole.0);
+            steps.saturating_mul(block)
+        }
+        (Count::Blocks(block), _) => count.of_a_loop(task, worker, divide).saturating_mul(block),
+        (Count::Bytes, _) => count.of_a_loop(task, worker, divide),
+    };
+    files::each(task, bytes).into_iter().fold(0, u64::saturating_add)
 }
 
 /// What bytes are counted in.

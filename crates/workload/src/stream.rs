@@ -5,6 +5,7 @@ use std::ops::Range;
 use iolite_model::{FileTask, Mix};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::files::{self, Spread};
 use crate::mixed::Mixed;
 use crate::offset::{Offsets, Seat};
 use crate::region::{Region, grain};
@@ -50,7 +51,7 @@ enum Course {
 
 /// Equal blocks.
 #[derive(Debug, Clone)]
-struct Blocks {
+pub(crate) struct Blocks {
     offsets: Offsets,
     start: u64,
     length: u32,
@@ -82,31 +83,24 @@ enum Kinds {
 
 /// Where operations go, and how long they are.
 #[derive(Debug, Clone)]
-enum Places {
+pub(crate) enum Places {
     Equal(Blocks),
     Mixed(Mixed),
+    Spread(Box<Spread>),
 }
 
 impl OpStream {
     /// The operations of worker `worker` of the task; `None` where the target, or the worker's part of it, is too small
     /// for its blocks or its largest size. Parameters that [`validate`](crate::validate) refuses give `None` as well.
     pub fn new(task: &FileTask, worker: u32) -> Option<OpStream> {
-        let region = Region::of(task, worker)?;
-        let seat = Seat { worker, turn: region.turn, turns: region.turns, seed: task.seed };
-        let places = match &task.sizes {
-            None => Places::Equal(Blocks {
-                offsets: Offsets::seated(&task.access, region.length, grain(task), seat)?,
-                start: region.start,
-                length: u32::try_from(task.block.0).ok()?,
-            }),
-            Some(sizes) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
-        };
+        let (places, part) =
+            if files::has_several(task) { spread(task, worker)? } else { Places::of(task, worker, 0)? };
         let course = match (Kinds::of(task, worker), places) {
             (Kinds::Always(kind), Places::Equal(blocks)) => Course::Always { kind, blocks },
             (Kinds::Or(dice), Places::Equal(blocks)) => Course::Or { dice, blocks },
             (kinds, places) => Course::Other(Box::new(Other { kinds, places })),
         };
-        Some(OpStream { course, part: region.start..region.start + region.length })
+        Some(OpStream { course, part })
     }
 
     /// The part of the span that all operations of this worker lie in, in bytes. Other workers' operations may lie
@@ -163,8 +157,26 @@ impl Other {
 }
 
 impl Places {
-    fn next(&mut self, kind: IoKind) -> PlannedOp {
+    /// The places of a worker in the task's one file, or in number `index` of several, and its part of it.
+    fn of(task: &FileTask, worker: u32, index: u64) -> Option<(Places, Range<u64>)> {
+        let region = Region::of(task, worker)?;
+        // Each file has an order of its own.
+        let seed = task.seed.wrapping_add(index.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let seat = Seat { worker, turn: region.turn, turns: region.turns, seed };
+        let places = match &task.sizes {
+            None => Places::Equal(Blocks {
+                offsets: Offsets::seated(&task.access, region.length, grain(task), seat)?,
+                start: region.start,
+                length: u32::try_from(task.block.0).ok()?,
+            }),
+            Some(sizes) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
+        };
+        Some((places, region.start..region.start + region.length))
+    }
+
+    pub(crate) fn next(&mut self, kind: IoKind) -> PlannedOp {
         match self {
+            Places::Spread(spread) => spread.next(kind),
             Places::Equal(blocks) => blocks.next(kind),
             Places::Mixed(mixed) => {
                 let (offset, length) = mixed.next(kind);
@@ -172,6 +184,19 @@ impl Places {
             }
         }
     }
+}
+
+/// The places of a worker in several files, and the range that they lie in.
+fn spread(task: &FileTask, worker: u32) -> Option<(Places, Range<u64>)> {
+    let starts = files::file_starts(task);
+    let mut index = 0;
+    let each = files::each(task, |alone| {
+        index += 1;
+        Places::of(alone, worker, index - 1)
+    });
+    let (places, parts): (Vec<_>, Vec<_>) = each.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let range = starts.first()? + parts.first()?.start..starts.last()?.checked_add(parts.last()?.end)?;
+    Some((Places::Spread(Box::new(Spread::new(task, worker, places)?)), range))
 }
 
 impl Kinds {

@@ -55,6 +55,8 @@ pub enum Expected {
     Exactly(u32),
     /// Any of this run.
     Any,
+    /// Any of any run, whatever its checksum.
+    Anyone,
 }
 
 /// What is wrong with a unit; for people as text.
@@ -78,7 +80,7 @@ pub enum Wrong {
         /// Number of that run.
         run: u64,
     },
-    /// A write of this run with another version, checksum or unit.
+    /// A write of iolite's with another version, checksum or unit.
     OtherFormat,
     /// A misdirected write: it belongs elsewhere.
     Misdirected {
@@ -149,7 +151,7 @@ impl Seal {
         }
         let Some((header, payload)) = buffer.split_first_chunk_mut::<{ Seal::HEADER }>() else { return };
         if self.check == Checksum::Pattern {
-            self.pattern(offset, sequence).fill_bytes(payload);
+            pattern(self.run, offset, sequence).fill_bytes(payload);
         }
         let checksum = checksum(self.check, payload);
         let fields = Header {
@@ -179,8 +181,8 @@ impl Seal {
         }
         let fields = Header::read(header).ok_or(Wrong::Header)?;
         self.judge(&fields, offset, expected)?;
-        match self.check {
-            Checksum::Pattern => self.compare(payload, offset, fields.sequence),
+        match decoded(fields.check).ok_or(Wrong::OtherFormat)? {
+            Checksum::Pattern => compare(payload, fields.run, offset, fields.sequence),
             check if checksum(check, payload) != fields.checksum => Err(Wrong::Payload { check }),
             _ => Ok(()),
         }
@@ -189,10 +191,12 @@ impl Seal {
     /// Whether a sound header is the right one. What is wrong in more than one way is told by the most telling: of
     /// another run, nothing else counts.
     fn judge(&self, header: &Header, offset: u64, expected: Expected) -> Result<(), Wrong> {
-        if header.run != self.run {
+        let anyone = expected == Expected::Anyone;
+        if header.run != self.run && !anyone {
             return Err(Wrong::OtherRun { run: header.run });
         }
-        if (header.version, header.check, header.length) != (VERSION, code(self.check), self.unit) {
+        let right_check = anyone || header.check == code(self.check);
+        if (header.version, header.length) != (VERSION, self.unit) || !right_check {
             return Err(Wrong::OtherFormat);
         }
         if header.offset != offset {
@@ -202,35 +206,35 @@ impl Seal {
         match expected {
             Expected::Exactly(expected) if found < expected => Err(Wrong::Stale { found, expected }),
             Expected::Exactly(expected) if found > expected => Err(Wrong::Newer { found, expected }),
-            Expected::Exactly(_) | Expected::Any => Ok(()),
+            Expected::Exactly(_) | Expected::Any | Expected::Anyone => Ok(()),
         }
     }
+}
 
-    /// Compares with the pattern piece by piece, for which the stack is room enough.
-    fn compare(&self, payload: &[u8], offset: u64, sequence: u32) -> Result<(), Wrong> {
-        let mut generator = self.pattern(offset, sequence);
-        let mut right = [0; CHUNK];
-        for (index, chunk) in payload.chunks(CHUNK).enumerate() {
-            let right = &mut right[..chunk.len()];
-            generator.fill_bytes(right);
-            // All at once first: that is what compares fast.
-            if chunk != right
-                && let Some(place) = chunk.iter().zip(right.iter()).position(|(one, other)| one != other)
-            {
-                return Err(Wrong::Pattern { at: (Seal::HEADER + index * CHUNK + place) as u32 });
-            }
+/// Compares with the pattern piece by piece, for which the stack is room enough.
+fn compare(payload: &[u8], run: u64, offset: u64, sequence: u32) -> Result<(), Wrong> {
+    let mut generator = pattern(run, offset, sequence);
+    let mut right = [0; CHUNK];
+    for (index, chunk) in payload.chunks(CHUNK).enumerate() {
+        let right = &mut right[..chunk.len()];
+        generator.fill_bytes(right);
+        // All at once first: that is what compares fast.
+        if chunk != right
+            && let Some(place) = chunk.iter().zip(right.iter()).position(|(one, other)| one != other)
+        {
+            return Err(Wrong::Pattern { at: (Seal::HEADER + index * CHUNK + place) as u32 });
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// The generator of the pattern of one write.
-    fn pattern(&self, offset: u64, sequence: u32) -> Xoshiro256PlusPlus {
-        let spread = |value: u64| {
-            let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            product ^ (product >> 32)
-        };
-        Xoshiro256PlusPlus::seed_from_u64(spread(spread(self.run ^ spread(offset)) ^ u64::from(sequence)))
-    }
+/// The generator of the pattern of one write.
+fn pattern(run: u64, offset: u64, sequence: u32) -> Xoshiro256PlusPlus {
+    let spread = |value: u64| {
+        let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        product ^ (product >> 32)
+    };
+    Xoshiro256PlusPlus::seed_from_u64(spread(spread(run ^ spread(offset)) ^ u64::from(sequence)))
 }
 
 impl Header {
@@ -283,6 +287,12 @@ fn code(check: Checksum) -> u8 {
     }
 }
 
+/// The checksum of a number in the header.
+fn decoded(number: u8) -> Option<Checksum> {
+    let all = [Checksum::Crc32c, Checksum::Xxh3, Checksum::Sha256, Checksum::Pattern, Checksum::Header];
+    all.into_iter().find(|check| code(*check) == number)
+}
+
 /// The checksum, with zeros after it. SHA-256 is stored in its own order, the numbers least significant byte first.
 fn checksum(check: Checksum, payload: &[u8]) -> [u8; LARGEST_CHECKSUM] {
     let mut bytes = [0; LARGEST_CHECKSUM];
@@ -308,7 +318,7 @@ impl fmt::Display for Wrong {
                 write!(f, "data of another run ({run:016x}): this run's write was lost")
             }
             Wrong::OtherFormat => {
-                f.write_str("data of this run in another format (version, checksum or unit)")
+                f.write_str("data of iolite's in another format (version, checksum or unit)")
             }
             Wrong::Misdirected { belongs } => {
                 write!(f, "a misdirected write or read: this data belongs at byte {belongs}")
@@ -401,6 +411,25 @@ mod tests {
             };
             assert_eq!(inspect(check, &torn), expected);
         }
+    }
+
+    #[test]
+    fn what_another_run_wrote_counts_where_anyone_may_have_written() {
+        let mine = Seal::new(Checksum::Crc32c, 512, 78).unwrap();
+        for check in CHECKS {
+            let mut unit = stamped(check);
+            assert_eq!(mine.inspect(&unit, 8192, Expected::Anyone), Ok(()), "{check:?}");
+            let elsewhere = mine.inspect(&unit, 4096, Expected::Anyone);
+            assert_eq!(elsewhere, Err(Wrong::Misdirected { belongs: 8192 }));
+            unit[300] ^= 1;
+            let found = mine.inspect(&unit, 8192, Expected::Anyone);
+            assert_eq!(found.is_err(), check != Checksum::Header, "{check:?}");
+        }
+        assert_eq!(mine.inspect(&[0; 512], 0, Expected::Anyone), Err(Wrong::Zeros));
+        let larger = Seal::new(Checksum::Crc32c, 1024, 78).unwrap();
+        let mut unit = stamped(Checksum::Crc32c);
+        unit.resize(1024, 0);
+        assert_eq!(larger.inspect(&unit, 8192, Expected::Anyone), Err(Wrong::OtherFormat));
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! A pool of threads that do pread, pwrite, trims and syncs: asynchronous I/O where the kernel has none, as POSIX aio
 //! does it in user space.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use iolite_model::Usage;
 use iolite_sys::buffer::AlignedBuffer;
+use iolite_sys::usage::{self, ThreadUsage};
 
-use super::{Backend, Completions, EINVAL, EIO, Medium, Op, Returned, Submission};
+use crate::crew::told;
+
+use super::{Backend, Completions, EINVAL, EIO, Files, Medium, Op, Returned, Submission};
 
 /// Stack of a thread of the pool: it calls the kernel and nothing else.
 const STACK: usize = 64 * 1024;
@@ -29,18 +31,18 @@ pub struct Threads {
     buffers: Vec<Option<AlignedBuffer>>,
     /// By slot: the way to its thread; a thread ends when its queue is dropped.
     errands: Vec<SyncSender<Errand>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<ThreadUsage>>,
     done: Receiver<Errand>,
     in_flight: usize,
 }
 
 impl Threads {
-    /// A back end over the file with `depth` slots of this size, each with a thread.
+    /// A back end over the files with `depth` slots of this size, each with a thread.
     ///
     /// # Errors
     /// The limit on threads is reached, or there is no memory for the buffers.
-    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Threads> {
-        let medium = Medium::of(file);
+    pub fn new(files: impl Into<Files>, depth: u32, block: usize) -> io::Result<Threads> {
+        let medium = Medium::of(files.into());
         let (finished, done) = sync_channel(depth as usize);
         let mut pool =
             Threads { buffers: Vec::new(), errands: Vec::new(), threads: Vec::new(), done, in_flight: 0 };
@@ -63,14 +65,15 @@ impl Threads {
     }
 }
 
-/// What a thread of the pool does, until nobody can ask it for anything more.
-fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) {
+/// What a thread of the pool does, until nobody can ask it for anything more. Tells what it has used of the machine.
+fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) -> ThreadUsage {
     while let Ok(mut errand) = errands.recv() {
         errand.result = medium.blocking(&errand.op, &mut errand.buffer);
         if finished.send(errand).is_err() {
-            return;
+            break;
         }
     }
+    usage::of_this_thread().unwrap_or_default()
 }
 
 impl Backend for Threads {
@@ -126,18 +129,25 @@ impl Backend for Threads {
         let buffer = self.buffers.get_mut(slot as usize).and_then(Option::as_mut);
         buffer.map(AlignedBuffer::as_mut_slice).unwrap_or_default()
     }
+
+    /// Waits for the threads where none has anything to do. One that hangs in an operation has its own share of the
+    /// file and its buffer, and ends when the operation does.
+    fn finish(&mut self) -> Usage {
+        self.errands.clear();
+        let mut used = Usage::default();
+        if self.in_flight == 0 {
+            // One that died has been told of by `reap`.
+            self.threads
+                .drain(..)
+                .filter_map(|thread| thread.join().ok())
+                .for_each(|one| used.add(told(one)));
+        }
+        used
+    }
 }
 
 impl Drop for Threads {
-    /// Waits for the threads where none has anything to do. One that hangs in an operation has its own share of the
-    /// file and its buffer, and ends when the operation does.
     fn drop(&mut self) {
-        self.errands.clear();
-        if self.in_flight == 0 {
-            for thread in self.threads.drain(..) {
-                // It has nothing to say, and one that died has been told of by `reap`.
-                let _ = thread.join();
-            }
-        }
+        self.finish();
     }
 }

@@ -130,7 +130,6 @@ pub(crate) mod samples {
             settings: Vec::new(),
             description: None,
             task,
-            directory: None,
             reporting: Reporting {
                 grouped: false,
                 unified: 0,
@@ -155,6 +154,7 @@ pub(crate) mod samples {
             rate_iops_min: [None; 3],
             rate_cycle: Nanos(0),
             create_only: false,
+            directory: None,
             exec: [None, None],
             notes: Vec::new(),
         }

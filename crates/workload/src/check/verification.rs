@@ -13,7 +13,10 @@ use crate::{Seal, WorkloadError};
 pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     check_unit(task, verify)?;
     check_operations(task, verify)?;
-    check_parts(task)?;
+    // What others have written may be read by any number.
+    if task.mix.writes() {
+        check_parts(task)?;
+    }
     let contents = &task.contents;
     WorkloadError::unless(
         contents.duplicate_percent == 0,
@@ -30,7 +33,7 @@ pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
 }
 
 fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
-    let unit = if verify.unit.0 > 0 { verify.unit.0 } else { task.block.0 };
+    let unit = verify.unit_for(task.block).0;
     // Beyond, it divides no size there is.
     Seal::new(verify.check, u32::try_from(unit).unwrap_or(u32::MAX), 0)?;
     WorkloadError::unless(
@@ -77,10 +80,16 @@ fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
 
 fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     WorkloadError::unless(
-        task.mix.writes(),
+        task.mix.writes() || verify.anyone,
         || "the phase is to be verified and writes nothing".to_owned(),
-        "only what it has written itself can be told right from wrong",
-        "add writes; what an earlier run has written is verified from the state it kept",
+        "only what it has written itself can be told right from wrong, unless anyone may have written it",
+        "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
+    )?;
+    WorkloadError::unless(
+        !verify.anyone || verify.reads && task.mix.reads(),
+        || "what anyone has written is to be verified and no read is checked".to_owned(),
+        "it is compared as it is read",
+        "say `reads` with a mix that reads, or leave `anyone` out",
     )?;
     WorkloadError::unless(
         !task.mix.trims(),
@@ -165,6 +174,23 @@ mod tests {
         assert_eq!(with(|task, _| own_files(task)), Ok(()));
         let later = |verify: &mut Verify| (verify.reads, verify.state) = (false, Some("state".into()));
         assert_eq!(with(|task, verify| (task.mix, ()) = (Mix::Write, later(verify))), Ok(()));
+    }
+
+    #[test]
+    fn what_anyone_wrote_is_for_all_to_read() {
+        let reading = |task: &mut FileTask, verify: &mut Verify| {
+            (task.mix, task.regions, verify.anyone) = (Mix::Read, Regions::Shared, true);
+        };
+        assert_eq!(with(|task, verify| reading(task, verify)), Ok(()));
+        let unread = with(|task, verify| {
+            reading(task, verify);
+            verify.reads = false;
+        });
+        assert!(unread.unwrap_err().contains("no read is checked"));
+        let writing = with(|task, verify| {
+            (task.mix, verify.anyone, verify.after) = (Mix::Write, true, true);
+        });
+        assert!(writing.unwrap_err().contains("no read is checked"));
     }
 
     #[test]

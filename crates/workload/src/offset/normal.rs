@@ -6,7 +6,7 @@ use crate::{WorkloadError, unit};
 
 /// Blocks around the middle of the span.
 #[derive(Debug, Clone)]
-pub(super) struct Normal {
+pub(crate) struct Normal {
     blocks: u64,
     /// Standard deviation as a part of the span.
     deviation: f64,
@@ -27,13 +27,13 @@ pub(super) fn check(deviation_percent: f64) -> Result<(), WorkloadError> {
 
 impl Normal {
     /// The law over `blocks` blocks (at least 1).
-    pub(super) fn new(blocks: u64, deviation_percent: f64) -> Normal {
+    pub(crate) fn new(blocks: u64, deviation_percent: f64) -> Normal {
         Normal { blocks: blocks.max(1), deviation: deviation_percent / 100.0 }
     }
 
     /// Draws a block; draws beyond the ends are drawn again.
     #[inline]
-    pub(super) fn block(&self, generator: &mut impl Rng) -> u64 {
+    pub(crate) fn block(&self, generator: &mut impl Rng) -> u64 {
         loop {
             let place = 0.5 + self.deviation * standard(generator);
             if (0.0..1.0).contains(&place) {

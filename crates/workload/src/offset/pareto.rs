@@ -9,7 +9,7 @@ use crate::{WorkloadError, unit};
 /// Gray et al. (1994), Quickly generating billion-record synthetic databases, SIGMOD (self-similar): the
 /// rank is n u^(ln h / ln(1 - h)) for a uniform u. fio's `pareto_next` is the same formula.
 #[derive(Debug, Clone)]
-pub(super) struct Pareto {
+pub(crate) struct Pareto {
     ranks: u64,
     power: f64,
 }
@@ -29,13 +29,13 @@ pub(super) fn check(h: f64) -> Result<(), WorkloadError> {
 
 impl Pareto {
     /// The law over `ranks` ranks (at least 1).
-    pub(super) fn new(ranks: u64, h: f64) -> Pareto {
+    pub(crate) fn new(ranks: u64, h: f64) -> Pareto {
         Pareto { ranks: ranks.max(1), power: h.ln() / (1.0 - h).ln() }
     }
 
     /// Draws a rank, from 0 on.
     #[inline]
-    pub(super) fn rank(&self, generator: &mut impl Rng) -> u64 {
+    pub(crate) fn rank(&self, generator: &mut impl Rng) -> u64 {
         let rank = self.ranks as f64 * unit(generator).powf(self.power);
         // A draw of 1 is the last rank.
         (rank as u64).min(self.ranks - 1)

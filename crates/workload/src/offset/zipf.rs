@@ -10,7 +10,7 @@ use crate::{WorkloadError, unit};
 /// distributions, ACM TOMACS 6(3). The sum of 1 / k^theta is never taken: the integral H over a hat that
 /// touches the law is inverted, and few draws are rejected. The names are the paper's.
 #[derive(Debug, Clone)]
-pub(super) struct Zipf {
+pub(crate) struct Zipf {
     ranks: f64,
     theta: f64,
     /// H(1.5) - 1: the upper end of what is drawn.
@@ -36,7 +36,7 @@ pub(super) fn check(theta: f64) -> Result<(), WorkloadError> {
 
 impl Zipf {
     /// The law over `ranks` ranks (at least 1).
-    pub(super) fn new(ranks: u64, theta: f64) -> Zipf {
+    pub(crate) fn new(ranks: u64, theta: f64) -> Zipf {
         let ranks = ranks.max(1) as f64;
         let mut zipf = Zipf { ranks, theta, h_x1: 0.0, h_n: 0.0, s: 0.0 };
         zipf.h_x1 = zipf.integral(1.5) - 1.0;
@@ -47,7 +47,7 @@ impl Zipf {
 
     /// Draws a rank, from 0 (the most frequent) on.
     #[inline]
-    pub(super) fn rank(&self, generator: &mut impl Rng) -> u64 {
+    pub(crate) fn rank(&self, generator: &mut impl Rng) -> u64 {
         loop {
             let u = self.h_n + unit(generator) * (self.h_x1 - self.h_n);
             let x = self.inverse(u);

@@ -271,7 +271,7 @@ pub const OPTIONS: &[Opt] = &[
         "Locks a file for each operation.",
         "leave it out: operations on a file are not kept apart",
     ),
-    opt("nrfiles", &[], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
+    opt("nrfiles", &["nr_files"], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
         put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1)))
     }),
     opt("openfiles", &[], COUNT, "", "Files that are open at once.", |s, g| {

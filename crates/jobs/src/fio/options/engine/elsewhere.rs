@@ -201,6 +201,7 @@ pub const OPTIONS: &[Opt] = &[
     gluster("volume", Form::Text, "Volume."),
     gluster("brick", Form::Text, "Brick."),
     gpu("gpu_dev_ids", Form::Text, "Graphics cards."),
+    gpu("gpu_dev_id", Form::Text, "A graphics card."),
     gpu("cuda_io", Form::Text, "Way of the data."),
     exec("program", Form::Text, "The program."),
     exec("arguments", Form::Text, "Its arguments."),

@@ -1,0 +1,365 @@
+//! Several files: where each one's part of the span begins, and which one the next operation goes to.
+
+use iolite_model::{Access, Bytes, FileOrder, FileTask, NamedFile, Target};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::offset::{Normal, Pareto, Zipf};
+use crate::stream::{Places, PlannedOp};
+use crate::{IoKind, Purpose, WorkloadError, below, generator, offset, share};
+
+/// Where each file of the task begins in its span, in bytes; empty where there are not several.
+///
+/// The files lie one after the other. Where they are verified, each begins at a multiple of the verified unit, with bytes
+/// between them that no operation goes to.
+pub fn file_starts(task: &FileTask) -> Vec<u64> {
+    let Some(files) = several(task) else { return Vec::new() };
+    let unit = task.verify.as_ref().map_or(1, |verify| verify.unit_for(task.block).0.max(1));
+    let mut next: u64 = 0;
+    let start = |file: &NamedFile| {
+        let start = next.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
+        next = start.saturating_add(file.size.0);
+        start
+    };
+    files.iter().map(start).collect()
+}
+
+/// The files of a task that has several.
+fn several(task: &FileTask) -> Option<&[NamedFile]> {
+    match &task.target {
+        Target::Files(target) if target.files.len() > 1 => Some(&target.files),
+        _ => None,
+    }
+}
+
+/// Whether the task has several files.
+pub(crate) fn has_several(task: &FileTask) -> bool {
+    several(task).is_some()
+}
+
+/// Looks at the task as it is for each of its files alone; at the task itself where there are not several.
+pub(crate) fn each<T>(task: &FileTask, mut look: impl FnMut(&FileTask) -> T) -> Vec<T> {
+    let Some(files) = several(task) else { return vec![look(task)] };
+    let mut alone = FileTask { target: Target::Null { size: files[0].size }, ..without_target(task) };
+    let each = files.iter().map(|file| {
+        alone.target = Target::Null { size: file.size };
+        look(&alone)
+    });
+    each.collect()
+}
+
+/// A copy that leaves the names of the files behind: there may be thousands.
+fn without_target(task: &FileTask) -> FileTask {
+    let FileTask { name, access, sizes, contents, verify, .. } = task;
+    FileTask {
+        name: name.clone(),
+        backend: task.backend,
+        mix: task.mix,
+        access: access.clone(),
+        regions: task.regions,
+        block: task.block,
+        sizes: sizes.clone(),
+        contents: contents.clone(),
+        direct: task.direct,
+        workers: task.workers,
+        concurrency: task.concurrency,
+        arrival: task.arrival,
+        verify: verify.clone(),
+        stop: task.stop,
+        seed: task.seed,
+        ..FileTask::default()
+    }
+}
+
+/// Checks the order of the files.
+///
+/// # Errors
+/// It makes no order.
+pub(crate) fn check(task: &FileTask) -> Result<(), WorkloadError> {
+    let Target::Files(target) = &task.target else { return Ok(()) };
+    let law = |law: Access| offset::check(&law, Bytes(1), Bytes(1), false);
+    match target.order {
+        FileOrder::RoundRobin(run) | FileOrder::Random(run) => WorkloadError::unless(
+            run > 0,
+            || "0 operations are to go to a file before the next".to_owned(),
+            "it needs at least one",
+            "give 1, or leave the number out",
+        ),
+        FileOrder::Sequential => Ok(()),
+        FileOrder::Zipf(theta) => law(Access::Zipf { theta }),
+        FileOrder::Pareto(h) => law(Access::Pareto { h }),
+        FileOrder::Normal(deviation_percent) => law(Access::Normal { deviation_percent }),
+    }
+}
+
+/// Places in several files.
+#[derive(Debug, Clone)]
+pub(crate) struct Spread {
+    files: Vec<Part>,
+    picker: Picker,
+    /// The file that operations go to now.
+    current: usize,
+    /// What is left to go to it: operations, or with [`Picker::Sequential`] bytes.
+    left: u64,
+}
+
+/// A file of a [`Spread`].
+#[derive(Debug, Clone)]
+struct Part {
+    start: u64,
+    places: Places,
+    /// Bytes of this worker's operations in one round.
+    round: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Picker {
+    Turns(u64),
+    Sequential,
+    Random(u64, Xoshiro256PlusPlus),
+    Zipf(Zipf, Xoshiro256PlusPlus),
+    Pareto(Pareto, Xoshiro256PlusPlus),
+    Normal(Normal, Xoshiro256PlusPlus),
+}
+
+impl Spread {
+    /// The places of a worker whose places in each file are `places`, in the files' order. `None` where the task has not
+    /// several files, or an order that [`check`] refuses.
+    pub(crate) fn new(task: &FileTask, worker: u32, places: Vec<Places>) -> Option<Spread> {
+        check(task).ok()?;
+        let Target::Files(target) = &task.target else { return None };
+        let rounds = each(task, |alone| share::round(alone, worker));
+        let parts = file_starts(task).into_iter().zip(places).zip(rounds);
+        let files: Vec<_> = parts.map(|((start, places), round)| Part { start, places, round }).collect();
+        let count = files.len() as u64;
+        let generator = generator(task.seed, worker, Purpose::Files);
+        let picker = match target.order {
+            FileOrder::RoundRobin(run) => Picker::Turns(run),
+            FileOrder::Sequential => Picker::Sequential,
+            FileOrder::Random(run) => Picker::Random(run, generator),
+            FileOrder::Zipf(theta) => Picker::Zipf(Zipf::new(count, theta), generator),
+            FileOrder::Pareto(h) => Picker::Pareto(Pareto::new(count, h), generator),
+            FileOrder::Normal(deviation) => Picker::Normal(Normal::new(count, deviation), generator),
+        };
+        let current = files.len().checked_sub(1)?;
+        Some(Spread { files, picker, current, left: 0 })
+    }
+
+    pub(crate) fn next(&mut self, kind: IoKind) -> PlannedOp {
+        if self.left == 0 {
+            self.move_on();
+        }
+        let part = &mut self.files[self.current];
+        let op = part.places.next(kind);
+        let done = if matches!(self.picker, Picker::Sequential) { u64::from(op.length) } else { 1 };
+        self.left = self.left.saturating_sub(done);
+        PlannedOp { offset: part.start + op.offset, ..op }
+    }
+
+    fn move_on(&mut self) {
+        let count = self.files.len();
+        let following = if self.current + 1 < count { self.current + 1 } else { 0 };
+        let (next, left) = match &mut self.picker {
+            Picker::Turns(run) => (following, *run),
+            Picker::Sequential => (following, self.files[following].round.max(1)),
+            Picker::Random(run, generator) => (below(generator, count as u64) as usize, *run),
+            Picker::Zipf(law, generator) => (law.rank(generator) as usize, 1),
+            Picker::Pareto(law, generator) => (law.rank(generator) as usize, 1),
+            Picker::Normal(law, generator) => (law.block(generator) as usize, 1),
+        };
+        self.current = next.min(count - 1);
+        self.left = left;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpStream, Share};
+    use iolite_model::{Checksum, FilesTarget, Mix, Regions, SizeLaw, Sizes, Stop, Verify};
+    use std::collections::BTreeMap;
+
+    const BLOCK: u64 = 4096;
+
+    fn task(sizes: &[u64], order: FileOrder, access: Access) -> FileTask {
+        let file = |(index, &size): (usize, &u64)| NamedFile {
+            path: format!("f{index}").into(),
+            offset: Bytes(0),
+            size: Bytes(size),
+        };
+        let files = sizes.iter().enumerate().map(file).collect();
+        let target = Target::Files(FilesTarget { order, ..FilesTarget::of(files) });
+        FileTask { target, access, seed: 3, ..FileTask::default() }
+    }
+
+    /// The file of an operation and the offset within it.
+    fn locate(task: &FileTask, offset: u64) -> (usize, u64) {
+        let starts = file_starts(task);
+        let file = starts.partition_point(|start| *start <= offset) - 1;
+        (file, offset - starts[file])
+    }
+
+    fn draw(task: &FileTask, worker: u32, count: usize) -> Vec<(usize, u64)> {
+        crate::validate(task).unwrap();
+        let mut stream = OpStream::new(task, worker).unwrap();
+        let part = stream.part();
+        let within = |op: PlannedOp| {
+            assert!(part.contains(&op.offset) && op.offset + u64::from(op.length) <= part.end);
+            locate(task, op.offset)
+        };
+        (0..count).map(|_| within(stream.next_op())).collect()
+    }
+
+    #[test]
+    fn files_take_turns_and_each_has_its_own_order() {
+        let drawn = draw(&task(&[8192, 12288, 8292], FileOrder::RoundRobin(2), Access::Sequential), 0, 14);
+        let expected = [
+            (0, 0),
+            (0, 4096),
+            (1, 0),
+            (1, 4096),
+            (2, 0),
+            (2, 4096),
+            (0, 0),
+            (0, 4096),
+            (1, 8192),
+            (1, 0),
+            (2, 0),
+            (2, 4096),
+            (0, 0),
+            (0, 4096),
+        ];
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn one_file_is_done_before_the_next() {
+        let sequential = task(&[8192, 12288, 4096], FileOrder::Sequential, Access::Sequential);
+        let expected = [(0, 0), (0, 4096), (1, 0), (1, 4096), (1, 8192), (2, 0), (0, 0)];
+        assert_eq!(draw(&sequential, 0, 7), expected);
+        let covering = FileTask { access: Access::Covering, ..sequential };
+        let mut drawn = draw(&covering, 0, 6);
+        drawn.sort_unstable();
+        assert_eq!(drawn, expected[..6]);
+    }
+
+    #[test]
+    fn a_file_is_done_when_its_last_hole_is_passed() {
+        let hole = Access::SequentialSkip { hole: Bytes(4096) };
+        let drawn = draw(&task(&[16384, 12288], FileOrder::Sequential, hole), 0, 5);
+        assert_eq!(drawn, [(0, 0), (0, 8192), (1, 0), (1, 8192), (0, 0)]);
+    }
+
+    #[test]
+    fn workers_have_slices_of_each_file() {
+        let task = FileTask {
+            workers: 2,
+            concurrency: 2,
+            ..task(&[8192, 16384], FileOrder::Sequential, Access::Sequential)
+        };
+        assert_eq!(draw(&task, 0, 3), [(0, 0), (1, 0), (1, 4096)]);
+        assert_eq!(draw(&task, 1, 3), [(0, 4096), (1, 8192), (1, 12288)]);
+    }
+
+    fn shares(order: FileOrder) -> BTreeMap<usize, f64> {
+        let mut counts = BTreeMap::new();
+        for (file, _) in draw(&task(&[BLOCK * 8; 10], order, Access::Random), 0, 20_000) {
+            *counts.entry(file).or_default() += 1.0 / 20_000.0;
+        }
+        counts
+    }
+
+    /// Standard deviations of a share are below 0.4 %; the bounds are four of them.
+    #[test]
+    fn files_are_chosen_by_their_law() {
+        let near =
+            |share: f64, expected: f64| assert!((share - expected).abs() < 0.016, "{share} {expected}");
+        shares(FileOrder::Random(1)).values().for_each(|share| near(*share, 0.1));
+        let harmonic: f64 = (1..=10).map(|k| 1.0 / f64::from(k)).sum();
+        for (file, share) in shares(FileOrder::Zipf(1.0)) {
+            near(share, 1.0 / (file as f64 + 1.0) / harmonic);
+        }
+        let pareto = shares(FileOrder::Pareto(0.2));
+        near(pareto[&0] + pareto[&1], 0.8);
+        let normal = shares(FileOrder::Normal(10.0));
+        assert!(normal[&4] + normal[&5] > 0.6 && normal.get(&0).is_none_or(|share| *share < 0.01));
+    }
+
+    #[test]
+    fn chance_stays_with_a_file_for_a_run() {
+        let drawn = draw(&task(&[BLOCK * 8; 50], FileOrder::Random(4), Access::Random), 0, 400);
+        assert!(drawn.chunks(4).all(|run| run.iter().all(|op| op.0 == run[0].0)));
+        assert!(drawn.chunks(4).any(|run| run[0].0 != drawn[0].0));
+    }
+
+    #[test]
+    fn files_have_orders_of_their_own() {
+        let drawn = draw(&task(&[BLOCK * 1000; 2], FileOrder::RoundRobin(1), Access::Random), 0, 200);
+        let (one, other): (Vec<_>, Vec<_>) = drawn.into_iter().partition(|op| op.0 == 0);
+        let same = one.iter().zip(&other).filter(|(one, other)| one.1 == other.1).count();
+        assert!(same < 10, "{same} of 100");
+    }
+
+    #[test]
+    fn a_loop_is_what_the_files_hold() {
+        let stop = Stop { loops: Some(2), ..Stop::default() };
+        let fixed = FileTask { stop, ..task(&[8192, 10_000, 4096], FileOrder::default(), Access::Random) };
+        // 2, 2 and 1 whole blocks, although together there would be 5.4.
+        assert_eq!(Share::of(&fixed, 0).operations, 10);
+        let sizes = Some(Sizes::alike(SizeLaw::Fixed(Bytes(2048)), Bytes(512)));
+        let mixed = FileTask { sizes, ..fixed };
+        assert_eq!(Share::of(&mixed, 0).bytes, 2 * (8192 + 10_000 + 4096));
+        assert_eq!(draw(&mixed, 0, 100).len(), 100);
+    }
+
+    #[test]
+    fn a_trim_and_its_write_go_to_the_same_place() {
+        let task = FileTask {
+            mix: Mix::TrimThenWrite,
+            ..task(&[8192, 8192], FileOrder::default(), Access::Sequential)
+        };
+        assert_eq!(draw(&task, 0, 4), [(0, 0), (0, 0), (1, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn verified_files_begin_at_their_unit() {
+        let plain = task(&[10_000, 5000, 1], FileOrder::default(), Access::Sequential);
+        assert_eq!(file_starts(&plain), [0, 10_000, 15_000]);
+        let verify = Verify {
+            check: Checksum::Crc32c,
+            unit: Bytes(0),
+            reads: false,
+            anyone: false,
+            after: true,
+            state: None,
+        };
+        let verified = FileTask { verify: Some(verify), mix: Mix::Write, ..plain.clone() };
+        assert_eq!(file_starts(&verified), [0, 12288, 20480]);
+        assert!(file_starts(&task(&[4096], FileOrder::default(), Access::Random)).is_empty());
+    }
+
+    #[test]
+    fn an_order_that_is_none_is_refused() {
+        for (order, part) in [
+            (FileOrder::RoundRobin(0), "at least one"),
+            (FileOrder::Random(0), "at least one"),
+            (FileOrder::Zipf(-1.0), "zipf"),
+            (FileOrder::Pareto(2.0), "pareto"),
+            (FileOrder::Normal(0.0), "normal"),
+        ] {
+            let task = task(&[8192, 8192], order, Access::Random);
+            let error = crate::validate(&task).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+            assert!(OpStream::new(&task, 0).is_none());
+        }
+    }
+
+    #[test]
+    fn a_file_too_small_for_a_block_is_none() {
+        assert!(OpStream::new(&task(&[8192, 4095], FileOrder::default(), Access::Random), 0).is_none());
+        let regions = Regions::Increment(Bytes(8192));
+        let task =
+            FileTask { regions, workers: 2, ..task(&[16384, 8192], FileOrder::default(), Access::Random) };
+        assert!(OpStream::new(&task, 0).is_some());
+        assert!(OpStream::new(&task, 1).is_none(), "nothing is left of the second file");
+    }
+}
