@@ -144,6 +144,7 @@ fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     names.retain(|name| !name.is_empty());
     match names.iter().any(|name| name == "-") {
         _ if names.is_empty() => Err("it names nothing".into()),
+        _ if names.iter().any(|name| name.contains('\0')) => Err("a name holds a NUL byte: leave it out".into()),
         true => Err("standard input and output (`-`) are not built: name a file".into()),
         false => Ok(names),
     }
@@ -226,18 +227,18 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "filename",
         &[],
-        Form::Special("files or devices with a colon between them"),
+        Form::Text,
         "",
-        "The files or devices, for all clones the same. A colon within a name is written as \
+        "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
          `\\:`. A job without it makes files of its own, see filename_format.",
         |s, g| put(&mut s.files.names, names(g)),
     ),
     opt(
         "directory",
         &[],
-        Form::Special("directories with a colon between them"),
+        Form::Text,
         "",
-        "Where the files are. Clones with files of their own take turns at several directories.",
+        "Where the files are; several directories with a colon between them. Clones with files of their own take turns at several directories.",
         |s, g| {
             put(
                 &mut s.files.directories,
