@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use iolite_jobs::fio::{Invocation, Thread, job_file, plan};
 use iolite_jobs::Language;
+use iolite_jobs::fio::{Invocation, Thread, job_file, plan};
 use iolite_jobs::native;
 use iolite_model::{Job, JobTask, Target};
 
