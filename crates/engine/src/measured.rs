@@ -11,6 +11,7 @@ use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
 use crate::crew::{DRAIN, DRAIN_INTERRUPTED, WorkerEnd};
 use crate::errors::Errors;
+use crate::flow::FlowSeat;
 use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
@@ -51,6 +52,8 @@ pub(crate) struct Plan {
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
     pub(crate) on_error: OnError,
+    /// The ratio that it keeps with others.
+    pub(crate) flow: Option<FlowSeat>,
 }
 
 /// When data is made up.
@@ -206,6 +209,12 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 let Some(&slot) = self.free.last() else { break };
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
+                }
+                if let Some(flow) = &mut self.plan.flow {
+                    if !flow.may_go() {
+                        return Ok((now, now.saturating_add(flow.pause())));
+                    }
+                    flow.went();
                 }
                 self.free.pop();
                 self.prepare(slot, now)
@@ -480,12 +489,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// A sync of what has been written since the last one.
     fn sync(&mut self, slot: u32, method: SyncMethod, now: u64, commit: Commit) -> (Op, InFlight) {
         let (from, to) = self.written.take().unwrap_or_default();
-        // A range beyond what an operation can name goes on to the file's end, which a length of 0 means.
+        // A range beyond what an operation can name goes on to the end, which a length of 0 means.
         let length = u32::try_from(to - from).unwrap_or(0);
-        let (offset, length) = if method == SyncMethod::FileRange { (from, length) } else { (0, 0) };
         let io = IoOp::Sync(method);
-        let state = InFlight { io, offset, length: 0, intended: now, issued: now, commit };
-        (Op { io, slot, offset, length }, state)
+        let state = InFlight { io, offset: from, length: 0, intended: now, issued: now, commit };
+        (Op { io, slot, offset: from, length }, state)
     }
 
     /// Records an operation that failed. Returns the cancelled sync of a linked write, which is still to come back.
@@ -548,6 +556,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     }
 
     /// Makes what has been written durable once more, where that is asked for, now that nothing is in flight.
+    #[cold]
     fn sync_at_end(&mut self) -> io::Result<()> {
         let off = !self.wrote || self.failure.is_some() || self.lane.interrupted();
         let Some(method) = self.plan.end_sync.take().filter(|_| !off) else { return Ok(()) };
@@ -556,7 +565,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         self.written = None;
         self.lane.control.sync_begins();
         let (op, state) = self.sync(slot, method, self.lane.now(), Commit::None);
-        let waited = match self.submit(op, state) {
+        let waited = match self.follow(op, state) {
             (Submitted::Done, completed) => {
                 self.give_back(slot, completed);
                 Ok(())
