@@ -130,6 +130,7 @@ pub(crate) mod samples {
             settings: Vec::new(),
             description: None,
             task,
+            directory: None,
             reporting: Reporting {
                 grouped: false,
                 unified: 0,
