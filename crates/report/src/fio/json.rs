@@ -27,7 +27,7 @@ pub const OWN_KEY: &str = "iolite";
 /// Percentiles of response times under [`OWN_KEY`].
 const RESPONSES: [f64; 9] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
-/// The whole document; with all bins of the histograms for JSON+. Ends without a line feed.
+/// The whole document; with all bins of the histograms for JSON+. Ends with a line feed.
 pub fn json(results: &Results, plus: bool) -> String {
     let seconds = results.ended_unix.0 / 1_000_000_000;
     let mut members = Members::default()
@@ -44,7 +44,7 @@ pub fn json(results: &Results, plus: bool) -> String {
     if !results.disks.is_empty() {
         members = members.with("disk_util", Json::List(results.disks.iter().map(disk).collect()));
     }
-    members.with(OWN_KEY, own(results)).object().to_string()
+    members.with(OWN_KEY, own(results)).object().to_string() + "\n"
 }
 
 /// Settings; those without a value are left out, as fio does.

@@ -92,6 +92,8 @@ impl Windows {
     /// bandwidth: it is left out, unless it is the only one.
     pub(super) fn close(&mut self, measured: u64) -> Vec<Told> {
         let open = std::mem::take(&mut self.open);
+        // A thread may run several times: in a search, each try is a phase.
+        self.reached.fill(0);
         let rate = matches!(self.kind, LogKind::Bandwidth | LogKind::Iops);
         let cut = |number: u64| rate && number > 0 && (number + 1).saturating_mul(self.length) > measured;
         let told = open.into_iter().filter(|((number, _), _)| !cut(*number));

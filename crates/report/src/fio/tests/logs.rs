@@ -232,6 +232,28 @@ fn threads_may_share_a_file() {
 }
 
 #[test]
+fn a_thread_may_run_as_other_phases_and_several_times() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = plain(LogKind::Iops, directory.path());
+    log.window = Some(Nanos(100 * MS));
+    let mut other = one(vec![Log { path: directory.path().join("other.log"), ..log.clone() }]);
+    other.number = 1;
+    let threads = [one(vec![log.clone()]), other];
+    let mut writer = LogWriter::new(threads.iter().map(|thread| (thread.number, thread)));
+    writer.is_phase(0, 1);
+    writer.is_phase(1, 0);
+    for _ in 0..2 {
+        writer.event(&told(1, (1..=20).map(|at| operation(OpKind::Read, at * 10, 10)).collect()));
+        writer.event(&Event::PhaseEnded(synthetic::end(1, 200 * MS, 0)));
+    }
+    writer.event(&told(0, vec![operation(OpKind::Write, 50, 10)]));
+    writer.finish().unwrap();
+    let expected = "100, 90, 0, 0, 0\n200, 100, 0, 0, 0\n";
+    assert_eq!(std::fs::read_to_string(log.path).unwrap(), expected.repeat(2));
+    assert_eq!(std::fs::read_to_string(directory.path().join("other.log")).unwrap(), "100, 10, 1, 0, 0\n");
+}
+
+#[test]
 fn a_log_may_be_compressed() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
