@@ -160,12 +160,13 @@ fn read_ahead_is_set_and_restored() {
 fn an_interrupted_study_restores_read_ahead() {
     let Some(disk) = Disk::new() else { return };
     fs::write(disk.read_ahead(), "192").unwrap();
-    let mut command = disk
-        .command(&["readahead", "--values", "512", "--window", "60s", "--make", "200MiB"], &disk.directory());
-    // The shell of a test in the background ignores SIGINT; a program started anew must not.
-    let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // So many settings that it is far from its end when the first is seen.
+    let values: Vec<_> = (128..256).map(|pages| (pages * 4).to_string()).collect();
+    let arguments = ["readahead", "--values", &values.join(","), "--window", "60s", "--make", "64MiB"];
+    let mut command = disk.command(&arguments, &disk.directory());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while fs::read_to_string(disk.read_ahead()).unwrap().trim() != "512" {
+    while fs::read_to_string(disk.read_ahead()).unwrap().trim() == "192" {
         assert!(child.try_wait().unwrap().is_none() && Instant::now() < deadline, "it was never set");
         std::thread::sleep(Duration::from_millis(5));
     }
