@@ -8,6 +8,8 @@ mod check;
 mod events;
 mod exit;
 mod explain;
+mod fio;
+mod job;
 mod output;
 mod patience;
 mod profiles;
@@ -18,6 +20,7 @@ mod signals;
 mod study;
 mod verify;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -28,6 +31,9 @@ use exit::Exit;
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == iolite_engine::WORKER_COMMAND) {
         return worker();
+    }
+    if let Some(arguments) = fio_arguments() {
+        return fio::main(arguments);
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -54,6 +60,16 @@ fn main() -> ExitCode {
             exit::of(&error)
         })
         .into()
+}
+
+/// The arguments of fio's own command line, where that is what was called: by the name `fio`, or as `iolite fio`.
+fn fio_arguments() -> Option<std::env::ArgsOs> {
+    let mut arguments = std::env::args_os();
+    let called = arguments.next()?;
+    if Path::new(&called).file_name().is_some_and(|name| name == "fio") {
+        return Some(arguments);
+    }
+    arguments.next().filter(|command| command == "fio").map(|_| arguments)
 }
 
 /// This program as a worker of another one's phase: not for people to call.

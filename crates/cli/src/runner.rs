@@ -66,6 +66,11 @@ impl<'a> Runner<'a> {
         &self.history
     }
 
+    /// The phases from number `first` on, with what else is known of each.
+    pub(crate) fn since(&self, first: usize) -> impl Iterator<Item = (&PhaseResult, &Besides)> {
+        self.history.iter().zip(&self.besides).skip(first)
+    }
+
     /// Removes the run's files, and returns what was measured.
     pub(crate) fn end(self) -> Measured {
         Measured { calibration: self.calibration, history: self.history, besides: self.besides }
@@ -189,7 +194,7 @@ impl<'a> Runner<'a> {
 }
 
 /// Now, in nanoseconds since 1970 (UTC).
-fn unix_now() -> Nanos {
+pub(crate) fn unix_now() -> Nanos {
     Nanos(u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0))
 }
 

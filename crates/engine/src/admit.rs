@@ -2,26 +2,30 @@
 //!
 //! A target is admitted once a run. A device stays claimed (O_EXCL) as long as the run lives, so that nobody mounts it meanwhile.
 
-use std::collections::BTreeMap;
-use std::fs::File;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use iolite_model::{Bytes, ExistingTarget, Overwrite};
+use iolite_model::{Bytes, Overwrite};
 use iolite_sys::device;
-use iolite_sys::file::Access;
+use iolite_sys::file::{self, Access};
 
 use crate::EngineError;
 
 /// What a file or device is, whatever it is called: device and inode, and for a device node the device that it stands for.
-type Identity = (u64, u64, u64);
+pub(crate) type Identity = (u64, u64, u64);
 
 fn identity(file: &File) -> io::Result<Identity> {
-    let metadata = file.metadata()?;
+    file.metadata().map(|metadata| identity_of(&metadata))
+}
+
+/// What is described by these.
+pub(crate) fn identity_of(metadata: &Metadata) -> Identity {
     let number = metadata.rdev();
     // A device may have several nodes.
-    Ok(if number > 0 { (0, 0, number) } else { (metadata.dev(), metadata.ino(), 0) })
+    if number > 0 { (0, 0, number) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
 /// How much of a target's start and end has to be zeros for it to be blank: partition tables, file systems, LVM, RAID and
@@ -33,6 +37,8 @@ const EDGE: u64 = 1 << 20;
 pub(crate) struct Admitted {
     /// By what they are, whatever they are called: held open.
     claims: BTreeMap<Identity, File>,
+    /// Those of them that this run has made.
+    made: BTreeSet<Identity>,
 }
 
 impl Admitted {
@@ -42,36 +48,78 @@ impl Admitted {
     /// It can't be opened, or may not be written to.
     pub(crate) fn open(
         &mut self,
-        existing: &ExistingTarget,
+        path: &Path,
+        overwrite: Overwrite,
         access: Access,
     ) -> Result<(File, u64), EngineError> {
-        let path = &existing.path;
-        let failed = |source| EngineError::File { action: "open", path: path.clone(), source };
+        let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
         if access.write {
-            self.admit(path, existing.overwrite)?;
+            self.admit(path, overwrite)?;
         }
         let opened = device::open_existing(path, access, false).map_err(failed)?.file;
         // What was admitted is what is written to, even if something else has got its name meanwhile.
         if access.write && !self.claims.contains_key(&identity(&opened).map_err(failed)?) {
             let reason = "something else has taken its place while it was opened: try again".into();
-            return Err(EngineError::Guarded { path: path.clone(), reason });
+            return Err(EngineError::Guarded { path: path.to_owned(), reason });
         }
         let size = device::size_of(&opened).map_err(failed)?;
         Ok((opened, size))
     }
 
+    /// Makes a file of the user's that must not exist yet. This run may write to it from now on.
+    ///
+    /// # Errors
+    /// It exists, or can't be made.
+    pub(crate) fn make(&mut self, path: &Path) -> Result<File, EngineError> {
+        let failed = |source| EngineError::File { action: "make", path: path.to_owned(), source };
+        let file = file::create_to_stay(path).map_err(|error| {
+            let directory = path.parent().filter(|directory| *directory != Path::new(""));
+            match directory.filter(|directory| !directory.is_dir()) {
+                Some(directory) => {
+                    let text = format!("there is no directory {}, make it first", directory.display());
+                    failed(io::Error::new(error.kind(), text))
+                }
+                None => failed(error),
+            }
+        })?;
+        let claim = file.try_clone().map_err(failed)?;
+        // Nobody else can know of it yet; where there are no locks, there is none.
+        let _ = claim.try_lock();
+        let identity = identity(&claim).map_err(failed)?;
+        self.made.insert(identity);
+        self.claims.insert(identity, claim);
+        Ok(file)
+    }
+
+    /// Whether this run has made what is described by these.
+    pub(crate) fn has_made(&self, metadata: &Metadata) -> bool {
+        self.made.contains(&identity_of(metadata))
+    }
+
+    /// Lets go of files that are removed, whose space would be taken as long as they are open.
+    pub(crate) fn forget_removed(&mut self) {
+        self.claims.retain(|_, file| file.metadata().map_or(true, |metadata| metadata.nlink() > 0));
+        self.made.retain(|identity| self.claims.contains_key(identity));
+    }
+
     /// Makes sure that a target may be written to.
-    fn admit(&mut self, path: &Path, overwrite: Overwrite) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// It may not.
+    pub(crate) fn admit(&mut self, path: &Path, overwrite: Overwrite) -> Result<(), EngineError> {
         let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
         let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
-        if overwrite == Overwrite::Never {
-            return guarded("say with `overwrite` what may be destroyed (blank, anything)".into());
-        }
-        let access = Access { write: true, direct: false, append: false };
+        let access = Access { write: true, ..Access::default() };
         // Asked before it is claimed, because a claim fails where it is in use, without a reason.
         let looked =
             device::open_existing(path, Access { write: false, ..access }, false).map_err(failed)?.file;
         let found = identity(&looked).map_err(failed)?;
+        if self.made.contains(&found) {
+            return Ok(());
+        }
+        if overwrite == Overwrite::Never {
+            return guarded("say with `overwrite` what may be destroyed (blank, anything)".into());
+        }
         if self.claims.contains_key(&found) {
             return Ok(());
         }
@@ -126,13 +174,9 @@ fn first_data(file: &File) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    fn target(path: &Path, overwrite: Overwrite) -> ExistingTarget {
-        ExistingTarget { path: path.to_owned(), offset: Bytes(0), size: Bytes(0), overwrite }
-    }
-
     fn try_open(path: &Path, overwrite: Overwrite, write: bool) -> Result<u64, String> {
-        let access = Access { write, direct: false, append: false };
-        let opened = Admitted::default().open(&target(path, overwrite), access);
+        let access = Access { write, ..Access::default() };
+        let opened = Admitted::default().open(path, overwrite, access);
         opened.map(|(_, size)| size).map_err(|error| error.to_string())
     }
 
@@ -160,10 +204,11 @@ mod tests {
         let path = dir.path().join("file");
         File::create(&path).unwrap().set_len(8192).unwrap();
         let mut admitted = Admitted::default();
-        let access = Access { write: true, direct: false, append: false };
-        let (file, _) = admitted.open(&target(&path, Overwrite::Blank), access).unwrap();
+        let access = Access { write: true, ..Access::default() };
+        let (file, _) = admitted.open(&path, Overwrite::Blank, access).unwrap();
         file.write_all_at(b"x", 0).unwrap();
-        assert!(admitted.open(&target(&path, Overwrite::Blank), access).is_ok());
+        assert!(admitted.open(&path, Overwrite::Blank, access).is_ok());
+        assert!(admitted.open(&path, Overwrite::Never, access).is_err(), "the second is not to write");
     }
 
     #[test]
@@ -173,11 +218,30 @@ mod tests {
         File::create(&path).unwrap().set_len(8192).unwrap();
         std::fs::write(&precious, "precious").unwrap();
         let mut admitted = Admitted::default();
-        let access = Access { write: true, direct: false, append: false };
-        admitted.open(&target(&path, Overwrite::Blank), access).unwrap();
+        let access = Access { write: true, ..Access::default() };
+        admitted.open(&path, Overwrite::Blank, access).unwrap();
         std::fs::rename(&precious, &path).unwrap();
-        let error = admitted.open(&target(&path, Overwrite::Blank), access).unwrap_err().to_string();
+        let error = admitted.open(&path, Overwrite::Blank, access).unwrap_err().to_string();
         assert!(error.contains("not blank"), "{error}");
+    }
+
+    #[test]
+    fn what_a_run_has_made_is_its_own_until_it_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut admitted = Admitted::default();
+        let access = Access { write: true, ..Access::default() };
+        admitted.make(&path).unwrap().write_all_at(b"x", 0).unwrap();
+        assert!(admitted.open(&path, Overwrite::Never, access).is_ok());
+        let error = admitted.make(&path).unwrap_err().to_string();
+        assert!(error.contains("remove it yourself"), "{error}");
+        admitted.forget_removed();
+        assert_eq!((admitted.claims.len(), admitted.made.len()), (1, 1));
+        std::fs::remove_file(&path).unwrap();
+        admitted.forget_removed();
+        assert_eq!((admitted.claims.len(), admitted.made.len()), (0, 0));
+        let error = admitted.make(&dir.path().join("none/file")).unwrap_err().to_string();
+        assert!(error.contains("none, make it first"), "{error}");
     }
 
     #[test]

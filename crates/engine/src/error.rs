@@ -148,7 +148,12 @@ pub enum EngineError {
 
 /// Likely cause and remedy of a system's answer.
 fn advice(error: &io::Error) -> &'static str {
+    /// "Too many open files" of Linux.
+    const EMFILE: i32 = 24;
     match error.kind() {
+        _ if error.raw_os_error() == Some(EMFILE) => {
+            ": use fewer files, or raise the limit on open ones (ulimit -n)"
+        }
         io::ErrorKind::NotFound => ": check the path",
         io::ErrorKind::AlreadyExists => ": choose another name, or remove it yourself",
         io::ErrorKind::PermissionDenied => ": choose a directory that you may write to",

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use iolite_model::Flow;
+
+/// The shortest pause before asking again, in nanoseconds: what the others do in the meantime is worth a look.
+const SHORTEST_PAUSE: u64 = 1000;
 
 /// What the members of a group have done together, and their weights.
 #[derive(Debug, Default)]
@@ -19,7 +21,7 @@ pub(crate) struct FlowSeat {
     group: Arc<FlowGroup>,
     weight: u64,
     operations: u64,
-    pause: Duration,
+    pause: u64,
 }
 
 impl FlowSeat {
@@ -27,7 +29,7 @@ impl FlowSeat {
     pub(crate) fn new(group: Arc<FlowGroup>, flow: Flow) -> FlowSeat {
         let weight = u64::from(flow.weight.max(1));
         group.weights.fetch_add(weight, Ordering::Relaxed);
-        FlowSeat { group, weight, operations: 0, pause: flow.pause.as_duration() }
+        FlowSeat { group, weight, operations: 0, pause: flow.pause.0.max(SHORTEST_PAUSE) }
     }
 
     /// Whether the next operation keeps the ratio: this worker is not ahead of what is its share by more than a round, in
@@ -44,8 +46,8 @@ impl FlowSeat {
         self.group.operations.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How long to wait before asking again.
-    pub(crate) fn pause(&self) -> Duration {
+    /// How long to wait before asking again, in nanoseconds.
+    pub(crate) fn pause(&self) -> u64 {
         self.pause
     }
 }

@@ -10,11 +10,11 @@ mod control;
 mod crew;
 mod error;
 mod errors;
-#[allow(dead_code)]
 mod flow;
 mod gate;
 mod guard;
 mod lane;
+mod layout;
 mod measured;
 mod metadata;
 mod phase;
@@ -29,8 +29,9 @@ mod verify;
 mod watch;
 
 pub use backend::{
-    Backend, Completions, IoOp, Libaio, Mmap, Null, Op, Returned, Sim, SimFaults, SimImage, SimLatency,
-    SimParameters, SimStall, Submission, Sync, Threads, Uring, Vectored,
+    Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Sim,
+    SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,
+    Uring, Vectored,
 };
 pub use control::Control;
 pub use crew::{Crew, Finished, Outcome, WorkerEnd};

@@ -1,19 +1,25 @@
 //! The measured loop: submits what the stream plans, reaps what comes back, records both instants of each.
 
+mod ending;
+
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{ErrorClass, Nanos, OnError, OpKind, Outstanding, Stuck, SyncMethod, SyncRule};
+use iolite_model::{ErrorClass, OnError, OpKind, SyncMethod, SyncRule};
 use iolite_stats::Completion;
 use iolite_workload::{Arrivals, Filler, IoKind, OpStream, Share};
 
 use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED, WorkerEnd};
+use crate::crew::WorkerEnd;
 use crate::errors::Errors;
+use crate::flow::FlowSeat;
 use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
+
+/// Error number of data that is not what was written (Linux, all architectures we build for).
+const EILSEQ: i32 = 84;
 
 /// The longest uninterrupted wait: bounds how late the loop notices that it is to end.
 const LONGEST_WAIT: u64 = 100_000_000;
@@ -23,9 +29,6 @@ const SPIN: u64 = 100_000;
 
 /// Error number told of what was read and is not what was written (EILSEQ on Linux, all architectures we build for).
 const WRONG: i32 = 84;
-
-/// Error number told of an operation for which there was never room (EAGAIN).
-const NO_ROOM: i32 = 11;
 
 /// What a worker of a block I/O phase is to do.
 #[derive(Debug)]
@@ -48,6 +51,8 @@ pub(crate) struct Plan {
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
     pub(crate) on_error: OnError,
+    /// The ratio that it keeps with others.
+    pub(crate) flow: Option<FlowSeat>,
 }
 
 /// When data is made up.
@@ -203,6 +208,12 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 let Some(&slot) = self.free.last() else { break };
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
+                }
+                if let Some(flow) = &mut self.plan.flow {
+                    if !flow.may_go() {
+                        return Ok((now, now.saturating_add(flow.pause())));
+                    }
+                    flow.went();
                 }
                 self.free.pop();
                 self.prepare(slot, now)
@@ -445,7 +456,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
         let right = self.checks.back(&op, done, &buffer[..length]);
         if !right {
-            let what = || format!("a read at byte {} is not what was written", op.offset);
+            let what = || (format!("a read at byte {} is not what was written", op.offset), Some(EILSEQ));
             self.note_error(ErrorClass::Verify, state, completed, what);
         }
         right
@@ -477,12 +488,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// A sync of what has been written since the last one.
     fn sync(&mut self, slot: u32, method: SyncMethod, now: u64, commit: Commit) -> (Op, InFlight) {
         let (from, to) = self.written.take().unwrap_or_default();
-        // A range beyond what an operation can name goes on to the file's end, which a length of 0 means.
+        // A range beyond what an operation can name goes on to the end, which a length of 0 means.
         let length = u32::try_from(to - from).unwrap_or(0);
-        let (offset, length) = if method == SyncMethod::FileRange { (from, length) } else { (0, 0) };
         let io = IoOp::Sync(method);
-        let state = InFlight { io, offset, length: 0, intended: now, issued: now, commit };
-        (Op { io, slot, offset, length }, state)
+        let state = InFlight { io, offset: from, length: 0, intended: now, issued: now, commit };
+        (Op { io, slot, offset: from, length }, state)
     }
 
     /// Records an operation that failed. Returns the cancelled sync of a linked write, which is still to come back.
@@ -498,8 +508,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         if state.commit != Commit::Cancelled {
             let class = result.map_or_else(ErrorClass::of, |_| ErrorClass::Short);
             self.note_error(class, &state, completed, || match result {
-                Ok(moved) => format!("a {} moved {moved} of {} bytes", kind.name(), state.length),
-                Err(number) => format!("{}: {}", kind.name(), io::Error::from_raw_os_error(number)),
+                Ok(moved) => (format!("a {} moved {moved} of {} bytes", kind.name(), state.length), None),
+                Err(number) => {
+                    let error = io::Error::from_raw_os_error(number);
+                    (format!("{}: {error}", kind.name()), Some(number))
+                }
             });
         }
         let linked = (state.io == IoOp::LinkedWrite).then_some(self.plan.sync).flatten()?;
@@ -508,7 +521,13 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
 
     /// Counts an error, and ends the phase where it is one of those that do.
     #[cold]
-    fn note_error(&mut self, class: ErrorClass, state: &InFlight, at: u64, what: impl FnOnce() -> String) {
+    fn note_error(
+        &mut self,
+        class: ErrorClass,
+        state: &InFlight,
+        at: u64,
+        what: impl FnOnce() -> (String, Option<i32>),
+    ) {
         let kind = state.io.kind();
         self.lane.record_error(kind, at);
         self.errors.note(kind, class, state.offset, what);
@@ -533,66 +552,5 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             self.watches.pass(now, &self.lane);
         }
         now
-    }
-
-    /// Makes what has been written durable once more, where that is asked for, now that nothing is in flight.
-    fn sync_at_end(&mut self) -> io::Result<()> {
-        let off = !self.wrote || self.failure.is_some() || self.lane.interrupted();
-        let Some(method) = self.plan.end_sync.take().filter(|_| !off) else { return Ok(()) };
-        let Some(slot) = self.free.pop() else { return Ok(()) };
-        self.lane.control.sync_begins();
-        let (op, state) = self.sync(slot, method, self.lane.now(), Commit::None);
-        let waited = match self.submit(op, state) {
-            (Submitted::Done, completed) => {
-                self.give_back(slot, completed);
-                Ok(())
-            }
-            (Submitted::Flying, _) => self.await_all(),
-            (Submitted::Held, now) => {
-                self.held = None;
-                self.failed(slot, state, Err(NO_ROOM), now);
-                Ok(())
-            }
-        };
-        self.lane.control.sync_ends();
-        waited
-    }
-
-    /// Waits for what is in flight, however long that takes, unless the user wants to stop.
-    fn await_all(&mut self) -> io::Result<()> {
-        while self.flying > 0 && !self.lane.interrupted() {
-            self.take_back(1, LONGEST_WAIT)?;
-        }
-        Ok(())
-    }
-
-    /// Waits for what is in flight, which no longer counts, but not for ever.
-    fn drain(&mut self) -> io::Result<(Outstanding, Vec<Stuck>)> {
-        let end = self.lane.now().min(self.lane.end());
-        self.lane.close(end);
-        self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
-        let at_end = self.flying as u64;
-        let due = self.plan.arrivals.backlog(end);
-        let held = u64::from(self.held.take().is_some() && due > 0);
-        // Beyond its share the worker has nothing to issue, whatever time it is.
-        let backlog = if self.exhausted() { held } else { (due + held).min(self.plan.share.operations) };
-        while self.flying > 0 {
-            let patience = if self.lane.interrupted() { DRAIN_INTERRUPTED } else { DRAIN };
-            let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };
-            self.take_back(1, left.min(LONGEST_WAIT))?;
-        }
-        if self.flying == 0 {
-            self.sync_at_end()?;
-        }
-        let now = self.lane.now();
-        let worker = self.lane.worker();
-        let stuck = |state: &InFlight| {
-            let age = Nanos(now.saturating_sub(state.issued));
-            Stuck { worker, kind: state.io.kind(), offset: state.offset, age }
-        };
-        let oldest = self.slots.iter().flatten().map(|state| now.saturating_sub(state.intended)).max();
-        let outstanding =
-            Outstanding { at_end, lost: self.flying as u64, oldest: Nanos(oldest.unwrap_or(0)), backlog };
-        Ok((outstanding, self.slots.iter().flatten().map(stuck).collect()))
     }
 }

@@ -1,6 +1,7 @@
 //! A phase of block I/O: opens the target, and runs a crew of measured loops on the back end asked for.
 
 use std::io;
+use std::sync::Arc;
 
 use iolite_model::{Access, BackendKind, Ending, FileTask, OpKind, Sink, Target};
 use iolite_stats::Timetable;
@@ -8,8 +9,12 @@ use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
 use iolite_workload::{Arrivals, Filler, OpStream, Share};
 
-use crate::backend::{Backend, Libaio, Mmap, Null, Sync, Threads, Uring, Vectored};
+use crate::backend::{
+    Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Splice, Sync, Threads, Truncate,
+    Uring, Vectored,
+};
 use crate::crew::{Crew, Finished, Outcome};
+use crate::flow::{FlowGroup, FlowSeat};
 use crate::gate::StartLine;
 use crate::lane::Start;
 use crate::measured::{Fill, Loop, Plan};
@@ -32,7 +37,7 @@ pub fn run_file_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    Ok(Phase::prepare(task, phase, scratch)?.run(None, clock, control, sink)?.verify())
+    Ok(Phase::prepare(task, phase, scratch, control)?.run(None, clock, control, sink)?.verify())
 }
 
 /// Runs a task as [`run_file_task`] does, on back ends of the caller's making instead of its own: the way to measure
@@ -113,11 +118,18 @@ pub(crate) struct Phase {
     pub(crate) here: u32,
     /// How to verify, where it is asked for.
     pub(crate) verification: Option<Verification>,
+    /// The group that it keeps a ratio with.
+    pub(crate) flow: Option<Arc<FlowGroup>>,
 }
 
 impl Phase {
     /// Checks the task and opens its target.
-    pub(crate) fn prepare(task: &FileTask, number: u32, scratch: &mut Scratch) -> Result<Phase, EngineError> {
+    pub(crate) fn prepare(
+        task: &FileTask,
+        number: u32,
+        scratch: &mut Scratch,
+        control: &Control,
+    ) -> Result<Phase, EngineError> {
         let mut task = task.clone();
         validate(&task)?;
         if task.verify.is_some() && matches!(task.target, Target::Null { .. }) {
@@ -128,13 +140,13 @@ impl Phase {
         if let Some(state) = task.verify.as_ref().and_then(|verify| verify.state.as_deref()) {
             State::can_be_saved(state)?;
         }
-        let targets = Targets::open(&mut task, scratch)?;
+        let targets = Targets::open(&mut task, scratch, control)?;
         Phase::new(task, number, targets)
     }
 
     pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
         let verification = Verification::of(&task)?;
-        Ok(Phase { here: task.workers, task, number, targets, verification })
+        Ok(Phase { here: task.workers, task, number, targets, verification, flow: None })
     }
 
     /// Runs it, starting together with whatever waits at `line`.
@@ -159,8 +171,8 @@ impl Phase {
         let targets = self.targets.clone();
         self.conclude(outcome, clock, control, move |task: &FileTask, worker| {
             let room = Verification::read_back_block(task);
-            let file = targets.file(worker).ok_or(io::ErrorKind::NotFound)?.clone();
-            Ok((Sync::new(file, room)?, 1, room))
+            let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+            Ok((Sync::new(files, room)?, 1, room))
         })
     }
 
@@ -175,7 +187,7 @@ impl Phase {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
         let work = |worker| {
-            let phase = self.clone();
+            let phase = Phase { targets: self.targets.for_a_worker(), ..self.clone() };
             move |start| phase.work(worker, start)
         };
         let crew = self.crew(first, workers, clock, control);
@@ -226,42 +238,67 @@ impl Phase {
     fn work(&self, worker: u32, start: Start) -> Result<Finished, EngineError> {
         placement::place(&self.task.placement, worker)?;
         let plan = self.plan(worker)?;
-        let (block, depth, writes) = (plan.largest as usize, plan.depth, self.task.mix.writes());
-        let failed = |source| self.no_backend(source);
-        let Some(file) = self.targets.file(worker).cloned() else {
-            return self.measure(Null::new(block), plan, start);
+        let block = plan.largest as usize;
+        let Some(files) = self.targets.files(worker).cloned() else {
+            return match self.task.backend {
+                BackendKind::Busy(options) => self.measure(Busy::new(options), plan, start),
+                _ => self.measure(Null::new(block), plan, start),
+            };
         };
+        self.work_on(files, block, plan, start)
+    }
+
+    /// Does a worker's work on its files.
+    fn work_on(&self, files: Files, block: usize, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+        let (depth, writes) = (plan.depth, self.task.mix.writes());
+        let failed = |source| self.no_backend(source);
+        let again = files.clone();
         match self.task.backend {
-            // validate() has seen to it that the null back end has no file.
-            BackendKind::Null => self.measure(Null::new(block), plan, start),
-            BackendKind::Sync => self.measure(Sync::new(file, block).map_err(failed)?, plan, start),
+            // validate() has seen to it that these have no files.
+            BackendKind::Null | BackendKind::Busy(_) => self.measure(Null::new(block), plan, start),
+            BackendKind::Sync => {
+                self.invalidating(Sync::new(files, block).map_err(failed)?, again, plan, start)
+            }
             BackendKind::IoUring(options) => {
                 let method = self.task.sync.map(|rule| rule.method).unwrap_or_default();
-                self.measure(Uring::new(file, depth, block, options, method).map_err(failed)?, plan, start)
+                let ring = Uring::new(files, depth, block, options, method).map_err(failed)?;
+                self.invalidating(ring, again, plan, start)
             }
             BackendKind::Vectored(flags) => {
-                let at = self.targets.base();
-                self.measure(Vectored::new(file, block, flags, writes, at).map_err(failed)?, plan, start)
+                let back_end = Vectored::new(files, block, flags, writes).map_err(failed)?;
+                self.invalidating(back_end, again, plan, start)
             }
             BackendKind::Libaio => {
-                self.measure(Libaio::new(file, depth, block).map_err(failed)?, plan, start)
+                self.invalidating(Libaio::new(files, depth, block).map_err(failed)?, again, plan, start)
             }
             BackendKind::Mmap => {
-                let back_end = Mmap::new(file, self.span_end(), block, self.map_usage());
-                self.measure(back_end.map_err(failed)?, plan, start)
+                let back_end = Mmap::new(files, block, self.map_usage()).map_err(failed)?;
+                self.invalidating(back_end, again, plan, start)
             }
-            BackendKind::Splice | BackendKind::Fallocate | BackendKind::Truncate | BackendKind::Busy(_) => {
-                let reason = "this back end is not built yet".into();
-                Err(EngineError::Task { task: self.task.name.clone(), reason })
+            BackendKind::Splice => {
+                self.invalidating(Splice::new(files, block).map_err(failed)?, again, plan, start)
             }
+            BackendKind::Fallocate => self.measure(Fallocate::new(files).map_err(failed)?, plan, start),
+            BackendKind::Truncate => self.measure(Truncate::new(files).map_err(failed)?, plan, start),
             BackendKind::Threads => {
-                self.measure(Threads::new(file, depth, block).map_err(failed)?, plan, start)
+                self.invalidating(Threads::new(files, depth, block).map_err(failed)?, again, plan, start)
             }
         }
     }
 
-    fn span_end(&self) -> u64 {
-        self.targets.base() + self.task.target.size().0
+    /// Measures on a back end, before whose operations that start over the page cache is dropped where the task says so.
+    fn invalidating(
+        &self,
+        backend: impl Backend + 'static,
+        files: Files,
+        plan: Plan,
+        start: Start,
+    ) -> Result<Finished, EngineError> {
+        if !self.task.invalidate || self.task.direct {
+            return self.measure(backend, plan, start);
+        }
+        let round = iolite_workload::round(&self.task, start.worker());
+        self.measure(Invalidating::new(Box::new(backend), files, round), plan, start)
     }
 
     fn map_usage(&self) -> mapping::Use {
@@ -288,7 +325,7 @@ impl Phase {
             reason: error.to_string(),
         };
         let fill = match () {
-            () if !task.mix.writes() => Fill::Never,
+            () if !task.mix.writes() || !task.backend.moves_data() => Fill::Never,
             () if task.sizes.is_some() || task.verify.is_some() => Fill::Drawn,
             () => Fill::Ahead,
         };
@@ -305,6 +342,7 @@ impl Phase {
             end_sync: task.end_sync,
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
             on_error: task.on_error.clone(),
+            flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
         })
     }
 
@@ -325,7 +363,7 @@ impl Phase {
         let watcher = watcher();
         let part = plan.stream.part();
         let part = part.start + plan.base..part.end + plan.base;
-        let checker: Checker = verification.checker(start.worker(), part, plan.depth)?;
+        let checker: Checker = verification.checker(self, start.worker(), part, plan.depth)?;
         Ok(start.ready().map(|lane| Loop::new(backend, plan, checker, watcher, lane).run()))
     }
 }

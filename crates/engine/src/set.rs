@@ -1,17 +1,18 @@
 //! Tasks that start together.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use iolite_model::{Ending, Event, FileTask, JobTask, Sink, Target};
+use iolite_model::{Ending, Event, FileTask, JobTask, Sink};
 use iolite_sys::clock::Clock;
 
+use crate::flow::FlowGroup;
 use crate::gate::{Gate, StartLine};
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
+use crate::target::{overlap, writes_to};
 use crate::turns::{Turn, Turns};
-use crate::validate::changes;
 use crate::{Control, EngineError, Outcome, Scratch};
 
 /// Checks a task as far as that is possible without touching anything.
@@ -54,10 +55,23 @@ pub fn run_set(
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch, control)?);
     }
+    join_flows(&mut members);
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }
     run_together(&members, first, &turns, clock, control, sink)
+}
+
+/// Tasks whose flow has the same group keep their ratio with each other.
+fn join_flows(members: &mut [Member]) {
+    let mut groups: BTreeMap<u32, Arc<FlowGroup>> = BTreeMap::new();
+    for member in members {
+        if let Member::Io(phase) = member
+            && let Some(flow) = phase.task.flow
+        {
+            phase.flow = Some(groups.entry(flow.group).or_default().clone());
+        }
+    }
 }
 
 fn run_together(
@@ -110,17 +124,10 @@ fn completed(ran: &Ran) -> bool {
 fn refuse_contested(tasks: &[JobTask]) -> Result<(), EngineError> {
     let io =
         || tasks.iter().filter_map(|task| if let JobTask::Io(task) = task { Some(&**task) } else { None });
-    let same = |one: &FileTask, other: &FileTask| match (&one.target, &other.target) {
-        (Target::File(one), Target::File(other)) => one.name == other.name,
-        (Target::Existing(one), Target::Existing(other)) => {
-            let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            canonical(&one.path) == canonical(&other.path)
-        }
-        _ => false,
-    };
     for (index, task) in io().enumerate().filter(|(_, task)| task.verify.is_some()) {
-        let contested =
-            |(number, other): (usize, &FileTask)| number != index && changes(other.mix) && same(task, other);
+        let contested = |(number, other): (usize, &FileTask)| {
+            number != index && writes_to(other) && overlap(&task.target, &other.target)
+        };
         if io().enumerate().any(contested) {
             let reason = "another task writes to the same target at the same time, and what it writes would be taken for damage: \
                           verify alone, or give each a target of its own";
@@ -144,7 +151,7 @@ impl Member {
         control: &Control,
     ) -> Result<Member, EngineError> {
         match task {
-            JobTask::Io(task) => Ok(Member::Io(Box::new(Phase::prepare(task, number, scratch)?))),
+            JobTask::Io(task) => Ok(Member::Io(Box::new(Phase::prepare(task, number, scratch, control)?))),
             JobTask::Metadata(task) => {
                 Ok(Member::Metadata(Box::new(MetadataPhase::prepare(task, number, scratch, control)?)))
             }

@@ -2,24 +2,34 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iolite_model::{Access as Order, Bytes, ExistingTarget, FileTarget, FileTask, Target};
-use iolite_sys::file::{self, Access};
+use iolite_model::{
+    Access as Order, BackendKind, Bytes, Durable, ExistingTarget, FileTarget, FileTask, FilesTarget, LayOut,
+    Mix, NamedFile, Target,
+};
+use iolite_sys::file::{self, Access, Durability};
+use iolite_sys::{device, page_cache};
+use iolite_workload::file_starts;
 
-use crate::EngineError;
 use crate::admit::Admitted;
+use crate::backend::{FileSpan, Files};
 use crate::guard::Scratch;
-use crate::validate::changes;
+use crate::layout::{Layout, Removal, reads_data};
+use crate::{Control, EngineError};
 
 /// The open files of a phase.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Targets {
-    /// None where operations go to nothing, one that all workers share, or one for each.
-    files: Vec<Arc<File>>,
-    /// Where the span begins in each, in bytes.
+    /// None where operations go to nothing, one set of files that all workers share, or one for each.
+    files: Vec<Files>,
+    /// The smallest offset of operations, in bytes: where the span begins in a file that is alone.
     base: u64,
+    /// Names of the files, where there are several.
+    paths: Option<Arc<[PathBuf]>>,
+    /// What is removed when nothing of the phase is left to do.
+    _removal: Option<Arc<Removal>>,
 }
 
 impl Targets {
@@ -28,36 +38,56 @@ impl Targets {
         Targets::default()
     }
 
-    /// Of a process with one worker.
-    pub(crate) fn inherited(file: Option<Arc<File>>, base: u64) -> Targets {
-        Targets { files: file.into_iter().collect(), base }
+    /// Of a process with one worker, which has inherited the open files of its task.
+    pub(crate) fn inherited(task: &FileTask, files: Vec<Arc<File>>, base: u64) -> Targets {
+        let (spans, paths) = match &task.target {
+            Target::Files(target) if target.files.len() > 1 => {
+                let paths = target.files.iter().map(|named| named.path.clone()).collect();
+                (spans(task, target, files), Some(paths))
+            }
+            target => {
+                let size = target.size().0;
+                let alone = |file| FileSpan { file, start: base, offset: base, size };
+                (files.into_iter().map(alone).collect(), None)
+            }
+        };
+        Targets { files: Files::new(spans).into_iter().collect(), base, paths, _removal: None }
     }
 
-    /// Opens a task's target, and tells the task its size where it is the target's to know.
+    /// Opens a task's target, and tells the task its size where it is the target's to know. Files that are to be made are
+    /// laid out meanwhile.
     ///
     /// # Errors
-    /// It can't be made or opened, or the guard refuses it.
-    pub(crate) fn open(task: &mut FileTask, scratch: &mut Scratch) -> Result<Targets, EngineError> {
-        let access =
-            Access { write: changes(task.mix), direct: task.direct, append: task.access == Order::Append };
-        match &mut task.target {
-            Target::Null { .. } => Ok(Targets::none()),
-            Target::File(target) => Ok(Targets {
+    /// It can't be made or opened, the guard refuses it, or the user wants to stop.
+    pub(crate) fn open(
+        task: &mut FileTask,
+        scratch: &mut Scratch,
+        control: &Control,
+    ) -> Result<Targets, EngineError> {
+        let access = access_of(task);
+        scratch.admitted().forget_removed();
+        let alone = |files: Files, base| Targets { files: vec![files], base, ..Targets::default() };
+        let targets = match &mut task.target {
+            Target::Null { .. } => Targets::none(),
+            Target::File(target) => Targets {
                 files: open_own(target, task.workers, access, task.mix.reads(), scratch)?,
-                base: 0,
-            }),
-            Target::Files(_) => {
-                let reason = "files named by the user can't be opened yet".into();
-                Err(EngineError::Task { task: task.name.clone(), reason })
+                ..Targets::default()
+            },
+            Target::Files(target) => {
+                let target = target.clone();
+                open_files(task, target, access, scratch.admitted(), control)?
             }
             Target::Existing(existing) => {
                 let (file, size) = open_existing(existing, access, scratch.admitted())?;
                 existing.size = size;
-                // As it is to be found from anywhere, for whoever verifies it later.
-                existing.path = existing.path.canonicalize().unwrap_or_else(|_| existing.path.clone());
-                Ok(Targets { files: vec![Arc::new(file)], base: existing.offset.0 })
+                existing.path = findable(&existing.path);
+                alone(Files::one(file, existing.offset.0, size.0), existing.offset.0)
             }
+        };
+        if task.invalidate {
+            targets.forget_cached(&task.name)?;
         }
+        Ok(targets)
     }
 
     /// Opens what exists already, only to read.
@@ -65,27 +95,43 @@ impl Targets {
     /// # Errors
     /// It can't be opened, or is not something that exists already.
     pub(crate) fn open_to_read(task: &mut FileTask) -> Result<Targets, EngineError> {
-        let access = Access { write: false, direct: task.direct, append: false };
-        let Target::Existing(existing) = &mut task.target else {
-            let reason = "its target is gone with the run that made it".into();
-            return Err(EngineError::Task { task: task.name.clone(), reason });
-        };
-        let (file, size) = open_existing(existing, access, &mut Admitted::default())?;
-        existing.size = size;
-        Ok(Targets { files: vec![Arc::new(file)], base: existing.offset.0 })
+        let access = Access { direct: task.direct, ..Access::default() };
+        match &mut task.target {
+            Target::Existing(existing) => {
+                let (file, size) = open_existing(existing, access, &mut Admitted::default())?;
+                existing.size = size;
+                let (base, files) = (existing.offset.0, Files::one(file, existing.offset.0, size.0));
+                Ok(Targets { files: vec![files], base, ..Targets::default() })
+            }
+            Target::Files(target) => {
+                let open = |named: &NamedFile| {
+                    let opened = device::open_existing(&named.path, access, false);
+                    opened
+                        .map(|found| Arc::new(found.file))
+                        .map_err(|source| failed("open", &named.path, source))
+                };
+                let files = target.files.iter().map(open).collect::<Result<_, _>>()?;
+                let base = if let [only] = target.files.as_slice() { only.offset.0 } else { 0 };
+                Ok(Targets::inherited(task, files, base))
+            }
+            Target::Null { .. } | Target::File(_) => {
+                let reason = "its target is gone with the run that made it".into();
+                Err(EngineError::Task { task: task.name.clone(), reason })
+            }
+        }
     }
 
-    /// The file of a worker.
-    pub(crate) fn file(&self, worker: u32) -> Option<&Arc<File>> {
+    /// The files of a worker.
+    pub(crate) fn files(&self, worker: u32) -> Option<&Files> {
         self.files.get(if self.files.len() > 1 { worker as usize } else { 0 })
     }
 
-    /// All files.
-    pub(crate) fn files(&self) -> &[Arc<File>] {
-        &self.files
+    /// All files, whoever's.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = &FileSpan> {
+        self.files.iter().flat_map(Files::spans)
     }
 
-    /// Where the span begins, in bytes.
+    /// The smallest offset of operations, in bytes.
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
@@ -93,8 +139,169 @@ impl Targets {
     /// Where an operation of this offset goes: its file's position among the task's, and the offset within that file.
     #[inline]
     pub(crate) fn locate(&self, offset: u64) -> (u32, u64) {
-        (0, offset)
+        self.files.first().map_or((0, offset), |files| files.locate(offset))
     }
+
+    /// How many bytes from this offset on lie in the same file.
+    pub(crate) fn left_in_file(&self, offset: u64) -> u64 {
+        self.files.first().map_or(u64::MAX, |files| files.left_in_file(offset))
+    }
+
+    /// The file of several that an operation of this offset goes to, and the offset within it.
+    pub(crate) fn path_of(&self, offset: u64) -> Option<(&Path, u64)> {
+        let (index, offset) = self.locate(offset);
+        Some((self.paths.as_ref()?.get(index as usize)?, offset))
+    }
+
+    /// The same for a worker: one that hangs must not keep files from being removed.
+    pub(crate) fn for_a_worker(&self) -> Targets {
+        Targets { _removal: None, ..self.clone() }
+    }
+
+    /// Sees to it that what is read next comes from the device and not from the page cache. Where that can't be (a file
+    /// system in memory), there is no device to tell about.
+    ///
+    /// # Errors
+    /// What is in memory can't be written out: then it is not on the device.
+    pub(crate) fn forget_cached(&self, task: &str) -> Result<(), EngineError> {
+        for span in self.spans() {
+            let failed = |source| EngineError::Lost { task: task.to_owned(), source };
+            span.file.sync_data().map_err(failed)?;
+            let _ = page_cache::drop_clean(&span.file, span.offset, span.size);
+        }
+        Ok(())
+    }
+}
+
+/// How a task's files are opened.
+pub(crate) fn access_of(task: &FileTask) -> Access {
+    Access {
+        write: writes_to(task),
+        direct: task.direct,
+        append: task.access == Order::Append,
+        durability: match task.durable {
+            None => Durability::None,
+            Some(Durable::Data) => Durability::Data,
+            Some(Durable::All) => Durability::All,
+        },
+    }
+}
+
+/// Whether the task changes its target.
+pub(crate) fn writes_to(task: &FileTask) -> bool {
+    changes(task.mix) || task.backend == BackendKind::Fallocate
+}
+
+/// Whether operations of this mix change what they go to.
+pub(crate) fn changes(mix: Mix) -> bool {
+    mix.writes() || mix.trims()
+}
+
+/// Whether two targets have a byte in common, as far as their names tell.
+pub(crate) fn overlap(one: &Target, other: &Target) -> bool {
+    if let (Target::File(one), Target::File(other)) = (one, other) {
+        return one.name == other.name;
+    }
+    let (one, other) = (named(one), named(other));
+    let ends = |file: &NamedFile| {
+        if file.size.0 == 0 { u64::MAX } else { file.offset.0.saturating_add(file.size.0) }
+    };
+    one.iter().any(|one| {
+        other
+            .iter()
+            .any(|other| one.path == other.path && one.offset.0 < ends(other) && other.offset.0 < ends(one))
+    })
+}
+
+/// What the user has named, by the names that they are found by from anywhere.
+fn named(target: &Target) -> Vec<NamedFile> {
+    let file = |path: &Path, offset, size| NamedFile { path: findable(path), offset, size };
+    match target {
+        Target::Existing(existing) => vec![file(&existing.path, existing.offset, existing.size)],
+        Target::Files(target) => {
+            target.files.iter().map(|named| file(&named.path, named.offset, named.size)).collect()
+        }
+        Target::Null { .. } | Target::File(_) => Vec::new(),
+    }
+}
+
+/// A path as it is to be found from anywhere, for whoever verifies it later.
+fn findable(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
+    EngineError::File { action, path: path.to_owned(), source }
+}
+
+/// Makes what is missing of the files named, and opens them all.
+fn open_files(
+    task: &mut FileTask,
+    mut target: FilesTarget,
+    access: Access,
+    admitted: &mut Admitted,
+    control: &Control,
+) -> Result<Targets, EngineError> {
+    let mut layout = Layout::new(task, &target, admitted, control)?;
+    target.files.iter().try_for_each(|named| layout.prepare(named))?;
+    let undo = layout.finish();
+    let mut files = Vec::with_capacity(target.files.len());
+    for index in 0..target.files.len() {
+        let (file, named) = open_named(task, &target, &target.files[index], access, admitted)?;
+        target.files[index] = named;
+        files.push(Arc::new(file));
+    }
+    let removal = if target.remove {
+        let paths = target.files.iter().map(|named| named.path.as_path());
+        let removal = Removal::of(paths.zip(files.iter().map(|file| &**file)));
+        Some(Arc::new(removal.map_err(|source| failed("look at", &target.files[0].path, source))?))
+    } else {
+        None
+    };
+    let mut base = if let [only] = target.files.as_slice() { only.offset.0 } else { 0 };
+    if access.append {
+        // What is there already stays before what is appended.
+        base = files.first().and_then(|file| file.metadata().ok()).map_or(0, |metadata| metadata.len());
+    }
+    undo.keep();
+    task.target = Target::Files(target);
+    Ok(Targets { _removal: removal, ..Targets::inherited(task, files, base) })
+}
+
+/// Opens a file named by the user, and tells its span as it is.
+fn open_named(
+    task: &FileTask,
+    target: &FilesTarget,
+    named: &NamedFile,
+    access: Access,
+    admitted: &mut Admitted,
+) -> Result<(File, NamedFile), EngineError> {
+    if target.remove {
+        admitted.admit(&named.path, target.overwrite)?;
+    }
+    let (file, whole) = admitted.open(&named.path, target.overwrite, access)?;
+    let is_device =
+        device::is_block_device(&file).map_err(|source| failed("look at", &named.path, source))?;
+    let may_grow = !is_device
+        && match target.lay_out {
+            LayOut::Never => false,
+            LayOut::Needed | LayOut::Always => !reads_data(task),
+            LayOut::Grow => true,
+        };
+    let size = if may_grow && named.size.0 > 0 {
+        named.size
+    } else {
+        span_within(&named.path, whole, named.offset, named.size)?
+    };
+    Ok((file, NamedFile { path: findable(&named.path), offset: named.offset, size }))
+}
+
+/// The spans of several files.
+fn spans(task: &FileTask, target: &FilesTarget, files: Vec<Arc<File>>) -> Vec<FileSpan> {
+    let placed = file_starts(task).into_iter().zip(&target.files).zip(files);
+    placed
+        .map(|((start, named), file)| FileSpan { file, start, offset: named.offset.0, size: named.size.0 })
+        .collect()
 }
 
 /// Makes or opens files in the scratch directory.
@@ -104,7 +311,7 @@ fn open_own(
     access: Access,
     reads: bool,
     scratch: &mut Scratch,
-) -> Result<Vec<Arc<File>>, EngineError> {
+) -> Result<Vec<Files>, EngineError> {
     let mut names = vec![target.name.clone()];
     if target.per_worker {
         let numbered = |worker: u32| {
@@ -114,7 +321,10 @@ fn open_own(
         };
         names = (0..workers).map(numbered).collect();
     }
-    names.iter().map(|name| open_one(target, name, access, reads, scratch).map(Arc::new)).collect()
+    let one = |name: &PathBuf| {
+        open_one(target, name, access, reads, scratch).map(|file| Files::one(file, 0, target.size.0))
+    };
+    names.iter().map(one).collect()
 }
 
 fn open_one(
@@ -153,21 +363,14 @@ fn open_existing(
     access: Access,
     admitted: &mut Admitted,
 ) -> Result<(File, Bytes), EngineError> {
-    let path = &existing.path;
-    let (file, whole) = admitted.open(existing, access)?;
-    let rest = whole.checked_sub(existing.offset.0).filter(|rest| *rest > 0);
-    let size = if existing.size.0 == 0 {
-        rest
-    } else {
-        rest.filter(|rest| existing.size.0 <= *rest).map(|_| existing.size.0)
-    };
-    let Some(size) = size else {
-        return Err(EngineError::Span {
-            path: path.clone(),
-            whole: Bytes(whole),
-            offset: existing.offset,
-            size: existing.size,
-        });
-    };
-    Ok((file, Bytes(size)))
+    let (file, whole) = admitted.open(&existing.path, existing.overwrite, access)?;
+    let size = span_within(&existing.path, whole, existing.offset, existing.size)?;
+    Ok((file, size))
+}
+
+/// The size of a span of something of `whole` bytes; a size of 0 is all that is there.
+fn span_within(path: &Path, whole: u64, offset: Bytes, size: Bytes) -> Result<Bytes, EngineError> {
+    let rest = whole.checked_sub(offset.0).filter(|rest| *rest > 0 && size.0 <= *rest);
+    let whole_rest = rest.map(|rest| if size.0 == 0 { Bytes(rest) } else { size });
+    whole_rest.ok_or_else(|| EngineError::Span { path: path.to_owned(), whole: Bytes(whole), offset, size })
 }

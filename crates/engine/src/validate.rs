@@ -1,11 +1,15 @@
 //! Whether a task of block I/O makes sense as a whole; its workload's parameters are for the workload crate to check.
 
+use std::collections::BTreeSet;
+
 use iolite_model::{
-    Access, BackendKind, Bytes, FileTask, Mix, Nanos, Overwrite, RingOptions, Stop, SyncMethod, SyncRule,
-    Target,
+    Access, BackendKind, BusyOptions, Bytes, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
+    RingOptions, Stop, SyncMethod, SyncRule, Target,
 };
 
 use crate::EngineError;
+use crate::layout::reads_data;
+use crate::target::writes_to;
 
 /// The shortest interval.
 const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
@@ -66,14 +70,27 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     }
     if task.backend.is_synchronous() && task.concurrency != task.workers {
         return refuse(
-            "the back ends sync, vectored and mmap have one outstanding operation per worker: give as many workers",
+            "its back end has one outstanding operation per worker: give as many workers, or an asynchronous back end",
         );
     }
-    if (task.backend == BackendKind::Null) != matches!(task.target, Target::Null { .. }) {
-        return refuse("the null back end goes with the null target, and only with it");
+    let idle = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
+    if idle != matches!(task.target, Target::Null { .. }) {
+        return refuse("the back ends null and busy go with the null target, and only with it");
     }
     if !ends(&task.stop) && task.access != Access::Append {
         return refuse("nothing would end it: give a runtime, bytes, operations or loops");
+    }
+    if let Some(flow) = task.flow
+        && (flow.weight == 0 || task.processes)
+    {
+        return refuse(
+            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
+        );
+    }
+    if task.processes && (task.watch.detail || task.watch.operations) {
+        return refuse(
+            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
+        );
     }
     if task.interval < SHORTEST_INTERVAL {
         return refuse(
@@ -107,31 +124,58 @@ fn nothing_to_do(stop: &Stop) -> bool {
 
 fn validate_target(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    match &task.target {
-        Target::Existing(existing) if existing.overwrite == Overwrite::Never && changes(task.mix) => refuse(
-            "it would write to what exists already: say with `overwrite` what may be destroyed (blank, anything)",
-        ),
-        Target::Existing(_) | Target::Files(_) | Target::Null { .. } | Target::File(_) => {
-            let state = task.verify.as_ref().is_some_and(|verify| verify.state.is_some());
-            if state && !matches!(task.target, Target::Existing(_)) {
-                return refuse(
-                    "its file is gone after the run, so that nothing could be verified later: leave `state` out, or name \
-                     an existing target",
-                );
-            }
-            if state && task.processes {
-                return refuse(
-                    "a verification state is kept by threads only: leave `processes` or `state` out",
-                );
-            }
-            Ok(())
+    let stays = match &task.target {
+        Target::Existing(existing) if existing.overwrite == Overwrite::Never && writes_to(task) => {
+            return refuse(
+                "it would write to what exists already: say with `overwrite` what may be destroyed (blank, anything)",
+            );
         }
+        Target::Files(files) => {
+            validate_files(task, files)?;
+            !files.remove
+        }
+        Target::Existing(_) => true,
+        Target::Null { .. } | Target::File(_) => false,
+    };
+    let state = task.verify.as_ref().is_some_and(|verify| verify.state.is_some());
+    if state && !stays {
+        return refuse(
+            "its file is gone after the run, so that nothing could be verified later: leave `state` out, or name \
+             an existing target",
+        );
     }
+    if state && task.processes {
+        return refuse("a verification state is kept by threads only: leave `processes` or `state` out");
+    }
+    Ok(())
 }
 
-/// Whether the target is changed.
-pub(crate) fn changes(mix: Mix) -> bool {
-    mix.writes() || mix.trims()
+/// What the files named by the user have to be; their order is the workload's.
+fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    if target.files.is_empty() {
+        return refuse("it names no file: name at least one");
+    }
+    let beyond =
+        |offset: u64, size: u64| offset.checked_add(size).is_none_or(|end| i64::try_from(end).is_err());
+    if target.files.iter().any(|file| beyond(file.offset.0, file.size.0)) {
+        return refuse("a file's span ends beyond the largest offset there is: make offset or size smaller");
+    }
+    let mut names = BTreeSet::new();
+    if task.verify.is_some() && !target.files.iter().all(|file| names.insert(&file.path)) {
+        return refuse(
+            "it names a file twice, and what it writes by one name would be taken for damage by the other: verify it under one",
+        );
+    }
+    if target.lay_out == LayOut::Grow {
+        if reads_data(task) {
+            return refuse("it reads from files that are made empty: let it write only, or lay them out");
+        }
+        if target.files.iter().any(|file| file.size.0 == 0) {
+            return refuse("how far a file is to grow is its size: give one");
+        }
+    }
+    Ok(())
 }
 
 fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
@@ -154,8 +198,26 @@ fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
 /// What only one back end asks of its task.
 fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    let extends = matches!(&task.target, Target::File(file) if file.create && !file.preallocate);
+    let extends = match &task.target {
+        Target::File(file) => file.create && !file.preallocate,
+        Target::Files(files) => files.lay_out == LayOut::Grow,
+        Target::Null { .. } | Target::Existing(_) => false,
+    };
     match task.backend {
+        BackendKind::Busy(options) => validate_busy(task, options),
+        BackendKind::Splice | BackendKind::Fallocate | BackendKind::Truncate
+            if task.access == Access::Append =>
+        {
+            refuse(
+                "its back end names the place of each operation, and an append has none: use sync, or another order",
+            )
+        }
+        kind if !kind.moves_data() && task.verify.is_some() => {
+            refuse("its back end writes no data that could be verified: leave `verify` out")
+        }
+        BackendKind::Truncate if task.mix != Mix::Write => refuse(
+            "a file is cut off at each write's offset, and there is nothing to read or trim: let it write only",
+        ),
         BackendKind::Mmap if task.direct => refuse(
             "mapped memory is the page cache, which direct I/O bypasses: use another back end, or no direct I/O",
         ),
@@ -176,6 +238,19 @@ fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
     }
 }
 
+fn validate_busy(task: &FileTask, options: BusyOptions) -> Result<(), EngineError> {
+    if !(1..=100).contains(&options.percent) {
+        return refuse(task, "it keeps the CPU busy for a share of the time: give 1 to 100 percent");
+    }
+    if !(1_000..=1_000_000_000).contains(&options.chunk.0) {
+        return refuse(
+            task,
+            "each operation keeps the CPU busy for a chunk of 1 microsecond to 1 second: give one within",
+        );
+    }
+    Ok(())
+}
+
 fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     if options.completion_polling && !task.direct {
@@ -183,7 +258,8 @@ fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineErro
             "completions can be polled for with direct I/O only: add it, or leave the polling out",
         );
     }
-    if options.completion_polling && (task.sync.is_some() || task.mix.trims()) {
+    let syncs = task.sync.is_some() || task.end_sync.is_some();
+    if options.completion_polling && (syncs || task.mix.trims()) {
         return refuse("a polled ring does reads and writes only: leave syncs and trims out, or the polling");
     }
     match task.sync {

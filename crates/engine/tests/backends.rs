@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use iolite_engine::{
     Backend, Completions, Control, EngineError, IoOp, Libaio, Mmap, Op, Outcome, Scratch, Sim, SimFaults,
-    SimImage, SimLatency, SimParameters, SimStall, Submission, Sync, Threads, Uring, Vectored, run_file_task,
-    run_file_task_on,
+    SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Uring, Vectored,
+    run_file_task, run_file_task_on,
 };
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, IoFlags, Iops, Mix, Nanos,
@@ -35,6 +35,7 @@ fn kinds() -> Vec<BackendKind> {
         BackendKind::Vectored(IoFlags::default()),
         BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() }),
         BackendKind::Mmap,
+        BackendKind::Splice,
         BackendKind::Threads,
     ];
     match iolite_sys::ring::available() {
@@ -57,17 +58,17 @@ fn depth_of(kind: BackendKind) -> u32 {
 
 fn make(kind: BackendKind, file: &Arc<File>, write: bool) -> Box<dyn Backend> {
     let (file, depth) = (file.clone(), depth_of(kind));
-    let span = BLOCK as u64;
     match kind {
         BackendKind::Null => panic!("null has no file"),
         BackendKind::Sync => Box::new(Sync::new(file, BLOCK).unwrap()),
         BackendKind::IoUring(options) => {
             Box::new(Uring::new(file, depth, BLOCK, options, SyncMethod::Fdatasync).unwrap())
         }
-        BackendKind::Vectored(flags) => Box::new(Vectored::new(file, BLOCK, flags, write, 0).unwrap()),
+        BackendKind::Vectored(flags) => Box::new(Vectored::new(file, BLOCK, flags, write).unwrap()),
         BackendKind::Libaio => Box::new(Libaio::new(file, depth, BLOCK).unwrap()),
-        BackendKind::Mmap => Box::new(Mmap::new(file, span, BLOCK, Use { write, random: true }).unwrap()),
+        BackendKind::Mmap => Box::new(Mmap::new(file, BLOCK, Use { write, random: true }).unwrap()),
         BackendKind::Threads => Box::new(Threads::new(file, depth, BLOCK).unwrap()),
+        BackendKind::Splice => Box::new(Splice::new(file, BLOCK).unwrap()),
         other => panic!("{other:?} moves no data"),
     }
 }

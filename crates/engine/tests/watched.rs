@@ -142,7 +142,8 @@ fn what_is_told_of_each_operation_adds_up_to_the_totals() {
     assert_eq!(detail.depths.iter().sum::<u64>(), submitted);
     assert!(detail.depths[3..] == [0; 4] && detail.depths[2] > detail.depths[0], "{:?}", detail.depths);
     assert!(all.iter().any(|op| op.error == Some(5)) && all.iter().any(|op| op.error == Some(0)));
-    assert!(events.sums(Stage::Ramp, OpKind::Read).0 > 0 && outcome.usage.context_switches > 0);
+    assert!(events.sums(Stage::Ramp, OpKind::Read).0 > 0);
+    assert!(outcome.usage.user.0 + outcome.usage.system.0 > 0, "{:?}", outcome.usage);
 }
 
 #[test]
@@ -162,7 +163,6 @@ fn a_synchronous_back_end_has_one_at_a_time() {
     let logged = [events.operations(0, 0), events.operations(0, 1)].concat();
     assert_eq!(logged.len(), 5000);
     assert!(logged.iter().all(|op| op.submitted == op.completed && op.error.is_none()));
-    assert!(outcome.usage.user.0 + outcome.usage.system.0 > 0, "{:?}", outcome.usage);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_phase_that_is_ended_keeps_what_it_has_measured() {
 fn a_phase_that_is_ended_before_it_measures_is_off_alone() {
     let control = Control::default();
     let late = FileTask { delay: Nanos(60_000 * MS), ..task("late", runtime(MS)) };
-    let prompt = FileTask { watch: ALL, ..task("prompt", runtime(20 * MS)) };
+    let prompt = FileTask { watch: ALL, ..task("prompt", runtime(200 * MS)) };
     let never = FileTask { watch: ALL, ..task("never", runtime(60_000 * MS)) };
     control.end_phase(2);
     let ender = control.clone();
@@ -255,7 +255,7 @@ fn run(tasks: &[FileTask], control: &Control, events: &mut dyn Sink) -> Vec<Outc
 
 #[test]
 fn a_task_starts_when_the_one_it_waits_for_has_ended() {
-    let first = FileTask { watch: ALL, ..task("first", runtime(30 * MS)) };
+    let first = FileTask { watch: ALL, ..task("first", runtime(200 * MS)) };
     let alone = task("alone", runtime(10 * MS));
     let second = FileTask { after: Some("first".into()), watch: ALL, ..task("second", operations(100)) };
     let third = FileTask { after: Some("second".into()), watch: ALL, ..task("third", operations(100)) };
@@ -337,7 +337,7 @@ fn what_was_written_is_made_durable_once_at_the_end() {
             (measured, drained, last)
         };
         assert_eq!(measure(Mix::Write, operations(256), true), (1, 0, OpKind::Sync), "{backend:?}");
-        assert_eq!(measure(Mix::Write, runtime(30 * MS), false), (0, 1, OpKind::Sync), "{backend:?}");
+        assert_eq!(measure(Mix::Write, runtime(200 * MS), false), (0, 1, OpKind::Sync), "{backend:?}");
         assert_eq!(measure(Mix::Read, operations(256), false), (0, 0, OpKind::Read), "{backend:?}");
     }
 }

@@ -94,6 +94,11 @@ impl BackendKind {
         }
     }
 
+    /// Whether its operations move data.
+    pub fn moves_data(self) -> bool {
+        !matches!(self, BackendKind::Fallocate | BackendKind::Truncate | BackendKind::Busy(_))
+    }
+
     /// Whether it has one outstanding operation per thread at most.
     pub fn is_synchronous(self) -> bool {
         matches!(

@@ -182,7 +182,8 @@ pub struct Flow {
 pub struct Watch {
     /// Submission and completion apart, queue depths, and sizes of batches.
     pub detail: bool,
-    /// Every operation is told as it has come back ([`Event::Operations`](crate::Event)).
+    /// Every operation is told as it has come back ([`Event::Operations`](crate::Event)), some hundreds at once. Nothing is lost:
+    /// where whoever listens is slower than the device, the workers wait for it.
     pub operations: bool,
 }
 

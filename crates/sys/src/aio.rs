@@ -1,4 +1,4 @@
-//! Linux's own asynchronous I/O (io_submit(2), what libaio wraps) over one file, with the buffers it reads into and
+//! Linux's own asynchronous I/O (io_submit(2), what libaio wraps) over one file or several, with the buffers it reads into and
 //! writes from.
 //!
 //! On a file opened without O_DIRECT the kernel does the whole operation within io_submit: correct, but one after the
@@ -10,6 +10,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::file::Place;
 use crate::slots::Slots;
 
 /// What an operation does.
@@ -25,7 +26,7 @@ pub enum AioOp {
     Fdatasync,
 }
 
-/// The slot does not exist, is in flight, or the length exceeds its buffer: a mistake of the caller.
+/// The slot or the file does not exist, the slot is in flight, or the length exceeds its buffer: a mistake of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotError;
 
@@ -65,7 +66,7 @@ struct IoEvent {
     result2: i64,
 }
 
-/// A context of asynchronous I/O over one file, with `slots` buffers of equal size. A slot has at most one operation in
+/// A context of asynchronous I/O over files, with `slots` buffers of equal size. A slot has at most one operation in
 /// flight; while it has, its buffer belongs to the kernel.
 pub struct Aio {
     context: libc::c_ulong,
@@ -82,7 +83,7 @@ pub struct Aio {
     returned: Vec<(usize, Result<u32, i32>)>,
     /// Operations that the kernel has and has not given back.
     with_kernel: usize,
-    file: Arc<File>,
+    files: Vec<Arc<File>>,
 }
 
 /// Whether asynchronous I/O can be used here.
@@ -109,12 +110,12 @@ fn destroy(context: libc::c_ulong) {
 }
 
 impl Aio {
-    /// A context over the file.
+    /// A context over the files.
     ///
     /// # Errors
     /// `Unsupported` where the kernel is built without it; `EAGAIN` where /proc/sys/fs/aio-max-nr is used up;
     /// `OutOfMemory`.
-    pub fn new(file: Arc<File>, slots: usize, slot_size: usize) -> io::Result<Aio> {
+    pub fn new(files: &[Arc<File>], slots: usize, slot_size: usize) -> io::Result<Aio> {
         let buffers = Slots::new(slots, slot_size)?;
         let context = setup(slots)?;
         Ok(Aio {
@@ -126,7 +127,7 @@ impl Aio {
             events: vec![IoEvent::default(); slots],
             returned: Vec::with_capacity(slots),
             with_kernel: 0,
-            file,
+            files: files.to_vec(),
         })
     }
 
@@ -146,7 +147,15 @@ impl Aio {
     /// # Errors
     /// See [`SlotError`].
     #[inline]
-    pub fn push(&mut self, op: AioOp, slot: usize, offset: u64, length: u32) -> Result<(), SlotError> {
+    pub fn push(
+        &mut self,
+        op: AioOp,
+        slot: usize,
+        place: impl Into<Place>,
+        length: u32,
+    ) -> Result<(), SlotError> {
+        let Place { file, offset } = place.into();
+        let descriptor = self.files.get(file as usize).ok_or(SlotError)?.as_raw_fd() as u32;
         let transfers = matches!(op, AioOp::Read | AioOp::Write);
         if !self.slots.is_free(slot) || transfers && !self.slots.fits(length) {
             return Err(SlotError);
@@ -161,7 +170,7 @@ impl Aio {
         self.blocks[slot] = ControlBlock {
             data: slot as u64,
             opcode,
-            fd: self.file.as_raw_fd() as u32,
+            fd: descriptor,
             buffer,
             bytes,
             // Beyond i64 it becomes negative, which the kernel refuses with EINVAL.
@@ -227,9 +236,11 @@ impl Aio {
     /// What becomes of an operation that the kernel has not taken.
     #[cold]
     fn refused(&self, slot: usize, number: i32) -> Result<u32, i32> {
-        let done = match self.blocks[slot].opcode {
-            IOCB_CMD_FSYNC if number == libc::EINVAL => self.file.sync_all(),
-            IOCB_CMD_FDSYNC if number == libc::EINVAL => self.file.sync_data(),
+        let block = &self.blocks[slot];
+        let named = |file: &&Arc<File>| file.as_raw_fd() as u32 == block.fd;
+        let done = match (block.opcode, self.files.iter().find(named)) {
+            (IOCB_CMD_FSYNC, Some(file)) if number == libc::EINVAL => file.sync_all(),
+            (IOCB_CMD_FDSYNC, Some(file)) if number == libc::EINVAL => file.sync_data(),
             _ => return Err(number),
         };
         done.map(|()| 0).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
@@ -307,7 +318,7 @@ mod tests {
             return None;
         }
         let file = Arc::new(tempfile::tempfile().unwrap());
-        Some((Aio::new(file.clone(), slots, 4096).unwrap(), file))
+        Some((Aio::new(std::slice::from_ref(&file), slots, 4096).unwrap(), file))
     }
 
     fn all(aio: &mut Aio) -> Vec<(usize, Result<u32, i32>)> {
@@ -340,6 +351,28 @@ mod tests {
         aio.push(AioOp::Read, 1, 3 * 4096, 4096).unwrap();
         assert_eq!(all(&mut aio), [(0, Ok(0)), (1, Ok(4096)), (2, Ok(0))]);
         assert_eq!(aio.buffer_mut(1).unwrap(), vec![4; 4096]);
+    }
+
+    #[test]
+    fn each_file_is_reached() {
+        use std::os::unix::fs::FileExt;
+        if let Err(error) = available() {
+            eprintln!("skipped: asynchronous I/O is not available here: {error}");
+            return;
+        }
+        let files: Vec<_> = (0..3).map(|_| Arc::new(tempfile::tempfile().unwrap())).collect();
+        let mut aio = Aio::new(&files, 3, 4096).unwrap();
+        for slot in 0..3 {
+            aio.buffer_mut(slot).unwrap().fill(slot as u8 + 1);
+            aio.push(AioOp::Write, slot, Place { file: slot as u32, offset: 100 }, 10).unwrap();
+        }
+        assert_eq!(all(&mut aio), [(0, Ok(10)), (1, Ok(10)), (2, Ok(10))]);
+        for (index, file) in files.iter().enumerate() {
+            let mut read = [0; 10];
+            file.read_exact_at(&mut read, 100).unwrap();
+            assert_eq!(read, [index as u8 + 1; 10]);
+        }
+        assert_eq!(aio.push(AioOp::Read, 0, Place { file: 3, offset: 0 }, 1), Err(SlotError));
     }
 
     #[test]
@@ -381,7 +414,7 @@ mod tests {
     fn more_than_the_address_space_is_refused() {
         for (slots, slot_size) in [(2, usize::MAX), (usize::MAX, 4096), (1 << 52, 8192)] {
             let file = Arc::new(tempfile::tempfile().unwrap());
-            assert!(Aio::new(file, slots, slot_size).is_err());
+            assert!(Aio::new(&[file], slots, slot_size).is_err());
         }
     }
 

@@ -31,6 +31,12 @@ pub struct ClockCost {
     pub resolution: u64,
 }
 
+/// Time that the calling thread has kept a processor busy, in nanoseconds.
+pub fn thread_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 impl Clock {
     /// The best clock of this machine. Takes about 25 ms where the time stamp counter has to be calibrated.
     ///

@@ -347,7 +347,8 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
     use std::time::Duration;
 
-    const READ: Access = Access { write: false, direct: false, append: false };
+    const READ: Access =
+        Access { write: false, direct: false, append: false, durability: crate::file::Durability::None };
     const WRITE: Access = Access { write: true, ..READ };
 
     fn parts() -> Vec<Part> {

@@ -8,6 +8,34 @@ use std::path::Path;
 
 use rustix::fs::FallocateFlags;
 
+/// What is durable when a write returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Nothing.
+    #[default]
+    None,
+    /// O_DSYNC: the data, and what of the metadata is needed to find it.
+    Data,
+    /// O_SYNC: all metadata too.
+    All,
+}
+
+/// A byte of one of several files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Position of the file among them.
+    pub file: u32,
+    /// Bytes from its start.
+    pub offset: u64,
+}
+
+impl From<u64> for Place {
+    /// In the first file.
+    fn from(offset: u64) -> Place {
+        Place { file: 0, offset }
+    }
+}
+
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
@@ -17,13 +45,20 @@ pub struct Access {
     pub direct: bool,
     /// Write at the end, whatever offset a write names (O_APPEND).
     pub append: bool,
+    /// What is durable when a write returns.
+    pub durability: Durability,
 }
 
 impl Access {
     /// The flags of open(2) that std has no method for.
     pub(crate) fn flags(self) -> libc::c_int {
         let direct = if self.direct { libc::O_DIRECT } else { 0 };
-        direct | if self.append { libc::O_APPEND } else { 0 }
+        let durable = match self.durability {
+            Durability::None => 0,
+            Durability::Data => libc::O_DSYNC,
+            Durability::All => libc::O_SYNC,
+        };
+        direct | durable | if self.append { libc::O_APPEND } else { 0 }
     }
 }
 
@@ -33,7 +68,7 @@ impl Access {
 /// `AlreadyExists`, whatever is there (a dangling link too); `InvalidInput` where the file system refuses O_DIRECT,
 /// in which case nothing is left behind.
 pub fn create_new(path: &Path, direct: bool) -> io::Result<File> {
-    create_new_with(path, Access { write: true, direct, append: false })
+    create_new_with(path, Access { write: true, direct, ..Access::default() })
 }
 
 /// As [`create_new`], with this access; it is open for writing in any case.
@@ -41,9 +76,21 @@ pub fn create_new(path: &Path, direct: bool) -> io::Result<File> {
 /// # Errors
 /// As [`create_new`].
 pub fn create_new_with(path: &Path, access: Access) -> io::Result<File> {
+    create(path, access, 0o600)
+}
+
+/// Makes a file of the user's, that must not exist yet and will stay: others may read it as far as the user's umask says.
+///
+/// # Errors
+/// `AlreadyExists`, whatever is there; as open(2).
+pub fn create_to_stay(path: &Path) -> io::Result<File> {
+    create(path, Access { write: true, ..Access::default() }, 0o644)
+}
+
+fn create(path: &Path, access: Access, mode: u32) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | access.flags();
     let made =
-        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(path);
+        OpenOptions::new().read(true).write(true).create_new(true).mode(mode).custom_flags(flags).open(path);
     if let Err(error) = &made
         && error.raw_os_error() == Some(libc::EINVAL)
     {
@@ -88,7 +135,17 @@ pub fn preallocate(file: &File, length: u64) -> io::Result<()> {
     if length == 0 {
         return Ok(());
     }
-    rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length).map_err(io::Error::from)
+    reserve(file, 0, length, false)
+}
+
+/// Reserves blocks for `length` bytes at `offset`: fallocate(2). With `keep_size` the file's size stays what it is.
+///
+/// # Errors
+/// `StorageFull`; `Unsupported` where the file system cannot reserve; `InvalidInput` for a length of 0.
+#[inline]
+pub fn reserve(file: &File, offset: u64, length: u64, keep_size: bool) -> io::Result<()> {
+    let flags = if keep_size { FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
+    rustix::fs::fallocate(file, flags, offset, length).map_err(io::Error::from)
 }
 
 /// What of sync_file_range(2) is done: pages on their way to the device are waited for, dirty ones sent, those waited for.
@@ -205,11 +262,38 @@ mod tests {
     }
 
     #[test]
+    fn reserved_blocks_leave_the_size_where_asked() {
+        use std::os::unix::fs::MetadataExt;
+        let file = tempfile::tempfile().unwrap();
+        reserve(&file, 0, 1 << 20, true).unwrap();
+        let metadata = file.metadata().unwrap();
+        assert!(metadata.len() == 0 && metadata.blocks() * 512 >= 1 << 20);
+        reserve(&file, 4096, 4096, false).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 8192);
+        assert!(reserve(&file, 0, 0, false).is_err());
+    }
+
+    #[test]
+    fn files_are_opened_as_durable_as_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        create_to_stay(&path).unwrap();
+        assert_eq!(create_to_stay(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        for (durability, flags) in
+            [(Durability::None, 0), (Durability::Data, libc::O_DSYNC), (Durability::All, libc::O_SYNC)]
+        {
+            let file = open(&path, Access { write: true, durability, ..Access::default() }).unwrap();
+            let set = rustix::fs::fcntl_getfl(&file).unwrap();
+            assert_eq!(set.bits() as i32 & libc::O_SYNC, flags, "{durability:?}");
+        }
+    }
+
+    #[test]
     fn appended_data_goes_to_the_end() {
         use std::os::unix::fs::FileExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let access = Access { write: true, direct: false, append: true };
+        let access = Access { write: true, append: true, ..Access::default() };
         let file = create_new_with(&path, access).unwrap();
         file.write_all_at(b"one", 0).unwrap();
         open(&path, access).unwrap().write_all_at(b"two", 0).unwrap();

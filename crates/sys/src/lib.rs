@@ -12,6 +12,7 @@ pub mod page_cache;
 pub mod placement;
 pub mod ring;
 mod slots;
+pub mod splice;
 #[cfg(test)]
 mod testing;
 pub mod trim;

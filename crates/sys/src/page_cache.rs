@@ -46,9 +46,24 @@ pub fn resident_bytes(file: &File, offset: u64, length: u64) -> io::Result<u64> 
 /// Whatever fdatasync(2) or posix_fadvise(2) answers.
 pub fn evict(file: &File, offset: u64, length: u64) -> io::Result<()> {
     file.sync_data()?;
+    drop_clean(file, offset, length)
+}
+
+/// Drops from the page cache what is clean of the span from `offset` (bytes) on for `length` (bytes), and waits for nothing;
+/// the kernel begins to write out what is dirty. Advice as that of [`evict`].
+///
+/// # Errors
+///
+/// Whatever posix_fadvise(2) answers.
+pub fn drop_clean(file: &File, offset: u64, length: u64) -> io::Result<()> {
     // To the system call a length of 0 means "to the end of the file".
     let Some(length) = NonZeroU64::new(length) else { return Ok(()) };
     Ok(rustix::fs::fadvise(file, offset, Some(length), Advice::DontNeed)?)
+}
+
+/// Size of a page, in bytes.
+pub fn page_size() -> u64 {
+    rustix::param::page_size() as u64
 }
 
 /// As [`resident_bytes`], by cachestat(2).

@@ -1,4 +1,4 @@
-//! A ring of io_uring over one file, with the buffers it reads into and writes from.
+//! A ring of io_uring over one file or several, with the buffers it reads into and writes from.
 
 use std::fs::File;
 use std::io;
@@ -12,6 +12,7 @@ use io_uring::{IoUring, Probe, opcode};
 use rustix::fs::OFlags;
 
 use crate::device;
+use crate::file::Place;
 use crate::slots::Slots;
 
 /// What an entry does.
@@ -103,7 +104,7 @@ enum Trims {
     No,
 }
 
-/// An io_uring over one registered file, with `slots` buffers of equal size. A slot has at most one operation, or linked
+/// An io_uring over registered files, with `slots` buffers of equal size. A slot has at most one operation, or linked
 /// pair, in flight; while it has, its buffer belongs to the kernel.
 pub struct Ring {
     // In this order: the ring is closed before the buffers are freed. With operations in flight they are not freed,
@@ -113,8 +114,9 @@ pub struct Ring {
     setup: RingSetup,
     fixed_buffers: bool,
     syncs: bool,
-    trims: Trims,
-    _file: Arc<File>,
+    /// By file.
+    trims: Vec<Trims>,
+    _files: Vec<Arc<File>>,
 }
 
 /// Whether rings can be used here.
@@ -145,32 +147,35 @@ fn build(entries: u32, setup: RingSetup) -> io::Result<IoUring> {
 }
 
 impl Ring {
-    /// A ring over the file. It must be used by the thread that makes it.
+    /// A ring over the files, of which there is at least one. It must be used by the thread that makes it.
     ///
     /// Uses a single issuer with deferred task work where the kernel has it (6.1) and no thread of the kernel's submits,
-    /// and registered buffers where the limit on locked memory allows. With completion polling, the start of the file
+    /// and registered buffers where the limit on locked memory allows. With completion polling, the start of each file
     /// is read once to see whether that works.
     ///
     /// # Errors
-    /// The kernel has no io_uring, forbids it, or has no memory for it. `EOPNOTSUPP` where completions of this file
+    /// The kernel has no io_uring, forbids it, or has no memory for it. `EOPNOTSUPP` where completions of a file
     /// can't be polled: the file system or device can't, or it is not opened with O_DIRECT. A file system over several
     /// devices may tell so only for each operation.
-    pub fn new(file: Arc<File>, slots: usize, slot_size: usize, setup: RingSetup) -> io::Result<Ring> {
-        let mut ring = Ring::untried(file.clone(), slots, slot_size, setup)?;
-        if setup.completion_polling {
-            ring.try_polling(&file)?;
+    pub fn new(files: &[Arc<File>], slots: usize, slot_size: usize, setup: RingSetup) -> io::Result<Ring> {
+        let mut ring = Ring::untried(files, slots, slot_size, setup)?;
+        for (index, file) in (0..).zip(files) {
+            if setup.completion_polling {
+                ring.try_polling(file, index)?;
+            }
+            let device = device::is_block_device(file)?;
+            let trims = match device {
+                true if ring.has_discard(index)? => Trims::Discard,
+                false if ring.syncs => Trims::PunchHole,
+                _ => Trims::No,
+            };
+            ring.trims.push(trims);
         }
-        let device = device::is_block_device(&file)?;
-        ring.trims = match device {
-            true if ring.has_discard()? => Trims::Discard,
-            false if ring.syncs => Trims::PunchHole,
-            _ => Trims::No,
-        };
         Ok(ring)
     }
 
-    /// A ring of which it is not known what it can do with this file.
-    fn untried(file: Arc<File>, slots: usize, slot_size: usize, setup: RingSetup) -> io::Result<Ring> {
+    /// A ring of which it is not known what it can do with these files.
+    fn untried(files: &[Arc<File>], slots: usize, slot_size: usize, setup: RingSetup) -> io::Result<Ring> {
         // Two entries per slot, for linked pairs, as far as the kernel allows; it makes room for twice as many
         // completions.
         let entries = slots.max(1).saturating_mul(2).min(MOST_ENTRIES).max(slots).checked_next_power_of_two();
@@ -179,14 +184,16 @@ impl Ring {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "too many slots"))?;
         let ring = build(entries, setup)?;
         let slots = Slots::new(slots, slot_size)?;
-        ring.submitter().register_files(&[file.as_raw_fd()])?;
+        let descriptors: Vec<_> = files.iter().map(|file| file.as_raw_fd()).collect();
+        ring.submitter().register_files(&descriptors)?;
         // SAFETY: the vectors describe the slots' memory, which is freed only after the ring, or never (see `Ring`).
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&slots.vectors()) }.is_ok();
-        Ok(Ring { ring, slots, setup, fixed_buffers, syncs: true, trims: Trims::No, _file: file })
+        let (trims, files) = (Vec::with_capacity(files.len()), files.to_vec());
+        Ok(Ring { ring, slots, setup, fixed_buffers, syncs: true, trims, _files: files })
     }
 
     /// Finds out whether completions of this file can be polled, and what else such a ring can do.
-    fn try_polling(&mut self, file: &File) -> io::Result<()> {
+    fn try_polling(&mut self, file: &File, index: u32) -> io::Result<()> {
         let unsupported = || io::Error::from_raw_os_error(libc::EOPNOTSUPP);
         // What the kernel would answer to each operation; older ones would wait for interrupts without a word where the
         // device has no queues to poll (nvme's module option poll_queues).
@@ -197,7 +204,8 @@ impl Ring {
         if self.slots.count() == 0 {
             return Ok(());
         }
-        let read = self.entry(RingOp::Read, 0, 0, crate::buffer::ALIGNMENT as u32);
+        let start = Place { file: index, offset: 0 };
+        let read = self.entry(RingOp::Read, 0, start, crate::buffer::ALIGNMENT as u32);
         if self.ask(&read)? == Err(libc::EOPNOTSUPP) {
             return Err(unsupported());
         }
@@ -205,17 +213,19 @@ impl Ring {
             buffer.fill(0);
         }
         // Without flags it does nothing.
-        let nothing = opcode::SyncFileRange::new(Fixed(0), 1).build();
-        self.syncs = self.ask(&nothing)?.is_ok();
+        let nothing = opcode::SyncFileRange::new(Fixed(index), 1).build();
+        self.syncs &= self.ask(&nothing)?.is_ok();
         Ok(())
     }
 
     /// Whether the kernel discards asynchronously: a discard of no bytes is refused by those who know the command.
-    fn has_discard(&mut self) -> io::Result<bool> {
+    fn has_discard(&mut self, index: u32) -> io::Result<bool> {
         let mut probe = Probe::new();
         let known = self.ring.submitter().register_probe(&mut probe).is_ok()
             && probe.is_supported(opcode::UringCmd16::CODE);
-        Ok(known && self.slots.count() > 0 && self.ask(&discard(0, 0))? == Err(libc::EINVAL))
+        Ok(known
+            && self.slots.count() > 0
+            && self.ask(&discard(Place { file: index, offset: 0 }, 0))? == Err(libc::EINVAL))
     }
 
     /// Does an operation that transfers to or from the first slot, or nowhere, and waits for what comes of it.
@@ -246,10 +256,10 @@ impl Ring {
         self.syncs
     }
 
-    /// Whether the ring can do [`RingOp::Trim`]. Block devices need Linux 6.12 (and discard at all); where completions
+    /// Whether the ring can do [`RingOp::Trim`] on a file. Block devices need Linux 6.12 (and discard at all); where completions
     /// are polled it may not be possible either. Then the caller does it with [`Trim`](crate::trim::Trim).
-    pub fn trims(&self) -> bool {
-        self.trims != Trims::No
+    pub fn trims(&self, file: u32) -> bool {
+        self.trims.get(file as usize).is_some_and(|trims| *trims != Trims::No)
     }
 
     /// The slot's buffer; `None` while the slot is in flight or where there is no such slot.
@@ -262,9 +272,16 @@ impl Ring {
     /// # Errors
     /// See [`PushError`].
     #[inline]
-    pub fn push(&mut self, op: RingOp, slot: usize, offset: u64, length: u32) -> Result<(), PushError> {
-        self.check(op, slot, length)?;
-        let entry = self.entry(op, slot, offset, length).user_data(name(slot, Part::Only));
+    pub fn push(
+        &mut self,
+        op: RingOp,
+        slot: usize,
+        place: impl Into<Place>,
+        length: u32,
+    ) -> Result<(), PushError> {
+        let place = place.into();
+        self.check(op, slot, place, length)?;
+        let entry = self.entry(op, slot, place, length).user_data(name(slot, Part::Only));
         // SAFETY: the entry's buffer, if it has one, is the slot's and `length` fits it; the slot is lent until its
         // completion, so nobody touches or frees the buffer before; the file is registered with the ring.
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
@@ -286,15 +303,15 @@ impl Ring {
         &mut self,
         ops: [RingOp; 2],
         slot: usize,
-        offset: u64,
+        place: impl Into<Place>,
         length: u32,
     ) -> Result<(), PushError> {
-        let [first, last] = ops;
-        self.check(first, slot, length)?;
-        self.check(last, slot, length)?;
+        let ([first, last], place) = (ops, place.into());
+        self.check(first, slot, place, length)?;
+        self.check(last, slot, place, length)?;
         let entries = [
-            self.entry(first, slot, offset, length).flags(Flags::IO_LINK).user_data(name(slot, Part::First)),
-            self.entry(last, slot, offset, length).user_data(name(slot, Part::Last)),
+            self.entry(first, slot, place, length).flags(Flags::IO_LINK).user_data(name(slot, Part::First)),
+            self.entry(last, slot, place, length).user_data(name(slot, Part::Last)),
         ];
         // SAFETY: as in `push`; the slot is lent until both completions.
         if unsafe { self.ring.submission().push_multiple(&entries) }.is_err() {
@@ -305,40 +322,41 @@ impl Ring {
     }
 
     #[inline]
-    fn check(&self, op: RingOp, slot: usize, length: u32) -> Result<(), PushError> {
+    fn check(&self, op: RingOp, slot: usize, place: Place, length: u32) -> Result<(), PushError> {
         if !self.slots.is_free(slot) || op.transfers() && !self.slots.fits(length) {
             return Err(PushError::Slot);
         }
         let possible = match op {
             RingOp::Read | RingOp::Write => true,
             RingOp::Fsync | RingOp::Fdatasync | RingOp::SyncRange => self.syncs,
-            RingOp::Trim => self.trims(),
+            RingOp::Trim => self.trims(place.file),
         };
         if possible { Ok(()) } else { Err(PushError::Unsupported) }
     }
 
     #[inline]
-    fn entry(&self, op: RingOp, slot: usize, offset: u64, length: u32) -> Entry {
-        let buffer = self.slots.address(slot);
+    fn entry(&self, op: RingOp, slot: usize, place: Place, length: u32) -> Entry {
+        let (file, offset, buffer) = (Fixed(place.file), place.offset, self.slots.address(slot));
         match (op, self.fixed_buffers) {
             (RingOp::Read, true) => {
-                opcode::ReadFixed::new(Fixed(0), buffer, length, slot as u16).offset(offset).build()
+                opcode::ReadFixed::new(file, buffer, length, slot as u16).offset(offset).build()
             }
             (RingOp::Write, true) => {
-                opcode::WriteFixed::new(Fixed(0), buffer, length, slot as u16).offset(offset).build()
+                opcode::WriteFixed::new(file, buffer, length, slot as u16).offset(offset).build()
             }
-            (RingOp::Read, false) => opcode::Read::new(Fixed(0), buffer, length).offset(offset).build(),
-            (RingOp::Write, false) => opcode::Write::new(Fixed(0), buffer, length).offset(offset).build(),
-            (RingOp::Fsync, _) => opcode::Fsync::new(Fixed(0)).build(),
-            (RingOp::Fdatasync, _) => opcode::Fsync::new(Fixed(0)).flags(FsyncFlags::DATASYNC).build(),
-            (RingOp::SyncRange, _) => opcode::SyncFileRange::new(Fixed(0), length)
-                .offset(offset)
-                .flags(crate::file::SYNC_RANGE)
-                .build(),
-            (RingOp::Trim, _) if self.trims == Trims::Discard => discard(offset, u64::from(length)),
+            (RingOp::Read, false) => opcode::Read::new(file, buffer, length).offset(offset).build(),
+            (RingOp::Write, false) => opcode::Write::new(file, buffer, length).offset(offset).build(),
+            (RingOp::Fsync, _) => opcode::Fsync::new(file).build(),
+            (RingOp::Fdatasync, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            (RingOp::SyncRange, _) => {
+                opcode::SyncFileRange::new(file, length).offset(offset).flags(crate::file::SYNC_RANGE).build()
+            }
+            (RingOp::Trim, _) if self.trims.get(place.file as usize) == Some(&Trims::Discard) => {
+                discard(place, u64::from(length))
+            }
             (RingOp::Trim, _) => {
                 let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                opcode::Fallocate::new(Fixed(0), u64::from(length)).offset(offset).mode(mode).build()
+                opcode::Fallocate::new(file, u64::from(length)).offset(offset).mode(mode).build()
             }
         }
     }
@@ -443,10 +461,10 @@ fn named(name: u64) -> (usize, Part) {
     ((name >> 2) as usize, part)
 }
 
-fn discard(offset: u64, length: u64) -> Entry {
+fn discard(place: Place, length: u64) -> Entry {
     let mut command = [0; 16];
     command[..8].copy_from_slice(&length.to_ne_bytes());
-    opcode::UringCmd16::new(Fixed(0), DISCARD).addr(Some(offset)).cmd(command).build()
+    opcode::UringCmd16::new(Fixed(place.file), DISCARD).addr(Some(place.offset)).cmd(command).build()
 }
 
 fn ignore_signals(result: io::Result<usize>) -> io::Result<()> {
@@ -475,7 +493,7 @@ mod tests {
             eprintln!("skipped: io_uring is not available here: {error}");
             return None;
         }
-        match Ring::new(file.clone(), slots, 4096, setup) {
+        match Ring::new(std::slice::from_ref(file), slots, 4096, setup) {
             Ok(ring) => Some(ring),
             Err(error) if setup != RingSetup::default() => {
                 eprintln!("skipped: no {setup:?} here: {error}");
@@ -533,6 +551,30 @@ mod tests {
     }
 
     #[test]
+    fn each_file_is_reached() {
+        if let Err(error) = available() {
+            eprintln!("skipped: io_uring is not available here: {error}");
+            return;
+        }
+        let files: Vec<_> = (0..3).map(|_| Arc::new(tempfile::tempfile().unwrap())).collect();
+        let mut ring = Ring::new(&files, 3, 4096, RingSetup::default()).unwrap();
+        for slot in 0..3 {
+            ring.buffer_mut(slot).unwrap().fill(slot as u8 + 1);
+            let place = Place { file: slot as u32, offset: 4096 };
+            ring.push_linked([RingOp::Write, RingOp::Fdatasync], slot, place, 4096).unwrap();
+        }
+        assert_eq!(all(&mut ring).len(), 6);
+        for (index, file) in files.iter().enumerate() {
+            let mut read = [0; 8];
+            file.read_exact_at(&mut read, 8184).unwrap();
+            assert_eq!((read, file.metadata().unwrap().len()), ([index as u8 + 1; 8], 8192));
+        }
+        assert!(ring.trims(2) && !ring.trims(3));
+        ring.push(RingOp::Read, 0, Place { file: 3, offset: 0 }, 1).unwrap();
+        assert_eq!(all(&mut ring), only(&[Err(libc::EBADF)]), "there is no such file");
+    }
+
+    #[test]
     fn syncs_need_no_buffer() {
         let Some((mut ring, file)) = ring(4) else { return };
         file.write_all_at(&[7; 8192], 0).unwrap();
@@ -552,7 +594,7 @@ mod tests {
         file.write_all_at(&vec![7; 1 << 20], 0).unwrap();
         file.sync_all().unwrap();
         let before = file.metadata().unwrap().blocks();
-        assert!(ring.trims());
+        assert!(ring.trims(0));
         ring.push(RingOp::Trim, 0, 4096, 512 << 10).unwrap();
         let seen = all(&mut ring);
         if seen == only(&[Err(libc::EOPNOTSUPP)]) {
@@ -574,7 +616,7 @@ mod tests {
         file.write_all_at(&vec![7; 1 << 20], 0).unwrap();
         file.sync_all().unwrap();
         let Some(mut ring) = over(&file, 2, RingSetup::default()) else { return };
-        if !ring.trims() {
+        if !ring.trims(0) {
             eprintln!("skipped: the kernel does not discard asynchronously");
             assert_eq!(ring.push(RingOp::Trim, 0, 0, 4096), Err(PushError::Unsupported));
             return;
@@ -694,10 +736,10 @@ mod tests {
             let setup = RingSetup { completion_polling: true, submit_polling };
             let buffered = Arc::new(tempfile::tempfile().unwrap());
             if available().is_ok() {
-                let refused = Ring::new(buffered, 4, 4096, setup).err();
+                let refused = Ring::new(&[buffered], 4, 4096, setup).err();
                 assert_eq!(refused.and_then(|error| error.raw_os_error()), Some(libc::EOPNOTSUPP));
             }
-            let access = Access { write: true, direct: true, append: false };
+            let access = Access { write: true, direct: true, ..Access::default() };
             let file = match create_new_with(&dir.path().join(format!("{submit_polling}")), access) {
                 Ok(file) => Arc::new(file),
                 Err(error) => {
@@ -710,7 +752,7 @@ mod tests {
             eprintln!(
                 "polled completions work here ({setup:?}); syncs: {}, trims: {}",
                 ring.syncs(),
-                ring.trims()
+                ring.trims(0)
             );
             write_and_read_back(&mut ring);
             let start = Instant::now();
@@ -731,14 +773,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for submit_polling in [false, true] {
             let setup = RingSetup { completion_polling: true, submit_polling };
-            let access = Access { write: true, direct: true, append: false };
+            let access = Access { write: true, direct: true, ..Access::default() };
             let made = create_new_with(&dir.path().join(format!("{submit_polling}")), access);
             let Some(file) = made.ok().filter(|_| available().is_ok()) else {
                 eprintln!("skipped: no direct I/O or no io_uring here");
                 return;
             };
             file.set_len(1 << 20).unwrap();
-            let mut ring = Ring::untried(Arc::new(file), 4, 4096, setup).unwrap();
+            let mut ring = Ring::untried(&[Arc::new(file)], 4, 4096, setup).unwrap();
             for _ in 0..3 {
                 for slot in 0..4 {
                     ring.buffer_mut(slot).unwrap().fill(1);
@@ -794,7 +836,7 @@ mod tests {
     fn no_slots_and_too_many() {
         let Some((ring, file)) = ring(0) else { return };
         assert_eq!(ring.outstanding(), 0);
-        assert!(Ring::new(file.clone(), usize::MAX, 1, RingSetup::default()).is_err());
-        assert!(Ring::new(file, 1 << 20, 4096, RingSetup::default()).is_err());
+        assert!(Ring::new(&[file.clone()], usize::MAX, 1, RingSetup::default()).is_err());
+        assert!(Ring::new(&[file], 1 << 20, 4096, RingSetup::default()).is_err());
     }
 }

@@ -67,6 +67,7 @@ mod tests {
     /// Works until the thread has used CPU time, which another thread's work does not give it.
     #[test]
     fn a_thread_is_told_of_what_it_has_used_itself() {
+        let before = of_this_thread().unwrap();
         let other = std::thread::spawn(|| {
             while of_this_thread().unwrap().user + of_this_thread().unwrap().system
                 < Duration::from_millis(30)
@@ -74,7 +75,6 @@ mod tests {
                 black_box((0..black_box(10_000u64)).sum::<u64>());
             }
         });
-        let before = of_this_thread().unwrap();
         other.join().unwrap();
         let waited = of_this_thread().unwrap().since(before);
         assert!(waited.user + waited.system < Duration::from_millis(30), "{waited:?}");

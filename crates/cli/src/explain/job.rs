@@ -7,16 +7,22 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{Bytes, Job, JobTask, Target};
 use iolite_report::Style;
+
 use iolite_report::explain::job::{Found, JobToExplain, Surroundings, text};
+
+use crate::exit::UsageError;
+use crate::job::Loaded;
 
 /// What a job will do, in words.
 ///
 /// # Errors
 /// It is no job: says what was expected, and where.
-pub(super) fn explain(_path: &Path, job: &str, style: Style) -> Result<String, String> {
-    let job = crate::run::parse_job(job)?;
+pub(super) fn explain(path: &Path, job: &str, style: Style) -> Result<String, UsageError> {
+    let Loaded { job, notes } = crate::job::parse(job, path)?;
     let surroundings = surroundings(&job);
-    let explained = JobToExplain { job: &job, notes: &[], surroundings: &surroundings, native: None };
+    let native = iolite_jobs::native::print(&job).map_err(UsageError)?;
+    let explained =
+        JobToExplain { job: &job, notes: &notes, surroundings: &surroundings, native: Some(&native) };
     Ok(text(explained, style))
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
         Content::Job if args.all => {
             return Err(usage("it is a job, of which all is explained anyway: leave --all out".into()).into());
         }
-        Content::Job => output::print(&job::explain(&args.file, &text, style).map_err(usage)?)?,
+        Content::Job => output::print(&job::explain(&args.file, &text, style)?)?,
     }
     Ok(Exit::Fit)
 }

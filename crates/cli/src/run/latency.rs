@@ -9,10 +9,11 @@ use iolite_model::{
 use iolite_report::latency_target::{LatencyReport, json, text};
 use iolite_suites::{LatencyFound, LatencySearch, LatencyStep};
 
-use super::{bench_for, job};
+use super::bench_for;
 use crate::args::LatencyTargetArgs;
 use crate::bench::ending;
 use crate::exit::{Exit, UsageError};
+use crate::job::{self, Loaded};
 use crate::runner::{Measured, Runner};
 use crate::{output, signals};
 
@@ -25,7 +26,7 @@ const RAMP: u64 = 5;
 /// Job and target make no sense, or it can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let mut job = job::load(&args.job)?;
+    let Loaded { mut job, .. } = job::load(&args.job)?;
     let base = searched(&mut job)?;
     let target = target(&args);
     let search = LatencySearch::new(base.clone(), target).map_err(|error| UsageError(error.to_string()))?;

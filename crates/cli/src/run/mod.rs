@@ -1,6 +1,5 @@
 //! `iolite run` and `iolite latency-target`: arguments -> job -> run -> outputs.
 
-mod job;
 mod latency;
 
 use std::path::Path;
@@ -13,11 +12,11 @@ use iolite_stats::PhaseResult;
 use crate::args::{OutputArgs, RunArgs};
 use crate::bench::{Bench, Setup, duration, ending};
 use crate::exit::{Exit, UsageError};
+use crate::job::{self, Loaded};
 use crate::runner::{Measured, Runner};
 use crate::session;
 use crate::{output, signals};
 
-pub(crate) use job::parse as parse_job;
 pub(crate) use latency::run as latency_target;
 
 /// Runs a job.
@@ -26,7 +25,10 @@ pub(crate) use latency::run as latency_target;
 /// The job makes no sense, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let job = job::load(&args.job)?;
+    let Loaded { job, notes } = job::load(&args.job)?;
+    if !args.output.quiet {
+        notes.iter().for_each(|note| output::note(note));
+    }
     job::check(&job)?;
     let mut bench = bench_for(&job, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);

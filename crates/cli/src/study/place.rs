@@ -129,7 +129,7 @@ impl Place {
     /// Whether what exists already can be opened for direct I/O.
     pub(super) fn existing_takes_direct(&self) -> Option<bool> {
         let path = self.existing.as_ref()?;
-        Some(iolite_sys::file::open(path, Access { write: false, direct: true, append: false }).is_ok())
+        Some(iolite_sys::file::open(path, Access { direct: true, ..Access::default() }).is_ok())
     }
 }
 

@@ -1,17 +1,15 @@
 //! io_submit and io_getevents: what the field calls libaio, many direct operations at a time per thread.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_model::SyncMethod;
 use iolite_sys::aio::{Aio, AioOp};
 
-use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Returned, Submission};
+use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Submission};
 
-/// Queues operations and submits them in batches; trims and sync_file_range, which libaio has not, are done
-/// within their submission. On a file opened without O_DIRECT the kernel does them one after the
+/// Queues operations and submits them in batches; trims, sync_file_range and syncs of several files at once, which libaio has
+/// not, are done within their submission. On a file opened without O_DIRECT the kernel does them one after the
 /// other within the submission, as it does for everyone who uses libaio.
 pub struct Libaio {
     aio: Aio,
@@ -19,13 +17,13 @@ pub struct Libaio {
 }
 
 impl Libaio {
-    /// A back end over the file with `depth` slots of this size.
+    /// A back end over the files with `depth` slots of this size.
     ///
     /// # Errors
     /// The kernel is built without asynchronous I/O, or /proc/sys/fs/aio-max-nr is used up: said with its remedy.
-    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Libaio> {
-        let medium = Medium::of(file.clone());
-        let aio = Aio::new(file, depth as usize, block).map_err(|error| match error.kind() {
+    pub fn new(files: impl Into<Files>, depth: u32, block: usize) -> io::Result<Libaio> {
+        let medium = Medium::of(files.into());
+        let aio = Aio::new(&medium.files.handles(), depth as usize, block).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => io::Error::new(
                 error.kind(),
                 "the system's limit on asynchronous operations is reached: raise it (sysctl fs.aio-max-nr)",
@@ -46,6 +44,9 @@ impl Backend for Libaio {
         let io = match op.io {
             IoOp::Read => AioOp::Read,
             IoOp::Write => AioOp::Write,
+            IoOp::Sync(_) if !self.medium.files.is_in_one(op.offset, op.length) => {
+                return Submission::Done(self.medium.without_data(op));
+            }
             IoOp::Sync(SyncMethod::Fdatasync) => AioOp::Fdatasync,
             IoOp::Sync(SyncMethod::Fsync) => AioOp::Fsync,
             // io_submit has no such operations: done here and now.
@@ -53,7 +54,7 @@ impl Backend for Libaio {
                 return Submission::Done(self.medium.without_data(op));
             }
         };
-        match self.aio.push(io, op.slot as usize, op.offset, op.length) {
+        match self.aio.push(io, op.slot as usize, self.medium.files.place(op.offset), op.length) {
             Ok(()) => Submission::Queued,
             Err(_) => Submission::Done(Err(EINVAL)),
         }

@@ -1,13 +1,11 @@
 //! Copies from and to the mapped file: the way of LMDB and its kin.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_sys::mapping::{Mapping, Use};
 
-use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Submission, moved};
+use super::{Backend, Completions, EINVAL, FileSpan, Files, IoOp, Medium, Op, Submission, moved};
 
 /// Does each operation within its submission, by copying; a sync is an msync of what this back end has written since
 /// the last one.
@@ -17,23 +15,55 @@ use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Submission, moved};
 /// (SIGBUS): mapped memory has no error numbers.
 #[derive(Debug)]
 pub struct Mmap {
-    mapping: Mapping,
+    /// By file.
+    mapped: Vec<Mapped>,
     medium: Medium,
     buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Mapped {
+    mapping: Mapping,
     /// Where this back end has written since its last sync.
     dirty: Option<(u64, u64)>,
 }
 
 impl Mmap {
-    /// A back end over the file as long as it is now, with one slot of this size. `span` is the part of it that
-    /// operations will cover, in bytes.
+    /// A back end over the files as long as they are now, with one slot of this size.
     ///
     /// # Errors
-    /// It is to be written, but is shorter than `span`, which a mapping can't mend, or has holes for which there is no
+    /// A file is to be written, but is shorter than its span, which a mapping can't mend, or has holes for which there is no
     /// space; or it can't be mapped.
-    pub fn new(file: Arc<File>, span: u64, block: usize, usage: Use) -> io::Result<Mmap> {
-        let medium = Medium::of(file.clone());
-        let mapping = Mapping::new(file, usage).map_err(|error| match error.kind() {
+    pub fn new(files: impl Into<Files>, block: usize, usage: Use) -> io::Result<Mmap> {
+        let files = files.into();
+        let mapped = files.spans().iter().map(|span| Mapped::new(span, usage)).collect::<io::Result<_>>()?;
+        Ok(Mmap { mapped, medium: Medium::of(files), buffer: vec![0; block] })
+    }
+
+    fn transfer(&mut self, op: &Op) -> io::Result<usize> {
+        let invalid = || io::Error::from_raw_os_error(EINVAL);
+        let (index, offset) = self.medium.files.locate(op.offset);
+        match op.io {
+            IoOp::Read => {
+                let into = self.buffer.get_mut(..op.length as usize).ok_or_else(invalid)?;
+                Ok(self.mapped[index as usize].mapping.read(offset, into))
+            }
+            IoOp::Write => {
+                let from = self.buffer.get(..op.length as usize).ok_or_else(invalid)?;
+                self.mapped[index as usize].write(offset, from)
+            }
+            IoOp::Trim | IoOp::LinkedWrite => {
+                self.medium.without_data(op).map(|_| 0).map_err(io::Error::from_raw_os_error)
+            }
+            // A mapping has one sync, whichever is asked for.
+            IoOp::Sync(_) => self.mapped.iter_mut().try_for_each(Mapped::sync).map(|()| 0),
+        }
+    }
+}
+
+impl Mapped {
+    fn new(span: &FileSpan, usage: Use) -> io::Result<Mapped> {
+        let mapping = Mapping::new(span.file.clone(), usage).map_err(|error| match error.kind() {
             io::ErrorKind::Unsupported => io::Error::new(
                 error.kind(),
                 "the file system can't reserve the file's space, without which a write to its mapping could end this \
@@ -41,45 +71,33 @@ impl Mmap {
             ),
             _ => error,
         })?;
-        if usage.write && (mapping.length() as u64) < span {
+        let end = span.offset.saturating_add(span.size);
+        if usage.write && (mapping.length() as u64) < end {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "the file has {} bytes of the {span} to be written, and a mapping can't extend it: preallocate it, or \
+                    "the file has {} bytes of the {end} to be written, and a mapping can't extend it: preallocate it, or \
                      write it with another back end first",
                     mapping.length()
                 ),
             ));
         }
-        Ok(Mmap { mapping, medium, buffer: vec![0; block], dirty: None })
+        Ok(Mapped { mapping, dirty: None })
     }
 
-    fn transfer(&mut self, op: &Op) -> io::Result<usize> {
-        let invalid = || io::Error::from_raw_os_error(EINVAL);
-        match op.io {
-            IoOp::Read => {
-                let into = self.buffer.get_mut(..op.length as usize).ok_or_else(invalid)?;
-                Ok(self.mapping.read(op.offset, into))
-            }
-            IoOp::Write => {
-                let from = self.buffer.get(..op.length as usize).ok_or_else(invalid)?;
-                let written = self.mapping.write(op.offset, from)?;
-                let (start, end) = self.dirty.unwrap_or((u64::MAX, 0));
-                self.dirty = Some((start.min(op.offset), end.max(op.offset.saturating_add(written as u64))));
-                Ok(written)
-            }
-            IoOp::Trim | IoOp::LinkedWrite => {
-                self.medium.without_data(op).map(|_| 0).map_err(io::Error::from_raw_os_error)
-            }
-            // A mapping has one sync, whichever is asked for.
-            IoOp::Sync(_) => {
-                if let Some((start, end)) = self.dirty {
-                    self.mapping.sync(start, end)?;
-                }
-                self.dirty = None;
-                Ok(0)
-            }
+    fn write(&mut self, offset: u64, from: &[u8]) -> io::Result<usize> {
+        let written = self.mapping.write(offset, from)?;
+        let (start, end) = self.dirty.unwrap_or((u64::MAX, 0));
+        self.dirty = Some((start.min(offset), end.max(offset.saturating_add(written as u64))));
+        Ok(written)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if let Some((start, end)) = self.dirty {
+            self.mapping.sync(start, end)?;
         }
+        self.dirty = None;
+        Ok(())
     }
 }
 

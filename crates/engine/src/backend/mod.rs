@@ -1,15 +1,19 @@
 //! How operations reach the kernel: one file per back end, chosen once a phase.
 
+mod busy;
+mod files;
+mod invalidating;
 mod libaio;
 mod mmap;
 mod null;
 mod sim;
+mod space;
+mod splice;
 mod sync;
 mod threads;
 mod uring;
 mod vectored;
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -20,10 +24,15 @@ use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::file;
 use iolite_sys::trim::Trim;
 
+pub use busy::Busy;
+pub use files::{FileSpan, Files};
+pub(crate) use invalidating::Invalidating;
 pub use libaio::Libaio;
 pub use mmap::Mmap;
 pub use null::Null;
 pub use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
+pub use space::{Fallocate, Truncate};
+pub use splice::Splice;
 pub use sync::Sync;
 pub use threads::Threads;
 pub use uring::Uring;
@@ -50,8 +59,8 @@ pub enum IoOp {
     LinkedWrite,
     /// Give blocks back.
     Trim,
-    /// Make what was written durable. With [`SyncMethod::FileRange`] `offset` and `length` are the range, a length of 0
-    /// being all to the file's end.
+    /// Make what was written durable: `offset` and `length` are the range that it lies in, a length of 0 being all to the
+    /// end. Files of which none of it lies there are left out; only [`SyncMethod::FileRange`] leaves the rest of a file out.
     Sync(SyncMethod),
 }
 
@@ -147,18 +156,18 @@ pub trait Backend {
     }
 }
 
-/// An open file with the way to give its blocks back.
+/// Open files with the ways to give their blocks back.
 #[derive(Debug, Clone)]
 struct Medium {
-    file: Arc<File>,
-    /// None where there is no way: a phase that trims has found that out before.
-    trim: Option<Trim>,
+    files: Files,
+    /// By file; none where there is no way.
+    trims: Arc<[Option<Trim>]>,
 }
 
 impl Medium {
-    fn of(file: Arc<File>) -> Medium {
-        let trim = Trim::of(&file).ok();
-        Medium { file, trim }
+    fn of(files: Files) -> Medium {
+        let trims = files.spans().iter().map(|span| Trim::of(&span.file).ok()).collect();
+        Medium { files, trims }
     }
 
     /// Does an operation with a system call that waits for it: bytes moved, or the error number.
@@ -168,23 +177,29 @@ impl Medium {
             return self.without_data(op);
         }
         let buffer = buffer.as_mut_slice().get_mut(..op.length as usize).ok_or(EINVAL)?;
+        let (_, file, offset) = self.files.at(op.offset);
         moved(match op.io {
-            IoOp::Read => self.file.read_at(buffer, op.offset),
-            _ => self.file.write_at(buffer, op.offset),
+            IoOp::Read => file.read_at(buffer, offset),
+            _ => file.write_at(buffer, offset),
         })
     }
 
     /// Does a trim or a sync.
     fn without_data(&self, op: &Op) -> Result<u32, i32> {
         let done = match op.io {
-            IoOp::Trim => match self.trim {
-                Some(trim) => trim.trim(&self.file, op.offset, u64::from(op.length)),
-                None => return Err(EOPNOTSUPP),
-            },
-            IoOp::Sync(SyncMethod::Fdatasync) => self.file.sync_data(),
-            IoOp::Sync(SyncMethod::Fsync) => self.file.sync_all(),
-            IoOp::Sync(SyncMethod::FileRange) => {
-                file::sync_range(&self.file, op.offset, u64::from(op.length))
+            IoOp::Trim => {
+                let (index, file, offset) = self.files.at(op.offset);
+                match self.trims[index] {
+                    Some(trim) => trim.trim(file, offset, u64::from(op.length)),
+                    None => return Err(EOPNOTSUPP),
+                }
+            }
+            IoOp::Sync(method) => {
+                self.files.in_range(op.offset, op.length, |file, offset, length| match method {
+                    SyncMethod::Fdatasync => file.sync_data(),
+                    SyncMethod::Fsync => file.sync_all(),
+                    SyncMethod::FileRange => file::sync_range(file, offset, length),
+                })
             }
             // Linked operations are a ring's.
             IoOp::Read | IoOp::Write | IoOp::LinkedWrite => return Err(EINVAL),

@@ -1,13 +1,11 @@
 //! pread, pwrite, trims and syncs: one operation at a time per thread.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::{Backend, Completions, Medium, Op, Submission};
+use super::{Backend, Completions, Files, Medium, Op, Submission};
 
 /// Does each operation within its submission.
 #[derive(Debug)]
@@ -17,12 +15,12 @@ pub struct Sync {
 }
 
 impl Sync {
-    /// A back end over the file, with one slot of this size.
+    /// A back end over the files, with one slot of this size.
     ///
     /// # Errors
     /// There is no memory for the buffer.
-    pub fn new(file: Arc<File>, block: usize) -> io::Result<Sync> {
-        Ok(Sync { medium: Medium::of(file), buffer: AlignedBuffer::new(block)? })
+    pub fn new(files: impl Into<Files>, block: usize) -> io::Result<Sync> {
+        Ok(Sync { medium: Medium::of(files.into()), buffer: AlignedBuffer::new(block)? })
     }
 }
 

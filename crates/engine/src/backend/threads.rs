@@ -1,9 +1,7 @@
 //! A pool of threads that do pread, pwrite, trims and syncs: asynchronous I/O where the kernel has none, as POSIX aio
 //! does it in user space.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -14,7 +12,7 @@ use iolite_sys::usage::{self, ThreadUsage};
 
 use crate::crew::told;
 
-use super::{Backend, Completions, EINVAL, EIO, Medium, Op, Returned, Submission};
+use super::{Backend, Completions, EINVAL, EIO, Files, Medium, Op, Returned, Submission};
 
 /// Stack of a thread of the pool: it calls the kernel and nothing else.
 const STACK: usize = 64 * 1024;
@@ -39,12 +37,12 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// A back end over the file with `depth` slots of this size, each with a thread.
+    /// A back end over the files with `depth` slots of this size, each with a thread.
     ///
     /// # Errors
     /// The limit on threads is reached, or there is no memory for the buffers.
-    pub fn new(file: Arc<File>, depth: u32, block: usize) -> io::Result<Threads> {
-        let medium = Medium::of(file);
+    pub fn new(files: impl Into<Files>, depth: u32, block: usize) -> io::Result<Threads> {
+        let medium = Medium::of(files.into());
         let (finished, done) = sync_channel(depth as usize);
         let mut pool =
             Threads { buffers: Vec::new(), errands: Vec::new(), threads: Vec::new(), done, in_flight: 0 };

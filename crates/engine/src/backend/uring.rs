@@ -1,14 +1,12 @@
 //! io_uring: many operations at a time per thread.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_model::{RingOptions, SyncMethod};
 use iolite_sys::ring::{Part, PushError, Ring, RingOp, RingSetup};
 
-use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Returned, Submission};
+use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Submission};
 
 /// Operations that are queued at most before the kernel is told, on a device that has to be waited for.
 ///
@@ -17,8 +15,8 @@ use super::{Backend, Completions, EINVAL, IoOp, Medium, Op, Returned, Submission
 /// gave 15 % fewer operations than handed over at once. Up to four cost no throughput and fewer system calls.
 const EAGER: usize = 4;
 
-/// Queues operations on an io_uring with registered file and buffers. What the ring can't do (syncs where completions are
-/// polled for, trims of devices before Linux 6.12) is done within its submission.
+/// Queues operations on an io_uring with registered files and buffers. What the ring can't do (syncs where completions are
+/// polled for or of several files at once, trims of devices before Linux 6.12) is done within its submission.
 pub struct Uring {
     ring: Ring,
     medium: Medium,
@@ -31,14 +29,14 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// A back end over the file with `depth` slots of this size; to be used by the thread that makes it. `linked` is the
+    /// A back end over the files with `depth` slots of this size; to be used by the thread that makes it. `linked` is the
     /// sync of a linked write.
     ///
     /// # Errors
     /// The kernel has no io_uring, forbids it, or has no memory for it; an option that the kernel or the target has not,
     /// named with a remedy.
     pub fn new(
-        file: Arc<File>,
+        files: impl Into<Files>,
         depth: u32,
         block: usize,
         options: RingOptions,
@@ -46,11 +44,12 @@ impl Uring {
     ) -> io::Result<Uring> {
         let RingOptions { submit_polling, completion_polling, linked_sync: _ } = options;
         let setup = RingSetup { submit_polling, completion_polling };
-        let ring =
-            Ring::new(file.clone(), depth as usize, block, setup).map_err(|error| advise(options, error))?;
+        let medium = Medium::of(files.into());
+        let ring = Ring::new(&medium.files.handles(), depth as usize, block, setup)
+            .map_err(|error| advise(options, error))?;
         // With a thread of the kernel's looking, telling it is no system call.
         let eager = if submit_polling { 1 } else { EAGER };
-        Ok(Uring { ring, medium: Medium::of(file), linked: sync_op(linked), eager, waits: submit_polling })
+        Ok(Uring { ring, medium, linked: sync_op(linked), eager, waits: submit_polling })
     }
 
     fn without_ring(&self, op: &Op) -> Submission {
@@ -84,14 +83,15 @@ fn sync_op(method: SyncMethod) -> RingOp {
 impl Backend for Uring {
     #[inline]
     fn submit(&mut self, op: &Op) -> Submission {
-        let Op { io, slot, offset, length } = *op;
-        let slot = slot as usize;
+        let Op { io, length, .. } = *op;
+        let (slot, place) = (op.slot as usize, self.medium.files.place(op.offset));
         let pushed = match io {
-            IoOp::Read => self.ring.push(RingOp::Read, slot, offset, length),
-            IoOp::Write => self.ring.push(RingOp::Write, slot, offset, length),
-            IoOp::LinkedWrite => self.ring.push_linked([RingOp::Write, self.linked], slot, offset, length),
-            IoOp::Trim => self.ring.push(RingOp::Trim, slot, offset, length),
-            IoOp::Sync(method) => self.ring.push(sync_op(method), slot, offset, length),
+            IoOp::Read => self.ring.push(RingOp::Read, slot, place, length),
+            IoOp::Write => self.ring.push(RingOp::Write, slot, place, length),
+            IoOp::LinkedWrite => self.ring.push_linked([RingOp::Write, self.linked], slot, place, length),
+            IoOp::Trim => self.ring.push(RingOp::Trim, slot, place, length),
+            IoOp::Sync(_) if !self.medium.files.is_in_one(op.offset, length) => Err(PushError::Unsupported),
+            IoOp::Sync(method) => self.ring.push(sync_op(method), slot, place, length),
         };
         match pushed {
             Ok(()) => {

@@ -1,15 +1,14 @@
 //! preadv2 and pwritev2 with flags: one operation at a time per thread.
 
-use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use iolite_model::IoFlags;
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::vectored;
 
-use super::{Backend, Completions, EAGAIN, EINVAL, IoOp, Medium, Op, Submission, moved};
+use super::{Backend, Completions, EAGAIN, EINVAL, FileSpan, Files, IoOp, Medium, Op, Submission, moved};
 
 /// One flag: the operations it is about, and what helps where it is refused.
 struct Flag {
@@ -79,21 +78,24 @@ pub struct Vectored {
 }
 
 impl Vectored {
-    /// A back end over the file, with one slot of this size. Each flag is tried with an operation of its own first, at byte
-    /// `at`, where the span begins: a read of a block, and where `writes` is set a write of what that read has returned. A
+    /// A back end over the files, with one slot of this size. Each flag is first tried on each file with an operation of its
+    /// own where the span begins: a read of a block, and where `writes` is set a write of what that read has returned. A
     /// file that ends within that block gets its length back.
     ///
     /// # Errors
-    /// A flag that the kernel or the file system has not, named with a remedy; the file can't be read or written even
-    /// without flags; there is no memory for the buffer.
-    pub fn new(file: Arc<File>, block: usize, flags: IoFlags, writes: bool, at: u64) -> io::Result<Vectored> {
+    /// A flag that the kernel or the file system has not, named with a remedy; a file on which flags are to be tried can't be
+    /// read even without them; there is no memory for the buffer.
+    pub fn new(files: impl Into<Files>, block: usize, flags: IoFlags, writes: bool) -> io::Result<Vectored> {
+        let files = files.into();
         let mut vectored = Vectored {
-            medium: Medium::of(file),
+            medium: Medium::of(files.clone()),
             buffer: AlignedBuffer::new(block)?,
             read_flags: 0,
             write_flags: 0,
         };
-        vectored.probe(flags, writes, at)?;
+        if flags != IoFlags::default() {
+            files.spans().iter().try_for_each(|span| vectored.probe(flags, writes, span))?;
+        }
         let bits = |about: fn(&Flag) -> bool| {
             FLAGS
                 .iter()
@@ -105,23 +107,20 @@ impl Vectored {
         Ok(vectored)
     }
 
-    fn probe(&mut self, flags: IoFlags, writes: bool, at: u64) -> io::Result<()> {
+    fn probe(&mut self, flags: IoFlags, writes: bool, span: &FileSpan) -> io::Result<()> {
+        let FileSpan { file, offset: at, .. } = span;
         // Workers of one file probe at the same time: none may see the length that another's probe has made.
         static PROBING: Mutex<()> = Mutex::new(());
         let _turn = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = vectored::read(&self.medium.file, self.buffer.as_mut_slice(), at, 0)?;
+        let length = vectored::read(file, self.buffer.as_mut_slice(), *at, 0)?;
         for flag in FLAGS.iter().filter(|flag| (flag.asked)(&flags)) {
             if flag.reads {
-                judge(
-                    flag,
-                    "reads",
-                    vectored::read(&self.medium.file, self.buffer.as_mut_slice(), at, flag.bits),
-                )?;
+                judge(flag, "reads", vectored::read(file, self.buffer.as_mut_slice(), *at, flag.bits))?;
             }
             if flag.writes && writes {
-                let written = vectored::write(&self.medium.file, self.buffer.as_slice(), at, flag.bits);
-                if length < self.buffer.as_slice().len() && self.medium.file.metadata()?.is_file() {
-                    self.medium.file.set_len(at + length as u64)?;
+                let written = vectored::write(file, self.buffer.as_slice(), *at, flag.bits);
+                if length < self.buffer.as_slice().len() && file.metadata()?.is_file() {
+                    file.set_len(at + length as u64)?;
                 }
                 judge(flag, "writes", written)?;
             }
@@ -149,10 +148,11 @@ impl Backend for Vectored {
         if !op.io.moves() {
             return Submission::Done(self.medium.without_data(op));
         }
+        let (_, file, offset) = self.medium.files.at(op.offset);
         let result = match (op.io, self.buffer.as_mut_slice().get_mut(..op.length as usize)) {
             (_, None) => return Submission::Done(Err(EINVAL)),
-            (IoOp::Read, Some(into)) => vectored::read(&self.medium.file, into, op.offset, self.read_flags),
-            (_, Some(from)) => vectored::write(&self.medium.file, from, op.offset, self.write_flags),
+            (IoOp::Read, Some(into)) => vectored::read(file, into, offset, self.read_flags),
+            (_, Some(from)) => vectored::write(file, from, offset, self.write_flags),
         };
         Submission::Done(moved(result))
     }
@@ -174,6 +174,8 @@ impl Backend for Vectored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+    use std::sync::Arc;
 
     const NONE: IoFlags =
         IoFlags { dsync: false, hipri: false, nowait: false, atomic: false, dontcache: false };
@@ -186,7 +188,7 @@ mod tests {
             let content: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
             std::fs::write(&path, &content).unwrap();
             let file = Arc::new(File::options().read(true).write(true).open(&path).unwrap());
-            let back_end = Vectored::new(file, 4096, IoFlags { dsync: true, ..NONE }, true, 0).unwrap();
+            let back_end = Vectored::new(file, 4096, IoFlags { dsync: true, ..NONE }, true).unwrap();
             assert_eq!((back_end.read_flags, back_end.write_flags), (0, vectored::DSYNC));
             assert_eq!(std::fs::read(&path).unwrap(), content);
         }
@@ -197,11 +199,11 @@ mod tests {
         // Atomic writes need direct I/O: refused on this file everywhere, with EINVAL by kernels before 6.11.
         let file = Arc::new(tempfile::tempfile().unwrap());
         let atomic = IoFlags { atomic: true, ..NONE };
-        let error = Vectored::new(file.clone(), 4096, atomic, true, 0).unwrap_err().to_string();
+        let error = Vectored::new(file.clone(), 4096, atomic, true).unwrap_err().to_string();
         assert!(error.starts_with("writes with the flag atomic are refused"), "{error}");
         assert!(error.contains("Linux 6.11"), "{error}");
         assert_eq!(file.metadata().unwrap().len(), 0);
-        let without = Vectored::new(file, 4096, NONE, true, 0).unwrap();
+        let without = Vectored::new(file, 4096, NONE, true).unwrap();
         assert_eq!((without.read_flags, without.write_flags), (0, 0));
     }
 

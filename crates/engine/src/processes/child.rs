@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use iolite_model::{Event, Sink};
 use iolite_sys::clock::Clock;
-use iolite_sys::file::{self, Access};
+use iolite_sys::file;
 
 use super::{Assignment, ChildEnd, END, Message};
 use crate::gate::StartLine;
 use crate::phase::{Phase, Ran};
-use crate::target::Targets;
-use crate::validate::changes;
+use crate::target::{Targets, access_of};
 use crate::verify::Verification;
 use crate::{Control, EngineError};
 
@@ -99,18 +98,14 @@ fn work(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Ran, EngineError> {
-    let Assignment { task, phase, worker, target, base, run } = assignment;
-    let access = Access {
-        write: changes(task.mix),
-        direct: task.direct,
-        append: task.access == iolite_model::Access::Append,
-    };
-    let open = |descriptor: i32| -> Result<Arc<File>, EngineError> {
+    let Assignment { task, phase, worker, files, base, run } = assignment;
+    let access = access_of(task);
+    let open = |descriptor: &i32| -> Result<Arc<File>, EngineError> {
         let failed =
             |source| EngineError::File { action: "open", path: "of the parent process".into(), source };
-        file::reopen(descriptor, access).map(Arc::new).map_err(failed)
+        file::reopen(*descriptor, access).map(Arc::new).map_err(failed)
     };
-    let targets = Targets::inherited(target.map(open).transpose()?, *base);
+    let targets = Targets::inherited(task, files.iter().map(open).collect::<Result<_, _>>()?, *base);
     let mut phase = Phase::new(task.clone(), *phase, targets)?;
     phase.here = 1;
     if let (Some(verify), Some(run)) = (&task.verify, run) {

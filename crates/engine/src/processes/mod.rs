@@ -28,9 +28,9 @@ struct Assignment {
     task: FileTask,
     phase: u32,
     worker: u32,
-    /// Descriptor of the target that the child inherits; none where there is no file.
-    target: Option<i32>,
-    /// Where the span begins in the target.
+    /// Descriptors of the target's files that the child inherits.
+    files: Vec<i32>,
+    /// The smallest offset of operations: where the span begins in a file that is alone.
     base: u64,
     /// Number of the run in the headers of verified data.
     run: Option<u64>,

@@ -91,7 +91,8 @@ impl Family {
         let (tell, told) = channel();
         self.told = told;
         for worker in 0..phase.task.workers {
-            let target = phase.targets.file(worker).map(|file| child::bequeath(file)).transpose();
+            let spans = phase.targets.files(worker).map(|files| files.spans()).unwrap_or_default();
+            let files: io::Result<_> = spans.iter().map(|span| child::bequeath(&span.file)).collect();
             // Its own group, so that Ctrl-C in a terminal reaches the parent alone, which then ends its children in order.
             let mut child = Command::new("/proc/self/exe")
                 .arg(WORKER_COMMAND)
@@ -107,7 +108,7 @@ impl Family {
                 task: phase.task.clone(),
                 phase: phase.number,
                 worker,
-                target: target.map_err(failed)?,
+                files: files.map_err(failed)?,
                 base: phase.targets.base(),
                 run: phase.verification.as_ref().map(|verification| verification.run()),
             };

@@ -6,6 +6,7 @@ use iolite_workload::{Expected, Seal};
 use super::{Known, Written};
 use crate::backend::Op;
 use crate::crew::WorkerEnd;
+use crate::target::Targets;
 
 /// What the measured loop asks of verification; chosen once a run, so that a loop without it pays nothing.
 pub(crate) trait Checks {
@@ -37,9 +38,18 @@ impl Checks for Unchecked {
     fn finish(self, _end: &mut WorkerEnd) {}
 }
 
+/// Tells right from wrong.
+pub(crate) struct Judge {
+    pub(crate) seal: Seal,
+    /// Units that nobody here has written are somebody else's, rather than unknown.
+    pub(crate) anyone: bool,
+    /// Headers tell where a unit is in its file, whatever task reads it.
+    pub(crate) targets: Targets,
+}
+
 /// Stamps what is written and compares what is read.
 pub(crate) struct Checker {
-    seal: Seal,
+    judge: Judge,
     written: Written,
     /// Compare reads as they come back.
     reads: bool,
@@ -68,9 +78,9 @@ impl Underway {
 
 impl Checker {
     /// For a worker with so many slots.
-    pub(crate) fn new(seal: Seal, written: Written, reads: bool, slots: u32) -> Checker {
+    pub(crate) fn new(judge: Judge, written: Written, reads: bool, slots: u32) -> Checker {
         Checker {
-            seal,
+            judge,
             written,
             reads,
             underway: vec![None; slots.max(1) as usize],
@@ -96,26 +106,37 @@ impl Checker {
         for (index, chunk) in buffer.chunks_exact(unit).enumerate() {
             let offset = read.offset + (index * unit) as u64;
             let known = if read.contested { Known::Anything } else { self.written.known(offset) };
-            compare(&self.seal, chunk, offset, known, &mut self.verified);
+            self.judge.compare(chunk, offset, known, &mut self.verified);
         }
         self.verified.wrong == wrong_before
     }
 }
 
-/// Compares one unit with what is known of it.
-pub(super) fn compare(seal: &Seal, unit: &[u8], offset: u64, known: Known, verified: &mut Verified) {
-    let expected = match known {
-        Known::Write(number) => Expected::Exactly(number),
-        Known::Some => Expected::Any,
-        Known::Never | Known::Anything => {
-            verified.unknown += 1;
-            return;
+impl Judge {
+    /// Compares one unit with what is known of it.
+    pub(super) fn compare(&self, unit: &[u8], offset: u64, known: Known, verified: &mut Verified) {
+        let expected = match known {
+            Known::Write(number) => Expected::Exactly(number),
+            Known::Some => Expected::Any,
+            Known::Never if self.anyone => Expected::Anyone,
+            Known::Never | Known::Anything => {
+                verified.unknown += 1;
+                return;
+            }
+        };
+        verified.units += 1;
+        if let Err(wrong) = self.seal.inspect(unit, self.targets.locate(offset).1, expected) {
+            verified.wrong += 1;
+            verified.note(offset, || self.told(offset, &wrong.to_string()));
         }
-    };
-    verified.units += 1;
-    if let Err(wrong) = seal.inspect(unit, offset, expected) {
-        verified.wrong += 1;
-        verified.note(offset, || wrong.to_string());
+    }
+
+    /// What is wrong, with the file where there are several.
+    pub(super) fn told(&self, offset: u64, wrong: &str) -> String {
+        match self.targets.path_of(offset) {
+            Some((path, offset)) => format!("in {} at byte {offset}: {wrong}", path.display()),
+            None => wrong.to_owned(),
+        }
     }
 }
 
@@ -126,8 +147,9 @@ impl Checks for Checker {
         let number = op.io.writes().then(|| self.written.next_number());
         if let Some(number) = number {
             let unit = self.written.unit as usize;
+            let (_, place) = self.judge.targets.locate(op.offset);
             for (index, chunk) in buffer.chunks_exact_mut(unit).enumerate() {
-                self.seal.stamp(chunk, op.offset + (index * unit) as u64, number);
+                self.judge.seal.stamp(chunk, place + (index * unit) as u64, number);
             }
         }
         if op.io.moves() {

@@ -6,7 +6,6 @@ use std::path::Path;
 use iolite_model::{Access as Order, BackendKind, FileTask, Mix, Overwrite, Target, Verified};
 use iolite_sys::clock::Clock;
 
-use super::verification::forget_cached;
 use super::{State, Verification};
 use crate::backend::Sync;
 use crate::phase::Phase;
@@ -27,8 +26,10 @@ pub fn verify_state(
     let mut task = state.task.clone();
     // Only to read: whatever the task was allowed to write stays as it is.
     (task.mix, task.backend, task.access) = (Mix::Read, BackendKind::Sync, Order::Sequential);
-    if let Target::Existing(existing) = &mut task.target {
-        existing.overwrite = Overwrite::Never;
+    match &mut task.target {
+        Target::Existing(existing) => existing.overwrite = Overwrite::Never,
+        Target::Files(files) => files.overwrite = Overwrite::Never,
+        Target::Null { .. } | Target::File(_) => {}
     }
     let targets = Targets::open_to_read(&mut task)?;
     let verify = task.verify.take().ok_or_else(|| EngineError::State {
@@ -37,12 +38,12 @@ pub fn verify_state(
         source: io::Error::new(io::ErrorKind::InvalidData, "its task verifies nothing"),
     })?;
     let verification = Verification::new(&task, &verify, state.run)?;
-    forget_cached(&targets, &task)?;
+    targets.forget_cached(&task.name)?;
     let phase = Phase::new(task, 0, targets.clone())?;
     let found = verification.read_all(&phase, state.written, clock, control, move |task, worker| {
         let room = Verification::read_back_block(task);
-        let file = targets.file(worker).ok_or(io::ErrorKind::NotFound)?.clone();
-        Ok((Sync::new(file, room)?, 1, room))
+        let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+        Ok((Sync::new(files, room)?, 1, room))
     })?;
     Ok((state.task, found))
 }

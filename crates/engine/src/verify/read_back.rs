@@ -4,10 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use iolite_model::Verified;
-use iolite_workload::Seal;
 
-use super::checker::compare;
-use super::{Known, Written};
+use super::{Judge, Known, Written};
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
 
 /// The longest wait for a read, after which is asked whether to give up.
@@ -23,12 +21,12 @@ pub(crate) fn read_back<B: Backend>(
     slots: u32,
     room: usize,
     written: &Written,
-    seal: &Seal,
+    judge: &Judge,
     give_up: &dyn Fn() -> bool,
 ) -> io::Result<Verified> {
     let most = room / written.unit as usize;
     let mut reader =
-        Reader { written, seal, verified: Verified::default(), flying: vec![None; slots as usize] };
+        Reader { written, judge, verified: Verified::default(), flying: vec![None; slots as usize] };
     let mut free: Vec<u32> = (0..slots).collect();
     let mut returned = Completions::new();
     let mut next = 0;
@@ -36,10 +34,11 @@ pub(crate) fn read_back<B: Backend>(
         let interrupted = give_up();
         reader.verified.incomplete |= interrupted && written.next_run(next, most).is_some();
         while !interrupted && let Some(slot) = free.pop() {
-            let Some(run) = written.next_run(next, most) else {
+            let Some(mut run) = written.next_run(next, most) else {
                 free.push(slot);
                 break;
             };
+            run.end = run.end.min(reader.end_of_file(run.start));
             next = run.end;
             let op = reader.op(slot, run.start, run.len());
             reader.flying[slot as usize] = Some(op);
@@ -73,13 +72,20 @@ pub(crate) fn read_back<B: Backend>(
 
 struct Reader<'a> {
     written: &'a Written,
-    seal: &'a Seal,
+    judge: &'a Judge,
     verified: Verified,
     /// By slot.
     flying: Vec<Option<Op>>,
 }
 
 impl Reader<'_> {
+    /// The first unit that lies in another file than this one.
+    fn end_of_file(&self, unit: usize) -> usize {
+        let offset = self.written.first + unit as u64 * u64::from(self.written.unit);
+        let left = self.judge.targets.left_in_file(offset) / u64::from(self.written.unit);
+        unit.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)).max(unit + 1)
+    }
+
     fn op(&self, slot: u32, unit: usize, units: usize) -> Op {
         let offset = self.written.first + unit as u64 * u64::from(self.written.unit);
         Op { io: IoOp::Read, slot, offset, length: units as u32 * self.written.unit }
@@ -94,17 +100,18 @@ impl Reader<'_> {
             let offset = op.offset + (index * unit) as u64;
             match buffer[..got].get(index * unit..(index + 1) * unit) {
                 Some(chunk) => {
-                    compare(self.seal, chunk, offset, self.written.known(offset), &mut self.verified);
+                    self.judge.compare(chunk, offset, self.written.known(offset), &mut self.verified);
                 }
                 None if self.written.known(offset) == Known::Anything => self.verified.unknown += 1,
                 None => {
                     self.verified.unreadable += 1;
-                    self.verified.note(offset, || match result {
+                    let why = || match result {
                         Ok(_) => "it can't be read: the target ends before it".to_owned(),
                         Err(number) => {
                             format!("it can't be read: {}", io::Error::from_raw_os_error(number))
                         }
-                    });
+                    };
+                    self.verified.note(offset, || self.judge.told(offset, &why()));
                 }
             }
         }

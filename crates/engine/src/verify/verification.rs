@@ -6,14 +6,12 @@ use std::ops::Range;
 
 use iolite_model::{Ending, Event, FileTask, Nanos, Sink, Stop, Verified, Verify};
 use iolite_sys::clock::Clock;
-use iolite_sys::page_cache;
 use iolite_workload::Seal;
 
-use super::{Checker, State, Written, read_back};
+use super::{Checker, Judge, State, Written, read_back};
 use crate::backend::Backend;
 use crate::crew::{Crew, Outcome, WorkerEnd};
 use crate::phase::Phase;
-use crate::target::Targets;
 use crate::{Control, EngineError};
 
 /// Bytes read at a time when all is read back.
@@ -46,7 +44,7 @@ impl Verification {
 
     /// The same with the number of a certain run.
     pub(crate) fn new(task: &FileTask, verify: &Verify, run: u64) -> Result<Verification, EngineError> {
-        let unit = if verify.unit.0 > 0 { verify.unit.0 } else { task.block.0 } as u32;
+        let unit = verify.unit_for(task.block).0 as u32;
         let seal = Seal::new(verify.check, unit, run)
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
         Ok(Verification { verify: verify.clone(), unit, run, seal })
@@ -62,12 +60,25 @@ impl Verification {
         BLOCK.max(task.largest().0 as usize)
     }
 
-    /// What a worker asks, whose operations lie in `part`.
-    pub(crate) fn checker(&self, worker: u32, part: Range<u64>, slots: u32) -> Result<Checker, EngineError> {
+    /// What a worker of a phase asks, whose operations lie in `part`.
+    pub(crate) fn checker(
+        &self,
+        phase: &Phase,
+        worker: u32,
+        part: Range<u64>,
+        slots: u32,
+    ) -> Result<Checker, EngineError> {
+        // Where nothing is written, nothing is to be remembered.
+        let part = if phase.task.mix.writes() { part } else { part.start..part.start };
         let written = Written::new(worker, part, self.unit).ok_or(EngineError::Worker(
             "there is no memory to remember what it writes: give a larger verification unit, or a smaller target".into(),
         ))?;
-        Ok(Checker::new(self.seal.clone(), written, self.verify.reads, slots))
+        let judge = Judge {
+            seal: self.seal.clone(),
+            anyone: self.verify.anyone,
+            targets: phase.targets.for_a_worker(),
+        };
+        Ok(Checker::new(judge, written, self.verify.reads, slots))
     }
 
     /// Reads back and keeps what the task says, when the measurement is over.
@@ -95,7 +106,8 @@ impl Verification {
             written = state.written;
         }
         if self.verify.after {
-            forget_cached(&phase.targets, &phase.task)?;
+            // Comparing what is in memory with itself would say nothing.
+            phase.targets.forget_cached(&phase.task.name)?;
             let found = self.read_all(phase, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
         }
@@ -126,14 +138,15 @@ impl Verification {
         let mut parts = written.into_iter();
         let backend = phase.task.backend;
         let outcome = crew.run(&mut Deaf, |_| {
-            let (part, task, seal, make) =
-                (parts.next(), phase.task.clone(), self.seal.clone(), make.clone());
+            let judge =
+                Judge { seal: self.seal.clone(), anyone: false, targets: phase.targets.for_a_worker() };
+            let (part, task, make) = (parts.next(), phase.task.clone(), make.clone());
             move |start: crate::Start| {
                 let Some(part) = part else { return Ok(None) };
                 let (mut back_end, slots, room) =
                     make(&task, part.worker).map_err(|source| EngineError::Backend { backend, source })?;
                 let Some(lane) = start.ready() else { return Ok(None) };
-                let found = read_back(&mut back_end, slots, room, &part, &seal, &|| lane.interrupted())
+                let found = read_back(&mut back_end, slots, room, &part, &judge, &|| lane.interrupted())
                     .map_err(EngineError::Queue)?;
                 Ok(Some((lane, WorkerEnd { verified: Some(found), ..WorkerEnd::default() })))
             }
@@ -145,19 +158,4 @@ impl Verification {
         found.incomplete |= outcome.ending != Ending::Completed;
         Ok(found)
     }
-}
-
-/// Sees to it that what is read back comes from the device and not from the page cache. Where that can't be (a file system in
-/// memory), there is no device to tell about.
-///
-/// # Errors
-/// What is in memory can't be written out: then it is not on the device, and comparing it with itself would say nothing.
-pub(super) fn forget_cached(targets: &Targets, task: &FileTask) -> Result<(), EngineError> {
-    for file in targets.files() {
-        let failed = |source| EngineError::Lost { task: task.name.clone(), source };
-        file.sync_data().map_err(failed)?;
-        let end = targets.base().saturating_add(task.target.size().0);
-        let _ = page_cache::evict(file, 0, end);
-    }
-    Ok(())
 }

@@ -2,7 +2,8 @@
 
 use super::command_line::told;
 use super::option::{Form, Opt, Support, find};
-use super::options::{self, engine};
+use super::options::engine::{self, ENGINES, Kind};
+use super::options;
 use super::problem::{did_you_mean, nearest, quoted};
 
 /// Width of what stands before the colon in the help of one option.
@@ -54,11 +55,17 @@ pub fn cmdhelp(name: Option<&str>) -> Result<String, String> {
 /// There is no such engine, or it has no such option.
 pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String, String> {
     let Some(name) = engine else {
-        let lines = engine_names().map(|name| format!("\t{name}\n"));
+        let built = ENGINES.iter().filter(|engine| !matches!(engine.kind, Kind::Missing(_)));
+        let lines = built.map(|engine| format!("\t{}\n", engine.name));
         return Ok(std::iter::once("Available I/O engines:\n".to_owned()).chain(lines).collect());
     };
-    if !engine_names().any(|known| known == name) {
-        return Err(unknown("engine", name, &nearest(name, engine_names()), "--enghelp lists all"));
+    match engine::known(name).map(|engine| engine.kind) {
+        None => {
+            let names = ENGINES.iter().map(|engine| engine.name);
+            return Err(unknown("engine", name, &nearest(name, names), "--enghelp lists all"));
+        }
+        Some(Kind::Missing(remedy)) => return Err(format!("the engine {name} is not built; {remedy}")),
+        Some(_) => {}
     }
     let mut own = options::all().filter(|option| option.engines.contains(&name));
     match option {
@@ -76,14 +83,6 @@ pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String, Str
             Ok(if list.is_empty() { format!("The engine {name} has no options of its own.\n") } else { list })
         }
     }
-}
-
-/// Names of engines, those that are not built included.
-pub(super) fn engine_names() -> impl Iterator<Item = &'static str> {
-    engine::OPTIONS.iter().filter(|option| option.name == "ioengine").flat_map(|option| match option.form {
-        Form::Choice(names) => names.iter().copied(),
-        _ => [].iter().copied(),
-    })
 }
 
 fn unknown(what: &str, name: &str, near: &[&str], remedy: &str) -> String {
@@ -188,6 +187,18 @@ mod tests {
     fn unknown_names_are_refused_with_those_like_them() {
         assert!(cmdhelp(Some("iodpeth")).unwrap_err().contains("did you mean `iodepth`?"));
         assert!(cmdhelp(Some("\u{1b}[2J")).unwrap_err().contains("--cmdhelp lists all"));
+        assert!(enghelp(Some("io_urng"), None).unwrap_err().contains("did you mean `io_uring`"));
+        assert!(enghelp(Some("rbd"), None).unwrap_err().contains("not built"));
+        assert!(enghelp(Some("libaio"), Some("sqthread_poll")).unwrap_err().contains("--enghelp=libaio"));
         assert!(enghelp(Some("no-such-engine"), None).unwrap_err().contains("there is no engine"));
+    }
+
+    #[test]
+    fn engines_are_told_with_their_options() {
+        let list = enghelp(None, None).unwrap();
+        assert!(list.contains("\tio_uring\n") && list.contains("\tfilestat\n") && !list.contains("\trbd\n"), "{list}");
+        assert!(enghelp(Some("io_uring"), None).unwrap().contains("sqthread_poll "));
+        assert!(enghelp(Some("io_uring"), Some("sqthread_poll")).unwrap().contains("             engines: io_uring\n"));
+        assert!(enghelp(Some("null"), None).unwrap().contains("no options of its own"));
     }
 }

@@ -94,10 +94,15 @@ pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> V
         return Vec::new();
     }
     let lower = name.to_lowercase();
-    let allowed = 1 + name.chars().count() / 4;
+    let length = lower.chars().count();
+    let allowed = 1 + length / 4;
     let score = |known: &str| {
-        let distance = strsim::osa_distance(&lower, &known.to_lowercase());
         let extended = name.len() >= 3 && known.starts_with(&lower);
+        // The distance is at least the difference of the lengths, which is cheap to look at first.
+        if !extended && known.len().abs_diff(length) > allowed {
+            return None;
+        }
+        let distance = strsim::osa_distance(&lower, &known.to_lowercase());
         (distance <= allowed || extended).then_some(distance)
     };
     let mut found: Vec<(usize, &str)> =

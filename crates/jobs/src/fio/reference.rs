@@ -1,9 +1,10 @@
 //! The reference page, docs/fio.md: made from the tables, so that it cannot say anything else than what is done.
 
 use super::command_line::told;
-use super::help::{engine_names, kind};
+use super::help::kind;
 use super::option::{Form, Opt, Support};
 use super::options::GROUPS;
+use super::options::engine::{ENGINES, Kind};
 
 /// The whole page.
 pub fn page() -> String {
@@ -76,8 +77,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "Jobs are threads.",
-        "`thread` and its absence come to the same: clones share memory as threads do, and a job that crashes has no process of its \
-         own to take with it.",
+        "Clones are threads of one process with or without `thread`, so that a crash ends them all.",
     ),
     (
         "Verified data has a format of our own.",
@@ -142,8 +142,16 @@ fn value(form: Form) -> String {
 }
 
 fn engines() -> String {
-    let names: Vec<String> = engine_names().map(|name| format!("`{name}`")).collect();
-    format!("\n## Engines\n\n{}\n", names.join(", "))
+    let mut text = String::from("\n## Engines\n\n| Engine | Here | What it does |\n|---|---|---|\n");
+    for engine in ENGINES {
+        let here = match engine.kind {
+            Kind::Io => "yes".to_owned(),
+            Kind::Names(_) => "yes: works on names, one after the other".to_owned(),
+            Kind::Missing(remedy) => format!("no: {}", cell(remedy)),
+        };
+        text.push_str(&row(&[format!("`{}`", engine.name), here, cell(engine.help)]));
+    }
+    text
 }
 
 fn row(cells: &[String]) -> String {

@@ -3,7 +3,7 @@
 use iolite_model::{CacheStamp, Ending, Nanos, Quantile};
 
 use super::group::{Direction, Entry};
-use super::normal::{one_line, some};
+use super::normal::one_line;
 use super::result::Results;
 
 /// Percentiles of response times that are told.
@@ -42,9 +42,8 @@ pub(super) fn closing(results: &Results, entries: &[Entry<'_>]) -> String {
 
 fn responses(entry: &Entry<'_>) -> Vec<String> {
     let told = Direction::APART.into_iter().filter_map(|direction| {
-        let flow = entry.flow(direction);
-        let response = &flow.response;
-        some(response).then(|| {
+        let response = entry.responses(direction);
+        (response.count() > 0).then(|| {
             let percentiles = PERCENTILES.map(|share| {
                 let time = response.quantile(Quantile(share));
                 format!("{}={}", Quantile(share), ascii(time))

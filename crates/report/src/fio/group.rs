@@ -57,19 +57,23 @@ impl Direction {
     }
 }
 
-/// What is told of a direction.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Flow {
+/// How much was done in a direction, and in what time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counted {
     pub(crate) bytes: u64,
     pub(crate) operations: u64,
     pub(crate) short: u64,
     /// The longest time that a job was measured for, in nanoseconds; 0 where nothing was done.
     pub(crate) runtime: u64,
+}
+
+/// All that is told of a direction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flow {
+    pub(crate) counted: Counted,
     pub(crate) submission: Histogram,
     pub(crate) completion: Histogram,
     pub(crate) total: Histogram,
-    /// Since the operations were meant to start.
-    pub(crate) response: Histogram,
     /// Bytes a second.
     pub(crate) bandwidth: Samples,
     /// Operations a second.
@@ -78,7 +82,27 @@ pub(crate) struct Flow {
     pub(crate) share: f64,
 }
 
-impl Flow {
+impl Counted {
+    /// What jobs did together.
+    fn of(jobs: &[&JobResult], direction: Direction) -> Counted {
+        let mut counted = Counted::default();
+        let kinds = direction.kinds();
+        for job in jobs {
+            let totals = &job.phase.totals;
+            let operations = kinds.iter().map(|&kind| totals.operations(kind)).sum::<u64>();
+            counted.operations += operations;
+            counted.bytes += kinds.iter().map(|&kind| totals.bytes(kind)).sum::<u64>();
+            let tallies = job.phase.end.errors.iter();
+            let short =
+                tallies.filter(|tally| tally.class == ErrorClass::Short && kinds.contains(&tally.kind));
+            counted.short += short.map(|tally| tally.count).sum::<u64>();
+            if operations > 0 {
+                counted.runtime = counted.runtime.max(totals.measured.max(1));
+            }
+        }
+        counted
+    }
+
     /// Bytes a second over the whole time.
     pub(crate) fn bytes_per_second(&self) -> f64 {
         per_second(self.bytes, self.runtime)
@@ -130,22 +154,9 @@ pub(crate) fn entries(results: &Results) -> Vec<Entry<'_>> {
     let whole = |group: u32| {
         let all: Vec<_> = results.jobs.iter().filter(|job| job.thread.group == group).collect();
         let directions = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
-        directions.map(|direction| group_rate(&all, direction))
+        directions.map(|direction| Counted::of(&all, direction).bytes_per_second())
     };
     members.into_iter().map(|jobs| Entry { whole: whole(jobs[0].thread.group), jobs }).collect()
-}
-
-/// Bytes a second of jobs together: what they moved over the longest of their times.
-fn group_rate(jobs: &[&JobResult], direction: Direction) -> f64 {
-    let kinds = direction.kinds();
-    let bytes = jobs.iter().flat_map(|job| kinds.iter().map(|&kind| job.phase.totals.bytes(kind))).sum();
-    per_second(bytes, longest(jobs, &kinds))
-}
-
-/// The longest measured time among the jobs that did operations of these kinds.
-fn longest(jobs: &[&JobResult], kinds: &[OpKind]) -> u64 {
-    let did = |job: &&&JobResult| kinds.iter().any(|&kind| job.phase.totals.operations(kind) > 0);
-    jobs.iter().filter(did).map(|job| job.phase.totals.measured.max(1)).max().unwrap_or(0)
 }
 
 impl<'a> Entry<'a> {
@@ -168,24 +179,39 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What was done in a direction.
+    /// How much was done in a direction.
+    pub(crate) fn counted(&self, direction: Direction) -> Counted {
+        Counted::of(&self.jobs, direction)
+    }
+
+    /// All that is told of a direction.
     pub(crate) fn flow(&self, direction: Direction) -> Flow {
+        let mut flow = Flow { counted: self.counted(direction), ..Flow::default() };
+        if flow.counted.operations == 0 {
+            return flow;
+        }
         let kinds = direction.kinds();
-        let mut flow = Flow { runtime: longest(&self.jobs, &kinds), ..Flow::default() };
         for job in &self.jobs {
             add(&mut flow, job, direction, &kinds);
         }
         if !self.reporting().disable_bw {
             (flow.bandwidth, flow.iops) = samples(&self.jobs, &kinds);
         }
-        if flow.operations == 0 {
-            (flow.bandwidth, flow.iops) = Default::default();
-        }
         let whole = self.whole[direction as usize];
         if whole > 0.0 {
             flow.share = (flow.bandwidth.mean / whole * 100.0).min(100.0);
         }
         flow
+    }
+
+    /// Times since the operations of a direction were meant to start.
+    pub(crate) fn responses(&self, direction: Direction) -> Histogram {
+        let mut histogram = Histogram::new();
+        for job in &self.jobs {
+            let kinds = direction.kinds().into_iter();
+            kinds.filter_map(|kind| job.phase.totals.response(kind)).for_each(|told| histogram.merge(told));
+        }
+        histogram
     }
 
     /// Syncs: how many, and how long they took.
@@ -260,19 +286,9 @@ fn job_time(job: &JobResult) -> u64 {
 
 fn add(flow: &mut Flow, job: &JobResult, direction: Direction, kinds: &[OpKind]) {
     let (totals, reporting) = (&job.phase.totals, &job.thread.reporting);
-    for &kind in kinds {
-        flow.bytes += totals.bytes(kind);
-        flow.operations += totals.operations(kind);
-        if let Some(response) = totals.response(kind) {
-            flow.response.merge(response);
-        }
-        if let Some(service) = totals.service(kind).filter(|_| !reporting.disable_lat) {
-            flow.total.merge(service);
-        }
+    if !reporting.disable_lat {
+        kinds.iter().filter_map(|&kind| totals.service(kind)).for_each(|service| flow.total.merge(service));
     }
-    let short =
-        |tally: &&iolite_model::ErrorTally| tally.class == ErrorClass::Short && kinds.contains(&tally.kind);
-    flow.short += job.phase.end.errors.iter().filter(short).map(|tally| tally.count).sum::<u64>();
     if !reporting.disable_clat {
         flow.completion.merge(&completion(job, direction, kinds));
     }
@@ -366,7 +382,7 @@ impl Latencies {
     }
 
     /// The same with all that is below 2 us in the first class of microseconds.
-    pub(crate) fn from_micros(&self) -> ([f64; 10], [f64; 12]) {
+    pub(crate) fn with_nanos_in_micros(&self) -> ([f64; 10], [f64; 12]) {
         let mut micros = self.micros;
         micros[0] += self.nanos.iter().sum::<u64>();
         (shares(micros, self.total, 0.01), shares(self.millis, self.total, 0.01))

@@ -15,7 +15,7 @@ pub fn header(threads: &[Thread], global_settings: &[(String, String)], version:
             out += "...\n";
         }
     }
-    let processes = threads.iter().filter(|thread| is_process(thread)).count();
+    let processes = threads.iter().filter(|thread| !said_so(thread, global_settings, "thread")).count();
     out + &format!("{version}\n{}", starting(threads.len() - processes, processes))
 }
 
@@ -32,17 +32,21 @@ fn starting(threads: usize, processes: usize) -> String {
     if parts.is_empty() { String::new() } else { format!("Starting {}\n", parts.join(" and ")) }
 }
 
-fn is_process(thread: &Thread) -> bool {
-    !matches!(thread.settings.iter().find(|(name, _)| name == "thread"), Some((_, value)) if value != "0")
+/// The value of an option, from the job or from global sections; the last one counts.
+fn said<'a>(thread: &'a Thread, global: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let mut all = thread.settings.iter().rev().chain(global.iter().rev());
+    all.find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
+/// Whether a flag is set; without a value it is.
+fn said_so(thread: &Thread, global: &[(String, String)], name: &str) -> bool {
+    said(thread, global, name).is_some_and(|value| value.trim() != "0")
 }
 
 fn line(thread: &Thread, global: &[(String, String)]) -> String {
-    let said = |name: &str| {
-        let all = thread.settings.iter().rev().chain(global.iter().rev());
-        all.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    };
     let name = one_line(&thread.name);
     let group = thread.group;
+    let named = said(thread, global, "ioengine").map(|name| name.split(':').next().unwrap_or(name));
     match &thread.task {
         JobTask::Io(task) => {
             if let BackendKind::Busy(busy) = task.backend {
@@ -52,7 +56,7 @@ fn line(thread: &Thread, global: &[(String, String)]) -> String {
                     busy.percent
                 );
             }
-            let engine = said("ioengine").unwrap_or_else(|| engine(task.backend));
+            let engine = named.unwrap_or_else(|| engine(task.backend));
             format!(
                 "{name}: (g={group}): rw={}, bs={}, ioengine={}, iodepth={}\n",
                 direction(task),
@@ -62,7 +66,7 @@ fn line(thread: &Thread, global: &[(String, String)]) -> String {
             )
         }
         JobTask::Metadata(task) => {
-            let engine = said("ioengine").unwrap_or_else(|| operation(task.operation));
+            let engine = named.unwrap_or_else(|| operation(task.operation));
             format!(
                 "{name}: (g={group}): rw=read, bs=(R) {0}, (W) {0}, (T) {0}, ioengine={1}, iodepth=1\n",
                 range(task.size, task.size, thread.reporting.kb_base),

@@ -84,16 +84,16 @@ fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
     let reporting = entry.reporting();
     let list = |told: bool| told.then_some(reporting.percentiles.as_slice());
     let bandwidth = flow.bandwidth.scaled(1.0 / 1024.0);
-    let Flow { iops, .. } = flow;
+    let Flow { counted, iops, .. } = flow;
     Members::default()
-        .with_int("io_bytes", flow.bytes)
-        .with_int("io_kbytes", flow.bytes / 1024)
-        .with_int("bw_bytes", flow.bytes_per_second() as u64)
-        .with_int("bw", (flow.bytes_per_second() / 1024.0) as u64)
-        .with_float("iops", flow.operations_per_second())
-        .with_int("runtime", flow.milliseconds())
-        .with_int("total_ios", flow.operations)
-        .with_int("short_ios", flow.short)
+        .with_int("io_bytes", counted.bytes)
+        .with_int("io_kbytes", counted.bytes / 1024)
+        .with_int("bw_bytes", counted.bytes_per_second() as u64)
+        .with_int("bw", (counted.bytes_per_second() / 1024.0) as u64)
+        .with_float("iops", counted.operations_per_second())
+        .with_int("runtime", counted.milliseconds())
+        .with_int("total_ios", counted.operations)
+        .with_int("short_ios", counted.short)
         .with_int("drop_ios", 0)
         .with("slat_ns", times(&flow.submission, list(reporting.slat_percentiles), plus))
         .with("clat_ns", times(&flow.completion, list(reporting.clat_percentiles), plus))
@@ -270,9 +270,9 @@ fn disk(disk: &DiskUse) -> Json {
 fn own_job(entry: &Entry<'_>) -> Json {
     let mut responses = Members::default();
     for direction in Direction::APART {
-        let flow = entry.flow(direction);
-        if flow.operations > 0 {
-            responses = responses.with(direction.name(), times(&flow.response, Some(&RESPONSES), false));
+        let told = entry.responses(direction);
+        if told.count() > 0 {
+            responses = responses.with(direction.name(), times(&told, Some(&RESPONSES), false));
         }
     }
     let notes = entry.jobs.iter().flat_map(|job| &job.thread.notes);

@@ -3,16 +3,39 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
+use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::{Log, LogKind};
 use iolite_model::{Event, LoggedOperation, Nanos, OpKind, OperationLog, Sink, Stage, Task};
 
 use super::windows::{Told, Windows};
+
+/// The text of a compressed log.
+///
+/// # Errors
+/// It can't be read, or is no compressed log.
+pub fn inflate(path: &Path) -> Result<String, InflateError> {
+    let failed = |source| InflateError { path: path.to_path_buf(), source };
+    let file = File::open(path).map_err(failed)?;
+    let mut text = String::new();
+    MultiGzDecoder::new(file).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+/// A compressed log that could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot inflate `{}`: {source}; give a log written with log_store_compressed=1", .path.display())]
+pub struct InflateError {
+    /// The log.
+    pub path: PathBuf,
+    /// The reason.
+    pub source: io::Error,
+}
 
 /// A log that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +59,8 @@ pub struct LogWriter {
     phases: HashMap<u32, Phase>,
     files: Vec<LogFile>,
     started_unix: Nanos,
+    /// By phase: the number of its thread, where that is another one.
+    numbers: HashMap<u32, u32>,
 }
 
 /// A thread's logs, while it runs.
@@ -61,7 +86,12 @@ struct OpenLog {
 impl LogWriter {
     /// A writer for these threads, each the phase of that number. The files are made at once, empty.
     pub fn new<'a>(threads: impl IntoIterator<Item = (u32, &'a Thread)>) -> LogWriter {
-        let mut writer = LogWriter { phases: HashMap::new(), files: Vec::new(), started_unix: Nanos(0) };
+        let mut writer = LogWriter {
+            phases: HashMap::new(),
+            files: Vec::new(),
+            started_unix: Nanos(0),
+            numbers: HashMap::new(),
+        };
         for (number, thread) in threads {
             let task = thread.task.task();
             let workers = match &task {
@@ -93,6 +123,15 @@ impl LogWriter {
         OpenLog { log: log.clone(), file, windows }
     }
 
+    /// The thread of this number runs as phase `phase`: by default as that of its own number.
+    pub fn is_phase(&mut self, number: u32, phase: u32) {
+        self.numbers.insert(phase, number);
+    }
+
+    fn number(&self, phase: u32) -> u32 {
+        self.numbers.get(&phase).copied().unwrap_or(phase)
+    }
+
     /// Writes what is left and closes the files.
     ///
     /// # Errors
@@ -109,6 +148,7 @@ impl LogWriter {
 
     /// Writes the windows of a phase that are still open, once it was measured for so long.
     fn close(&mut self, number: u32, measured: Nanos) {
+        let number = self.number(number);
         let Some(phase) = self.phases.get_mut(&number) else { return };
         for open in &mut phase.logs {
             if let Some(windows) = &mut open.windows {
@@ -119,7 +159,8 @@ impl LogWriter {
     }
 
     fn operations(&mut self, told: &OperationLog) {
-        let Some(phase) = self.phases.get_mut(&told.phase) else { return };
+        let number = self.number(told.phase);
+        let Some(phase) = self.phases.get_mut(&number) else { return };
         let Phase { logs, synchronous, workers, ramp, started_unix } = phase;
         let several = *workers > 1;
         for open in logs {
@@ -154,7 +195,8 @@ impl Sink for LogWriter {
                     Task::File(task) => task.delay.0,
                     Task::Metadata(_) | Task::Database(_) => 0,
                 };
-                if let Some(phase) = self.phases.get_mut(&info.index) {
+                let number = self.number(info.index);
+                if let Some(phase) = self.phases.get_mut(&number) {
                     phase.started_unix = self.started_unix.0 + info.started.0 + delay;
                 }
             }

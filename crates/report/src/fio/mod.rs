@@ -15,9 +15,51 @@ mod number;
 pub mod result;
 mod samples;
 mod steady;
+#[cfg(test)]
+mod synthetic;
 pub mod terse;
+#[cfg(test)]
+mod tests;
 mod times;
 mod value;
 mod windows;
 
+pub use header::header;
+pub use logs::{AggregateLog, LogError, LogWriter};
 pub use result::{JobResult, Results, SteadyPoint, SteadyResult};
+
+/// A format of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text for people.
+    Normal,
+    /// A line of fields.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with all bins of the histograms.
+    JsonPlus,
+}
+
+/// The results in these formats: terse, then JSON, then text, whatever the order in which they were asked for, as fio does.
+/// `significant` is the number of figures in text (`significant_figures`, 4 as a rule).
+pub fn output(
+    results: &Results,
+    formats: &[Format],
+    version: terse::TerseVersion,
+    significant: u32,
+) -> String {
+    let asked = |format| formats.contains(&format);
+    let mut out = String::new();
+    if asked(Format::Terse) {
+        out += &terse::terse(results, version);
+    }
+    if asked(Format::Json) || asked(Format::JsonPlus) {
+        out += &json::json(results, asked(Format::JsonPlus));
+        out.push('\n');
+    }
+    if asked(Format::Normal) {
+        out += &normal::normal(results, significant);
+    }
+    out
+}

@@ -1,10 +1,11 @@
 //! fio's text for people, aligned as its readers know it, and what iolite adds at its end.
 
 use iolite_model::{DiskCounts, DiskUse, OpKind};
-use iolite_stats::Histogram;
 
 use super::clock;
-use super::group::{BOUNDS, Direction, Entry, Flow, depth, entries, error_text, milliseconds, shares};
+use super::group::{
+    BOUNDS, Counted, Direction, Entry, Flow, depth, entries, error_text, milliseconds, shares,
+};
 use super::json::target;
 use super::number::Figures;
 use super::result::Results;
@@ -44,9 +45,8 @@ fn job(results: &Results, entry: &Entry<'_>, figures: Figures) -> String {
         out += &format!("  Description  : [{}]\n", one_line(description));
     }
     for direction in entry.directions() {
-        let flow = entry.flow(direction);
-        if flow.operations > 0 {
-            out += &told(entry, direction, &flow, figures);
+        if entry.counted(direction).operations > 0 {
+            out += &told(entry, direction, &entry.flow(direction), figures);
         }
     }
     out += &latencies(entry);
@@ -71,15 +71,15 @@ fn error(number: i32) -> String {
 
 /// What was done in a direction.
 fn told(entry: &Entry<'_>, direction: Direction, flow: &Flow, figures: Figures) -> String {
-    let reporting = entry.reporting();
+    let (reporting, counted) = (entry.reporting(), flow.counted);
     let zones = if direction == Direction::Write { "; 0 zone resets" } else { "" };
     let mut out = format!(
         "  {}: IOPS={}, BW={}({}/{}msec){zones}\n",
         direction.name(),
-        figures.count(flow.operations_per_second()),
-        figures.rate_in_both(flow.bytes_per_second()),
-        figures.size(flow.bytes as f64),
-        flow.milliseconds()
+        figures.count(counted.operations_per_second()),
+        figures.rate_in_both(counted.bytes_per_second()),
+        figures.size(counted.bytes as f64),
+        counted.milliseconds()
     );
     let all = [
         ("slat", &flow.submission, reporting.slat_percentiles),
@@ -178,8 +178,8 @@ fn machine(entry: &Entry<'_>) -> String {
 
 fn issued(entry: &Entry<'_>) -> String {
     let flows = Direction::APART.map(|direction| {
-        let flow = entry.flow(direction);
-        (flow.operations, flow.short)
+        let counted = entry.counted(direction);
+        (counted.operations, counted.short)
     });
     let syncs: u64 = entry.jobs.iter().map(|job| job.phase.totals.operations(OpKind::Sync)).sum();
     let [(reads, short_reads), (writes, short_writes), (trims, short_trims)] = flows;
@@ -230,15 +230,15 @@ fn groups(entries: &[Entry<'_>], significant: u32) -> String {
         out += &format!("\nRun status group {number} (all jobs):\n");
         let Some(first) = members.first() else { continue };
         for direction in first.directions() {
-            let flows: Vec<Flow> = members.iter().map(|entry| entry.flow(direction)).collect();
-            out += &group_line(direction, &flows, figures(first, significant));
+            let counted: Vec<Counted> = members.iter().map(|entry| entry.counted(direction)).collect();
+            out += &group_line(direction, &counted, figures(first, significant));
         }
     }
     out
 }
 
-fn group_line(direction: Direction, flows: &[Flow], figures: Figures) -> String {
-    let flows: Vec<&Flow> = flows.iter().filter(|flow| flow.operations > 0).collect();
+fn group_line(direction: Direction, flows: &[Counted], figures: Figures) -> String {
+    let flows: Vec<&Counted> = flows.iter().filter(|flow| flow.operations > 0).collect();
     let rates = || flows.iter().map(|flow| flow.bytes_per_second());
     let Some(longest) = flows.iter().map(|flow| flow.runtime).max() else { return String::new() };
     let shortest = flows.iter().map(|flow| flow.runtime).min().unwrap_or(0);
@@ -277,9 +277,4 @@ fn disks(disks: &[DiskUse]) -> String {
         out.push('\n');
     }
     out
-}
-
-/// Whether there is anything to tell.
-pub(super) fn some(histogram: &Histogram) -> bool {
-    histogram.count() > 0
 }

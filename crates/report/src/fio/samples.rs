@@ -138,3 +138,74 @@ fn start(job: &JobResult) -> u64 {
     };
     info.started.0.saturating_add(delay).saturating_add(info.task.ramp().0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::synthetic::job;
+    use iolite_model::Nanos;
+
+    fn iops(jobs: &[JobResult]) -> Samples {
+        samples(&jobs.iter().collect::<Vec<_>>(), &[OpKind::Read]).1
+    }
+
+    fn reads(started: u64) -> JobResult {
+        let mut job = job("r", 0, &[(OpKind::Read, 20_000.0)]);
+        job.phase.info.started = Nanos(started);
+        job
+    }
+
+    fn near(value: f64, expected: f64) {
+        assert!((value / expected - 1.0).abs() < 0.04, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn jobs_that_start_together_add_up_even_some_microseconds_apart() {
+        let one = iops(&[reads(0)]);
+        assert_eq!(one.count, 10);
+        let both = iops(&[reads(0), reads(90_000)]);
+        assert_eq!((both.count, both.min, both.max), (10, 2.0 * one.min, 2.0 * one.max));
+        near(both.mean, 40_000.0);
+    }
+
+    #[test]
+    fn jobs_one_after_the_other_do_not() {
+        // The second starts when the first has 100 ms to go.
+        let both = iops(&[reads(0), reads(150_000_000)]);
+        assert_eq!(both.count, 16);
+        near(both.min, 20_000.0);
+        near(both.max, 40_000.0);
+        near(both.mean, 10_000.0 / 0.4);
+    }
+
+    #[test]
+    fn intervals_of_different_lengths_meet_at_their_common_ends() {
+        let mut coarse = reads(0);
+        let joined = coarse.phase.totals.series.chunks(2).map(|pair| {
+            let mut point = pair[0];
+            point.seconds += pair[1].seconds;
+            point.operations[0] += pair[1].operations[0];
+            point
+        });
+        coarse.phase.totals.series = joined.collect();
+        let both = iops(&[reads(0), coarse]);
+        assert_eq!(both.count, 5);
+        near(both.mean, 40_000.0);
+    }
+
+    #[test]
+    fn an_incomplete_last_interval_is_left_out_unless_it_is_the_only_one() {
+        let mut cut = reads(0);
+        if let Some(last) = cut.phase.totals.series.last_mut() {
+            last.seconds /= 2.0;
+        }
+        assert_eq!(iops(&[cut.clone()]).count, 9);
+        cut.phase.totals.series.truncate(1);
+        cut.phase.totals.series[0].seconds /= 2.0;
+        let only = iops(&[cut.clone()]);
+        assert_eq!((only.count, only.deviation), (1, 0.0));
+        near(only.mean, 40_000.0);
+        cut.phase.totals.series.clear();
+        assert_eq!(iops(&[cut]), Samples::default());
+    }
+}

@@ -88,12 +88,13 @@ fn one_field(text: &str) -> String {
 }
 
 fn flow(entry: &Entry<'_>, flow: &Flow, version: TerseVersion) -> Vec<String> {
-    let rate = flow.bytes_per_second();
+    let counted = flow.counted;
+    let rate = counted.bytes_per_second();
     let mut fields = vec![
-        (flow.bytes / 1024).to_string(),
+        (counted.bytes / 1024).to_string(),
         ((rate / 1024.0) as u64).to_string(),
-        (flow.operations_per_second() as u64).to_string(),
-        flow.milliseconds().to_string(),
+        (counted.operations_per_second() as u64).to_string(),
+        counted.milliseconds().to_string(),
     ];
     fields.extend(times(&flow.submission));
     fields.extend(times(&flow.completion));
@@ -144,7 +145,7 @@ fn machine(entry: &Entry<'_>) -> Vec<String> {
     fields.extend([usage.context_switches, usage.major_faults, usage.minor_faults].map(|n| n.to_string()));
     let shares = shares(depths, depths.iter().sum(), 0.1);
     fields.extend(shares.map(|share| format!("{share:.1}%")));
-    let (micros, millis) = entry.latencies().from_micros();
+    let (micros, millis) = entry.latencies().with_nanos_in_micros();
     fields.extend(micros.iter().chain(&millis).map(|share| format!("{share:.2}%")));
     fields
 }

@@ -178,3 +178,53 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, task};
+    use iolite_model::{Bytes, Mix, RingOptions};
+
+    fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, String> {
+        io(settings, FileTask { backend, ..task(Mix::Write) }).map(|(_, task)| task)
+    }
+
+    #[test]
+    fn the_depth_is_for_asynchronous_engines() {
+        let ring = BackendKind::IoUring(RingOptions::default());
+        for (backend, depth) in
+            [(ring, 16), (BackendKind::Libaio, 16), (BackendKind::Sync, 1), (BackendKind::Mmap, 1)]
+        {
+            assert_eq!(on(backend, &[("iodepth", "16")]).unwrap().concurrency, depth, "{backend:?}");
+        }
+        assert_eq!(on(ring, &[]).unwrap().concurrency, 1);
+    }
+
+    #[test]
+    fn offloading_makes_a_pool_of_a_synchronous_engine() {
+        let settings = [("iodepth", "8"), ("io_submit_mode", "offload")];
+        for backend in [BackendKind::Sync, BackendKind::Vectored(IoFlags::default())] {
+            let task = on(backend, &settings).unwrap();
+            assert_eq!((task.backend, task.concurrency), (BackendKind::Threads, 8));
+        }
+        assert_eq!(on(BackendKind::Libaio, &settings).unwrap().backend, BackendKind::Libaio);
+        let flags = IoFlags { hipri: true, ..IoFlags::default() };
+        for backend in [BackendKind::Mmap, BackendKind::Vectored(flags)] {
+            assert!(on(backend, &settings).unwrap_err().contains("io_submit_mode=inline"));
+        }
+    }
+
+    #[test]
+    fn overlaps_are_refused_where_they_could_happen() {
+        let with = |access, size, iodepth| {
+            let mut task = FileTask { backend: BackendKind::Libaio, access, ..task(Mix::Write) };
+            task.target = iolite_model::Target::Null { size: Bytes(size) };
+            io(&[("iodepth", iodepth), ("serialize_overlap", "1")], task).map(|_| ())
+        };
+        assert_eq!(with(Access::Covering, 1 << 20, "8"), Ok(()));
+        assert_eq!(with(Access::Random, 1 << 20, "1"), Ok(()));
+        assert!(with(Access::Random, 1 << 20, "8").unwrap_err().contains("serialize_overlap"));
+        // Eight blocks in flight on a file of four: the second round meets the first.
+        assert!(with(Access::Covering, 4 * 4096, "8").is_err());
+    }
+}

@@ -31,7 +31,7 @@ pub struct GoOn {
 impl Errors {
     /// Changes `thread` to what these settings say.
     pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
-        let JobTask::Io(task) = &mut thread.task else { return Ok(()) };
+        let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         let io = self.io(task.mix)?;
         let verify = self.ignore[2].is_empty() && self.go_on.verify;
         // What verification finds wrong is an error of EILSEQ in fio.
@@ -45,6 +45,16 @@ impl Errors {
         let stop = ErrorClass::ALL.into_iter().filter(|class| !goes_on(*class)).collect();
         task.on_error = OnError { stop, most: None };
         Ok(())
+    }
+
+    /// Engines that work on names count their errors and go on.
+    fn refuse_for_names(&self) -> Result<(), String> {
+        if *self == Errors::default() {
+            return Ok(());
+        }
+        Err("continue_on_error and ignore_error are not for engines that work on names, which count their errors and go on: \
+             leave them out"
+            .into())
     }
 
     /// Classes of errors of reads and writes after which the job goes on.
@@ -190,3 +200,82 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, lowered, task};
+    use ErrorClass::{Again, Device, Other, Short, Space, Unsupported, Verify};
+
+    fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, String> {
+        let (_, task) = io(settings, task(mix))?;
+        assert_eq!(task.on_error.most, None);
+        Ok(ErrorClass::ALL.into_iter().filter(|class| !task.on_error.stop.contains(class)).collect())
+    }
+
+    const MIXED: Mix = Mix::ReadPercent(50);
+
+    #[test]
+    fn the_first_error_ends_a_job() {
+        let (_, task) = io(&[], task(MIXED)).unwrap();
+        assert_eq!(task.on_error, OnError::stop_always());
+    }
+
+    #[test]
+    fn a_job_goes_on_after_errors_of_the_device_or_of_verification() {
+        for (text, mix, classes) in [
+            ("none", MIXED, &[][..]),
+            ("0", MIXED, &[]),
+            ("io", MIXED, &[Short, Device]),
+            ("verify", MIXED, &[Verify]),
+            ("all", MIXED, &[Short, Device, Verify]),
+            ("1", MIXED, &[Short, Device, Verify]),
+            ("read", Mix::Read, &[Short, Device]),
+            ("write", Mix::Read, &[]),
+            ("write", Mix::Write, &[Short, Device]),
+            ("write", Mix::Trim, &[Short, Device]),
+        ] {
+            assert_eq!(
+                goes_on(&[("continue_on_error", text)], mix).as_deref(),
+                Ok(classes),
+                "{text} {mix:?}"
+            );
+        }
+        for text in ["read", "write"] {
+            assert!(goes_on(&[("continue_on_error", text)], MIXED).unwrap_err().contains("two jobs"));
+        }
+    }
+
+    #[test]
+    fn listed_errors_take_the_place_of_the_usual_ones() {
+        for (text, mix, classes) in [
+            ("EAGAIN,ENOSPC:122", Mix::Read, &[Short, Again][..]),
+            ("EAGAIN,ENOSPC:122", Mix::Write, &[Short, Space]),
+            (",ENOSPC", MIXED, &[Short, Space]),
+            ("EIO,EIO", MIXED, &[Short, Device]),
+            ("ENOSPC:EIO,EIO", MIXED, &[Short, Device]),
+            (",,84", Mix::Write, &[Verify]),
+            ("1", Mix::Read, &[Short, Other]),
+            ("EINVAL", Mix::Read, &[Short, Unsupported]),
+        ] {
+            assert_eq!(goes_on(&[("ignore_error", text)], mix).as_deref(), Ok(classes), "{text} {mix:?}");
+        }
+        let both = [("continue_on_error", "all"), ("ignore_error", ",ENOSPC")];
+        assert_eq!(goes_on(&both, Mix::Write).unwrap(), [Short, Space, Verify]);
+        assert!(goes_on(&[("ignore_error", ",EIO")], MIXED).is_err());
+    }
+
+    #[test]
+    fn work_on_names_goes_on_anyway() {
+        let names = || JobTask::Metadata(iolite_model::MetadataTask::default());
+        assert!(lowered(&[], names()).is_ok());
+        assert!(lowered(&[("continue_on_error", "all")], names()).unwrap_err().contains("names"));
+    }
+
+    #[test]
+    fn unknown_errors_are_refused() {
+        for text in ["EFOO", "0", "-5", "5000", "EIO,EIO,EIO,EIO"] {
+            assert!(goes_on(&[("ignore_error", text)], Mix::Read).is_err(), "{text}");
+        }
+    }
+}

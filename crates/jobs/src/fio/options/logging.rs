@@ -523,3 +523,132 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::lower::LogKind;
+    use crate::fio::option::samples::{io, lowered, task};
+    use iolite_model::{FileTask, MetadataTask, Mix};
+
+    fn thread(settings: &[(&str, &str)]) -> Result<Thread, String> {
+        io(settings, task(Mix::Read)).map(|(thread, _)| thread)
+    }
+
+    fn paths(settings: &[(&str, &str)]) -> Vec<String> {
+        thread(settings).unwrap().logs.iter().map(|log| log.path.display().to_string()).collect()
+    }
+
+    /// As fio 3.33 names them; the thread of the samples is `j`, the fourth.
+    #[test]
+    fn logs_have_fio_s_names() {
+        assert_eq!(paths(&[]), Vec::<String>::new());
+        assert_eq!(paths(&[("write_bw_log", "")]), ["j_bw.4.log"]);
+        assert_eq!(paths(&[("write_iops_log", "d/p")]), ["d/p_iops.4.log"]);
+        assert_eq!(paths(&[("write_lat_log", "p")]), ["p_slat.4.log", "p_clat.4.log", "p_lat.4.log"]);
+        assert_eq!(paths(&[("write_hist_log", "p")]), ["p_clat_hist.4.log"]);
+        assert_eq!(paths(&[("write_bw_log", "p"), ("per_job_logs", "0")]), ["p_bw.log"]);
+        assert_eq!(paths(&[("write_bw_log", "p"), ("log_store_compressed", "1")]), ["p_bw.4.log.gz"]);
+        assert_eq!(paths(&[("write_lat_log", "p"), ("disable_slat", "1")]), ["p_clat.4.log", "p_lat.4.log"]);
+        assert_eq!(paths(&[("write_bw_log", "p"), ("disable_bw", "1")]), ["p_bw.4.log"]);
+    }
+
+    #[test]
+    fn logs_are_as_asked_for() {
+        let settings = [
+            ("write_bw_log", "p"),
+            ("write_hist_log", "p"),
+            ("log_avg_msec", "200"),
+            ("log_hist_msec", "1000"),
+            ("log_hist_coarseness", "2"),
+            ("log_max_value", "1"),
+            ("log_offset", "1"),
+            ("log_prio", "1"),
+            ("log_issue_time", "1"),
+            ("log_alternate_epoch", "1"),
+        ];
+        let (thread, task) = io(&settings, task(Mix::Read)).unwrap();
+        let [bandwidth, histogram] = &thread.logs[..] else { panic!("{:?}", thread.logs) };
+        assert_eq!((bandwidth.kind, histogram.kind), (LogKind::Bandwidth, LogKind::Histogram));
+        assert_eq!(bandwidth.window, Some(milliseconds(200)));
+        assert_eq!((histogram.window, histogram.coarseness), (Some(milliseconds(1000)), 2));
+        assert_eq!((bandwidth.value, bandwidth.offset, bandwidth.priority), (LogValue::Largest, true, true));
+        assert!(bandwidth.issue_time && bandwidth.unix_epoch && !bandwidth.compressed);
+        assert!(task.watch.operations);
+        let both = super::tests::thread(&[("write_bw_log", "p"), ("log_window_value", "both")]).unwrap();
+        assert_eq!((both.logs[0].value, both.logs[0].window), (LogValue::Both, None));
+    }
+
+    #[test]
+    fn intervals_are_the_shortest_that_is_asked_for() {
+        let interval =
+            |settings: &[(&str, &str)]| io(settings, task(Mix::Read)).unwrap().1.interval.0 / 1_000_000;
+        assert_eq!(interval(&[]), 500);
+        assert_eq!(interval(&[("bwavgtime", "100"), ("iopsavgtime", "300")]), 100);
+        assert_eq!(interval(&[("log_avg_msec", "50")]), 500);
+        assert_eq!(interval(&[("log_avg_msec", "50"), ("write_iops_log", "p")]), 50);
+        assert_eq!(interval(&[("bwavgtime", "0")]), 10);
+        assert_eq!(interval(&[("ss", "iops:1"), ("ss_dur", "1"), ("ss_interval", "200ms")]), 200);
+    }
+
+    #[test]
+    fn results_are_told_as_asked_for() {
+        let settings = [
+            ("group_reporting", "1"),
+            ("unified_rw_reporting", "both"),
+            ("lat_percentiles", "1"),
+            ("clat_percentiles", "0"),
+            ("slat_percentiles", "1"),
+            ("percentile_list", "99.9:50:99.9"),
+            ("disk_util", "0"),
+            ("kb_base", "1000"),
+            ("unit_base", "1"),
+            ("disable_lat", "1"),
+        ];
+        let told = thread(&settings).unwrap().reporting;
+        assert!(told.grouped && told.lat_percentiles && told.slat_percentiles && told.disable_lat);
+        assert!(!told.clat_percentiles && !told.disks && !told.disable_clat);
+        assert_eq!((told.unified, told.kb_base, told.unit_base), (2, 1000, 1));
+        assert_eq!(told.percentiles, [50.0, 99.9]);
+        let usual = thread(&[]).unwrap().reporting;
+        assert!(usual.clat_percentiles && usual.disks && !usual.grouped && !usual.lat_percentiles);
+        assert_eq!(usual.percentiles, PERCENTILES);
+    }
+
+    #[test]
+    fn fewer_stamps_leave_out_what_needs_them() {
+        let (thread, told) = io(&[("gtod_reduce", "1")], task(Mix::Read)).unwrap();
+        let reporting = thread.reporting;
+        assert!(
+            reporting.disable_slat && reporting.disable_clat && reporting.disable_lat && reporting.disable_bw
+        );
+        assert_eq!(told.watch, Watch::default());
+        assert!(io(&[], task(Mix::Read)).unwrap().1.watch.detail);
+    }
+
+    #[test]
+    fn synchronous_engines_have_no_submission_latency() {
+        let synchronous = |backend, depth| {
+            let task = FileTask { backend, ..task(Mix::Read) };
+            io(&[("iodepth", depth)], task).unwrap().0.reporting.synchronous
+        };
+        assert!(synchronous(BackendKind::Sync, "4") && synchronous(BackendKind::Null, "1"));
+        assert!(!synchronous(BackendKind::Null, "4") && !synchronous(BackendKind::Libaio, "1"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (name, value) in [
+            ("percentile_list", "0:50"),
+            ("percentile_list", "101"),
+            ("percentile_list", "1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17:18:19:20:21"),
+            ("stats", "0"),
+            ("log_alternate_epoch_clock_id", "1"),
+        ] {
+            assert!(thread(&[(name, value)]).is_err(), "{name}={value}");
+        }
+        let names = || JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[("write_lat_log", "p")], names()).unwrap_err().contains("names"));
+        assert!(lowered(&[("group_reporting", "1")], names()).unwrap().reporting.grouped);
+    }
+}

@@ -217,3 +217,60 @@ pub const OPTIONS: &[Opt] = &[
         "write its name to /sys/block/DEVICE/queue/scheduler before, and the old one back after",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, lowered, task};
+    use iolite_model::{MetadataTask, Mix};
+
+    fn placed(settings: &[(&str, &str)]) -> Result<iolite_model::Placement, String> {
+        io(settings, task(Mix::Read)).map(|(_, task)| task.placement)
+    }
+
+    #[test]
+    fn cpus_are_lists_or_bits() {
+        for (setting, cpus) in [
+            (("cpus_allowed", "0,5,8-10"), vec![0, 5, 8, 9, 10]),
+            (("cpus_allowed", "3-1, 2"), vec![1, 2, 3]),
+            (("cpumask", "34"), vec![1, 5]),
+            (("cpumask", "0x3"), vec![0, 1]),
+        ] {
+            assert_eq!(placed(&[setting]).unwrap().cpus, cpus, "{setting:?}");
+        }
+        for text in [",", "a", "1-", "-1", "0-70000", "1;2"] {
+            assert!(placed(&[("cpus_allowed", text)]).is_err(), "{text}");
+        }
+    }
+
+    /// The thread of the samples is the fourth.
+    #[test]
+    fn a_clone_gets_one_of_the_cpus_that_are_split() {
+        let split = ("cpus_allowed_policy", "split");
+        assert_eq!(placed(&[("cpus_allowed", "0,5,8"), split]).unwrap().cpus, [0]);
+        assert_eq!(placed(&[("cpus_allowed", "4-7"), split]).unwrap().cpus, [7]);
+        assert_eq!(placed(&[split]), Ok(iolite_model::Placement::default()));
+    }
+
+    #[test]
+    fn nodes_are_for_cpus_and_for_memory() {
+        let found = placed(&[("numa_cpu_nodes", "0-1"), ("numa_mem_policy", "bind:1")]).unwrap();
+        assert_eq!((found.nodes, found.memory_node), (vec![0, 1], Some(1)));
+        for (policy, node) in
+            [("default", None), ("local", None), ("prefer:2", Some(2)), ("interleave:0", Some(0))]
+        {
+            assert_eq!(placed(&[("numa_mem_policy", policy)]).unwrap().memory_node, node, "{policy}");
+        }
+        assert_eq!(placed(&[("numa_cpu_nodes", "all")]), Ok(iolite_model::Placement::default()));
+        for policy in ["bind", "prefer:0-1", "spread:0", "interleave:0-1", "bind:all"] {
+            assert!(placed(&[("numa_mem_policy", policy)]).is_err(), "{policy}");
+        }
+    }
+
+    #[test]
+    fn work_on_names_is_not_placed() {
+        let names = || JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[], names()).is_ok());
+        assert!(lowered(&[("cpus_allowed", "0")], names()).unwrap_err().contains("taskset"));
+    }
+}

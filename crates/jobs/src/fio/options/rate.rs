@@ -408,3 +408,144 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, lowered, spec, task};
+    use iolite_model::{BackendKind, Bandwidth, Bytes, Iops, MetadataTask, Mix, SizeLaw, Sizes};
+
+    fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), String> {
+        io(settings, task(mix)).map(|(_, task)| (task.arrival, task.mix))
+    }
+
+    /// As fio 3.33 was seen to read them.
+    #[test]
+    fn rates_are_for_reads_writes_and_trims() {
+        for (text, rates) in [
+            ("1m", [Some(1048576.0); 3]),
+            ("1m,500k", [Some(1048576.0), Some(512000.0), Some(512000.0)]),
+            ("1m,", [Some(1048576.0), None, None]),
+            (",500k", [None, Some(512000.0), Some(512000.0)]),
+            ("1m,,500k", [Some(1048576.0), None, Some(512000.0)]),
+            ("0", [None; 3]),
+        ] {
+            assert_eq!(spec(&[("rate", text)]).unwrap().rate.bytes, rates, "{text}");
+        }
+        assert!(spec(&[("rate", "1,2,3,4")]).is_err());
+    }
+
+    #[test]
+    fn a_rate_is_a_schedule() {
+        let bytes = |rate| Arrival::ConstantBytes(Bandwidth(rate));
+        assert_eq!(arrival(&[("rate", "1000")], Mix::Read), Ok((bytes(1000.0), Mix::Read)));
+        assert_eq!(arrival(&[("rate", "1000,500")], Mix::Write), Ok((bytes(500.0), Mix::Write)));
+        assert_eq!(arrival(&[("rate", "1000,")], Mix::Write), Ok((Arrival::Closed, Mix::Write)));
+        assert_eq!(arrival(&[("rate", "1,2,3")], Mix::Trim), Ok((bytes(3.0), Mix::Trim)));
+        assert_eq!(
+            arrival(&[("rate_iops", "50")], Mix::Read),
+            Ok((Arrival::Constant(Iops(50.0)), Mix::Read))
+        );
+        let poisson = ("rate_process", "poisson");
+        assert_eq!(
+            arrival(&[("rate_iops", "50"), poisson], Mix::Read),
+            Ok((Arrival::Poisson(Iops(50.0)), Mix::Read))
+        );
+        assert_eq!(
+            arrival(&[("rate", "50"), poisson], Mix::Read),
+            Ok((Arrival::PoissonBytes(Bandwidth(50.0)), Mix::Read))
+        );
+    }
+
+    #[test]
+    fn the_rates_of_a_mix_are_one_rate_and_a_mix() {
+        let half = Mix::ReadPercent(90);
+        assert_eq!(
+            arrival(&[("rate_iops", "300,100")], half),
+            Ok((Arrival::Constant(Iops(400.0)), Mix::ReadPercent(75)))
+        );
+        assert_eq!(
+            arrival(&[("rate", "300")], half),
+            Ok((Arrival::ConstantBytes(Bandwidth(600.0)), Mix::ReadPercent(50)))
+        );
+        assert_eq!(
+            arrival(&[("rate_iops", "1,1,3")], Mix::TrimPercent(50)),
+            Ok((Arrival::Constant(Iops(4.0)), Mix::TrimPercent(75)))
+        );
+        assert_eq!(
+            arrival(&[("rate_iops", "1,5,3")], Mix::TrimThenWrite),
+            Ok((Arrival::Constant(Iops(6.0)), Mix::TrimThenWrite))
+        );
+        assert!(arrival(&[("rate", "300,")], half).unwrap_err().contains("two jobs"));
+        assert_eq!(arrival(&[("rate", "300,")], Mix::ReadPercent(100)).unwrap().1, Mix::ReadPercent(100));
+    }
+
+    /// As many bytes of large reads as of small writes are fewer reads.
+    #[test]
+    fn shares_of_bytes_go_by_the_sizes() {
+        let fixed = |size| SizeLaw::Fixed(Bytes(size));
+        let sizes =
+            Sizes { reads: fixed(12288), writes: fixed(4096), trims: fixed(4096), alignment: Bytes(4096) };
+        let task = FileTask { sizes: Some(sizes), ..task(Mix::ReadPercent(50)) };
+        let (_, task) = io(&[("rate", "1m")], task).unwrap();
+        assert_eq!(task.mix, Mix::ReadPercent(25));
+    }
+
+    #[test]
+    fn pauses_are_not_for_rates() {
+        let pause = [("thinktime", "2000"), ("thinktime_blocks", "4"), ("thinktime_spin", "1s")];
+        let (_, task) = io(&pause, task(Mix::Read)).unwrap();
+        let (pause, spin) = (Nanos(2_000_000), Nanos(2_000_000));
+        assert_eq!(task.arrival, Arrival::ThinkTime { pause, operations: 4, spin });
+        assert!(arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("not both"));
+        assert!(arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("exclude"));
+    }
+
+    #[test]
+    fn least_rates_are_of_what_is_done() {
+        let settings =
+            [("rate", "1250"), ("ratemin", "1024"), ("ratecycle", "500"), ("rate_iops_min", "7,8")];
+        let (thread, _) = io(&settings, task(Mix::Write)).unwrap();
+        assert_eq!(thread.rate_min, [None, Some(1024.0), None]);
+        assert_eq!(thread.rate_iops_min, [None, Some(8.0), None]);
+        assert_eq!(thread.rate_cycle, Nanos(500_000_000));
+        assert!(
+            io(&[("rate", "1m"), ("rate_min", "2m")], task(Mix::Read)).unwrap_err().contains("lower them")
+        );
+    }
+
+    #[test]
+    fn latencies_are_bounded_and_searched() {
+        let settings = [
+            ("iodepth", "128"),
+            ("latency_target", "500000"),
+            ("latency_window", "5000000"),
+            ("latency_percentile", "99.9"),
+            ("max_latency", "2s"),
+        ];
+        let ring = FileTask { backend: BackendKind::Libaio, ..task(Mix::Read) };
+        let (thread, found) = io(&settings, ring).unwrap();
+        let target = thread.latency_target.unwrap();
+        assert_eq!((target.bound, target.window), (Nanos(500_000_000), Nanos(5_000_000_000)));
+        assert!((target.quantile.0 - 0.999).abs() < 1e-12);
+        assert_eq!(target.parameter, LoadParameter::Depth { most: 128 });
+        assert_eq!(found.longest, Some(Nanos(2_000_000_000)));
+        let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err();
+        assert!(error.contains("below 100"), "{error}");
+        assert!(io(&[("latency_run", "1")], task(Mix::Read)).unwrap_err().contains("ends with its answer"));
+        let different = [("max_latency", "1s,2s")];
+        assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
+        assert_eq!(io(&different, task(Mix::Write)).unwrap().1.longest, Some(Nanos(2_000_000_000)));
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name() {
+        assert!(io(&[("flow", "8")], task(Mix::Read)).unwrap_err().contains("flow=8"));
+        assert!(io(&[("flow", "0"), ("flow_id", "3")], task(Mix::Read)).is_ok());
+        let names = || JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[("thinktime_blocks", "3")], names()).is_ok());
+        for setting in [("rate", "1m"), ("thinktime", "5"), ("max_latency", "1s"), ("latency_target", "1s")] {
+            assert!(lowered(&[setting], names()).unwrap_err().contains("names"), "{setting:?}");
+        }
+    }
+}

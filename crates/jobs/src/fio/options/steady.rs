@@ -131,3 +131,52 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, task};
+    use iolite_model::Mix;
+
+    fn steady(settings: &[(&str, &str)]) -> Result<Option<SteadyState>, String> {
+        io(settings, task(Mix::Read)).map(|(thread, _)| thread.steady)
+    }
+
+    #[test]
+    fn a_criterion_and_a_window_end_a_job() {
+        let second = |count: u64| Nanos(count * 1_000_000_000);
+        assert_eq!(
+            steady(&[("ss", "bw_slope:1%"), ("ss_dur", "10s"), ("ss_ramp", "5")]),
+            Ok(Some(SteadyState {
+                measure: SteadyMeasure::Bandwidth,
+                slope: true,
+                limit: 1.0,
+                percent: true,
+                duration: second(10),
+                ramp: second(5),
+                interval: second(1),
+            }))
+        );
+        let found =
+            steady(&[("ss", "iops:200"), ("ss_dur", "1"), ("ss_interval", "100ms")]).unwrap().unwrap();
+        assert_eq!((found.measure, found.slope, found.percent), (SteadyMeasure::Iops, false, false));
+        assert_eq!((found.limit, found.interval), (200.0, Nanos(100_000_000)));
+    }
+
+    #[test]
+    fn without_a_window_or_a_criterion_nothing_ends() {
+        assert_eq!(steady(&[("ss", "iops:2%")]), Ok(None));
+        assert_eq!(steady(&[("ss_dur", "10s")]), Ok(None));
+    }
+
+    #[test]
+    fn criteria_and_windows_that_say_nothing_are_refused() {
+        for text in ["iops", "iops:", "iops:x", "iops:-1", "iops:101%", "speed:2", ":2"] {
+            assert!(steady(&[("ss", text), ("ss_dur", "10")]).is_err(), "{text}");
+        }
+        for (duration, interval) in [("1s", "1s"), ("2500ms", "1s"), ("1s", "1ms")] {
+            let settings = [("ss", "iops:1"), ("ss_dur", duration), ("ss_interval", interval)];
+            assert!(steady(&settings).is_err(), "{duration} {interval}");
+        }
+    }
+}

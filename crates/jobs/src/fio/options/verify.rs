@@ -413,3 +413,132 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::option::samples::{io, lowered, task};
+    use iolite_model::{Contents, FilesTarget, MetadataTask, SyncMethod, WeightedSize};
+
+    fn verified(settings: &[(&str, &str)], task: FileTask) -> Result<TaskVerify, String> {
+        io(settings, task)?.1.verify.ok_or_else(|| "not verified".into())
+    }
+
+    fn when(settings: &[(&str, &str)], mix: Mix) -> (bool, bool, bool) {
+        let verify = verified(settings, task(mix)).unwrap();
+        (verify.reads, verify.anyone, verify.after)
+    }
+
+    #[test]
+    fn nothing_is_verified_unless_asked() {
+        let before = task(Mix::Write);
+        assert_eq!(io(&[("do_verify", "1"), ("verify_fatal", "1")], before.clone()).unwrap().1.verify, None);
+        assert_eq!(verified(&[("verify", "0")], before).unwrap_err(), "not verified");
+    }
+
+    #[test]
+    fn what_a_job_does_says_when_it_is_verified() {
+        let md5 = ("verify", "md5");
+        assert_eq!(when(&[md5], Mix::Write), (false, false, true));
+        assert_eq!(when(&[md5], Mix::ReadPercent(50)), (true, false, true));
+        assert_eq!(when(&[md5], Mix::Read), (true, true, false));
+        assert_eq!(when(&[md5, ("do_verify", "0")], Mix::Write), (false, true, false));
+        assert_eq!(when(&[md5, ("do_verify", "0")], Mix::ReadPercent(50)), (true, false, false));
+        assert!(verified(&[md5], task(Mix::TrimThenWrite)).unwrap_err().contains("trim"));
+        assert!(verified(&[md5], task(Mix::Trim)).unwrap_err().contains("trim"));
+        let names = JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[md5], names).unwrap_err().contains("names"));
+    }
+
+    #[test]
+    fn every_method_has_a_check_that_finds_as_much() {
+        for (name, method) in METHODS {
+            let Some(method) = method else { continue };
+            let check = verified(&[("verify", name)], task(Mix::Write)).unwrap().check;
+            let expected = match name {
+                "crc64" | "xxhash" => Checksum::Xxh3,
+                "meta" | "null" => Checksum::Header,
+                "pattern" => Checksum::Pattern,
+                _ if name.starts_with("crc") => Checksum::Crc32c,
+                _ => Checksum::Sha256,
+            };
+            assert_eq!(check, expected, "{name} {method:?}");
+        }
+    }
+
+    #[test]
+    fn pretending_needs_nothing_to_keep_the_data() {
+        let null = FileTask { target: Target::Null { size: Bytes::MIB }, ..task(Mix::Write) };
+        assert_eq!(io(&[("verify", "null")], null.clone()).unwrap().1.verify, None);
+        assert!(verified(&[("verify", "md5")], null).is_ok());
+    }
+
+    #[test]
+    fn a_pattern_is_what_is_written() {
+        let fill = |settings: &[(&str, &str)]| io(settings, task(Mix::Write)).map(|(_, task)| task);
+        let found = fill(&[("verify", "meta"), ("verify_pattern", "0xaa55")]).unwrap();
+        assert_eq!(found.contents.fill, Fill::Pattern(vec![0xaa, 0x55]));
+        assert_eq!(found.verify.unwrap().check, Checksum::Header);
+        for settings in
+            [&[("verify_pattern", "0xaa55")][..], &[("verify", "pattern"), ("verify_pattern", "0xaa55")]]
+        {
+            let found = fill(settings).unwrap();
+            assert_eq!(found.contents.fill, Fill::Pattern(vec![0xaa, 0x55]));
+            assert_eq!(found.verify.unwrap().check, Checksum::Xxh3);
+        }
+    }
+
+    #[test]
+    fn buffers_are_made_anew() {
+        let contents = Contents { refill: false, ..Contents::default() };
+        let task = FileTask { contents, ..task(Mix::Write) };
+        assert!(!io(&[], task.clone()).unwrap().1.contents.refill);
+        assert!(io(&[("verify", "md5")], task).unwrap().1.contents.refill);
+    }
+
+    #[test]
+    fn the_unit_divides_all_sizes() {
+        let unit = |settings: &[(&str, &str)], sizes: Option<Sizes>| {
+            let settings: Vec<_> = [("verify", "md5")].iter().chain(settings).copied().collect();
+            verified(&settings, FileTask { sizes, ..task(Mix::Write) }).unwrap().unit
+        };
+        assert_eq!(unit(&[], None), Bytes(0));
+        assert_eq!(unit(&[("verify_interval", "512")], None), Bytes(512));
+        let part = |size, percent| WeightedSize { size: Bytes(size), percent };
+        let split = SizeLaw::Split(vec![part(8192, 50.0), part(12288, 50.0), part(512, 0.0)]);
+        assert_eq!(unit(&[], Some(Sizes::alike(split, Bytes(8192)))), Bytes(4096));
+        let range = SizeLaw::Range { least: Bytes(4096), most: Bytes(65536), multiple: Bytes(1024) };
+        assert_eq!(unit(&[], Some(Sizes::alike(range, Bytes(4096)))), Bytes(1024));
+    }
+
+    #[test]
+    fn only_verifying_reads_what_the_job_would_write() {
+        let written = FileTask { end_sync: Some(SyncMethod::Fsync), ..task(Mix::Write) };
+        let (_, task) = io(&[("verify", "md5"), ("verify_only", "1")], written).unwrap();
+        assert_eq!((task.mix, task.end_sync), (Mix::Read, None));
+        let Target::Files(FilesTarget { overwrite, lay_out, .. }) = task.target else {
+            panic!("{:?}", task.target)
+        };
+        assert_eq!((overwrite, lay_out), (Overwrite::Never, LayOut::Never));
+        let verify = task.verify.unwrap();
+        assert!(verify.reads && verify.anyone && !verify.after);
+        for (settings, mix) in [
+            (&[("verify", "md5"), ("verify_only", "1")][..], Mix::ReadPercent(50)),
+            (&[("verify_only", "1")], Mix::Write),
+        ] {
+            let error = io(settings, super::tests::task(mix)).unwrap_err();
+            assert!(error.contains("verify_only"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_state_is_kept_where_it_is_asked_for() {
+        let state = |value, mix| {
+            verified(&[("verify", "md5"), ("verify_state_save", value)], task(mix)).unwrap().state
+        };
+        assert_eq!(state("1", Mix::Write), Some("local-j-3-verify.state".into()));
+        assert_eq!(state("0", Mix::Write), None);
+        assert_eq!(state("1", Mix::Read), None);
+        assert_eq!(verified(&[("verify", "md5")], task(Mix::Write)).unwrap().state, None);
+    }
+}
