@@ -1,5 +1,8 @@
 //! A short run of what `fuzz/` does at length: job files and command lines made from examples by a seeded generator.
 
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
 use std::io;
 use std::path::Path;
 

@@ -1,5 +1,8 @@
 //! The same job files told as command lines by the installed fio and by us.
 
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;

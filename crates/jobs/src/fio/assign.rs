@@ -94,21 +94,29 @@ fn assignment(setting: &Setting, kb_base: u64, engine: &str) -> Result<Assignmen
         let what = format!("`{name}` is not an option of the engine {}", quoted(engine));
         return Err(origin.problem(what, format!("it is for ioengine={}", option.engines.join(", "))));
     }
-    match &setting.value {
-        None if option.form != Form::Flag => {
-            let remedy = format!("write {name}={}", example(option));
-            return Err(origin.problem(format!("`{name}` needs a value"), remedy));
-        }
-        Some(value) if value.trim().is_empty() => {
-            let remedy = format!("write {name}={}, or leave it out", example(option));
-            return Err(origin.problem(format!("`{name}=` has no value"), remedy));
-        }
-        _ => {}
-    }
+    let raw = raw(setting, option)?;
     let work_out = |value: &String| worked_out(value, option.form, kb_base);
-    let value = setting.value.as_ref().map(work_out).transpose();
+    let value = raw.as_ref().map(work_out).transpose();
     let value = value.map_err(|what| origin.problem(format!("`{name}`: {what}"), ""))?;
-    Ok(Assignment { option, value, raw: setting.value.clone(), kb_base, origin: origin.clone() })
+    Ok(Assignment { option, value, raw, kb_base, origin: origin.clone() })
+}
+
+/// The setting's value, unless it is one that the option can do without.
+fn raw(setting: &Setting, option: &Opt) -> Result<Option<String>, Problem> {
+    let name = option.name;
+    match setting.value.as_deref().map(str::trim) {
+        None if option.stands_alone() => Ok(None),
+        None => {
+            let remedy = format!("write {name}={}", example(option));
+            Err(setting.origin.problem(format!("`{name}` needs a value"), remedy))
+        }
+        Some("") if option.form != Form::Flag && option.stands_alone() => Ok(None),
+        Some("") => {
+            let remedy = format!("write {name}={}, or leave it out", example(option));
+            Err(setting.origin.problem(format!("`{name}=` has no value"), remedy))
+        }
+        Some(_) => Ok(setting.value.clone()),
+    }
 }
 
 /// A value of the option, for messages.

@@ -81,6 +81,13 @@ impl Opt {
         set: Opt::refuse,
     };
 
+    /// Whether it may be given without a value in a job file. On a command line only flags may: what follows any other
+    /// option there is its value.
+    pub fn stands_alone(&self) -> bool {
+        let accepts = |text| (self.set)(&mut Spec::default(), &Given { text, kb_base: 1024 }).is_ok();
+        self.form == Form::Flag || (!matches!(self.support, Support::Missing(_)) && accepts(None))
+    }
+
     /// A setter for options that are [`Support::Missing`]; never called.
     pub fn refuse(_: &mut Spec, _: &Given<'_>) -> Result<(), String> {
         Err("it is not built".into())

@@ -191,6 +191,27 @@ fn all_that_is_wrong_with_a_job_is_told_with_its_place() {
 }
 
 #[test]
+fn options_that_need_no_value_may_stand_alone() {
+    let plan = planned(&format!("{NULL}[a]\nwrite_bw_log\nwrite_iops_log=\nthread\nnorandommap\n")).unwrap();
+    assert_eq!(plan.threads[0].logs.len(), 2);
+    assert_eq!(plan.threads[0].settings, []);
+    let alone: Vec<&str> = crate::fio::options::all()
+        .filter(|option| option.form != crate::fio::Form::Flag && option.stands_alone())
+        .map(|option| option.name)
+        .collect();
+    assert_eq!(alone, ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"]);
+}
+
+#[test]
+fn zones_without_a_size_have_the_rest() {
+    let plan =
+        planned(&format!("{NULL}[a]\nrw=randread\nrandom_distribution=zoned:50/5:30/15:20/\n")).unwrap();
+    let JobTask::Io(task) = &plan.threads[0].task else { panic!("{plan:?}") };
+    let iolite_model::Access::Zoned(zones) = &task.access else { panic!("{task:?}") };
+    assert_eq!(zones[2].size, iolite_model::ZoneSize::Percent(80.0));
+}
+
+#[test]
 fn threads_are_limited() {
     let problem =
         planned_with("--max-jobs=3", &[&format!("{NULL}[a]\nnumjobs=3\n[b]\n")]).unwrap_err().to_string();
