@@ -131,8 +131,10 @@ fn texts() -> Vec<Vec<u8>> {
     texts
 }
 
-/// The sections without their places.
-fn told(document: &Document) -> Vec<(String, Vec<(String, Option<String>)>)> {
+/// A section without its place: its name, and its settings' names and values.
+type Told = (String, Vec<(String, Option<String>)>);
+
+fn told(document: &Document) -> Vec<Told> {
     let settings = |section: &job_file::Section| {
         section.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
