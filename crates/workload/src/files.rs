@@ -362,6 +362,7 @@ mod tests {
             reads: false,
             anyone: false,
             after: true,
+            block: Bytes(0),
             state: None,
         };
         let verified = FileTask { verify: Some(verify), mix: Mix::Write, ..plain.clone() };

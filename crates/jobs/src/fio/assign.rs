@@ -4,6 +4,8 @@ use super::arithmetic::worked_out;
 use super::job_file::{Section, Setting};
 use super::option::{Form, Opt, Support, find};
 use super::problem::{Origin, Problem, Problems, did_you_mean, nearest, quoted};
+use super::spec::Spec;
+use super::value::Given;
 
 /// fio's engine where none is named.
 const ENGINE: &str = "psync";
@@ -51,6 +53,12 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
     };
     let kb_base = last("kb_base").map_or(1024, |base| if base.trim() == "1000" { 1000 } else { 1024 });
     let engine = last("ioengine").map_or_else(|| ENGINE.to_owned(), |engine| engine.trim().to_owned());
+    // An engine that there is not explains all that is wrong with its options.
+    if let Some(problem) =
+        section.settings.iter().filter(|setting| is(setting, "ioengine")).find_map(no_engine)
+    {
+        return Err(problem.into());
+    }
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for setting in &section.settings {
@@ -69,6 +77,14 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
         _ => 2,
     });
     Ok(found)
+}
+
+/// What is wrong with the engine that a setting names, if anything.
+fn no_engine(setting: &Setting) -> Option<Problem> {
+    let (option, engine) = (find("ioengine")?, setting.value.as_deref()?.trim());
+    let given = Given { text: Some(engine), kb_base: 1024 };
+    let what = (option.set)(&mut Spec::default(), &given).err()?;
+    Some(setting.origin.problem(format!("{}: {what}", quoted(&format!("ioengine={engine}"))), ""))
 }
 
 /// Whether the setting is of the option of this name.
