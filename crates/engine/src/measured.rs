@@ -1,15 +1,17 @@
 //! The measured loop: submits what the stream plans, reaps what comes back, records both instants of each.
 
+mod ending;
+
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{ErrorClass, Nanos, OnError, OpKind, Outstanding, Stuck, SyncMethod, SyncRule};
+use iolite_model::{ErrorClass, OnError, OpKind, SyncMethod, SyncRule};
 use iolite_stats::Completion;
 use iolite_workload::{Arrivals, Filler, IoKind, OpStream, Share};
 
 use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED, WorkerEnd};
+use crate::crew::WorkerEnd;
 use crate::errors::Errors;
 use crate::flow::FlowSeat;
 use crate::lane::Lane;
@@ -27,9 +29,6 @@ const SPIN: u64 = 100_000;
 
 /// Error number told of what was read and is not what was written (EILSEQ on Linux, all architectures we build for).
 const WRONG: i32 = 84;
-
-/// Error number told of an operation for which there was never room (EAGAIN).
-const NO_ROOM: i32 = 11;
 
 /// What a worker of a block I/O phase is to do.
 #[derive(Debug)]
@@ -553,69 +552,5 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             self.watches.pass(now, &self.lane);
         }
         now
-    }
-
-    /// Makes what has been written durable once more, where that is asked for, now that nothing is in flight.
-    #[cold]
-    fn sync_at_end(&mut self) -> io::Result<()> {
-        let off = !self.wrote || self.failure.is_some() || self.lane.interrupted();
-        let Some(method) = self.plan.end_sync.take().filter(|_| !off) else { return Ok(()) };
-        let Some(slot) = self.free.pop() else { return Ok(()) };
-        // All of it, whatever was made durable before.
-        self.written = None;
-        self.lane.control.sync_begins();
-        let (op, state) = self.sync(slot, method, self.lane.now(), Commit::None);
-        let waited = match self.follow(op, state) {
-            (Submitted::Done, completed) => {
-                self.give_back(slot, completed);
-                Ok(())
-            }
-            (Submitted::Flying, _) => self.await_all(),
-            (Submitted::Held, now) => {
-                self.held = None;
-                self.failed(slot, state, Err(NO_ROOM), now);
-                Ok(())
-            }
-        };
-        self.lane.control.sync_ends();
-        waited
-    }
-
-    /// Waits for what is in flight, however long that takes, unless the user wants to stop.
-    fn await_all(&mut self) -> io::Result<()> {
-        while self.flying > 0 && !self.lane.interrupted() {
-            self.take_back(1, LONGEST_WAIT)?;
-        }
-        Ok(())
-    }
-
-    /// Waits for what is in flight, which no longer counts, but not for ever.
-    fn drain(&mut self) -> io::Result<(Outstanding, Vec<Stuck>)> {
-        let end = self.lane.now().min(self.lane.end());
-        self.lane.close(end);
-        self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
-        let at_end = self.flying as u64;
-        let due = self.plan.arrivals.backlog(end);
-        let held = u64::from(self.held.take().is_some() && due > 0);
-        // Beyond its share the worker has nothing to issue, whatever time it is.
-        let backlog = if self.exhausted() { held } else { (due + held).min(self.plan.share.operations) };
-        while self.flying > 0 {
-            let patience = if self.lane.interrupted() { DRAIN_INTERRUPTED } else { DRAIN };
-            let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };
-            self.take_back(1, left.min(LONGEST_WAIT))?;
-        }
-        if self.flying == 0 {
-            self.sync_at_end()?;
-        }
-        let now = self.lane.now();
-        let worker = self.lane.worker();
-        let stuck = |state: &InFlight| {
-            let age = Nanos(now.saturating_sub(state.issued));
-            Stuck { worker, kind: state.io.kind(), offset: state.offset, age }
-        };
-        let oldest = self.slots.iter().flatten().map(|state| now.saturating_sub(state.intended)).max();
-        let outstanding =
-            Outstanding { at_end, lost: self.flying as u64, oldest: Nanos(oldest.unwrap_or(0)), backlog };
-        Ok((outstanding, self.slots.iter().flatten().map(stuck).collect()))
     }
 }

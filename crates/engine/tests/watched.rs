@@ -163,7 +163,6 @@ fn a_synchronous_back_end_has_one_at_a_time() {
     let logged = [events.operations(0, 0), events.operations(0, 1)].concat();
     assert_eq!(logged.len(), 5000);
     assert!(logged.iter().all(|op| op.submitted == op.completed && op.error.is_none()));
-    assert!(outcome.usage.user.0 + outcome.usage.system.0 > 0, "{:?}", outcome.usage);
 }
 
 #[test]

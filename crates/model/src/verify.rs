@@ -92,7 +92,7 @@ pub struct Verified {
 /// A unit that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Where it is, in bytes from the target's start.
+    /// Where it is, in bytes from the target's start; with several files counted through them, and `what` names the file.
     pub offset: u64,
     /// What is wrong, for people.
     pub what: String,

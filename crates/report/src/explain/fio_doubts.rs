@@ -17,6 +17,9 @@ const SHORT_MS: f64 = 1000.0;
 /// Reads faster than any device answers, in nanoseconds.
 const MEMORY_NS: f64 = 4000.0;
 
+/// The largest request that devices get, mostly, in bytes.
+const LARGEST_REQUEST: f64 = 1_310_720.0;
+
 /// Less of what was asked for at the device is a cache's work.
 const REACHED: f64 = 0.5;
 
@@ -133,14 +136,12 @@ impl Job<'_> {
                     .into(),
             );
         };
-        if let Some(share) = reached(document) {
-            return (share < REACHED).then(|| {
-                format!(
-                    "cached: only {:.0} % of the bytes that all jobs read came from the device; memory served the rest (no \
-                     direct=1)",
-                    share * 100.0
-                )
-            });
+        if let Some(share) = reached(document).filter(|share| *share < REACHED) {
+            return Some(format!(
+                "cached: only {:.0} % of the bytes that all jobs read came from the device; memory served the rest (no \
+                 direct=1)",
+                share * 100.0
+            ));
         }
         let mean = times_of(reads).map(|times| number(times, "mean"));
         if mean.is_some_and(|mean| mean > 0.0 && mean < MEMORY_NS) {
@@ -206,17 +207,23 @@ impl Job<'_> {
     }
 }
 
-/// Share of the bytes that all jobs read that the devices read; `None` where it can't be told.
+/// Share of the bytes that all jobs read that the devices read, or more; `None` where it can't be told.
 fn reached(document: &Value) -> Option<f64> {
     let jobs = document.get("jobs").and_then(Value::as_array)?;
     let asked: f64 = jobs.iter().filter_map(|job| job.get("read")?.get("io_bytes")?.as_f64()).sum();
     let disks = document.get("disk_util").and_then(Value::as_array)?;
-    let sectors = |disk: &Value| {
-        let own = disk.get("read_sectors")?.as_f64()?;
-        Some(own.max(disk.get("aggr_read_sectors").and_then(Value::as_f64).unwrap_or(0.0)))
+    let at = |disk: &Value, key: &str| disk.get(key).and_then(Value::as_f64);
+    let read = |disk: &Value| {
+        // Older versions tell requests only: how large these were at most is known.
+        let bytes = |prefix: &str| {
+            let sectors = at(disk, &format!("{prefix}read_sectors")).map(|sectors| sectors * 512.0);
+            sectors.or_else(|| Some(at(disk, &format!("{prefix}read_ios"))? * LARGEST_REQUEST))
+        };
+        Some(bytes("")?.max(bytes("aggr_").unwrap_or(0.0)))
     };
-    let sectors: Vec<f64> = disks.iter().filter_map(sectors).collect();
-    (!sectors.is_empty() && asked > 0.0).then(|| sectors.iter().sum::<f64>() * 512.0 / asked)
+    let read: Option<Vec<f64>> = disks.iter().map(read).collect();
+    let read = read.filter(|read| !read.is_empty() && asked > 0.0)?;
+    Some(read.iter().sum::<f64>() / asked)
 }
 
 /// Whether there is enough of it.

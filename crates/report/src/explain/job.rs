@@ -293,3 +293,6 @@ fn files_effects(
     }
     effects
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,7 +43,10 @@ pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, pen: Pen) -> String 
             let (iops, bytes) = rates(result(report, window)?)?;
             Some(if order == Order::Sequential { bytes } else { iops })
         };
-        bars(settings.iter().map(|setting| of(setting).unwrap_or(0.0)).collect(), pen)
+        let values: Vec<Option<f64>> = settings.iter().map(of).collect();
+        let mut bars = bars(values.iter().map(|value| value.unwrap_or(0.0)).collect(), pen);
+        bars.iter_mut().zip(values).filter(|(_, value)| value.is_none()).for_each(|(bar, _)| bar.clear());
+        bars
     };
     let (sequential, random) = (throughput(Order::Sequential), throughput(Order::Random));
     for (number, &setting) in settings.iter().enumerate() {

@@ -219,8 +219,8 @@ pub const OPTIONS: &[Opt] = &[
          and graphics cards are refused",
     ),
     opt(
-        "mem_align",
-        &["iomem_align"],
+        "iomem_align",
+        &["mem_align"],
         Form::Size,
         "0",
         "What the first buffer's address is a multiple of.",

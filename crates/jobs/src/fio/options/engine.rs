@@ -391,6 +391,13 @@ pub const OPTIONS: &[Opt] = &[
         "give it a runtime= and time_based=1",
     )
     .of(&["cpuio"]),
+    missing(
+        "thp",
+        Form::Flag,
+        "The mapping asks for huge pages.",
+        "it is not built: leave it out, or write `always` to /sys/kernel/mm/transparent_hugepage/enabled",
+    )
+    .of(&["mmap"]),
     opt(
         "stat_type",
         &[],

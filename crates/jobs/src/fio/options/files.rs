@@ -144,6 +144,7 @@ fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     names.retain(|name| !name.is_empty());
     match names.iter().any(|name| name == "-") {
         _ if names.is_empty() => Err("it names nothing".into()),
+        _ if names.iter().any(|name| name.contains('\0')) => Err("a name holds a NUL byte: leave it out".into()),
         true => Err("standard input and output (`-`) are not built: name a file".into()),
         false => Ok(names),
     }
@@ -226,18 +227,18 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "filename",
         &[],
-        Form::Special("files or devices with a colon between them"),
+        Form::Text,
         "",
-        "The files or devices, for all clones the same. A colon within a name is written as \
+        "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
          `\\:`. A job without it makes files of its own, see filename_format.",
         |s, g| put(&mut s.files.names, names(g)),
     ),
     opt(
         "directory",
         &[],
-        Form::Special("directories with a colon between them"),
+        Form::Text,
         "",
-        "Where the files are. Clones with files of their own take turns at several directories.",
+        "Where the files are; several directories with a colon between them. Clones with files of their own take turns at several directories.",
         |s, g| {
             put(
                 &mut s.files.directories,
@@ -270,7 +271,7 @@ pub const OPTIONS: &[Opt] = &[
         "Locks a file for each operation.",
         "leave it out: operations on a file are not kept apart",
     ),
-    opt("nrfiles", &[], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
+    opt("nrfiles", &["nr_files"], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
         put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1)))
     }),
     opt("openfiles", &[], COUNT, "", "Files that are open at once.", |s, g| {
@@ -316,7 +317,7 @@ pub const OPTIONS: &[Opt] = &[
          percentage is one of size.",
         |s, g| put(&mut s.files.io_size, some(g)),
     ),
-    opt("offset", &[], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
+    opt("offset", &["fileoffset"], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
         put(&mut s.files.offset, g.amount())
     }),
     opt(

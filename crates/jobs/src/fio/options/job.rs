@@ -217,6 +217,14 @@ pub const OPTIONS: &[Opt] = &[
         "Clones are threads rather than processes; here they always are.",
         |_, g| g.flag().map(drop),
     ),
+    opt(
+        "threads",
+        &[],
+        Form::Integer { least: 0, most: 4_294_967_295 },
+        "",
+        "Nothing, in fio too; old job files have it. See numjobs.",
+        |_, g| count(g, 0, 4_294_967_295).map(drop),
+    ),
     opt("exitall", &[], Form::Flag, "0", "When the job ends, others end too: see exit_what.", |s, g| {
         put(&mut s.job.exit_all, g.flag())
     }),

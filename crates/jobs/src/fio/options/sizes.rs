@@ -179,8 +179,8 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| splits(&mut s.sizes, g),
     ),
     opt(
-        "blockalign",
-        &["ba"],
+        "ba",
+        &["blockalign"],
         THREE,
         "",
         "Random offsets are multiples of this rather than of the size. Blocks may then be \
