@@ -108,8 +108,8 @@ impl Windows {
         let end = (number + 1).saturating_mul(self.length);
         let seconds = length as f64 / 1e9;
         let value = match self.kind {
-            LogKind::Bandwidth => (window.bytes as f64 / seconds / 1024.0) as u64,
-            LogKind::Iops => (window.operations as f64 / seconds) as u64,
+            LogKind::Bandwidth => (window.bytes as f64 / seconds / 1024.0).round() as u64,
+            LogKind::Iops => (window.operations as f64 / seconds).round() as u64,
             _ if self.value == LogValue::Largest => window.largest,
             _ => (window.sum / u128::from(window.operations.max(1))) as u64,
         };

@@ -167,7 +167,7 @@ fn rates_are_those_of_whole_windows() {
     assert!(written(log.clone(), true, &course()).starts_with("100, 120, 0, 0, 0\n100, 40, 1, 0, 0\n"));
     // Unless it is the only one: then it is as long as what was measured.
     log.window = Some(Nanos(1000 * MS));
-    assert_eq!(written(log, true, &course()), "1000, 62, 0, 0, 0\n1000, 12, 1, 0, 0\n");
+    assert_eq!(written(log, true, &course()), "1000, 63, 0, 0, 0\n1000, 13, 1, 0, 0\n");
 }
 
 #[test]
