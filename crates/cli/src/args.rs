@@ -6,6 +6,8 @@ use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
+use crate::explain::ExplainArgs;
+use crate::study::StudyArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -41,6 +43,10 @@ pub(crate) enum Command {
         /// The profile to print
         name: Option<String>,
     },
+    /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
+    Study(Box<StudyArgs>),
+    /// Explain a result, or a job before it is run, in plain words
+    Explain(ExplainArgs),
 }
 
 const CHECK_EXAMPLES: &str = "\

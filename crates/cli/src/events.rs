@@ -20,6 +20,8 @@ pub(crate) struct Events {
     warnings: Vec<Warning>,
     /// By phase.
     requested: BTreeMap<u32, Requested>,
+    /// Whoever else wants to know.
+    listeners: Vec<Box<dyn Sink>>,
 }
 
 /// Bytes that a phase has asked for, ramp and drain included.
@@ -50,9 +52,14 @@ impl Events {
             }
         };
         let (live, warnings, requested) = (Live::new(live, time), Vec::new(), BTreeMap::new());
-        let mut events = Events { live, writer, store_failure, warnings, requested };
+        let mut events = Events { live, writer, store_failure, warnings, requested, listeners: Vec::new() };
         events.emit(&Event::RunStarted(Box::new(run.clone())));
         events
+    }
+
+    /// Tells all events from here on to `listener` too, before anybody else.
+    pub(crate) fn listen(&mut self, listener: Box<dyn Sink>) {
+        self.listeners.push(listener);
     }
 
     /// Passes an event on.
@@ -124,7 +131,10 @@ fn open(path: &Path, control: &Control, failure: &Failure) -> Option<Writer> {
 
 impl Sink for Events {
     fn event(&mut self, event: &Event) {
+        self.listeners.event(event);
         match event {
+            // Far too many for anyone but those who have asked for them.
+            Event::Operations(_) => return,
             Event::Interval(interval) => {
                 let requested = self.requested.entry(interval.phase).or_default();
                 for ops in &interval.ops {

@@ -3,17 +3,24 @@
 //! Arguments -> options -> plan -> run -> outputs; see ARCHITECTURE.md for the way through the crates.
 
 mod args;
+mod bench;
 mod check;
 mod events;
 mod exit;
+mod explain;
+mod fio;
+mod job;
 mod output;
 mod patience;
 mod profiles;
 mod run;
+mod runner;
 mod session;
 mod signals;
+mod study;
 mod verify;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -24,6 +31,9 @@ use exit::Exit;
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == iolite_engine::WORKER_COMMAND) {
         return worker();
+    }
+    if let Some(arguments) = fio_arguments() {
+        return fio::main(arguments);
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -41,6 +51,8 @@ fn main() -> ExitCode {
         Command::LatencyTarget(args) => run::latency_target(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
+        Command::Study(args) => study::run(*args),
+        Command::Explain(args) => explain::run(&args),
     };
     result
         .unwrap_or_else(|error| {
@@ -48,6 +60,16 @@ fn main() -> ExitCode {
             exit::of(&error)
         })
         .into()
+}
+
+/// The arguments of fio's own command line, where that is what was called: by the name `fio`, or as `iolite fio`.
+fn fio_arguments() -> Option<std::env::ArgsOs> {
+    let mut arguments = std::env::args_os();
+    let called = arguments.next()?;
+    if Path::new(&called).file_name().is_some_and(|name| name == "fio") {
+        return Some(arguments);
+    }
+    arguments.next().filter(|command| command == "fio").map(|_| arguments)
 }
 
 /// This program as a worker of another one's phase: not for people to call.

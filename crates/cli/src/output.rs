@@ -33,6 +33,11 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     text
 }
 
+/// Prints what is wrong, under the name that the program was called by.
+pub(crate) fn complain(name: &str, text: &str) {
+    let _ = writeln!(io::stderr(), "{name}: {text}");
+}
+
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "iolite: error: {}", told(error));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 
 use crate::exit::Exit;
 
@@ -19,6 +19,20 @@ pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
         signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, flag.clone())
             .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
             .context("cannot listen for signals")?;
+    }
+    survive_file_limits()?;
+    Ok(flag)
+}
+
+/// A flag as [`interrupt_flag`]'s, for a command that has to undo something at its end: further signals do not end the
+/// program before.
+///
+/// # Errors
+/// The system does not allow a handler.
+pub(crate) fn undoing_interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, flag.clone()).context("cannot listen for signals")?;
     }
     survive_file_limits()?;
     Ok(flag)

@@ -2,27 +2,32 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolite_model::{Ending, ErrorTally, Event, Nanos, OpKind, Outstanding, Sink, Stuck, Usage, Verified};
-use iolite_stats::{Collector, Timetable};
+use iolite_stats::{Collector, Detail, Timetable};
 use iolite_sys::board::Board;
 
 use crate::Control;
-use crate::crew::{Crew, DRAIN, DRAIN_INTERRUPTED, Outcome, Report, TICK};
+use crate::crew::{Crew, DRAIN, DRAIN_INTERRUPTED, Outcome, Report, TICK, Word};
 use crate::verify::Written;
 
 /// How long after its end an interval is passed on: a worker that is in time has handed its share over by then.
 const SETTLE: Duration = Duration::from_millis(100);
 
+/// How long what was written may take to become durable at the end, where that is asked for: a page cache full of it on a slow
+/// disk takes minutes.
+pub(crate) const LAST_SYNC: Duration = Duration::from_secs(3600);
+
 /// Collects while the workers measure.
 pub(crate) struct Conductor<'a> {
     pub(crate) crew: &'a Crew,
-    pub(crate) control: Control,
+    /// Of this phase.
+    pub(crate) control: &'a Control,
     pub(crate) timetable: Timetable,
     pub(crate) origin: u64,
     pub(crate) collector: Collector,
-    pub(crate) reports: Receiver<Report>,
+    pub(crate) told: Receiver<Word>,
     /// By worker: what it is doing, should it never come back.
     pub(crate) boards: Vec<Arc<Board>>,
 }
@@ -30,9 +35,12 @@ pub(crate) struct Conductor<'a> {
 impl Conductor<'_> {
     pub(crate) fn conduct(mut self, sink: &mut dyn Sink) -> Outcome {
         let mut ends = Ends::new(self.crew.workers);
+        let tick = TICK.min(self.crew.interval.as_duration());
+        let mut collected = Instant::now();
         while ends.reports < self.crew.workers && !self.overdue(&mut ends) {
-            match self.reports.recv_timeout(TICK.min(self.crew.interval.as_duration())) {
-                Ok(report) => ends.take(report, &mut self.collector),
+            match self.told.recv_timeout(tick.saturating_sub(collected.elapsed())) {
+                Ok(Word::Ended(report)) => ends.take(*report, &mut self.collector),
+                Ok(Word::Operations(log)) => sink.event(&Event::Operations(log)),
                 Err(RecvTimeoutError::Timeout) => {}
                 // All threads have ended, but not all have reported.
                 Err(RecvTimeoutError::Disconnected) => {
@@ -43,9 +51,21 @@ impl Conductor<'_> {
             if ends.failure.is_some() {
                 self.control.interrupt();
             }
+            // Workers that are many, or that tell of each operation, do so oftener than there is something to collect.
+            if collected.elapsed() < tick {
+                continue;
+            }
+            collected = Instant::now();
             let settled = self.now().saturating_sub(SETTLE.as_nanos() as u64);
             for interval in self.collector.collect(settled) {
                 sink.event(&Event::Interval(interval));
+            }
+        }
+        // What was told until now counts, also of workers that are given up on.
+        while let Ok(word) = self.told.try_recv() {
+            match word {
+                Word::Ended(report) => ends.take(*report, &mut self.collector),
+                Word::Operations(log) => sink.event(&Event::Operations(log)),
             }
         }
         self.conclude(ends, sink)
@@ -58,20 +78,25 @@ impl Conductor<'_> {
     /// Whether the workers that have not ended are to be given up on.
     fn overdue(&self, ends: &mut Ends) -> bool {
         let now = self.now();
-        if self.control.interrupted() && ends.interrupted_at.is_none() {
-            ends.interrupted_at = Some(now);
+        if self.control.interrupted() {
+            ends.interrupted_at.get_or_insert(now);
+        }
+        if self.control.over() {
+            ends.stopped_at.get_or_insert(now);
         }
         // The workers wait for their own operations; what they need beyond that is a few ticks.
         let grace = 4 * TICK.as_nanos() as u64;
         let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
-        after(self.timetable.end, DRAIN) || ends.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
+        let end = ends.stopped_at.map_or(self.timetable.end, |at| at.min(self.timetable.end));
+        let patience = if self.control.syncing() { LAST_SYNC } else { DRAIN };
+        after(end, patience) || ends.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }
 
     fn conclude(self, mut ends: Ends, sink: &mut dyn Sink) -> Outcome {
         let now = self.now();
         let missing = u64::from(self.crew.workers - ends.reports);
         // The last worker's end is the phase's. One that is still at it has not told its own.
-        let told = if missing > 0 { ends.interrupted_at } else { ends.closed };
+        let told = if missing > 0 { ends.stopped_at } else { ends.closed };
         let end = told.unwrap_or(self.timetable.end).min(self.timetable.end).min(now);
         let measured = end.saturating_sub(self.timetable.ramp_end);
         self.find_the_missing(&mut ends, now);
@@ -90,9 +115,10 @@ impl Conductor<'_> {
         }
         ends.stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.age));
         ends.stuck.truncate(Stuck::LISTED);
-        let ending = match ends.failure {
+        let ending = match ends.failure.or_else(|| self.control.failure().map(str::to_owned)) {
             Some(failure) => Ending::Failed(failure),
             None if self.control.interrupted() => Ending::Interrupted,
+            None if self.control.over() && totals.is_empty() => Ending::Interrupted,
             None => Ending::Completed,
         };
         Outcome {
@@ -103,8 +129,8 @@ impl Conductor<'_> {
             stuck: ends.stuck,
             verified: ends.verified,
             rate: None,
-            usage: Usage::default(),
-            detail: None,
+            usage: ends.usage,
+            detail: ends.detail,
             written: ends.written,
         }
     }
@@ -132,9 +158,13 @@ struct Ends {
     verified: Option<Verified>,
     written: Vec<Written>,
     outstanding: Outstanding,
+    usage: Usage,
+    detail: Option<Detail>,
     /// The latest instant at which a worker ended its measured part.
     closed: Option<u64>,
     interrupted_at: Option<u64>,
+    /// When the phase was asked to end before its time.
+    stopped_at: Option<u64>,
 }
 
 impl Ends {
@@ -151,6 +181,10 @@ impl Ends {
             Ok(None) => None,
             Ok(Some(end)) => {
                 self.outstanding.add(end.outstanding);
+                self.usage.add(end.usage);
+                if let Some(detail) = end.detail {
+                    detail.add_to(self.detail.get_or_insert_default());
+                }
                 end.errors.into_iter().for_each(|tally| ErrorTally::add(&mut self.errors, tally));
                 self.stuck.extend(end.stuck);
                 if let Some(verified) = end.verified {

@@ -8,11 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use iolite_model::{
-    Ending, ErrorTally, Nanos, OpKind, Outstanding, RateKept, Sink, Stop, Stuck, Usage, Verified,
+    Ending, ErrorTally, Nanos, OpKind, OperationLog, Outstanding, RateKept, Sink, Stop, Stuck, Usage,
+    Verified,
 };
-use iolite_stats::{Collector, Detail, PhaseTotals, Snapshot, Timetable, recorder};
+use iolite_stats::{Collector, Detail, DetailRecorder, PhaseTotals, Snapshot, Timetable, recorder};
 use iolite_sys::board::Board;
 use iolite_sys::clock::Clock;
+use iolite_sys::usage;
 
 use crate::conductor::Conductor;
 use crate::gate::{Gate, StartLine};
@@ -31,6 +33,10 @@ const PREPARATION: Duration = Duration::from_secs(30);
 
 /// How long to wait for operations in flight when the user wants to stop.
 pub(crate) const DRAIN_INTERRUPTED: Duration = Duration::from_millis(250);
+
+/// The most that workers have told and the conductor has not heard: chunks of operations mostly, of some 64 KiB each. A
+/// worker that finds no room waits.
+const UNHEARD: usize = 256;
 
 /// What a crew needs to know of its phase.
 #[derive(Debug, Clone)]
@@ -93,6 +99,10 @@ pub struct WorkerEnd {
     pub stuck: Vec<Stuck>,
     /// What verification found, where it was asked for.
     pub verified: Option<Verified>,
+    /// What threads that work for it have used of the machine; the crew adds what its own thread has.
+    pub usage: Usage,
+    /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.
+    pub(crate) detail: Option<Box<DetailRecorder>>,
     /// What it has written, where it is to be verified.
     pub(crate) written: Option<Written>,
     /// Why the worker had to end before its time; ends the phase, what was measured is kept.
@@ -102,7 +112,17 @@ pub struct WorkerEnd {
 /// A worker's end: its lane with what it told, or `None` when the phase was called off at the barrier.
 pub type Finished = Option<(Lane, WorkerEnd)>;
 
-/// What a worker's thread sends when it ends.
+/// What a worker's thread sends.
+#[derive(Debug)]
+pub(crate) enum Word {
+    /// Operations that have come back.
+    Operations(OperationLog),
+    /// Its end.
+    Ended(Box<Report>),
+}
+
+/// What a worker's thread tells when it ends.
+#[derive(Debug)]
 pub(crate) struct Report {
     /// Worker, counted from the crew's first.
     pub(crate) worker: usize,
@@ -166,35 +186,61 @@ impl Crew {
         &self,
         line: &dyn StartLine,
         sink: &mut dyn Sink,
+        work: impl FnMut(u32) -> W,
+    ) -> Result<Outcome, EngineError>
+    where
+        W: FnOnce(Start) -> Result<Finished, EngineError> + Send + 'static,
+    {
+        let outcome = self.run_under(&self.control.for_phase(self.phase), line, sink, work);
+        self.control.forget(self.phase);
+        outcome
+    }
+
+    fn run_under<W>(
+        &self,
+        control: &Control,
+        line: &dyn StartLine,
+        sink: &mut dyn Sink,
         mut work: impl FnMut(u32) -> W,
     ) -> Result<Outcome, EngineError>
     where
         W: FnOnce(Start) -> Result<Finished, EngineError> + Send + 'static,
     {
-        let control = self.control.for_phase();
         let end = self.stop.runtime.map_or(u64::MAX, |runtime| self.ramp.0.saturating_add(runtime.0));
         let timetable = Timetable { ramp_end: self.ramp.0, interval: self.interval.0.max(1), end };
         let gate = Arc::new(Gate::default());
-        let (reports_in, reports) = mpsc::sync_channel(self.workers as usize);
+        let (tell, told) = mpsc::sync_channel((2 * self.workers as usize).clamp(4, UNHEARD));
         let (mut feeds, mut boards) = (Vec::new(), Vec::new());
         for index in 0..self.workers {
             let (recorder, feed) = recorder(timetable, &self.kinds);
             let board = Arc::new(Board::default());
             feeds.push(feed);
             boards.push(board.clone());
-            let (worker, clock, control) = (self.first + index, self.clock, control.clone());
-            let lane = Lane { worker, clock, origin: 0, end, closed: None, control, recorder, board };
+            let worker = self.first + index;
+            let lane = Lane {
+                phase: self.phase,
+                worker,
+                clock: self.clock,
+                origin: 0,
+                end,
+                closed: None,
+                control: control.clone(),
+                recorder,
+                board,
+                used: None,
+                tell: tell.clone(),
+            };
             let start = Start { gate: gate.clone(), lane: Some(lane) };
-            if let Err(error) = spawn(index, start, work(worker), reports_in.clone()) {
+            if let Err(error) = spawn(index, start, work(worker), tell.clone()) {
                 gate.decide(None);
                 line.leave();
                 return Err(EngineError::Worker(error.to_string()));
             }
         }
-        drop(reports_in);
-        let Some(origin) = self.release(&gate, line) else { return self.called_off(&reports) };
+        drop(tell);
+        let Some(origin) = self.release(&gate, line) else { return self.called_off(&told) };
         let collector = Collector::new(self.phase, feeds);
-        Ok(Conductor { crew: self, control, timetable, origin, collector, reports, boards }.conduct(sink))
+        Ok(Conductor { crew: self, control, timetable, origin, collector, told, boards }.conduct(sink))
     }
 
     /// Waits for all workers and opens the gate; `None` when a worker failed or the user interrupted.
@@ -214,13 +260,16 @@ impl Crew {
     }
 
     /// The result of a phase that was not begun: the first worker's error, or an interruption.
-    fn called_off(&self, reports: &Receiver<Report>) -> Result<Outcome, EngineError> {
+    fn called_off(&self, told: &Receiver<Word>) -> Result<Outcome, EngineError> {
         let deadline = self.clock.now() + DRAIN_INTERRUPTED.as_nanos() as u64;
         let mut reported = 0;
         while let Some(left) = deadline.checked_sub(self.clock.now()) {
-            match reports.recv_timeout(Duration::from_nanos(left)) {
-                Ok(Report { result: Err(error), .. }) => return Err(error),
-                Ok(_) => reported += 1,
+            match told.recv_timeout(Duration::from_nanos(left)) {
+                Ok(Word::Ended(report)) => match report.result {
+                    Err(error) => return Err(error),
+                    Ok(_) => reported += 1,
+                },
+                Ok(Word::Operations(_)) => {}
                 Err(_) => break,
             }
         }
@@ -233,7 +282,7 @@ impl Crew {
 }
 
 /// Starts a worker's thread; `index` counts from the crew's first worker.
-fn spawn<W>(index: u32, start: Start, work: W, reports: SyncSender<Report>) -> std::io::Result<()>
+fn spawn<W>(index: u32, start: Start, work: W, tell: SyncSender<Word>) -> std::io::Result<()>
 where
     W: FnOnce(Start) -> Result<Finished, EngineError> + Send + 'static,
 {
@@ -241,14 +290,31 @@ where
     thread.spawn(move || {
         let worker = index as usize;
         let report = match work(start) {
-            Ok(Some((Lane { closed, recorder, .. }, end))) => {
+            Ok(Some((Lane { closed, recorder, used, .. }, mut end))) => {
+                end.usage.add(used.map_or_else(Usage::default, used_since));
                 Report { worker, result: Ok(Some(end)), closed, left: recorder.finish() }
             }
             Ok(None) => Report { worker, result: Ok(None), closed: None, left: Vec::new() },
             Err(error) => Report { worker, result: Err(error), closed: None, left: Vec::new() },
         };
         // The conductor may have given up on this worker; then nobody listens.
-        let _ = reports.send(report);
+        let _ = tell.send(Word::Ended(Box::new(report)));
     })?;
     Ok(())
+}
+
+/// What the calling thread has used of the machine since `before`.
+fn used_since(before: usage::ThreadUsage) -> Usage {
+    usage::of_this_thread().map(|now| told(now.since(before))).unwrap_or_default()
+}
+
+/// What a thread has used, as it is told.
+pub(crate) fn told(used: usage::ThreadUsage) -> Usage {
+    Usage {
+        user: Nanos(used.user.as_nanos() as u64),
+        system: Nanos(used.system.as_nanos() as u64),
+        context_switches: used.context_switches,
+        major_faults: used.major_faults,
+        minor_faults: used.minor_faults,
+    }
 }

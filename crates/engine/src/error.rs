@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use iolite_model::{BackendKind, Bytes};
+use iolite_model::{BackendKind, Bytes, Nanos, OpKind};
 
 /// Why a phase could not run. Each says what, where, the likely cause and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +113,20 @@ pub enum EngineError {
     Stopped {
         /// Which.
         what: String,
+    },
+    /// An operation that took longer than the task allows.
+    #[error(
+        "a {} at byte {offset} took {took}, longer than the {longest} allowed for any: look at the device, or allow more", .kind.name()
+    )]
+    TooLong {
+        /// What it was.
+        kind: OpKind,
+        /// Where, in bytes.
+        offset: u64,
+        /// Its service time.
+        took: Nanos,
+        /// What is allowed.
+        longest: Nanos,
     },
     /// A worker can't run, or have its memory, where it should.
     #[error("a worker can't be placed as asked: {0}")]

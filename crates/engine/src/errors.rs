@@ -10,19 +10,20 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// Counts an error. `what` is asked for the first of its class and kind.
+    /// Counts an error. `what`, asked for the first of its class and kind, says it in words, with the error number.
     pub(crate) fn note(
         &mut self,
         kind: OpKind,
         class: ErrorClass,
         offset: u64,
-        what: impl FnOnce() -> String,
+        what: impl FnOnce() -> (String, Option<i32>),
     ) {
         self.count += 1;
         let known = self.tallies.iter().position(|tally| (tally.kind, tally.class) == (kind, class));
         let index = known.unwrap_or_else(|| {
-            let first = what();
-            self.tallies.push(ErrorTally { kind, class, count: 0, first_offsets: Vec::new(), first });
+            let (first, number) = what();
+            let first_offsets = Vec::new();
+            self.tallies.push(ErrorTally { kind, class, count: 0, first_offsets, first, number });
             self.tallies.len() - 1
         });
         let tally = &mut self.tallies[index];
@@ -60,7 +61,7 @@ mod tests {
         let mut errors = Errors::default();
         for offset in 0..20 {
             let class = if offset % 2 == 0 { ErrorClass::Device } else { ErrorClass::Short };
-            errors.note(OpKind::Read, class, offset * 512, || format!("read {offset}"));
+            errors.note(OpKind::Read, class, offset * 512, || (format!("read {offset}"), Some(5)));
         }
         let tallies = errors.into_tallies();
         assert_eq!(tallies.len(), 2);
@@ -73,12 +74,12 @@ mod tests {
     #[test]
     fn a_class_or_a_number_ends_it() {
         let mut errors = Errors::default();
-        errors.note(OpKind::Write, ErrorClass::Space, 0, || "write: full".into());
+        errors.note(OpKind::Write, ErrorClass::Space, 0, || ("write: full".into(), Some(28)));
         let stop = OnError { stop: vec![ErrorClass::Space], most: None };
         assert!(errors.end_it(&stop, ErrorClass::Space) && !errors.end_it(&stop, ErrorClass::Device));
         let most = OnError { stop: Vec::new(), most: Some(1) };
         assert!(!errors.end_it(&most, ErrorClass::Space));
-        errors.note(OpKind::Write, ErrorClass::Space, 0, || "again".into());
+        errors.note(OpKind::Write, ErrorClass::Space, 0, || ("again".into(), None));
         assert!(errors.end_it(&most, ErrorClass::Space));
         assert!(!errors.end_it(&OnError::default(), ErrorClass::Space));
         assert_eq!(

@@ -1,14 +1,17 @@
 //! A worker's side of a phase: its place at the barrier, then its lane.
 
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use iolite_model::OpKind;
+use iolite_model::{LoggedOperation, OpKind, OperationLog};
 use iolite_stats::{Completion, Recorder};
 use iolite_sys::board::Board;
 use iolite_sys::clock::Clock;
+use iolite_sys::usage::{self, ThreadUsage};
 
 use crate::Control;
+use crate::crew::Word;
 use crate::gate::Gate;
 
 /// How often a worker that waits for its start looks whether the user wants to stop.
@@ -17,6 +20,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A worker's side of the phase, once it has been released.
 #[derive(Debug)]
 pub struct Lane {
+    pub(crate) phase: u32,
     pub(crate) worker: u32,
     pub(crate) clock: Clock,
     pub(crate) origin: u64,
@@ -25,6 +29,10 @@ pub struct Lane {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
     pub(crate) board: Arc<Board>,
+    /// What the worker's thread had used of the machine when it was ready.
+    pub(crate) used: Option<ThreadUsage>,
+    /// The way to the conductor.
+    pub(crate) tell: SyncSender<Word>,
 }
 
 /// A worker's place at the barrier.
@@ -42,11 +50,12 @@ impl Start {
         lane.origin = self.gate.pass()?;
         // With a start delay the origin lies ahead.
         while let Some(ahead) = lane.origin.checked_sub(lane.clock.now()).filter(|ahead| *ahead > 0) {
-            if lane.interrupted() {
+            if lane.control.over() {
                 break;
             }
             std::thread::sleep(Duration::from_nanos(ahead).min(LOOK));
         }
+        lane.used = usage::of_this_thread().ok();
         Some(lane)
     }
 }
@@ -85,10 +94,10 @@ impl Lane {
         self.end
     }
 
-    /// Whether nothing more is to be started: the time is over or the user wants to stop.
+    /// Whether nothing more is to be started: the time is over, or the phase is asked to end.
     #[inline]
     pub fn is_over(&self, now: u64) -> bool {
-        now >= self.end || self.control.interrupted()
+        now >= self.end || self.control.over()
     }
 
     /// Whether the user wants to stop.
@@ -123,6 +132,18 @@ impl Lane {
     #[inline]
     pub fn leave(&self) {
         self.board.end();
+    }
+
+    /// Whether what comes back at this instant counts as measured.
+    #[inline]
+    pub(crate) fn measures(&self, at: u64) -> bool {
+        self.recorder.measures(at)
+    }
+
+    /// Passes operations on to whoever listens, waiting while too much is unheard. False where nobody listens any more.
+    pub(crate) fn tell(&self, operations: Vec<LoggedOperation>) -> bool {
+        let log = OperationLog { phase: self.phase, worker: self.worker, operations };
+        self.tell.send(Word::Operations(log)).is_ok()
     }
 
     /// Lets nothing more be started: the worker has met an error that ends the phase.

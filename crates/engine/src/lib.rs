@@ -10,6 +10,7 @@ mod control;
 mod crew;
 mod error;
 mod errors;
+mod flow;
 mod gate;
 mod guard;
 mod lane;
@@ -22,8 +23,10 @@ mod processes;
 mod rate;
 mod set;
 mod target;
+mod turns;
 mod validate;
 mod verify;
+mod watch;
 
 pub use backend::{
     Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Sim,
@@ -39,4 +42,5 @@ pub use metadata::run_metadata_task;
 pub use phase::{run_file_task, run_file_task_on};
 pub use processes::{WORKER_COMMAND, serve_worker};
 pub use set::{Measured, run_set, validate_task};
+pub use turns::validate_order;
 pub use verify::verify_state;

@@ -1,24 +1,34 @@
 //! The measured loop: submits what the stream plans, reaps what comes back, records both instants of each.
 
+mod ending;
+
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{ErrorClass, Nanos, OnError, OpKind, Outstanding, Stuck, SyncMethod, SyncRule};
+use iolite_model::{ErrorClass, OnError, OpKind, SyncMethod, SyncRule};
 use iolite_stats::Completion;
 use iolite_workload::{Arrivals, Filler, IoKind, OpStream, Share};
 
 use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED, WorkerEnd};
+use crate::crew::WorkerEnd;
 use crate::errors::Errors;
+use crate::flow::FlowSeat;
 use crate::lane::Lane;
 use crate::verify::Checks;
+use crate::watch::{Back, Watches};
+
+/// Error number of data that is not what was written (Linux, all architectures we build for).
+const EILSEQ: i32 = 84;
 
 /// The longest uninterrupted wait: bounds how late the loop notices that it is to end.
 const LONGEST_WAIT: u64 = 100_000_000;
 
 /// Waiting shorter than this is done by looking at the clock: sleeping is not that exact.
 const SPIN: u64 = 100_000;
+
+/// Error number told of what was read and is not what was written (EILSEQ on Linux, all architectures we build for).
+const WRONG: i32 = 84;
 
 /// What a worker of a block I/O phase is to do.
 #[derive(Debug)]
@@ -36,9 +46,13 @@ pub(crate) struct Plan {
     /// Size of the largest operation.
     pub(crate) largest: u32,
     pub(crate) sync: Option<SyncRule>,
+    /// When all is issued, or the time is over, what was written is made durable once more.
+    pub(crate) end_sync: Option<SyncMethod>,
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
     pub(crate) on_error: OnError,
+    /// The ratio that it keeps with others.
+    pub(crate) flow: Option<FlowSeat>,
 }
 
 /// When data is made up.
@@ -86,11 +100,12 @@ enum Submitted {
     Held,
 }
 
-/// One worker of a phase, on one back end, with or without verification.
-pub(crate) struct Loop<'a, B, V> {
+/// One worker of a phase, on one back end, with or without verification and what is kept of each operation.
+pub(crate) struct Loop<'a, B, V, W> {
     backend: &'a mut B,
     plan: Plan,
     checks: V,
+    watches: W,
     lane: Lane,
     /// By slot: the operation in flight.
     slots: Vec<Option<InFlight>>,
@@ -106,17 +121,26 @@ pub(crate) struct Loop<'a, B, V> {
     writes_since_sync: u32,
     /// Where this worker has written since its last sync.
     written: Option<(u64, u64)>,
+    /// Whether it has written at all.
+    wrote: bool,
     errors: Errors,
     failure: Option<EngineError>,
 }
 
-impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
-    pub(crate) fn new(backend: &'a mut B, plan: Plan, checks: V, lane: Lane) -> Loop<'a, B, V> {
+impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
+    pub(crate) fn new(
+        backend: &'a mut B,
+        plan: Plan,
+        checks: V,
+        watches: W,
+        lane: Lane,
+    ) -> Loop<'a, B, V, W> {
         let depth = plan.depth.max(1);
         Loop {
             backend,
             plan,
             checks,
+            watches,
             lane,
             slots: vec![None; depth as usize],
             filled: vec![false; depth as usize],
@@ -127,6 +151,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
             followers: Vec::with_capacity(depth as usize),
             writes_since_sync: 0,
             written: None,
+            wrote: false,
             errors: Errors::default(),
             failure: None,
         }
@@ -141,7 +166,9 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         }
         end.failure = end.failure.or(self.failure);
         end.errors = self.errors.into_tallies();
+        end.usage = self.backend.finish();
         self.checks.finish(&mut end);
+        self.watches.finish(&self.lane, &mut end);
         (self.lane, end)
     }
 
@@ -154,7 +181,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
                 let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
                 now = self.take_back(1, wait)?;
             } else if self.exhausted() {
-                break;
+                return self.sync_at_end();
             } else {
                 now = self.idle(now, wake);
             }
@@ -181,6 +208,12 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
                 let Some(&slot) = self.free.last() else { break };
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
+                }
+                if let Some(flow) = &mut self.plan.flow {
+                    if !flow.may_go() {
+                        return Ok((now, now.saturating_add(flow.pause())));
+                    }
+                    flow.went();
                 }
                 self.free.pop();
                 self.prepare(slot, now)
@@ -297,6 +330,9 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
             Submission::Queued => {
                 self.slots[op.slot as usize] = Some(state);
                 self.flying += 1;
+                if W::ON {
+                    self.watches.queued(op.slot, now, self.flying, &self.lane);
+                }
                 (Submitted::Flying, now)
             }
             Submission::Full => {
@@ -320,6 +356,9 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         let mut returned = std::mem::take(&mut self.returned);
         self.backend.reap(at_least, Duration::from_nanos(wait), &mut returned)?;
         let mut now = self.lane.now();
+        if W::ON {
+            self.watches.reaped(returned.len(), now, &self.lane);
+        }
         for Returned { slot, result, more } in returned.drain(..) {
             let Some(state) = self.slots[slot as usize].take() else { continue };
             let follower = self.complete(slot, state, result, now);
@@ -380,14 +419,32 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         let InFlight { io, intended, issued, length, .. } = state;
         let done = result == Ok(if io.moves() { length } else { 0 });
         if V::ON && !self.checked(slot, &state, done, completed) {
+            self.watch(slot, &state, Some(WRONG), completed);
             return None;
         }
         if !done {
+            self.watch(slot, &state, Some(result.err().unwrap_or(0)), completed);
             return self.failed(slot, state, result, completed);
         }
         let (kind, bytes) = (io.kind(), u64::from(length));
         self.lane.record(Completion { kind, intended, issued, completed, bytes });
+        self.watch(slot, &state, None, completed);
         if io.moves() && !io.writes() { None } else { self.after(slot, state, completed) }
+    }
+
+    /// Tells whoever watches that an operation is over, and ends the phase where it took longer than any may.
+    #[inline(always)]
+    fn watch(&mut self, slot: u32, state: &InFlight, error: Option<i32>, completed: u64) {
+        if !W::ON || state.commit == Commit::Cancelled {
+            return;
+        }
+        let InFlight { io, offset, length, intended, issued, .. } = *state;
+        let (kind, linked) = (io.kind(), io == IoOp::LinkedWrite);
+        let back = Back { slot, kind, offset, length, intended, issued, completed, error, linked };
+        if let Err(error) = self.watches.back(&back, &self.lane) {
+            self.failure.get_or_insert(error);
+            self.lane.cut(completed);
+        }
     }
 
     /// Tells verification that an operation is over. False where what was read is not what was written, which is recorded
@@ -399,7 +456,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
         let right = self.checks.back(&op, done, &buffer[..length]);
         if !right {
-            let what = || format!("a read at byte {} is not what was written", op.offset);
+            let what = || (format!("a read at byte {} is not what was written", op.offset), Some(EILSEQ));
             self.note_error(ErrorClass::Verify, state, completed, what);
         }
         right
@@ -412,6 +469,7 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
             let (kind, issued, bytes) = (OpKind::Commit, intended, u64::from(bytes));
             self.lane.record(Completion { kind, intended, issued, completed, bytes });
         }
+        self.wrote |= state.io.writes();
         let rule = self.plan.sync.filter(|_| state.io.writes())?;
         let (from, to) = self.written.unwrap_or((u64::MAX, 0));
         let end = state.offset.saturating_add(u64::from(state.length));
@@ -450,8 +508,11 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         if state.commit != Commit::Cancelled {
             let class = result.map_or_else(ErrorClass::of, |_| ErrorClass::Short);
             self.note_error(class, &state, completed, || match result {
-                Ok(moved) => format!("a {} moved {moved} of {} bytes", kind.name(), state.length),
-                Err(number) => format!("{}: {}", kind.name(), io::Error::from_raw_os_error(number)),
+                Ok(moved) => (format!("a {} moved {moved} of {} bytes", kind.name(), state.length), None),
+                Err(number) => {
+                    let error = io::Error::from_raw_os_error(number);
+                    (format!("{}: {error}", kind.name()), Some(number))
+                }
             });
         }
         let linked = (state.io == IoOp::LinkedWrite).then_some(self.plan.sync).flatten()?;
@@ -460,7 +521,13 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
 
     /// Counts an error, and ends the phase where it is one of those that do.
     #[cold]
-    fn note_error(&mut self, class: ErrorClass, state: &InFlight, at: u64, what: impl FnOnce() -> String) {
+    fn note_error(
+        &mut self,
+        class: ErrorClass,
+        state: &InFlight,
+        at: u64,
+        what: impl FnOnce() -> (String, Option<i32>),
+    ) {
         let kind = state.io.kind();
         self.lane.record_error(kind, at);
         self.errors.note(kind, class, state.offset, what);
@@ -481,33 +548,9 @@ impl<'a, B: Backend, V: Checks> Loop<'a, B, V> {
         }
         let now = self.lane.now();
         self.lane.advance(now);
-        now
-    }
-
-    /// Waits for what is in flight, which no longer counts, but not for ever.
-    fn drain(&mut self) -> io::Result<(Outstanding, Vec<Stuck>)> {
-        let end = self.lane.now().min(self.lane.end());
-        self.lane.close(end);
-        self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
-        let at_end = self.flying as u64;
-        let due = self.plan.arrivals.backlog(end);
-        let held = u64::from(self.held.take().is_some() && due > 0);
-        // Beyond its share the worker has nothing to issue, whatever time it is.
-        let backlog = if self.exhausted() { held } else { (due + held).min(self.plan.share.operations) };
-        while self.flying > 0 {
-            let patience = if self.lane.interrupted() { DRAIN_INTERRUPTED } else { DRAIN };
-            let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };
-            self.take_back(1, left.min(LONGEST_WAIT))?;
+        if W::ON {
+            self.watches.pass(now, &self.lane);
         }
-        let now = self.lane.now();
-        let worker = self.lane.worker();
-        let stuck = |state: &InFlight| {
-            let age = Nanos(now.saturating_sub(state.issued));
-            Stuck { worker, kind: state.io.kind(), offset: state.offset, age }
-        };
-        let oldest = self.slots.iter().flatten().map(|state| now.saturating_sub(state.intended)).max();
-        let outstanding =
-            Outstanding { at_end, lost: self.flying as u64, oldest: Nanos(oldest.unwrap_or(0)), backlog };
-        Ok((outstanding, self.slots.iter().flatten().map(stuck).collect()))
+        now
     }
 }

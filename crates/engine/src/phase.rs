@@ -1,6 +1,7 @@
 //! A phase of block I/O: opens the target, and runs a crew of measured loops on the back end asked for.
 
 use std::io;
+use std::sync::Arc;
 
 use iolite_model::{Access, BackendKind, Ending, FileTask, OpKind, Sink, Target};
 use iolite_stats::Timetable;
@@ -13,12 +14,14 @@ use crate::backend::{
     Uring, Vectored,
 };
 use crate::crew::{Crew, Finished, Outcome};
+use crate::flow::{FlowGroup, FlowSeat};
 use crate::gate::StartLine;
 use crate::lane::Start;
 use crate::measured::{Fill, Loop, Plan};
 use crate::target::Targets;
 use crate::validate::validate;
 use crate::verify::{Checker, State, Unchecked, Verification};
+use crate::watch::{Unwatched, Watcher};
 use crate::{Control, EngineError, Scratch, placement, processes, rate};
 
 /// Runs a task of block I/O as phase number `phase`; a file that it makes lies in `scratch`. Intervals and workers' totals
@@ -115,6 +118,8 @@ pub(crate) struct Phase {
     pub(crate) here: u32,
     /// How to verify, where it is asked for.
     pub(crate) verification: Option<Verification>,
+    /// The group that it keeps a ratio with.
+    pub(crate) flow: Option<Arc<FlowGroup>>,
 }
 
 impl Phase {
@@ -141,7 +146,7 @@ impl Phase {
 
     pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
         let verification = Verification::of(&task)?;
-        Ok(Phase { here: task.workers, task, number, targets, verification })
+        Ok(Phase { here: task.workers, task, number, targets, verification, flow: None })
     }
 
     /// Runs it, starting together with whatever waits at `line`.
@@ -334,20 +339,32 @@ impl Phase {
             share: Share::of(task, worker),
             largest: task.largest().0 as u32,
             sync: task.sync,
+            end_sync: task.end_sync,
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
             on_error: task.on_error.clone(),
+            flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
         })
     }
 
-    /// Waits for the barrier and runs the loop: compiled once per back end, with and without verification.
+    /// Waits for the barrier and runs the loop: compiled three times per back end. What verifies can bear the few tests of
+    /// whether it is also watched.
     fn measure<B: Backend>(&self, mut backend: B, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+        let backend = &mut backend;
+        let watcher = || Watcher::new(&self.task, &kinds(&self.task), &self.targets, plan.depth);
         let Some(verification) = &self.verification else {
-            return Ok(start.ready().map(|lane| Loop::new(&mut backend, plan, Unchecked, lane).run()));
+            if Watcher::is_needed(&self.task) {
+                let watcher = watcher();
+                return Ok(start
+                    .ready()
+                    .map(|lane| Loop::new(backend, plan, Unchecked, watcher, lane).run()));
+            }
+            return Ok(start.ready().map(|lane| Loop::new(backend, plan, Unchecked, Unwatched, lane).run()));
         };
+        let watcher = watcher();
         let part = plan.stream.part();
         let part = part.start + plan.base..part.end + plan.base;
         let checker: Checker = verification.checker(self, start.worker(), part, plan.depth)?;
-        Ok(start.ready().map(|lane| Loop::new(&mut backend, plan, checker, lane).run()))
+        Ok(start.ready().map(|lane| Loop::new(backend, plan, checker, watcher, lane).run()))
     }
 }
 
@@ -357,8 +374,9 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     kinds.extend(task.mix.reads().then_some(OpKind::Read));
     kinds.extend(task.mix.writes().then_some(OpKind::Write));
     kinds.extend(task.mix.trims().then_some(OpKind::Trim));
+    let syncs = task.sync.is_some() || task.end_sync.is_some();
+    kinds.extend(syncs.then_some(OpKind::Sync));
     if let Some(rule) = task.sync {
-        kinds.push(OpKind::Sync);
         kinds.extend((rule.every == 1).then_some(OpKind::Commit));
     }
     kinds

@@ -1,15 +1,18 @@
 //! Tasks that start together.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use iolite_model::{Event, FileTask, JobTask, Sink};
+use iolite_model::{Ending, Event, FileTask, JobTask, Sink};
 use iolite_sys::clock::Clock;
 
+use crate::flow::FlowGroup;
 use crate::gate::{Gate, StartLine};
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
 use crate::target::{overlap, writes_to};
+use crate::turns::{Turn, Turns};
 use crate::{Control, EngineError, Outcome, Scratch};
 
 /// Checks a task as far as that is possible without touching anything.
@@ -33,7 +36,8 @@ impl Measured {
     }
 }
 
-/// Runs tasks that start at the same instant (each after its own delay), as phases from `first` on, until all have ended.
+/// Runs tasks that start at the same instant (each after its own delay), as phases from `first` on, until all have ended. One
+/// that waits for others of them starts when these have ended, and not at all where one of these has not completed.
 ///
 /// # Errors
 /// One of them makes no sense or could not be made ready: nothing was measured.
@@ -46,34 +50,74 @@ pub fn run_set(
     sink: &mut dyn Sink,
 ) -> Result<Measured, EngineError> {
     refuse_contested(tasks)?;
+    let turns = Turns::of(tasks)?;
     let mut members = Vec::with_capacity(tasks.len());
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch, control)?);
     }
+    join_flows(&mut members);
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }
+    run_together(&members, first, &turns, clock, control, sink)
+}
+
+/// Tasks whose flow has the same group keep their ratio with each other.
+fn join_flows(members: &mut [Member]) {
+    let mut groups: BTreeMap<u32, Arc<FlowGroup>> = BTreeMap::new();
+    for member in members {
+        if let Member::Io(phase) = member
+            && let Some(flow) = phase.task.flow
+        {
+            phase.flow = Some(groups.entry(flow.group).or_default().clone());
+        }
+    }
+}
+
+fn run_together(
+    members: &[Member],
+    first: u32,
+    turns: &Turns,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Measured, EngineError> {
     let line = Together(Arc::default());
     let sink = Mutex::new(sink);
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(members.len());
-        for member in &members {
+        for ((number, member), turn) in (first..).zip(members).zip(turns.each()) {
             let (line, sink) = (&line, &sink);
-            let run = move || member.run(Some(line), clock, control, &mut Shared(sink));
+            let run = move || {
+                let mut sink = Shared(sink);
+                if turn.waits() {
+                    member.run_in_turn(turn, number, clock, control, &mut sink)
+                } else {
+                    let ran = member.run(Some(line), clock, control, &mut sink);
+                    turn.over(ran.as_ref().is_ok_and(completed));
+                    ran
+                }
+            };
             match thread::Builder::new().name("conductor".into()).spawn_scoped(scope, run) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
+                    turns.call_off();
                     line.0.decide(None);
                     return Err(EngineError::Worker(error.to_string()));
                 }
             }
         }
-        let all = line.0.await_parties(members.len() as u32, &|| control.interrupted());
+        let all = line.0.await_parties(turns.first() as u32, &|| control.interrupted());
         line.0.decide(all.then(|| clock.now()));
         let died = |_| Err(EngineError::Worker("a conductor has died, which is a bug".into()));
         let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
         ran.into_iter().collect::<Result<_, _>>().map(Measured)
     })
+}
+
+/// Whether a task ended as planned.
+fn completed(ran: &Ran) -> bool {
+    ran.outcome.ending == Ending::Completed
 }
 
 /// Refuses tasks of which one would take what another writes for damage.
@@ -128,6 +172,29 @@ impl Member {
                 Ok(Ran { outcome, verification: None })
             }
         }
+    }
+}
+
+impl Member {
+    /// Waits for its turn and runs. Where it then can't be made ready, that is its ending: others have measured.
+    fn run_in_turn(
+        &self,
+        turn: Turn<'_>,
+        number: u32,
+        clock: Clock,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Ran, EngineError> {
+        let ended = control.for_phase(number);
+        if !turn.wait(&|| ended.over()) {
+            control.forget(number);
+            turn.over(false);
+            return Ok(Ran::nothing(Ending::Interrupted));
+        }
+        let failed = |error: EngineError| Ran::nothing(Ending::Failed(error.to_string()));
+        let ran = self.run(None, clock, control, sink).unwrap_or_else(failed);
+        turn.over(completed(&ran));
+        Ok(ran)
     }
 }
 

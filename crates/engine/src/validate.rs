@@ -80,6 +80,18 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if !ends(&task.stop) && task.access != Access::Append {
         return refuse("nothing would end it: give a runtime, bytes, operations or loops");
     }
+    if let Some(flow) = task.flow
+        && (flow.weight == 0 || task.processes)
+    {
+        return refuse(
+            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
+        );
+    }
+    if task.processes && (task.watch.detail || task.watch.operations) {
+        return refuse(
+            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
+        );
+    }
     if task.interval < SHORTEST_INTERVAL {
         return refuse(
             "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
@@ -246,7 +258,8 @@ fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineErro
             "completions can be polled for with direct I/O only: add it, or leave the polling out",
         );
     }
-    if options.completion_polling && (task.sync.is_some() || task.mix.trims()) {
+    let syncs = task.sync.is_some() || task.end_sync.is_some();
+    if options.completion_polling && (syncs || task.mix.trims()) {
         return refuse("a polled ring does reads and writes only: leave syncs and trims out, or the polling");
     }
     match task.sync {

@@ -7,7 +7,8 @@ use std::alloc::System;
 
 use iolite_engine::{Control, Scratch, run_file_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Event, FileTask, Iops, Mix, Nanos, OpKind, RunId, Sink, Stop, Target,
+    Access, Arrival, BackendKind, Bytes, Event, FileTask, Iops, Mix, Nanos, OpKind, RunId, Sink, Stop,
+    Target, Watch,
 };
 use iolite_sys::clock::Clock;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -53,9 +54,16 @@ fn the_measured_loop_allocates_nothing() {
     };
     let (few_allocations, few) = measure(&task);
     task.arrival = Arrival::Closed;
-    let (allocations, many) = measure(&task);
-    assert!(many > few * 100, "{many} operations against {few}");
-    // What there is comes from threads, and from the intervals, which are as many in both.
-    let more = allocations.saturating_sub(few_allocations);
-    assert!(more < 1000, "{few_allocations} allocations for {few} operations, {allocations} for {many}");
+    let watched = FileTask {
+        watch: Watch { detail: true, operations: false },
+        longest: Some(Nanos::SECOND),
+        ..task.clone()
+    };
+    for task in [task, watched] {
+        let (allocations, many) = measure(&task);
+        assert!(many > few * 100, "{many} operations against {few}");
+        // What there is comes from threads, and from the intervals, which are as many in both.
+        let more = allocations.saturating_sub(few_allocations);
+        assert!(more < 1000, "{few_allocations} allocations for {few} operations, {allocations} for {many}");
+    }
 }

@@ -1,3 +1,7 @@
 //! Job languages: what people write to say what is to be done becomes plain data of the model. No target is opened here.
 
 pub mod fio;
+mod language;
+pub mod native;
+
+pub use language::Language;

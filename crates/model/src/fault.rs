@@ -97,6 +97,9 @@ pub struct ErrorTally {
     pub first_offsets: Vec<u64>,
     /// The first one in words.
     pub first: String,
+    /// The first one's error number, where it has one; the results database keeps the words only.
+    #[serde(default)]
+    pub number: Option<i32>,
 }
 
 impl ErrorTally {

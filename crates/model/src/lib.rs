@@ -16,6 +16,7 @@ mod oplog;
 mod profile;
 mod record;
 mod storage;
+mod study;
 mod target;
 mod task;
 mod units;
@@ -38,12 +39,13 @@ pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
     PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
-pub use storage::{Device, DeviceCounters, Filesystem, Host, Storage};
+pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
+pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};
 pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    DbOperation, DbTask, Durable, FileTask, Layer, Mix, Placement, SyncMethod, SyncRule, Task, Watch,
+    DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task, Watch,
 };
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};

@@ -11,7 +11,7 @@ pub struct OperationLog {
     pub phase: u32,
     /// Worker, from 0.
     pub worker: u32,
-    /// The operations; those of ramp and drain are among them.
+    /// The operations; those of ramp and drain are among them. A write and its sync are one each, never a commit.
     pub operations: Vec<LoggedOperation>,
 }
 
@@ -26,7 +26,8 @@ pub struct LoggedOperation {
     pub file: u32,
     /// How much was asked for, in bytes.
     pub length: u32,
-    /// The error number, where it failed.
+    /// The error number, where it failed: 0 where it moved fewer bytes than asked for, EILSEQ (84) where what was read is not what
+    /// was written.
     pub error: Option<i32>,
     /// When it was meant to start.
     pub intended: u64,

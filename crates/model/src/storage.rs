@@ -105,6 +105,34 @@ impl DeviceCounters {
     }
 }
 
+/// What a block device did while something was measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct DiskUse {
+    /// Kernel name, for example `vda`.
+    pub name: String,
+    /// Its own counts.
+    pub counts: DiskCounts,
+    /// Where it is made of others (device mapper, md): their counts, added up, and the largest `util`.
+    pub beneath: Option<DiskCounts>,
+}
+
+/// Counts of a block device.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct DiskCounts {
+    /// Reads and writes completed.
+    pub ios: [u64; 2],
+    /// Reads and writes that were merged into others.
+    pub merges: [u64; 2],
+    /// Sectors of 512 bytes read and written.
+    pub sectors: [u64; 2],
+    /// Time that reads and writes took together, in milliseconds.
+    pub ticks: [u64; 2],
+    /// Time that all operations took together, in milliseconds.
+    pub in_queue: u64,
+    /// Share of the time in which it had something to do, in percent.
+    pub util: f64,
+}
+
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Host {

@@ -99,6 +99,8 @@ pub struct FileTask {
     pub longest: Option<Nanos>,
     /// Waits until the task of this name, which starts together with it or before it, has ended.
     pub after: Option<String>,
+    /// Keeps a ratio of operations to other tasks that start together with it.
+    pub flow: Option<Flow>,
     /// What is kept of each operation, beyond counts and histograms.
     pub watch: Watch,
     /// Time from the phase's start to the first operation.
@@ -141,6 +143,7 @@ impl Default for FileTask {
             on_error: OnError::default(),
             longest: None,
             after: None,
+            flow: None,
             watch: Watch::default(),
             delay: Nanos(0),
             stop: Stop::default(),
@@ -161,13 +164,27 @@ pub enum Durable {
     All,
 }
 
+/// A share of the operations of a group of tasks (fio's `flow`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Tasks that start together and have the same group keep the ratio of their weights.
+    pub group: u32,
+    /// Operations of a worker of this task to those of the others' workers; at least 1.
+    pub weight: u32,
+    /// How long a worker that is ahead waits before it looks again.
+    #[serde(default)]
+    pub pause: Nanos,
+}
+
 /// What is kept of each operation. All of it costs time in the measured loop, and is compiled out where it is not asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Watch {
     /// Submission and completion apart, queue depths, and sizes of batches.
     pub detail: bool,
-    /// Every operation is told as it has come back ([`Event::Operations`](crate::Event)).
+    /// Every operation is told as it has come back ([`Event::Operations`](crate::Event)), some hundreds at once. Nothing is lost:
+    /// where whoever listens is slower than the device, the workers wait for it.
     pub operations: bool,
 }
 

@@ -65,6 +65,13 @@ pub fn storage_of_target(target: &Path) -> Result<Storage, Error> {
     Ok(Storage { directory: path, filesystem, devices })
 }
 
+/// Every block device beneath an existing path, each before the ones it rests on.
+pub(crate) fn beneath(path: &Path) -> Vec<Device> {
+    let machine = Machine::this();
+    let absolute = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    machine.devices(&machine.beneath(&absolute))
+}
+
 /// The name of the medium where it is memory and not storage: `tmpfs`, `ramfs`, or the RAM disks and zram devices
 /// that everything rests on.
 ///

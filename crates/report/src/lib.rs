@@ -8,6 +8,8 @@ use iolite_stats::{Knee, PhaseResult};
 
 mod answer;
 mod chart;
+pub mod explain;
+pub mod fio;
 mod json;
 mod knees;
 pub mod latency_target;
@@ -15,6 +17,7 @@ mod live;
 mod machine;
 mod pen;
 pub mod run;
+pub mod study;
 #[cfg(test)]
 mod synthetic;
 mod table;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolite_model::{Interval, Nanos, Stage, WorkerTotals};
 
-use crate::counts::{Counts, WorkerCounts};
+use crate::counts::Counts;
 use crate::coverage::Coverage;
 use crate::recorder::{Feed, Slot, Snapshot};
 use crate::series::Series;
@@ -21,14 +21,14 @@ pub struct Collector {
     open: BTreeMap<(Stage, u64), (u64, Counts)>,
     coverage: Coverage,
     series: Series,
-    workers: Vec<WorkerCounts>,
+    workers: Vec<Counts>,
     drain_max: u64,
 }
 
 impl Collector {
     /// A collector for the workers' feeds, in the order of the workers; all of one timetable.
     pub fn new(phase: u32, feeds: Vec<Feed>) -> Collector {
-        let workers = vec![WorkerCounts::default(); feeds.len()];
+        let workers = vec![Counts::default(); feeds.len()];
         let (origin, interval) = feeds.first().map_or((0, 1), Feed::grid);
         Collector {
             phase,
@@ -96,8 +96,8 @@ impl Collector {
         intervals.extend(self.coverage.idle(ramp_end, end).into_iter().map(|idle| self.idle(idle)));
         let mut counts = Counts::default();
         let mut workers = Vec::with_capacity(self.workers.len());
-        for (worker, worker_counts) in self.workers.iter().map(WorkerCounts::counts).enumerate() {
-            counts.merge(&worker_counts);
+        for (worker, worker_counts) in self.workers.iter().enumerate() {
+            counts.merge(worker_counts);
             workers.push(WorkerTotals {
                 phase: self.phase,
                 worker: worker as u32,
@@ -168,6 +168,8 @@ mod tests {
                 prop_assert_eq!(from_intervals, measured(kind));
                 prop_assert_eq!(from_workers, measured(kind));
                 prop_assert_eq!(from_series, measured(kind));
+                let bytes: u64 = totals.series.iter().map(|point| point.bytes[kind.index()]).sum();
+                prop_assert_eq!(bytes, totals.bytes(kind));
             }
             let length: f64 = totals.series.iter().map(|point| point.seconds).sum();
             prop_assert!((length - 250e-9).abs() < 1e-12);

@@ -5,7 +5,6 @@ use iolite_model::{Nanos, OpKind, OpTotals};
 use crate::histogram::{Histogram, HistogramError, counted};
 use crate::recorder::{OpTally, Snapshot};
 use crate::sums::Sums;
-use crate::tally::Ledger;
 
 /// Counts of one kind of operation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,14 +12,6 @@ pub(crate) struct OpRecord {
     pub(crate) sums: Sums,
     pub(crate) response: Histogram,
     pub(crate) service: Histogram,
-}
-
-/// The same over a phase, of one of many workers.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct OpLedger {
-    sums: Sums,
-    response: Ledger,
-    service: Ledger,
 }
 
 /// Counts of one kind of operation as another process tells them, the histograms as durations and how often each.
@@ -35,10 +26,6 @@ pub(crate) struct Told {
 /// Counts of each kind of operation; a kind that did not occur has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Counts([Option<Box<OpRecord>>; OpKind::ALL.len()]);
-
-/// The same of one worker: of ten thousand workers each costs only what has occurred.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct WorkerCounts([Option<Box<OpLedger>>; OpKind::ALL.len()]);
 
 impl OpRecord {
     fn add(&mut self, tally: &OpTally) {
@@ -77,21 +64,6 @@ impl TryFrom<&OpTotals> for Told {
     }
 }
 
-impl OpLedger {
-    fn add(&mut self, tally: &OpTally) {
-        self.sums.merge(&tally.sums);
-        tally.responses().for_each(|counted| self.response.add(counted));
-        tally.services().for_each(|counted| self.service.add(counted));
-    }
-
-    fn record(&self) -> OpRecord {
-        let mut record = OpRecord { sums: self.sums, ..OpRecord::default() };
-        self.response.add_to(&mut record.response);
-        self.service.add_to(&mut record.service);
-        record
-    }
-}
-
 impl Counts {
     /// Adds what a worker has counted in an interval.
     pub(crate) fn add(&mut self, snapshot: &Snapshot) {
@@ -126,19 +98,5 @@ impl Counts {
     pub(crate) fn totals(&self) -> Vec<OpTotals> {
         let records = OpKind::ALL.iter().zip(&self.0);
         records.filter_map(|(&kind, record)| record.as_ref().map(|record| record.totals(kind))).collect()
-    }
-}
-
-impl WorkerCounts {
-    /// Adds what the worker has counted in an interval.
-    pub(crate) fn add(&mut self, snapshot: &Snapshot) {
-        for (kind, tally) in snapshot.tallies() {
-            self.0[kind.index()].get_or_insert_default().add(tally);
-        }
-    }
-
-    /// The same with histograms.
-    pub(crate) fn counts(&self) -> Counts {
-        Counts(self.0.each_ref().map(|ledger| ledger.as_deref().map(|ledger| Box::new(ledger.record()))))
     }
 }

@@ -1,6 +1,9 @@
 //! What is kept of each operation beyond counts and histograms, where a task asks for it.
 
+use iolite_model::OpKind;
+
 use crate::histogram::Histogram;
+use crate::tally::Tally;
 
 /// Submission and completion apart, queue depths, and sizes of batches, over the measured part of a phase.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,6 +22,83 @@ pub struct Detail {
     pub completes: [u64; 7],
 }
 
+/// What one worker writes into while it measures, to become part of a [`Detail`]. Counting allocates nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DetailRecorder {
+    /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
+    times: [Option<Box<(Tally, Tally)>>; 3],
+    depths: [u64; 7],
+    submits: [u64; 7],
+    completes: [u64; 7],
+}
+
+/// Position of a kind in [`Detail::submission`].
+const fn place(kind: OpKind) -> Option<usize> {
+    match kind {
+        OpKind::Read => Some(0),
+        OpKind::Write => Some(1),
+        OpKind::Trim => Some(2),
+        _ => None,
+    }
+}
+
+/// The class of so many operations in flight.
+fn depth_class(in_flight: usize) -> usize {
+    (in_flight.max(1).ilog2() as usize).min(6)
+}
+
+/// The class of a batch of so many operations.
+fn batch_class(operations: usize) -> usize {
+    if operations == 0 { 0 } else { ((operations.max(4) - 1).ilog2() as usize).min(6) }
+}
+
+impl DetailRecorder {
+    /// For a worker that does these kinds of operation; the times of others are not kept.
+    pub fn new(kinds: &[OpKind]) -> DetailRecorder {
+        let mut recorder = DetailRecorder::default();
+        for place in kinds.iter().copied().filter_map(place) {
+            recorder.times[place] = Some(Box::default());
+        }
+        recorder
+    }
+
+    /// Counts an operation that is submitted, of so many in flight with it.
+    #[inline]
+    pub fn submitted(&mut self, in_flight: usize) {
+        self.depths[depth_class(in_flight)] += 1;
+    }
+
+    /// Counts a submission that hands so many operations over.
+    #[inline]
+    pub fn handed_over(&mut self, operations: usize) {
+        self.submits[batch_class(operations)] += 1;
+    }
+
+    /// Counts a reap that brings so many operations back.
+    #[inline]
+    pub fn brought_back(&mut self, operations: usize) {
+        self.completes[batch_class(operations)] += 1;
+    }
+
+    /// Counts an operation that was queued and has succeeded: its times in nanoseconds.
+    #[inline]
+    pub fn queued(&mut self, kind: OpKind, submission: u64, completion: u64) {
+        let Some(times) = place(kind).and_then(|place| self.times[place].as_mut()) else { return };
+        times.0.count(submission);
+        times.1.count(completion);
+    }
+
+    /// Adds all that was counted.
+    pub fn add_to(&self, detail: &mut Detail) {
+        for (place, times) in self.times.iter().enumerate() {
+            let Some(times) = times else { continue };
+            times.0.add_to(&mut detail.submission[place]);
+            times.1.add_to(&mut detail.completion[place]);
+        }
+        detail.add_counts([&self.depths, &self.submits, &self.completes]);
+    }
+}
+
 impl Detail {
     /// Adds another worker's.
     pub fn merge(&mut self, other: &Detail) {
@@ -28,13 +108,49 @@ impl Detail {
         for (mine, other) in self.completion.iter_mut().zip(&other.completion) {
             mine.merge(other);
         }
-        let counts = [
-            (&mut self.depths, &other.depths),
-            (&mut self.submits, &other.submits),
-            (&mut self.completes, &other.completes),
-        ];
-        for (mine, other) in counts {
+        self.add_counts([&other.depths, &other.submits, &other.completes]);
+    }
+
+    fn add_counts(&mut self, others: [&[u64; 7]; 3]) {
+        for (mine, other) in
+            [&mut self.depths, &mut self.submits, &mut self.completes].into_iter().zip(others)
+        {
             mine.iter_mut().zip(other).for_each(|(mine, other)| *mine += other);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::Nanos;
+
+    #[test]
+    fn classes_are_those_that_are_printed() {
+        let depths: Vec<_> = [0, 1, 2, 3, 4, 7, 8, 31, 32, 63, 64, 5000].map(depth_class).into();
+        assert_eq!(depths, [0, 0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6]);
+        let batches: Vec<_> = [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 5000].map(batch_class).into();
+        assert_eq!(batches, [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn recorders_add_up_to_a_detail() {
+        let mut recorder = DetailRecorder::new(&[OpKind::Read, OpKind::Trim, OpKind::Sync]);
+        recorder.queued(OpKind::Read, 3, 70);
+        recorder.queued(OpKind::Trim, 4, 80);
+        recorder.queued(OpKind::Write, 5, 90);
+        recorder.queued(OpKind::Sync, 6, 100);
+        recorder.submitted(2);
+        recorder.handed_over(5);
+        recorder.brought_back(0);
+        let mut detail = Detail::default();
+        recorder.add_to(&mut detail);
+        let mut twice = detail.clone();
+        twice.merge(&detail);
+        let counts = |histograms: &[Histogram; 3]| histograms.each_ref().map(Histogram::count);
+        assert_eq!((counts(&detail.submission), counts(&twice.submission)), ([1, 0, 1], [2, 0, 2]));
+        assert_eq!((counts(&detail.completion), detail.completion[2].min()), ([1, 0, 1], Nanos(80)));
+        assert_eq!((detail.depths[1], detail.submits[2], detail.completes[0]), (1, 1, 1));
+        assert_eq!((twice.depths[1], twice.submits[2], twice.completes[0]), (2, 2, 2));
     }
 }

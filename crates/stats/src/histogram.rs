@@ -1,12 +1,13 @@
 //! Histogram of durations: 1 ns to 1 h at three significant digits.
+//!
+//! Buckets, the choice of a quantile's and the encoding are HdrHistogram's (Tene), whose Rust library the tests compare with. The
+//! library's own histogram is 270 KiB whatever it holds; of these there are some for each of a thousand jobs.
 
 use std::fmt;
 
-use hdrhistogram::Histogram as Hdr;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
 use iolite_model::{HistogramBytes, Nanos, Quantile};
 
-use crate::tally::checked_lowest;
+use crate::tally::{checked_lowest, index, lowest};
 
 /// Longest duration told apart from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
 pub(crate) const LONGEST: u64 = 3_600_000_000_000;
@@ -15,15 +16,21 @@ pub(crate) const LONGEST: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 
 /// How an uncompressed V2 encoding begins.
-const COOKIE: u64 = 0x1c84_9313;
+const COOKIE: u32 = 0x1c84_9313;
 
 /// Length of its header in bytes: cookie, length of the counts, offset, digits, bounds, ratio.
 const HEADER: usize = 40;
 
 /// Counts of durations from 1 ns to 1 h, each within 0.1 %. Merging is exact: the merged histogram is the one that
-/// recording everything in one place would have given.
-#[derive(Clone, PartialEq)]
-pub struct Histogram(Hdr<u64>);
+/// recording everything in one place would have given. It holds what has occurred and no more.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Index of each bucket that has any, in their order, and how many. Mostly they come in order; where they do not, there
+    /// are some thousands at most to be moved.
+    counts: Vec<(u16, u64)>,
+    /// Their sum.
+    count: u64,
+}
 
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,87 +45,148 @@ impl fmt::Debug for Histogram {
 )]
 pub struct HistogramError(String);
 
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram::new()
-    }
+/// The longest duration of a bucket.
+fn highest(index: u16) -> u64 {
+    lowest(usize::from(index) + 1) - 1
+}
+
+/// The middle of a bucket, which stands for all that it counts.
+fn middle(index: u16) -> f64 {
+    let (low, next) = (lowest(index.into()), lowest(usize::from(index) + 1));
+    (low + ((next - low) >> 1)) as f64
 }
 
 impl Histogram {
-    /// An empty histogram; its memory (about 270 KiB) is touched only where values fall.
+    /// An empty histogram.
     pub fn new() -> Histogram {
-        // Bounds and digits are constants that the library accepts; a unit test builds one.
-        #[allow(clippy::expect_used)]
-        Histogram(Hdr::new_with_bounds(1, LONGEST, DIGITS).expect("constant bounds are valid"))
+        Histogram::default()
     }
 
     /// Counts one duration in nanoseconds.
-    #[inline]
     pub fn record(&mut self, nanos: u64) {
-        self.0.saturating_record(nanos.min(LONGEST));
+        self.record_many(nanos, 1);
     }
 
     /// Counts a duration in nanoseconds many times.
     pub(crate) fn record_many(&mut self, nanos: u64, count: u64) {
-        // The library would take a duration that occurred no time into the extremes.
+        self.add(index(nanos.min(LONGEST)) as u16, count);
+    }
+
+    fn add(&mut self, index: u16, count: u64) {
         if count == 0 {
             return;
         }
-        self.0.saturating_record_n(nanos.min(LONGEST), count);
+        self.count = self.count.saturating_add(count);
+        if self.counts.last().is_none_or(|(last, _)| *last < index) {
+            self.counts.push((index, count));
+            return;
+        }
+        match self.counts.binary_search_by_key(&index, |(index, _)| *index) {
+            Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
+            Err(at) => self.counts.insert(at, (index, count)),
+        }
     }
 
     /// Adds all counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
-        // Both have the same fixed bounds, the only thing that adding checks.
-        let added = self.0.add(&other.0);
-        debug_assert!(added.is_ok());
+        other.counts.iter().for_each(|&(index, count)| self.add(index, count));
     }
 
-    /// Forgets all counts, keeping the memory.
+    /// Forgets all counts.
     pub fn reset(&mut self) {
-        if !self.0.is_empty() {
-            self.0.reset();
-        }
+        *self = Histogram::default();
     }
 
     /// Durations counted.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.count
     }
 
     /// The duration that the given share of all counted durations does not exceed; zero when empty.
     pub fn quantile(&self, quantile: Quantile) -> Nanos {
-        Nanos(self.0.value_at_quantile(quantile.0))
+        if quantile.0 <= 0.0 {
+            return self.min();
+        }
+        let wanted = ((quantile.0.min(1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut reached = 0u64;
+        let bucket = self.counts.iter().find(|(_, count)| {
+            reached = reached.saturating_add(*count);
+            reached >= wanted
+        });
+        // Beyond 2^53 the product may be more than there are.
+        bucket.map_or_else(|| self.max(), |&(index, _)| Nanos(highest(index)))
+    }
+
+    /// The shortest duration counted, within 0.1 % below; zero when empty.
+    pub fn min(&self) -> Nanos {
+        Nanos(self.counts.first().map_or(0, |&(index, _)| lowest(index.into())))
+    }
+
+    /// The longest duration counted, within 0.1 % above; zero when empty. Where the exact one is kept, it is beside the
+    /// histogram.
+    pub fn max(&self) -> Nanos {
+        Nanos(self.counts.last().map_or(0, |&(index, _)| highest(index)))
+    }
+
+    /// What was counted, the shortest first: the lowest duration of each bucket that has any, and how many it has.
+    pub fn iter(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        self.counts.iter().map(|&(index, count)| (Nanos(lowest(index.into())), count))
     }
 
     /// How far all counted durations lie above `bound` together, in nanoseconds.
     pub fn excess_above(&self, bound: Nanos) -> f64 {
-        let above = self.0.iter_recorded().filter(|value| value.value_iterated_to() > bound.0);
-        above.map(|value| (value.value_iterated_to() - bound.0) as f64 * value.count_at_value() as f64).sum()
+        self.above(bound).map(|(nanos, count)| (nanos - bound.0) as f64 * count as f64).sum()
     }
 
     /// Durations counted that lie above `bound`.
     pub fn count_above(&self, bound: Nanos) -> u64 {
-        let above = self.0.iter_recorded().filter(|value| value.value_iterated_to() > bound.0);
-        above.map(|value| value.count_at_value()).sum()
+        self.above(bound).map(|(_, count)| count).sum()
+    }
+
+    /// The buckets whose longest durations lie above `bound`: that duration, and count.
+    fn above(&self, bound: Nanos) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let buckets = self.counts.iter().map(|&(index, count)| (highest(index), count));
+        buckets.filter(move |(nanos, _)| *nanos > bound.0)
     }
 
     /// Standard deviation in nanoseconds, within the histogram's 0.1 %.
     pub fn standard_deviation(&self) -> f64 {
-        self.0.stdev()
+        let mean = self.mean();
+        let square = |&(index, count): &(u16, u64)| (middle(index) - mean).powi(2) * count as f64;
+        let squares: f64 = self.counts.iter().map(square).sum();
+        if self.count == 0 { 0.0 } else { (squares / self.count as f64).sqrt() }
     }
 
     /// Mean in nanoseconds, within the histogram's three digits.
     pub fn mean(&self) -> f64 {
-        self.0.mean()
+        let share = |&(index, count): &(u16, u64)| middle(index) * count as f64 / self.count as f64;
+        self.counts.iter().map(share).sum()
     }
 
     /// In the HdrHistogram V2 encoding.
     pub fn encode(&self) -> HistogramBytes {
-        let mut bytes = Vec::new();
-        // Writing to a Vec cannot fail, and the counts fit the encoding by construction.
-        let written = V2Serializer::new().serialize(&self.0, &mut bytes);
-        debug_assert!(written.is_ok());
+        let mut bytes = vec![0; HEADER];
+        let mut next = 0;
+        for &(index, count) in &self.counts {
+            match i64::from(index - next) {
+                0 => {}
+                // A single bucket without any is a count of 0; of more it says how many.
+                1 => put_number(&mut bytes, 0),
+                none => put_number(&mut bytes, -none),
+            }
+            put_number(&mut bytes, i64::try_from(count).unwrap_or(i64::MAX));
+            next = index + 1;
+        }
+        if self.counts.is_empty() {
+            put_number(&mut bytes, 0);
+        }
+        let length = (bytes.len() - HEADER) as u32;
+        bytes[..4].copy_from_slice(&COOKIE.to_be_bytes());
+        bytes[4..8].copy_from_slice(&length.to_be_bytes());
+        bytes[12..16].copy_from_slice(&u32::from(DIGITS).to_be_bytes());
+        bytes[16..24].copy_from_slice(&1u64.to_be_bytes());
+        bytes[24..32].copy_from_slice(&LONGEST.to_be_bytes());
+        bytes[32..].iter_mut().zip(1f64.to_be_bytes()).take(8).for_each(|(byte, one)| *byte = one);
         HistogramBytes(bytes)
     }
 
@@ -136,6 +204,19 @@ impl Histogram {
     pub(crate) fn record_all(&mut self, counted: &[(u64, u64)]) {
         counted.iter().for_each(|&(nanos, count)| self.record_many(nanos, count));
     }
+}
+
+/// Puts a number: zigzag, seven bits in a byte, the ninth byte whole (HdrHistogram's LEB128-64b9B).
+fn put_number(bytes: &mut Vec<u8>, number: i64) {
+    let mut rest = (number << 1 ^ number >> 63) as u64;
+    for _ in 0..8 {
+        if rest < 0x80 {
+            break;
+        }
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
 }
 
 /// The durations that an encoding counts, and how often each: without the memory of a histogram.
@@ -165,7 +246,7 @@ fn check_header(header: &[u8], counts: u64) -> Result<(), &'static str> {
         let bytes = header.get(at..at + length).unwrap_or_default();
         bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
     };
-    if number(0, 4) != COOKIE {
+    if number(0, 4) != u64::from(COOKIE) {
         return Err("another format");
     }
     if number(4, 4) != counts {
@@ -195,6 +276,8 @@ fn number(bytes: &mut &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::Histogram as Hdr;
+    use hdrhistogram::serialization::{Serializer, V2Serializer};
     use proptest::prelude::*;
 
     #[test]
@@ -210,6 +293,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_counted_is_told_bucket_by_bucket() {
+        let mut histogram = Histogram::new();
+        assert_eq!((histogram.min(), histogram.max(), histogram.iter().count()), (Nanos(0), Nanos(0), 0));
+        histogram.record_many(5, 3);
+        histogram.record(10_001);
+        histogram.record(10_003);
+        assert_eq!(histogram.iter().collect::<Vec<_>>(), [(Nanos(5), 3), (Nanos(10_000), 2)]);
+        assert_eq!((histogram.min(), histogram.max()), (Nanos(5), Nanos(10_007)));
+        histogram.record(u64::MAX);
+        assert!(histogram.max().0 as f64 <= LONGEST as f64 * 1.001);
+    }
+
+    #[test]
     fn damaged_bytes_are_refused() {
         let mut histogram = Histogram::new();
         histogram.record(5);
@@ -221,11 +317,36 @@ mod tests {
 
     /// What the library makes of an encoding.
     fn by_library(bytes: &HistogramBytes) -> Histogram {
-        let mut histogram = Histogram::new();
         let decoded: Hdr<u64> =
             hdrhistogram::serialization::Deserializer::new().deserialize(&mut bytes.0.as_slice()).unwrap();
-        histogram.0.add(&decoded).unwrap();
+        let mut histogram = Histogram::new();
+        for value in decoded.iter_recorded() {
+            histogram.record_many(value.value_iterated_to(), value.count_at_value());
+        }
         histogram
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_librarys_histogram(
+            values in prop::collection::vec((prop_oneof![0u64..5000, 0u64..4_000_000_000_000], 1u64..1 << 40), 0..60),
+            quantiles in prop::collection::vec(0.0f64..=1.0, 10),
+        ) {
+            let (mut ours, mut theirs) = (Histogram::new(), Hdr::<u64>::new_with_bounds(1, LONGEST, DIGITS).unwrap());
+            for &(nanos, count) in &values {
+                ours.record_many(nanos, count);
+                theirs.saturating_record_n(nanos.min(LONGEST), count);
+            }
+            let mut encoded = Vec::new();
+            V2Serializer::new().serialize(&theirs, &mut encoded).unwrap();
+            prop_assert_eq!(ours.encode().0, encoded);
+            prop_assert_eq!((ours.min().0, ours.max().0, ours.count()), (theirs.min(), theirs.max(), theirs.len()));
+            for quantile in quantiles.into_iter().chain([0.0, 1.0]) {
+                prop_assert_eq!(ours.quantile(Quantile(quantile)).0, theirs.value_at_quantile(quantile));
+            }
+            let close = |one: f64, other: f64| (one - other).abs() <= 1e-9 * one.abs().max(1.0);
+            prop_assert!(close(ours.mean(), theirs.mean()) && close(ours.standard_deviation(), theirs.stdev()));
+        }
     }
 
     #[test]

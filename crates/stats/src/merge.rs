@@ -14,7 +14,7 @@ use crate::totals::PhaseTotals;
 ///
 /// Intervals are all it needs, and they are also what is left of a process that died. Like a collector it holds no more the
 /// longer the phase is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Merger {
     counts: Counts,
     series: Series,

@@ -161,6 +161,17 @@ impl Recorder {
         }
     }
 
+    /// Whether what comes back at this instant counts as measured: neither the ramp's nor the drain's.
+    #[inline]
+    pub fn measures(&self, at: u64) -> bool {
+        at >= self.timetable.ramp_end && at < self.timetable.end
+    }
+
+    /// Start of the measured part, and the length of its intervals, in nanoseconds.
+    pub fn grid(&self) -> (u64, u64) {
+        (self.timetable.ramp_end, self.timetable.interval)
+    }
+
     /// Ends the measured part now; what is recorded from here on belongs to the drain.
     pub fn close(&mut self, now: u64) {
         self.advance(now);

@@ -5,7 +5,7 @@ use iolite_model::OpKind;
 use crate::sums::Sums;
 
 /// Points that a series has at most. Estimates join a longer series to 2,000 batches anyway, and after joining pairwise
-/// at least half of the points are left. At 184 bytes each they are some 740 KiB.
+/// at least half of the points are left. At 272 bytes each they are some 1.1 MiB.
 pub(crate) const POINTS: u64 = 4096;
 
 /// One interval of a phase's measured part, for estimates over time. In a long phase it is as many of the task's
@@ -16,6 +16,8 @@ pub struct Point {
     pub seconds: f64,
     /// Operations of each kind, by its index.
     pub operations: [u64; OpKind::ALL.len()],
+    /// Bytes moved by each kind, by its index.
+    pub bytes: [u64; OpKind::ALL.len()],
     /// Sum of the response times of each kind in nanoseconds, by its index.
     pub response_sum: [u64; OpKind::ALL.len()],
 }
@@ -48,19 +50,21 @@ impl Point {
 
     /// Adds the operations of another, not its time.
     pub(crate) fn join(&mut self, other: &Point) {
-        for (mine, theirs) in self.operations.iter_mut().zip(other.operations) {
-            *mine = mine.saturating_add(theirs);
-        }
-        for (mine, theirs) in self.response_sum.iter_mut().zip(other.response_sum) {
-            *mine = mine.saturating_add(theirs);
+        let sums = [
+            (&mut self.operations, &other.operations),
+            (&mut self.bytes, &other.bytes),
+            (&mut self.response_sum, &other.response_sum),
+        ];
+        for (mine, theirs) in sums {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
         }
     }
 
     fn count(&mut self, kind: OpKind, sums: &Sums) {
-        let (operations, response_sum) =
-            (&mut self.operations[kind.index()], &mut self.response_sum[kind.index()]);
-        *operations = operations.saturating_add(sums.operations);
-        *response_sum = response_sum.saturating_add(sums.response_sum);
+        let index = kind.index();
+        self.operations[index] = self.operations[index].saturating_add(sums.operations);
+        self.bytes[index] = self.bytes[index].saturating_add(sums.bytes);
+        self.response_sum[index] = self.response_sum[index].saturating_add(sums.response_sum);
     }
 }
 
@@ -156,7 +160,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn sums(operations: u64) -> Sums {
-        Sums { operations, response_sum: operations * 3, ..Sums::default() }
+        Sums {
+            operations,
+            bytes: operations.saturating_mul(512),
+            response_sum: operations * 3,
+            ..Sums::default()
+        }
     }
 
     fn series(slots: &[(u64, u64, u64)], end: u64) -> Vec<Point> {
@@ -217,9 +226,10 @@ mod tests {
             let points = series.points(0, day);
             println!("{} s: {} points, {held} bytes while collecting", interval as f64 / 1e9, points.len());
             assert_eq!(points.len(), expected);
-            assert!(points.len() * size_of::<Point>() + held < 2 << 20);
+            assert!(points.len() * size_of::<Point>() + held < 3 << 20);
             let reads = (0..day / interval).map(|number| number % 7).sum::<u64>();
             assert_eq!(points.iter().map(|p| p.operations[OpKind::Read.index()]).sum::<u64>(), reads);
+            assert_eq!(points.iter().map(|p| p.bytes[OpKind::Read.index()]).sum::<u64>(), 512 * reads);
             assert_eq!(points.iter().map(|p| p.response_sum[OpKind::Read.index()]).sum::<u64>(), 3 * reads);
             assert!((points.iter().map(|p| p.seconds).sum::<f64>() - day as f64 / 1e9).abs() < 1e-6);
         }

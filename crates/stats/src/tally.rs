@@ -4,8 +4,6 @@
 //! doubling), so that a tally turns into a [`Histogram`] without any loss. Counting is one shift and one addition; the
 //! rest (totals, extremes, quantiles) is worked out where nobody measures.
 
-use std::collections::BTreeMap;
-
 use crate::histogram::{Histogram, LONGEST};
 
 /// Linear sub-buckets: the first power of two that tells 0.1 % apart.
@@ -29,14 +27,14 @@ pub(crate) struct Tally {
 
 /// The bucket of a duration.
 #[inline]
-const fn index(nanos: u64) -> usize {
+pub(crate) const fn index(nanos: u64) -> usize {
     let bucket = (nanos | (SUB_BUCKETS - 1)).ilog2() - HALF_BITS;
     let sub_bucket = (nanos >> bucket) as usize;
     ((bucket as usize + 1) << HALF_BITS) + sub_bucket - HALF
 }
 
 /// The shortest duration of a bucket.
-const fn lowest(index: usize) -> u64 {
+pub(crate) const fn lowest(index: usize) -> u64 {
     if index < 2 * HALF {
         return index as u64;
     }
@@ -101,24 +99,6 @@ impl Tally {
     }
 }
 
-/// Counts of durations over a longer time, holding only what has occurred: for the many that must be kept at once.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Ledger(BTreeMap<usize, u64>);
-
-impl Ledger {
-    /// Adds all counts of a tally.
-    pub(crate) fn add(&mut self, tally: &Tally) {
-        for (index, count) in tally.counted() {
-            *self.0.entry(index).or_default() += count;
-        }
-    }
-
-    /// Adds all counts to a histogram.
-    pub(crate) fn add_to(&self, histogram: &mut Histogram) {
-        self.0.iter().for_each(|(&index, &count)| histogram.record_many(lowest(index), count));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,25 +129,6 @@ mod tests {
         fn a_bucket_begins_within_a_thousandth_of_what_falls_into_it(nanos in 0u64..=LONGEST) {
             let low = lowest(index(nanos));
             prop_assert!(low <= nanos && nanos - low <= nanos / 1000);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_ledger_of_tallies_is_the_histogram_of_all(
-            parts in prop::collection::vec(prop::collection::vec(0u64..4_000_000_000_000, 0..50), 0..4),
-        ) {
-            let (mut ledger, mut whole) = (Ledger::default(), Tally::default());
-            for part in &parts {
-                let mut tally = Tally::default();
-                part.iter().for_each(|&nanos| tally.count(nanos));
-                part.iter().for_each(|&nanos| whole.count(nanos));
-                ledger.add(&tally);
-            }
-            let (mut from_ledger, mut from_whole) = (Histogram::new(), Histogram::new());
-            ledger.add_to(&mut from_ledger);
-            whole.add_to(&mut from_whole);
-            prop_assert_eq!(from_ledger.encode(), from_whole.encode());
         }
     }
 

@@ -20,6 +20,11 @@ pub struct PhaseTotals {
 }
 
 impl PhaseTotals {
+    /// Whether no operation came back, failed ones included.
+    pub fn is_empty(&self) -> bool {
+        OpKind::ALL.into_iter().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
+    }
+
     /// Operations of a kind that succeeded.
     pub fn operations(&self, kind: OpKind) -> u64 {
         self.record_of(kind).map_or(0, |record| record.sums.operations)

@@ -218,6 +218,7 @@ impl Store {
                 first_offsets: serde_json::from_str(&self.get::<String>(row, "first_offsets")?)
                     .map_err(|error| self.unreadable("the offsets of errors", error))?,
                 first: self.get(row, "first")?,
+                number: None,
             })
         })
     }

@@ -122,6 +122,7 @@ fn troubled(phase: u32) -> Event {
         count: 12,
         first_offsets,
         first: "read at 8192: Input/output error".into(),
+        number: None,
     };
     Event::PhaseEnded(PhaseEnd {
         errors: vec![

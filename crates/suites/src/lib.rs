@@ -7,6 +7,8 @@ mod judge;
 mod latency_target;
 mod profiles;
 mod search;
+mod steady;
+mod study;
 
 pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
 pub use doubts::doubts;
@@ -14,3 +16,8 @@ pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencySearch, LatencyStep, LatencyTargetError,
 };
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
+pub use steady::{SteadyRule, SteadyWatch, SteadyWindow};
+pub use study::{
+    Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy,
+    StudyStep, Subject,
+};

@@ -16,4 +16,5 @@ pub mod splice;
 #[cfg(test)]
 mod testing;
 pub mod trim;
+pub mod usage;
 pub mod vectored;

@@ -61,6 +61,11 @@ pub fn drop_clean(file: &File, offset: u64, length: u64) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, offset, Some(length), Advice::DontNeed)?)
 }
 
+/// Size of a page, in bytes.
+pub fn page_size() -> u64 {
+    rustix::param::page_size() as u64
+}
+
 /// As [`resident_bytes`], by cachestat(2).
 fn by_cachestat(file: &File, offset: u64, length: u64) -> io::Result<u64> {
     // To the system call a length of 0 means "to the end of the file".

@@ -9,10 +9,12 @@ use iolite_model::{
 use iolite_report::latency_target::{LatencyReport, json, text};
 use iolite_suites::{LatencyFound, LatencySearch, LatencyStep};
 
-use super::runner::{Measured, Runner};
-use super::{Bench, ending, job};
+use super::bench_for;
 use crate::args::LatencyTargetArgs;
+use crate::bench::ending;
 use crate::exit::{Exit, UsageError};
+use crate::job::{self, Loaded};
+use crate::runner::{Measured, Runner};
 use crate::{output, signals};
 
 /// Time before each window that is left out: a fifth of it.
@@ -24,7 +26,7 @@ const RAMP: u64 = 5;
 /// Job and target make no sense, or it can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let mut job = job::load(&args.job)?;
+    let Loaded { mut job, .. } = job::load(&args.job)?;
     let base = searched(&mut job)?;
     let target = target(&args);
     let search = LatencySearch::new(base.clone(), target).map_err(|error| UsageError(error.to_string()))?;
@@ -32,10 +34,10 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let whole =
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
     job::check(&whole)?;
-    let mut bench = Bench::set_up(&whole, &args.directory, &args.output, &control)?;
+    let mut bench = bench_for(&whole, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let found = find(&mut runner, &job, &search, &control);
-    let Measured { calibration, history } = runner.end();
+    let Measured { calibration, history, .. } = runner.end();
     let (found, failure) = match found {
         Ok(found) => (found, None),
         Err(error) => (None, Some(error)),

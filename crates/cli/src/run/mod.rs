@@ -1,23 +1,21 @@
 //! `iolite run` and `iolite latency-target`: arguments -> job -> run -> outputs.
 
-mod job;
 mod latency;
-mod runner;
 
 use std::path::Path;
 
-use iolite_engine::{Control, EngineError, Scratch};
-use iolite_model::{Ending, Event, Job, JobTask, Nanos, OpKind, RunInfo, Task, Verified, Warning};
-use iolite_observe::LeafCounters;
+use iolite_engine::Control;
+use iolite_model::{Ending, Event, Job, OpKind, Verified};
 use iolite_report::run::RunReport;
 use iolite_stats::PhaseResult;
 
 use crate::args::{OutputArgs, RunArgs};
-use crate::events::Events;
+use crate::bench::{Bench, Setup, duration, ending};
 use crate::exit::{Exit, UsageError};
+use crate::job::{self, Loaded};
+use crate::runner::{Measured, Runner};
 use crate::session;
 use crate::{output, signals};
-use runner::{Measured, Runner};
 
 pub(crate) use latency::run as latency_target;
 
@@ -27,16 +25,19 @@ pub(crate) use latency::run as latency_target;
 /// The job makes no sense, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let job = job::load(&args.job)?;
+    let Loaded { job, notes } = job::load(&args.job)?;
+    if !args.output.quiet {
+        notes.iter().for_each(|note| output::note(note));
+    }
     job::check(&job)?;
-    let mut bench = Bench::set_up(&job, &args.directory, &args.output, &control)?;
+    let mut bench = bench_for(&job, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let failure = runner.sets(&job.sets()).err();
     let measured = runner.end();
     let ending = ending(failure, &control);
     bench.events.emit(&Event::RunEnded(ending.clone()));
     let warnings = bench.events.finish(&control);
-    let Measured { calibration, history } = measured;
+    let Measured { calibration, history, .. } = measured;
     let report = RunReport { run: bench.run, name: job.name, calibration, phases: history, warnings, ending };
     let text = if args.output.json {
         format!("{:#}\n", iolite_report::run::json(&report))
@@ -47,65 +48,25 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     Ok(exit_of(&report))
 }
 
-/// All that a run needs besides its job.
-struct Bench {
-    run: RunInfo,
-    events: Events,
-    scratch: Scratch,
-    counters: Option<LeafCounters>,
-}
-
-impl Bench {
-    /// Looks at the storage, removes what dead runs left, makes the scratch directory, opens the results.
-    fn set_up(job: &Job, directory: &Path, output: &OutputArgs, control: &Control) -> anyhow::Result<Bench> {
-        iolite_sys::file::raise_open_files();
-        let directory = session::directory(directory)?;
-        // A job without files of its own needs no place that can be written to where it is started.
-        let directory = if job::makes_files(job) { directory } else { std::env::temp_dir() };
-        let storage = match job::only_target(job) {
-            Some(target) => {
-                if let Err(error) = std::fs::metadata(target) {
-                    let message =
-                        format!("cannot look at the target {}: {error}; check the path", target.display());
-                    return Err(UsageError(message).into());
-                }
-                iolite_observe::storage_of_target(target)?
+/// A bench on the storage that the job is about.
+fn bench_for(job: &Job, directory: &Path, output: &OutputArgs, control: &Control) -> anyhow::Result<Bench> {
+    let directory = session::directory(directory)?;
+    // A job without files of its own needs no place that can be written to where it is started.
+    let directory = if job::makes_files(job) { directory } else { std::env::temp_dir() };
+    let storage = match job::only_target(job) {
+        Some(target) => {
+            if let Err(error) = std::fs::metadata(target) {
+                let message =
+                    format!("cannot look at the target {}: {error}; check the path", target.display());
+                return Err(UsageError(message).into());
             }
-            None => iolite_observe::storage(&directory)?,
-        };
-        let run = session::run_info(storage);
-        session::clear_leftovers(&directory, output.quiet);
-        let scratch = Scratch::create(&directory, &run.id)?;
-        let results = session::results(output.results.clone());
-        let mut events = Events::start(&run, &results, session::live(output.quiet), duration(job), control);
-        let counters = LeafCounters::new(&run.storage);
-        if let Some(device) = iolite_observe::volatile(&run.storage) {
-            events.warn(Warning::Volatile { device });
+            iolite_observe::storage_of_target(target)?
         }
-        if counters.is_none() {
-            events.warn(Warning::NoDeviceCounters { filesystem: run.storage.filesystem.kind.clone() });
-        }
-        Ok(Bench { run, events, scratch, counters })
-    }
-}
-
-/// How a run ended that could not go on for this reason, if there is one.
-fn ending(failure: Option<anyhow::Error>, control: &Control) -> Ending {
-    let interrupted = |failure: &anyhow::Error| {
-        matches!(failure.downcast_ref::<EngineError>(), Some(EngineError::Interrupted))
+        None => iolite_observe::storage(&directory)?,
     };
-    match failure.filter(|failure| !interrupted(failure)) {
-        Some(failure) => Ending::Failed(output::told(&failure)),
-        None if control.interrupted() => Ending::Interrupted,
-        None => Ending::Completed,
-    }
-}
-
-/// How long a job takes about: the sum of its sets' longest runtimes, where they have one.
-fn duration(job: &Job) -> Nanos {
-    let length = |task: &Task| task.ramp().0.saturating_add(task.stop().runtime.unwrap_or_default().0);
-    let longest = |set: &[JobTask]| set.iter().map(|task| length(&task.task())).max();
-    Nanos(job.sets().into_iter().filter_map(longest).fold(0, u64::saturating_add))
+    let (results, live) = (output.results.clone(), session::live(output.quiet));
+    let setup = Setup { directory: &directory, results, live, duration: duration(&job.sets()) };
+    Bench::set_up(storage, setup, control)
 }
 
 fn exit_of(report: &RunReport) -> Exit {

@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use iolite_model::{OpKind, SyncMethod};
+use iolite_model::{OpKind, SyncMethod, Usage};
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::file;
 use iolite_sys::trim::Trim;
@@ -143,6 +143,11 @@ pub trait Backend {
 
     /// The buffer of a slot that has no operation in flight; empty while it has.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
+
+    /// Ends it when nothing more is to be submitted, and tells what threads of its own have used of the machine.
+    fn finish(&mut self) -> Usage {
+        Usage::default()
+    }
 
     /// Whether [`submit`](Backend::submit) does the operation itself, in system calls that may never come back.
     #[inline(always)]

@@ -6,7 +6,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TryS
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use iolite_model::Usage;
 use iolite_sys::buffer::AlignedBuffer;
+use iolite_sys::usage::{self, ThreadUsage};
+
+use crate::crew::told;
 
 use super::{Backend, Completions, EINVAL, EIO, Files, Medium, Op, Returned, Submission};
 
@@ -27,7 +31,7 @@ pub struct Threads {
     buffers: Vec<Option<AlignedBuffer>>,
     /// By slot: the way to its thread; a thread ends when its queue is dropped.
     errands: Vec<SyncSender<Errand>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<ThreadUsage>>,
     done: Receiver<Errand>,
     in_flight: usize,
 }
@@ -61,14 +65,15 @@ impl Threads {
     }
 }
 
-/// What a thread of the pool does, until nobody can ask it for anything more.
-fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) {
+/// What a thread of the pool does, until nobody can ask it for anything more. Tells what it has used of the machine.
+fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) -> ThreadUsage {
     while let Ok(mut errand) = errands.recv() {
         errand.result = medium.blocking(&errand.op, &mut errand.buffer);
         if finished.send(errand).is_err() {
-            return;
+            break;
         }
     }
+    usage::of_this_thread().unwrap_or_default()
 }
 
 impl Backend for Threads {
@@ -124,18 +129,25 @@ impl Backend for Threads {
         let buffer = self.buffers.get_mut(slot as usize).and_then(Option::as_mut);
         buffer.map(AlignedBuffer::as_mut_slice).unwrap_or_default()
     }
+
+    /// Waits for the threads where none has anything to do. One that hangs in an operation has its own share of the
+    /// file and its buffer, and ends when the operation does.
+    fn finish(&mut self) -> Usage {
+        self.errands.clear();
+        let mut used = Usage::default();
+        if self.in_flight == 0 {
+            // One that died has been told of by `reap`.
+            self.threads
+                .drain(..)
+                .filter_map(|thread| thread.join().ok())
+                .for_each(|one| used.add(told(one)));
+        }
+        used
+    }
 }
 
 impl Drop for Threads {
-    /// Waits for the threads where none has anything to do. One that hangs in an operation has its own share of the
-    /// file and its buffer, and ends when the operation does.
     fn drop(&mut self) {
-        self.errands.clear();
-        if self.in_flight == 0 {
-            for thread in self.threads.drain(..) {
-                // It has nothing to say, and one that died has been told of by `reap`.
-                let _ = thread.join();
-            }
-        }
+        self.finish();
     }
 }

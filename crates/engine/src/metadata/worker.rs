@@ -155,7 +155,8 @@ impl Worker {
         let class = error.raw_os_error().map_or(ErrorClass::Other, ErrorClass::of);
         let (kind, number, names) = (self.kind, self.number, &self.names);
         self.errors.note(kind, class, file, || {
-            format!("{} {}/{}: {error}", kind.name(), Part::Worker.name(number.into()), names.path())
+            let part = Part::Worker.name(number.into());
+            (format!("{} {part}/{}: {error}", kind.name(), names.path()), error.raw_os_error())
         });
     }
 }

@@ -12,7 +12,7 @@ use iolite_model::{Event, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::file;
 
-use super::{Assignment, ChildEnd, Message};
+use super::{Assignment, ChildEnd, END, Message};
 use crate::gate::StartLine;
 use crate::phase::{Phase, Ran};
 use crate::target::{Targets, access_of};
@@ -48,12 +48,15 @@ pub fn serve_worker() -> io::Result<()> {
     let control = Control::default();
     let clock = Clock::best();
     let (tell, words) = sync_channel(2);
-    let interrupted = control.clone();
+    let (interrupted, phase) = (control.clone(), assignment.phase);
     thread::spawn(move || {
         let mut line = String::new();
         while input.read_line(&mut line).is_ok_and(|read| read > 0) {
-            // Nobody waits for it where this worker could not be ready.
-            let _ = line.trim().parse().map(|word: u64| tell.send(word));
+            match line.trim() {
+                END => interrupted.end_phase(phase),
+                // Nobody waits for it where this worker could not be ready.
+                word => drop(word.parse().map(|word: u64| tell.send(word))),
+            }
             line.clear();
         }
         interrupted.interrupt_run();
@@ -75,6 +78,7 @@ fn conclude(ran: Ran, line: &ParentsLine, control: &Control) -> io::Result<()> {
         errors: std::mem::take(&mut outcome.errors),
         stuck: std::mem::take(&mut outcome.stuck),
         verified: outcome.verified.take(),
+        usage: outcome.usage,
     }));
     line.parent.tell(&end)?;
     let Some(verification) = verification else { return Ok(()) };

@@ -2,17 +2,22 @@
 //!
 //! A child is this program again, called as [`WORKER_COMMAND`]. It gets an [`Assignment`] as a line of JSON, opens the
 //! target anew by way of a descriptor that it inherits, says [`Message::Ready`], learns the instant of the start (on
-//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. When its standard input ends it stops:
+//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. Told [`END`] it ends early. When its standard input ends it stops:
 //! that is how a parent interrupts it, and what happens when a parent dies.
 
 mod child;
 mod parent;
 
-use iolite_model::{Ending, ErrorTally, FileTask, Interval, Outstanding, Stuck, Verified, WorkerTotals};
+use iolite_model::{
+    Ending, ErrorTally, FileTask, Interval, Outstanding, Stuck, Usage, Verified, WorkerTotals,
+};
 use serde::{Deserialize, Serialize};
 
 pub use child::serve_worker;
 pub(crate) use parent::run;
+
+/// What a parent says so that a child ends as if its time were over.
+const END: &str = "end";
 
 /// The argument by which a program with this engine is to call [`serve_worker`] and nothing else.
 pub const WORKER_COMMAND: &str = "engine-worker";
@@ -56,4 +61,5 @@ struct ChildEnd {
     errors: Vec<ErrorTally>,
     stuck: Vec<Stuck>,
     verified: Option<Verified>,
+    usage: Usage,
 }

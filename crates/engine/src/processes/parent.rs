@@ -1,6 +1,7 @@
 //! The side of the process that measures by others.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -9,12 +10,13 @@ use std::thread;
 use std::time::Duration;
 
 use iolite_model::{
-    Ending, ErrorTally, Event, Interval, Nanos, OpTotals, Outstanding, Sink, Stage, Stuck, Verified,
+    Ending, ErrorTally, Event, Interval, Nanos, OpTotals, Outstanding, Sink, Stage, Stuck, Usage, Verified,
 };
 use iolite_stats::{Merger, PhaseTotals};
 use iolite_sys::clock::Clock;
 
-use super::{Assignment, ChildEnd, Message, WORKER_COMMAND, child};
+use super::{Assignment, ChildEnd, END, Message, WORKER_COMMAND, child};
+use crate::conductor::LAST_SYNC;
 use crate::crew::{DRAIN, DRAIN_INTERRUPTED, Outcome, TICK};
 use crate::gate::StartLine;
 use crate::phase::{Phase, Ran, Verifying};
@@ -43,6 +45,18 @@ pub(crate) fn run(
     line: Option<&dyn StartLine>,
     clock: Clock,
     control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Ran, EngineError> {
+    let ran = run_under(&control.for_phase(phase.number), phase, line, clock, sink);
+    control.forget(phase.number);
+    ran
+}
+
+fn run_under(
+    control: &Control,
+    phase: &Phase,
+    line: Option<&dyn StartLine>,
+    clock: Clock,
     sink: &mut dyn Sink,
 ) -> Result<Ran, EngineError> {
     let mut family = Family { children: Vec::new(), ways: Vec::new(), told: channel().1 };
@@ -135,9 +149,13 @@ impl Family {
     }
 
     fn release(&mut self, instant: u64) {
+        self.say(instant);
+    }
+
+    fn say(&mut self, word: impl Display) {
         for way in self.ways.iter_mut().flatten() {
             // One that has died meanwhile shows by the end of its output.
-            let _ = writeln!(way, "{instant}");
+            let _ = writeln!(way, "{word}");
         }
     }
 
@@ -220,18 +238,22 @@ struct Collecting<'a> {
     family: Family,
     clock: Clock,
     origin: u64,
+    /// Of this phase.
     control: &'a Control,
     merger: Merger,
     ended: BTreeSet<usize>,
     gone: BTreeSet<usize>,
     measured: u64,
     interrupted_at: Option<u64>,
+    /// When the phase was asked to end before its time.
+    stopped_at: Option<u64>,
     failure: Option<String>,
     interrupted: bool,
     outstanding: Outstanding,
     errors: Vec<ErrorTally>,
     stuck: Vec<Stuck>,
     verified: Option<Verified>,
+    usage: Usage,
 }
 
 impl<'a> Collecting<'a> {
@@ -253,12 +275,14 @@ impl<'a> Collecting<'a> {
             gone: BTreeSet::new(),
             measured: 0,
             interrupted_at: None,
+            stopped_at: None,
             failure: None,
             interrupted: false,
             outstanding: Outstanding::default(),
             errors: Vec::new(),
             stuck: Vec::new(),
             verified: None,
+            usage: Usage::default(),
         }
     }
 
@@ -272,6 +296,10 @@ impl<'a> Collecting<'a> {
             }
             if self.control.interrupted() && self.interrupted_at.is_none() {
                 self.interrupted_at = Some(self.now());
+            }
+            if self.control.over() && self.stopped_at.is_none() {
+                self.stopped_at = Some(self.now());
+                self.family.say(END);
             }
             if self.interrupted_at.is_some() || self.failure.is_some() {
                 self.family.interrupt();
@@ -290,7 +318,10 @@ impl<'a> Collecting<'a> {
         };
         let task = &self.phase.task;
         let end = task.stop.runtime.map(|runtime| task.ramp.0.saturating_add(runtime.0));
-        end.is_some_and(|end| after(end, DRAIN))
+        let end = end.into_iter().chain(self.stopped_at).min();
+        // A child itself knows how long it may wait for what it has written to become durable.
+        let patience = if task.end_sync.is_some() { LAST_SYNC } else { DRAIN };
+        end.is_some_and(|end| after(end, patience))
             || self.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }
 
@@ -330,6 +361,7 @@ impl<'a> Collecting<'a> {
         self.ended.insert(child);
         self.measured = self.measured.max(end.measured);
         self.outstanding.add(end.outstanding);
+        self.usage.add(end.usage);
         end.errors.into_iter().for_each(|tally| ErrorTally::add(&mut self.errors, tally));
         self.stuck.extend(end.stuck);
         if let Some(verified) = end.verified {
@@ -352,7 +384,8 @@ impl<'a> Collecting<'a> {
             self.measured = self.now().saturating_sub(ramp_end).min(runtime);
         }
         let interrupted = self.interrupted || self.interrupted_at.is_some();
-        let ending = match self.failure.take() {
+        let failure = self.failure.take().or_else(|| self.control.failure().map(str::to_owned));
+        let ending = match failure {
             Some(failure) => Ending::Failed(failure),
             None if interrupted => Ending::Interrupted,
             None => Ending::Completed,
@@ -366,8 +399,9 @@ impl<'a> Collecting<'a> {
         outcome.errors = self.errors;
         outcome.stuck = self.stuck;
         outcome.verified = self.verified;
+        outcome.usage = self.usage;
         let verifies = self.phase.task.verify.as_ref().is_some_and(|verify| verify.after);
-        let (family, control) = (self.family, self.control.clone());
+        let (family, control) = (self.family, self.control.apart());
         let verification =
             verifies.then(|| -> Verifying { Box::new(move |outcome| family.verify(outcome, &control)) });
         Ran { outcome, verification }

@@ -133,7 +133,7 @@ impl Verification {
             ramp: Nanos(0),
             interval: Nanos::SECOND,
             clock,
-            control: control.clone(),
+            control: control.apart(),
         };
         let mut parts = written.into_iter();
         let backend = phase.task.backend;

@@ -4,13 +4,27 @@
 //! those of the global sections before it, are set on a [`Spec`] through the table of [`options`]; a spec becomes one
 //! [`Thread`] per clone ([`lower`]).
 
+mod arithmetic;
+mod assign;
+pub mod command_line;
+mod expand;
+pub mod help;
+pub mod job_file;
 pub mod lower;
 pub mod option;
 pub mod options;
+pub mod plan;
+pub mod print;
+mod problem;
+pub mod reference;
 pub mod spec;
 pub mod value;
 
+pub use command_line::Invocation;
+pub use job_file::{Document, Section, Setting, Surroundings};
 pub use lower::{Reporting, Thread};
 pub use option::{Form, Opt, Support};
+pub use plan::{Plan, plan};
+pub use problem::{Origin, Problem, Problems};
 pub use spec::Spec;
 pub use value::Given;

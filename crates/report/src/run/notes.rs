@@ -64,7 +64,7 @@ fn rate_kept(rate: RateKept, task: &Task) -> Note {
 }
 
 fn errors(tally: &ErrorTally) -> Note {
-    let ErrorTally { kind, class, count: number, first_offsets, first } = tally;
+    let ErrorTally { kind, class, count: number, first_offsets, first, number: _ } = tally;
     let offsets = first_offsets.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let more = if *number > first_offsets.len() as u64 { "..." } else { "" };
     let places = if offsets.is_empty() { String::new() } else { format!("; at byte {offsets}{more}") };

@@ -50,6 +50,7 @@ fn together() -> [PhaseResult; 2] {
         count: 3,
         first_offsets: vec![8192, 1 << 20],
         first: "Input/output error (os error 5)".into(),
+        number: Some(5),
     }];
     [open, mixed]
 }
@@ -529,7 +530,7 @@ proptest! {
         let end = &mut report.phases[0].end;
         end.ending = Ending::Failed(error.clone());
         end.errors = vec![ErrorTally {
-            kind: OpKind::Read, class: ErrorClass::Other, count: 1, first_offsets: vec![], first: error.clone(),
+            kind: OpKind::Read, class: ErrorClass::Other, count: 1, first_offsets: vec![], first: error.clone(), number: None,
         }];
         let finding = Finding { offset: 0, what: error.clone() };
         end.verified = Some(Verified { wrong: 1, first: vec![finding], ..Verified::default() });

@@ -71,6 +71,7 @@ impl Device {
             count: self.errors,
             first_offsets: vec![0],
             first: "Input/output error".into(),
+            number: Some(5),
         };
         PhaseResult {
             info: PhaseInfo { index, task: Task::File(task.clone()), started: Nanos(0) },

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, run_set};
-use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target};
+use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target, Usage};
 use iolite_observe::{CacheProbe, LeafCounters};
-use iolite_stats::PhaseResult;
+use iolite_stats::{Detail, PhaseResult};
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
 
@@ -15,15 +15,28 @@ use crate::events::Events;
 use crate::session::{calibrate, phase_end};
 
 /// What has been measured.
-pub(super) struct Measured {
+pub(crate) struct Measured {
     /// The program measured; `None` when it could not be.
-    pub(super) calibration: Option<Calibration>,
+    pub(crate) calibration: Option<Calibration>,
     /// The phases, in order.
-    pub(super) history: Vec<PhaseResult>,
+    pub(crate) history: Vec<PhaseResult>,
+    /// What else is known of each.
+    pub(crate) besides: Vec<Besides>,
+}
+
+/// What is known of a phase besides its result.
+#[derive(Debug, Clone)]
+pub(crate) struct Besides {
+    /// When it began, in nanoseconds since 1970 (UTC).
+    pub(crate) started_unix: Nanos,
+    /// What its workers used of the machine.
+    pub(crate) usage: Usage,
+    /// What was kept of each operation.
+    pub(crate) detail: Option<Detail>,
 }
 
 /// Runs tasks.
-pub(super) struct Runner<'a> {
+pub(crate) struct Runner<'a> {
     control: &'a Control,
     events: &'a mut Events,
     clock: Clock,
@@ -32,28 +45,35 @@ pub(super) struct Runner<'a> {
     counters: Option<LeafCounters>,
     calibration: Option<Calibration>,
     history: Vec<PhaseResult>,
+    besides: Vec<Besides>,
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         scratch: Scratch,
         counters: Option<LeafCounters>,
         control: &'a Control,
         events: &'a mut Events,
     ) -> Runner<'a> {
         let clock = Clock::best();
-        let (started, calibration, history) = (clock.now(), None, Vec::new());
-        Runner { control, events, clock, started, scratch, counters, calibration, history }
+        let (started, calibration) = (clock.now(), None);
+        let (history, besides) = (Vec::new(), Vec::new());
+        Runner { control, events, clock, started, scratch, counters, calibration, history, besides }
     }
 
     /// The phases so far.
-    pub(super) fn history(&self) -> &[PhaseResult] {
+    pub(crate) fn history(&self) -> &[PhaseResult] {
         &self.history
     }
 
+    /// The phases from number `first` on, with what else is known of each.
+    pub(crate) fn since(&self, first: usize) -> impl Iterator<Item = (&PhaseResult, &Besides)> {
+        self.history.iter().zip(&self.besides).skip(first)
+    }
+
     /// Removes the run's files, and returns what was measured.
-    pub(super) fn end(self) -> Measured {
-        Measured { calibration: self.calibration, history: self.history }
+    pub(crate) fn end(self) -> Measured {
+        Measured { calibration: self.calibration, history: self.history, besides: self.besides }
     }
 
     /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is
@@ -61,7 +81,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// Why it can't go on.
-    pub(super) fn sets(&mut self, sets: &[&[JobTask]]) -> anyhow::Result<()> {
+    pub(crate) fn sets(&mut self, sets: &[&[JobTask]]) -> anyhow::Result<()> {
         if self.calibration.is_none() {
             let own = calibrate(&mut self.scratch, self.clock, self.control)?;
             self.events.emit(&Event::Calibrated(own.clone()));
@@ -79,6 +99,7 @@ impl<'a> Runner<'a> {
     /// Runs tasks that start together, and appends their results to the history.
     fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
         let first = self.history.len() as u32;
+        let started_unix = unix_now();
         let started = Nanos(self.clock.now() - self.started);
         let infos: Vec<_> = (first..)
             .zip(tasks)
@@ -104,38 +125,45 @@ impl<'a> Runner<'a> {
         let cache = probe.finish(read, written);
         // Only now: what is read to be verified is not what was measured.
         match run.map(MeasuredSet::verify) {
-            Ok(outcomes) => self.end_set(infos, outcomes, cache),
+            Ok(outcomes) => self.end_set(infos, outcomes, cache, started_unix),
             Err(error) => {
                 for info in infos {
                     let ending = match &error {
                         EngineError::Interrupted => Ending::Interrupted,
                         other => Ending::Failed(other.to_string()),
                     };
-                    self.end_phase(info, Outcome::nothing(ending), cache);
+                    self.end_phase(info, Outcome::nothing(ending), cache, started_unix);
                 }
                 bail!(error)
             }
         }
     }
 
-    fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> anyhow::Result<()> {
+    fn end_set(
+        &mut self,
+        infos: Vec<PhaseInfo>,
+        outcomes: Vec<Outcome>,
+        cache: Cache,
+        started_unix: Nanos,
+    ) -> anyhow::Result<()> {
         let mut failure = None;
         for (info, outcome) in infos.into_iter().zip(outcomes) {
             if let Ending::Failed(reason) = &outcome.ending {
                 failure.get_or_insert_with(|| format!("`{}`: {reason}", info.task.name()));
             }
-            self.end_phase(info, outcome, cache);
+            self.end_phase(info, outcome, cache, started_unix);
         }
         failure.map_or(Ok(()), |failure| Err(anyhow::anyhow!(failure)))
     }
 
-    fn end_phase(&mut self, info: PhaseInfo, outcome: Outcome, cache: Cache) {
+    fn end_phase(&mut self, info: PhaseInfo, outcome: Outcome, cache: Cache, started_unix: Nanos) {
         let end = phase_end(info.index, &outcome, cache);
         self.events.emit(&Event::PhaseEnded(end.clone()));
         let first_error = outcome.first_error().map(str::to_owned);
         let result = PhaseResult { info, end, totals: outcome.totals };
         doubts(&result, first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
         self.history.push(result);
+        self.besides.push(Besides { started_unix, usage: outcome.usage, detail: outcome.detail });
     }
 
     /// The one file that all these tasks go to, where it is there already, with its span: to see how much of it is in the
@@ -163,6 +191,11 @@ impl<'a> Runner<'a> {
             Target::File(_) | Target::Null { .. } => None,
         }
     }
+}
+
+/// Now, in nanoseconds since 1970 (UTC).
+pub(crate) fn unix_now() -> Nanos {
+    Nanos(u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0))
 }
 
 /// Only a regular file: opening anything else might do something to it.

@@ -1,10 +1,21 @@
 //! From what the settings say to what the engine does.
 
+mod access;
+mod extents;
+mod io;
+mod names;
+mod sizes;
+mod stop;
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 
-use iolite_model::{JobTask, LatencyTarget, Nanos};
+use iolite_model::{FileTask, JobTask, LatencyTarget, Nanos};
 
+use super::options::engine::Kind;
 use super::spec::Spec;
+pub use names::preparation;
 
 /// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +34,8 @@ pub struct Thread {
     pub description: Option<String>,
     /// What it does. Named after the job; `together` says whether it starts with the one before it.
     pub task: JobTask,
+    /// Where the scratch directory of a task on names is to be; `None` for the current directory.
+    pub directory: Option<PathBuf>,
     /// How its results are told.
     pub reporting: Reporting,
     /// Its logs.
@@ -202,8 +215,81 @@ pub struct Place {
 
 /// The thread that is one clone of a job.
 ///
+/// Differences of single options ([`Support::Differs`](super::Support)) are told by whoever knows which options were given.
+///
 /// # Errors
 /// The settings do not go together: a sentence with its remedy.
-pub fn lower(_spec: &Spec, _place: Place, _settings: &[(String, String)]) -> Result<Thread, String> {
-    Err("not built".into())
+pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result<Thread, String> {
+    let task = match spec.engine.kind() {
+        Kind::Io => JobTask::Io(Box::new(io::task(spec, place)?)),
+        Kind::Names(operation) => JobTask::Metadata(names::task(spec, place, operation)?),
+        Kind::Missing(remedy) => {
+            return Err(format!("ioengine: `{}` is not built: {remedy}", spec.engine.name));
+        }
+    };
+    let mut thread = bare(spec, place, settings, task);
+    let changes = &mut thread;
+    spec.job.lower(spec, place, changes)?;
+    spec.buffers.lower(spec, place, changes)?;
+    spec.depth.lower(spec, place, changes)?;
+    spec.rate.lower(spec, place, changes)?;
+    spec.verify.lower(spec, place, changes)?;
+    spec.steady.lower(spec, place, changes)?;
+    spec.logging.lower(spec, place, changes)?;
+    spec.errors.lower(spec, place, changes)?;
+    spec.trace.lower(spec, place, changes)?;
+    spec.placement.lower(spec, place, changes)?;
+    let notes = io::notes(spec, &thread.task);
+    thread.notes.extend(notes);
+    Ok(thread)
+}
+
+impl Thread {
+    /// Its block I/O, if that is what it does.
+    pub(crate) fn io(&mut self) -> Option<&mut FileTask> {
+        match &mut self.task {
+            JobTask::Io(task) => Some(task),
+            JobTask::Metadata(_) => None,
+        }
+    }
+}
+
+/// A thread of which the groups of options have not told yet.
+fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask) -> Thread {
+    Thread {
+        name: spec.job.name.clone(),
+        number: place.number,
+        group: place.group,
+        job: place.job,
+        settings: settings.to_vec(),
+        description: None,
+        task,
+        directory: extents::directory(spec, place),
+        reporting: Reporting {
+            grouped: false,
+            unified: 0,
+            clat_percentiles: true,
+            slat_percentiles: false,
+            lat_percentiles: false,
+            percentiles: Vec::new(),
+            disable_slat: false,
+            disable_clat: false,
+            disable_lat: false,
+            disable_bw: false,
+            disks: true,
+            kb_base: 1024,
+            unit_base: 0,
+            synchronous: true,
+        },
+        logs: Vec::new(),
+        exit_all: None,
+        steady: None,
+        latency_target: None,
+        rate_min: [None; 3],
+        rate_iops_min: [None; 3],
+        rate_cycle: Nanos(1_000_000_000),
+        create_only: spec.files.create_only,
+        exec: [None, None],
+        notes: Vec::new(),
+    }
 }

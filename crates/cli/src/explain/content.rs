@@ -1,0 +1,132 @@
+//! What a text is: a result, or a job.
+
+use serde_json::{Deserializer, Value};
+
+/// What a text is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Content {
+    /// A result.
+    Result {
+        /// The last document.
+        document: Value,
+        /// Lines before the first one: fio's messages.
+        skipped: Vec<String>,
+        /// How many there are.
+        documents: usize,
+    },
+    /// No JSON: a job, if anything.
+    Job,
+}
+
+/// Tells what a text is.
+///
+/// # Errors
+/// It is JSON that is damaged, or a result in a form that is not explained: says what to give.
+pub(super) fn of(text: &str) -> Result<Content, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err("it is empty: give a result as JSON (fio --output-format=json), or a job".into());
+    }
+    if let Some(form) = other_form(text) {
+        return Err(format!(
+            "it is a result of fio's as {form}: run it with --output-format=json to have it explained"
+        ));
+    }
+    let whole = text.trim_start();
+    if whole.starts_with('{') || serde_json::from_str::<Value>(whole).is_ok() {
+        return result(whole, Vec::new());
+    }
+    // Messages may stand before the document, which begins a line of its own.
+    let Some(start) = lines(text).find(|(_, line)| line.trim_end() == "{").map(|(start, _)| start) else {
+        return Ok(Content::Job);
+    };
+    let skipped = text[..start].lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    result(&text[start..], skipped)
+}
+
+/// The lines of a text with where they begin.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split_inclusive('\n').scan(0, |end, line| {
+        let start = *end;
+        *end += line.len();
+        Some((start, line))
+    })
+}
+
+fn result(text: &str, skipped: Vec<String>) -> Result<Content, String> {
+    let (mut last, mut documents) = (None, 0);
+    for document in Deserializer::from_str(text).into_iter::<Value>() {
+        match document {
+            Ok(document) => (last, documents) = (Some(document), documents + 1),
+            // What stands behind a whole document are messages again, or one that was cut off.
+            Err(_) if last.is_some() => break,
+            Err(error) => {
+                let line = error.line() + skipped.len();
+                let cause = if error.is_eof() { "; it is cut off" } else { "" };
+                return Err(format!(
+                    "it begins as JSON, but is none: {error} (line {line} of the file){cause}"
+                ));
+            }
+        }
+    }
+    last.map(|document| Content::Result { document, skipped, documents })
+        .ok_or_else(|| "it holds no document".to_owned())
+}
+
+/// What form of fio's output it is, other than JSON.
+fn other_form(text: &str) -> Option<&'static str> {
+    let terse = |line: &str| {
+        let mut fields = line.split(';');
+        fields.next().is_some_and(|version| matches!(version, "2" | "3" | "4" | "5"))
+            && fields.next().is_some_and(|program| program.starts_with("fio-"))
+    };
+    if text.lines().any(terse) {
+        return Some("terse text");
+    }
+    text.lines().any(|line| line.starts_with("Run status group ")).then_some("text for people")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> (Value, usize, usize) {
+        match of(text) {
+            Ok(Content::Result { document, skipped, documents }) => (document, skipped.len(), documents),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_result_is_found_behind_messages() {
+        let document = serde_json::json!({ "a": 1 });
+        assert_eq!(found("{\"a\": 1}"), (document.clone(), 0, 1));
+        assert_eq!(found("\u{feff}\n {\"a\": 1}\n"), (document.clone(), 0, 1));
+        assert_eq!(found("fio: a warning {x}\n\nnote\n{\n\"a\": 1\n}\nfio: bye\n"), (document, 2, 1));
+        assert_eq!(found("{\n\"a\": 1\n}\n{\n\"a\": 2\n}\n").0["a"], 2);
+        assert_eq!(found("[1, 2]").0[1], 2);
+    }
+
+    #[test]
+    fn jobs_are_no_json() {
+        for text in ["[global]\nrw=read\n[a]\n", "[[tasks]]\n[tasks.io]\nmix = 'read'\n", "; comment\n"] {
+            assert_eq!(of(text), Ok(Content::Job), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_or_of_another_form_is_told() {
+        for (text, part) in [
+            ("", "empty"),
+            (" \n", "empty"),
+            ("{\n\"a\": ", "cut off"),
+            ("{\n\"a\": }", "line 2"),
+            ("note\n{\n\"a\": }", "line 3 of the file"),
+            ("3;fio-3.33;a;0;0;1", "terse"),
+            ("a: (g=0)\n\nRun status group 0 (all jobs):\n", "text for people"),
+        ] {
+            let error = of(text).unwrap_err();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+    }
+}

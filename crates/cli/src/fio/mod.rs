@@ -1,0 +1,108 @@
+//! fio: its command line, its job files, its outputs. Arguments -> plan -> run -> outputs, as fio's callers know them.
+//!
+//! Standard error stays empty unless something is wrong: programs that call fio take anything there for a failure.
+
+mod latency;
+mod output;
+mod perform;
+mod run;
+mod status;
+pub(crate) mod surroundings;
+mod trigger;
+mod watchers;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use iolite_jobs::fio::command_line::{self, Action};
+use iolite_jobs::fio::job_file::{self, Document};
+use iolite_jobs::fio::plan::{self, Plan};
+use iolite_jobs::fio::{Invocation, help, print};
+use iolite_report::fio::logs;
+
+use crate::exit::UsageError;
+
+/// The version that callers are told: they compare it with fio's.
+pub(crate) const VERSION: &str = "fio-3.42-iolite";
+
+/// Exit code of a run in which anything went wrong.
+const FAILED: u8 = 1;
+
+/// Exit code of a run that was interrupted.
+const INTERRUPTED: u8 = 128;
+
+/// How a run under fio's name ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// As planned.
+    Done,
+    /// A job failed.
+    Failed,
+    /// By a signal.
+    Interrupted,
+}
+
+/// The program under fio's name, or as `iolite fio`; `arguments` are those after that.
+pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    match answer(&arguments) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => FAILED.into(),
+        Ok(Outcome::Interrupted) => INTERRUPTED.into(),
+        Err(error) => {
+            crate::output::complain("fio", &crate::output::told(&error));
+            FAILED.into()
+        }
+    }
+}
+
+fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
+    let invocation = command_line::parse(arguments).map_err(|problem| UsageError(problem.to_string()))?;
+    let told = match &invocation.action {
+        Action::Run => return perform(&invocation),
+        Action::Help => help::general(),
+        Action::Version => format!("{VERSION}\n"),
+        Action::CommandHelp(option) => help::cmdhelp(option.as_deref()).map_err(UsageError)?,
+        Action::EngineHelp(asked) => {
+            let engine = asked.as_ref().map(|(engine, _)| engine.as_str());
+            let option = asked.as_ref().and_then(|(_, option)| option.as_deref());
+            help::enghelp(engine, option).map_err(UsageError)?
+        }
+        Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
+        Action::InflateLog(path) => logs::inflate(path)?,
+    };
+    crate::output::print(&told)?;
+    Ok(Outcome::Done)
+}
+
+fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
+    let documents = documents(invocation)?;
+    if invocation.show_command {
+        let lines = documents.iter().map(|document| print::command_line(&document.sections) + "\n");
+        crate::output::print(&lines.collect::<String>())?;
+        return Ok(Outcome::Done);
+    }
+    let plan = plan(invocation, &documents)?;
+    if invocation.parse_only {
+        return Ok(Outcome::Done);
+    }
+    run::run(invocation, plan)
+}
+
+/// Reads the job files of a command line.
+///
+/// # Errors
+/// One can't be read, or is no job file.
+fn documents(invocation: &Invocation) -> anyhow::Result<Vec<Document>> {
+    let read = |name: &String| {
+        let bytes = surroundings::read(name)?;
+        let read = surroundings::surroundings(|around| job_file::read(name, &bytes, around));
+        read.map_err(|problem| UsageError(problem.to_string()))
+    };
+    Ok(invocation.files.iter().map(read).collect::<Result<_, _>>()?)
+}
+
+fn plan(invocation: &Invocation, documents: &[Document]) -> anyhow::Result<Plan> {
+    let plan = surroundings::surroundings(|around| plan::plan(invocation, documents, around));
+    plan.map_err(|problems| UsageError(problems.to_string()).into())
+}

@@ -1,0 +1,203 @@
+//! Runs the threads of a plan, set by set, and puts together what came of each.
+
+use std::process::Command;
+
+use iolite_engine::{Control, EngineError};
+use iolite_jobs::fio::Thread;
+use iolite_model::{Cache, Ending, ErrorClass, JobTask, Nanos, Outstanding, PhaseEnd, PhaseInfo, Usage};
+use iolite_report::fio::JobResult;
+use iolite_stats::{PhaseResult, PhaseTotals};
+
+use super::latency;
+use super::watchers::{Ended, Watchers};
+use crate::runner::{Besides, Runner, unix_now};
+
+/// Error numbers that are told (Linux, all architectures we build for).
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+const EINVAL: i32 = 22;
+const EAGAIN: i32 = 11;
+const EILSEQ: i32 = 84;
+
+/// What running threads takes.
+pub(super) struct Performance<'a, 'b> {
+    /// Runs them.
+    pub(super) runner: &'a mut Runner<'b>,
+    /// Look at them.
+    pub(super) watchers: &'a Watchers,
+    /// The way to end.
+    pub(super) control: &'a Control,
+}
+
+impl Performance<'_, '_> {
+    /// Runs all threads. A set that fails does not keep the ones after it from running, as in fio; what went wrong is in the
+    /// results. `done` is told of each set's results as they are there.
+    pub(super) fn all(&mut self, threads: &[Thread], mut done: impl FnMut(&[JobResult])) -> Vec<JobResult> {
+        let mut results: Vec<JobResult> = Vec::with_capacity(threads.len());
+        for set in threads.chunk_by(|_, next| next.task.together()) {
+            let off = self.control.interrupted() || self.watchers.ended() == Ended::Everything;
+            let of_set = if off { set.iter().map(not_begun).collect() } else { self.set(set) };
+            done(&of_set);
+            results.extend(of_set);
+        }
+        results
+    }
+
+    /// Runs threads that start together.
+    fn set(&mut self, set: &[Thread]) -> Vec<JobResult> {
+        if let [thread] = set
+            && let Some(target) = thread.latency_target
+        {
+            return vec![latency::search(self, thread, target)];
+        }
+        for command in set.iter().filter_map(|thread| thread.exec[0].as_deref()) {
+            if let Err(error) = shell(command) {
+                return set.iter().map(|thread| failed(thread, &error)).collect();
+            }
+        }
+        let results = self.run(set);
+        let after = set.iter().filter_map(|thread| thread.exec[1].as_deref()).map(shell);
+        match after.collect::<Result<(), _>>() {
+            Ok(()) => results,
+            Err(error) => results
+                .into_iter()
+                .map(|result| JobResult { error: EIO, ..failing(result, &error) })
+                .collect(),
+        }
+    }
+
+    /// Runs threads that start together, once.
+    pub(super) fn run(&mut self, set: &[Thread]) -> Vec<JobResult> {
+        let first = self.runner.history().len();
+        self.watchers.watch(set, first as u32);
+        let tasks: Vec<JobTask> = set.iter().map(|thread| thread.task.clone()).collect();
+        let failure = self.runner.sets(&[&tasks]).err();
+        let measured = self.runner.since(first);
+        let mut results: Vec<JobResult> = set
+            .iter()
+            .zip(measured)
+            .map(|(thread, (phase, besides))| self.result(thread, phase, besides, failure.as_ref()))
+            .collect();
+        // Nothing was begun at all.
+        if let Some(error) = failure {
+            results.extend(set[results.len()..].iter().map(|thread| failed(thread, &error)));
+        }
+        results
+    }
+
+    fn result(
+        &self,
+        thread: &Thread,
+        phase: &PhaseResult,
+        besides: &Besides,
+        failure: Option<&anyhow::Error>,
+    ) -> JobResult {
+        let index = phase.info.index;
+        let error = error_number(phase, failure);
+        let continued = continued(phase);
+        JobResult {
+            thread: thread.clone(),
+            process: std::process::id(),
+            phase: phase.clone(),
+            detail: besides.detail.clone(),
+            usage: besides.usage,
+            started_unix: besides.started_unix,
+            ended_unix: unix_now(),
+            error,
+            continued: if error == 0 { continued } else { None },
+            steady: self.watchers.steady(index),
+            depth: None,
+        }
+    }
+}
+
+/// Runs a command of the user's.
+pub(super) fn shell(command: &str) -> anyhow::Result<()> {
+    let status = Command::new("/bin/sh").arg("-c").arg(command).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => anyhow::bail!("`{command}` failed: {status}"),
+        Err(error) => anyhow::bail!("cannot run `{command}`: {error}"),
+    }
+}
+
+/// The number of the error that ended a phase; 0 where none did.
+fn error_number(phase: &PhaseResult, failure: Option<&anyhow::Error>) -> i32 {
+    let wrong = phase.end.verified.as_ref().is_some_and(|verified| verified.wrong + verified.unreadable > 0);
+    if wrong {
+        return EILSEQ;
+    }
+    if !matches!(phase.end.ending, Ending::Failed(_)) {
+        return 0;
+    }
+    let of_operations = phase.end.errors.first().map(|tally| number_of(tally.class, tally.number));
+    of_operations.or_else(|| failure.map(number_of_failure)).unwrap_or(EIO)
+}
+
+/// Errors that a phase went on after: how many, and the number of the first.
+fn continued(phase: &PhaseResult) -> Option<(u64, i32)> {
+    let first = phase.end.errors.first()?;
+    let count = phase.end.errors.iter().map(|tally| tally.count).sum();
+    Some((count, number_of(first.class, first.number)))
+}
+
+fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {
+    number.unwrap_or(match class {
+        ErrorClass::Verify => EILSEQ,
+        ErrorClass::Space => ENOSPC,
+        ErrorClass::Again => EAGAIN,
+        ErrorClass::Unsupported => EINVAL,
+        ErrorClass::Short | ErrorClass::Device | ErrorClass::Other => EIO,
+    })
+}
+
+/// The error number of what kept a set from running.
+pub(super) fn number_of_failure(error: &anyhow::Error) -> i32 {
+    let system = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    system.unwrap_or(match error.downcast_ref::<EngineError>() {
+        Some(EngineError::Interrupted) => 0,
+        _ => EINVAL,
+    })
+}
+
+/// The result of a thread that could not begin.
+pub(super) fn failed(thread: &Thread, error: &anyhow::Error) -> JobResult {
+    let result = JobResult { error: number_of_failure(error), ..not_begun(thread) };
+    failing(result, error)
+}
+
+fn failing(mut result: JobResult, error: &anyhow::Error) -> JobResult {
+    result.phase.end.ending = Ending::Failed(crate::output::told(error));
+    result
+}
+
+/// The result of a thread that has not begun.
+pub(super) fn not_begun(thread: &Thread) -> JobResult {
+    let now = unix_now();
+    let task = thread.task.task();
+    let info = PhaseInfo { index: thread.number, task, started: Nanos(0) };
+    let end = PhaseEnd {
+        phase: thread.number,
+        ending: Ending::Interrupted,
+        measured: Nanos(0),
+        outstanding: Outstanding::default(),
+        cache: Cache::default(),
+        errors: Vec::new(),
+        stuck: Vec::new(),
+        rate: None,
+        verified: None,
+    };
+    JobResult {
+        thread: thread.clone(),
+        process: std::process::id(),
+        phase: PhaseResult { info, end, totals: PhaseTotals::default() },
+        detail: None,
+        usage: Usage::default(),
+        started_unix: now,
+        ended_unix: now,
+        error: 0,
+        continued: None,
+        steady: None,
+        depth: None,
+    }
+}

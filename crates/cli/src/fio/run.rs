@@ -1,0 +1,257 @@
+//! Runs a plan and tells what came of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use iolite_engine::Control;
+use iolite_jobs::fio::command_line::Eta;
+use iolite_jobs::fio::plan::Plan;
+use iolite_jobs::fio::{Invocation, Thread};
+use iolite_model::{Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
+use iolite_observe::DiskProbe;
+use iolite_report::LiveKind;
+use iolite_report::fio::logs::{AggregateLog, LogWriter};
+use iolite_report::fio::{JobResult, Results};
+
+use super::output::Outputs;
+use super::perform::Performance;
+use super::status::Status;
+use super::trigger::Trigger;
+use super::watchers::Watchers;
+use super::{Outcome, VERSION};
+use crate::bench::{Bench, Setup, duration};
+use crate::exit::UsageError;
+use crate::runner::{Runner, unix_now};
+use crate::{output, session, signals};
+
+/// Runs the threads of a plan and tells the results in the formats asked for.
+///
+/// # Errors
+/// Nothing could be begun, or the results can't be told. What goes wrong with a job is part of its results.
+pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome> {
+    let Plan { threads, global_settings, .. } = plan;
+    validate(&threads)?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let outputs = Outputs::open(invocation)?;
+    outputs.header(&threads, &global_settings)?;
+    let mut bench = set_up(invocation, &threads, &control)?;
+    let trigger = Trigger {
+        file: invocation.trigger_file.clone(),
+        after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
+    };
+    let armed = trigger.arm(&control)?;
+    let listeners = Listeners::new(invocation, &threads, &control, &bench.run, &global_settings, &outputs);
+    listeners.listen(&mut bench);
+    let disks = DiskProbe::start(paths(&threads).iter().map(PathBuf::as_path));
+    let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
+    let mut performance =
+        Performance { runner: &mut runner, watchers: &listeners.watchers, control: &control };
+    let jobs = performance.all(&threads, |results| listeners.done(results));
+    let measured = runner.end();
+    let ending = ending(&jobs, &control);
+    bench.events.emit(&Event::RunEnded(ending.clone()));
+    let warnings = bench.events.finish(&control);
+    let results = Results {
+        version: VERSION.into(),
+        ended_unix: unix_now(),
+        global_settings,
+        jobs,
+        disks: disks.finish(),
+        run: bench.run,
+        calibration: measured.calibration,
+        warnings,
+        ending,
+    };
+    outputs.results(&results)?;
+    let logs = listeners.finish();
+    armed.fire(invocation.trigger.as_deref())?;
+    conclude(&results, logs, armed.fired())
+}
+
+/// Tells on standard error what went wrong, and how it ended.
+fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Result<Outcome> {
+    let failed = results.jobs.iter().filter(|job| job.error != 0);
+    let failures = failed.map(|job| {
+        let Ending::Failed(reason) = &job.phase.end.ending else {
+            return format!("job `{}`: error {}", job.thread.name, job.error);
+        };
+        format!("job `{}`: {reason}", job.thread.name)
+    });
+    let mut told: Vec<String> = failures.chain(logs).collect();
+    told.dedup();
+    told.iter().for_each(|reason| output::complain("fio", reason));
+    Ok(match results.ending {
+        Ending::Interrupted if !triggered => Outcome::Interrupted,
+        _ if !told.is_empty() => Outcome::Failed,
+        _ => Outcome::Done,
+    })
+}
+
+fn ending(jobs: &[JobResult], control: &Control) -> Ending {
+    if control.interrupted() {
+        return Ending::Interrupted;
+    }
+    let failed = jobs.iter().find(|job| job.error != 0);
+    failed.map_or(Ending::Completed, |job| match &job.phase.end.ending {
+        Ending::Failed(reason) => Ending::Failed(reason.clone()),
+        _ => Ending::Failed(format!("job `{}` ended with error {}", job.thread.name, job.error)),
+    })
+}
+
+/// Checks every task before the first one does anything.
+fn validate(threads: &[Thread]) -> anyhow::Result<()> {
+    for thread in threads {
+        iolite_engine::validate_task(&thread.task).map_err(|error| UsageError(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The files and devices that threads work on.
+fn paths(threads: &[Thread]) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for thread in threads {
+        match &thread.task {
+            JobTask::Io(task) => match &task.target {
+                Target::Files(files) => paths.extend(files.files.iter().map(|file| file.path.clone())),
+                Target::Existing(existing) => paths.push(existing.path.clone()),
+                Target::Null { .. } | Target::File(_) => {}
+            },
+            JobTask::Metadata(_) => {}
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// The storage that the jobs are about: that of their first file, which need not be there yet.
+fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
+    let here = PathBuf::from(".");
+    let paths = paths(threads);
+    let Some(first) = paths.first() else { return Ok(iolite_observe::storage(&here)?) };
+    if first.exists() {
+        return Ok(iolite_observe::storage_of_target(first)?);
+    }
+    let parents =
+        first.ancestors().skip(1).map(|parent| if parent == Path::new("") { &*here } else { parent });
+    let there = parents.into_iter().find(|parent| parent.is_dir()).unwrap_or(&here);
+    Ok(iolite_observe::storage(there)?)
+}
+
+fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> anyhow::Result<Bench> {
+    let names = threads.iter().any(|thread| matches!(thread.task, JobTask::Metadata(_)));
+    // Only jobs that make names need a directory of ours.
+    let directory = if names { session::directory(Path::new("."))? } else { std::env::temp_dir() };
+    let live = match invocation.eta {
+        Eta::Never => LiveKind::Quiet,
+        Eta::Always => LiveKind::Plain,
+        Eta::Auto if output::can_draw() => LiveKind::Terminal { color: output::colour_wanted() },
+        Eta::Auto => LiveKind::Quiet,
+    };
+    let tasks: Vec<JobTask> = threads.iter().map(|thread| thread.task.clone()).collect();
+    let sets: Vec<&[JobTask]> = tasks.chunk_by(|_, next| next.together()).collect();
+    let setup = Setup { directory: &directory, results: None, live, duration: duration(&sets) };
+    Bench::set_up(storage(threads)?, setup, control)
+}
+
+/// Whoever listens to a run's events.
+struct Listeners {
+    watchers: Watchers,
+    logs: Option<Shared<LogWriter>>,
+    bandwidth: Option<Shared<AggregateLog>>,
+    status: Option<Status>,
+}
+
+impl Listeners {
+    fn new(
+        invocation: &Invocation,
+        threads: &[Thread],
+        control: &Control,
+        run: &RunInfo,
+        global_settings: &[(String, String)],
+        outputs: &Outputs,
+    ) -> Listeners {
+        let logs = threads.iter().any(|thread| !thread.logs.is_empty());
+        let logs =
+            logs.then(|| Shared::of(LogWriter::new(threads.iter().map(|thread| (thread.number, thread)))));
+        // That was told before anybody could listen.
+        logs.iter().for_each(|logs| logs.with(|logs| logs.event(&Event::RunStarted(Box::new(run.clone())))));
+        let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
+        let status = invocation.status_interval.map(|every| {
+            let (outputs, run, global_settings) = (outputs.clone(), run.clone(), global_settings.to_vec());
+            let told = move |jobs: &[JobResult]| {
+                let results = Results {
+                    version: VERSION.into(),
+                    ended_unix: unix_now(),
+                    global_settings: global_settings.clone(),
+                    jobs: jobs.to_vec(),
+                    disks: Vec::new(),
+                    run: run.clone(),
+                    calibration: None,
+                    warnings: Vec::<Warning>::new(),
+                    ending: Ending::Completed,
+                };
+                // The final results tell whether the output can be written to.
+                let _ = outputs.results(&results);
+            };
+            Status::new(Duration::from_nanos(every.0), threads, Box::new(told))
+        });
+        Listeners { watchers: Watchers::new(control, logs.clone()), logs, bandwidth, status }
+    }
+
+    fn listen(&self, bench: &mut Bench) {
+        // First of all, since it tells the logs which thread a phase is.
+        bench.events.listen(Box::new(self.watchers.clone()));
+        let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
+        let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
+        let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
+        logs.chain(bandwidth).chain(status).for_each(|listener| bench.events.listen(listener));
+    }
+
+    fn done(&self, results: &[JobResult]) {
+        if let Some(status) = &self.status {
+            status.done(results);
+        }
+    }
+
+    /// Closes the logs; what could not be written is told.
+    fn finish(self) -> Vec<String> {
+        let logs = self.logs.and_then(Shared::take).map(|logs| logs.finish());
+        let bandwidth = self.bandwidth.and_then(Shared::take).map(|log| log.finish());
+        let failures = [logs, bandwidth].into_iter().flatten().filter_map(Result::err);
+        failures.flatten().map(|error| error.to_string()).collect()
+    }
+}
+
+/// A consumer of events that is wanted back.
+pub(super) struct Shared<S>(Arc<Mutex<Option<S>>>);
+
+impl<S> Clone for Shared<S> {
+    fn clone(&self) -> Shared<S> {
+        Shared(self.0.clone())
+    }
+}
+
+impl<S> Shared<S> {
+    fn of(sink: S) -> Shared<S> {
+        Shared(Arc::new(Mutex::new(Some(sink))))
+    }
+
+    fn take(self) -> Option<S> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Does something with it, unless it has been taken.
+    pub(super) fn with(&self, work: impl FnOnce(&mut S)) {
+        if let Some(sink) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            work(sink);
+        }
+    }
+}
+
+impl<S: Sink> Sink for Shared<S> {
+    fn event(&mut self, event: &Event) {
+        self.with(|sink| sink.event(event));
+    }
+}

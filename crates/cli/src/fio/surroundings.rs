@@ -1,0 +1,42 @@
+//! What a job file depends on besides its text, looked up on this machine.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use iolite_jobs::fio::Surroundings;
+use iolite_jobs::fio::job_file::LARGEST_FILE;
+
+use crate::exit::UsageError;
+
+/// Calls `with` with this machine's surroundings.
+pub(crate) fn surroundings<T>(with: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    let host = iolite_observe::host();
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    with(&Surroundings {
+        variable: &variable,
+        page_size: iolite_sys::page_cache::page_size(),
+        memory_mib: host.memory.0 >> 20,
+        cpus: u64::from(host.cpus),
+        read_file: &read_file,
+    })
+}
+
+/// Reads a job file, or standard input for `-`; no more than a job file may have, and one byte.
+///
+/// # Errors
+/// It can't be read.
+pub(crate) fn read(name: &str) -> Result<Vec<u8>, UsageError> {
+    let read = if name == "-" { up_to_limit(io::stdin()) } else { read_file(Path::new(name)) };
+    read.map_err(|error| UsageError(format!("cannot read the job file {name}: {error}; check the path")))
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    up_to_limit(File::open(path)?)
+}
+
+fn up_to_limit(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,288 @@
+//! What looks at running threads and ends them early: steady states, least rates, `exitall`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use iolite_engine::Control;
+use iolite_jobs::fio::Thread;
+use iolite_jobs::fio::lower::{ExitWhat, SteadyMeasure, SteadyState};
+use iolite_model::{Event, Interval, Nanos, OpKind, OpTotals, PhaseEnd, Sink, Stage};
+use iolite_report::fio::logs::LogWriter;
+use iolite_report::fio::{SteadyPoint, SteadyResult};
+use iolite_suites::{SteadyRule, SteadyWatch};
+
+use super::run::Shared;
+
+/// Reads, writes and trims, in the order in which fio tells them.
+pub(super) const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
+
+/// The watchers of a run, shared with whoever wants to know what they found.
+#[derive(Clone)]
+pub(super) struct Watchers(Arc<Mutex<State>>);
+
+struct State {
+    control: Control,
+    logs: Option<Shared<LogWriter>>,
+    /// By phase.
+    watched: BTreeMap<u32, Watched>,
+    /// What has been called off: threads of these groups that have not begun are not to begin.
+    ended: Ended,
+}
+
+/// What `exitall` has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Ended {
+    /// Nothing beyond what was running.
+    #[default]
+    Nothing,
+    /// Everything.
+    Everything,
+}
+
+/// A thread under way.
+struct Watched {
+    thread: Thread,
+    /// It is still to be looked at.
+    live: bool,
+    steady: Option<Steady>,
+    least: Vec<Least>,
+}
+
+impl Watchers {
+    /// Watchers that end phases through `control`, and tell the logs which thread a phase is.
+    pub(super) fn new(control: &Control, logs: Option<Shared<LogWriter>>) -> Watchers {
+        let (control, watched) = (control.clone(), BTreeMap::new());
+        Watchers(Arc::new(Mutex::new(State { control, logs, watched, ended: Ended::default() })))
+    }
+
+    /// Looks at these threads, which run as phases from `first` on.
+    pub(super) fn watch(&self, threads: &[Thread], first: u32) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (phase, thread) in (first..).zip(threads) {
+            if let Some(logs) = &state.logs {
+                logs.with(|logs| logs.is_phase(thread.number, phase));
+            }
+            state.watched.insert(phase, Watched::new(thread));
+        }
+    }
+
+    /// What came of the search for a steady state of a phase, where there was one.
+    pub(super) fn steady(&self, phase: u32) -> Option<SteadyResult> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.watched.get(&phase)?.steady.as_ref().map(Steady::result)
+    }
+
+    /// What `exitall` has ended so far.
+    pub(super) fn ended(&self) -> Ended {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).ended
+    }
+}
+
+impl Sink for Watchers {
+    fn event(&mut self, event: &Event) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Interval(interval) if interval.stage == Stage::Measured => state.interval(interval),
+            // Each phase has one worker: its totals are the phase's end.
+            Event::Worker(worker) => {
+                let failed = worker.ops.iter().any(|op| op.errors > 0);
+                state.over(worker.phase, failed);
+            }
+            Event::PhaseEnded(PhaseEnd { phase, ending, .. }) => {
+                let failed = matches!(ending, iolite_model::Ending::Failed(_));
+                state.over(*phase, failed);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl State {
+    fn interval(&mut self, interval: &Interval) {
+        let Some(watched) = self.watched.get_mut(&interval.phase).filter(|watched| watched.live) else {
+            return;
+        };
+        if watched.steady.as_mut().is_some_and(|steady| steady.interval(interval)) {
+            self.control.end_phase(interval.phase);
+        }
+        let missed = watched.least.iter_mut().find_map(|least| least.interval(interval));
+        if let Some(reason) = missed {
+            self.control.fail_phase(interval.phase, reason);
+        }
+    }
+
+    /// A thread is over: ends what is to end with it.
+    fn over(&mut self, phase: u32, failed: bool) {
+        let Some(over) = self.watched.get_mut(&phase).filter(|watched| watched.live) else { return };
+        over.live = false;
+        let Some(exit) = over.thread.exit_all.filter(|exit| failed || !exit.on_error) else { return };
+        let group = over.thread.group;
+        if exit.what == ExitWhat::All {
+            self.ended = Ended::Everything;
+        }
+        let others = self.watched.iter().filter(|(_, watched)| watched.live);
+        let others = others.filter(|(_, other)| exit.what != ExitWhat::Group || other.thread.group == group);
+        others.for_each(|(phase, _)| self.control.end_phase(*phase));
+    }
+}
+
+impl Watched {
+    fn new(thread: &Thread) -> Watched {
+        let cycle = thread.rate_cycle;
+        let bytes = |(bound, kind): (&Option<f64>, OpKind)| {
+            bound.map(|bound| Least { kind, bound, bytes: true, cycle, time: Nanos(0), amount: 0.0 })
+        };
+        let operations = |(bound, kind): (&Option<f64>, OpKind)| {
+            bound.map(|bound| Least { kind, bound, bytes: false, cycle, time: Nanos(0), amount: 0.0 })
+        };
+        let least = thread.rate_min.iter().zip(DIRECTIONS).filter_map(bytes);
+        let least = least.chain(thread.rate_iops_min.iter().zip(DIRECTIONS).filter_map(operations)).collect();
+        Watched { thread: thread.clone(), live: true, steady: thread.steady.map(Steady::new), least }
+    }
+}
+
+/// A rate that must not be missed over any cycle (`rate_min`, `rate_iops_min`).
+struct Least {
+    kind: OpKind,
+    bound: f64,
+    /// In bytes, rather than operations, a second.
+    bytes: bool,
+    cycle: Nanos,
+    time: Nanos,
+    amount: f64,
+}
+
+impl Least {
+    /// Takes an interval; tells, at a cycle's end, whether the rate was missed.
+    fn interval(&mut self, interval: &Interval) -> Option<String> {
+        self.time.0 += interval.length.0;
+        let ops = interval.ops.iter().filter(|op| op.kind == self.kind);
+        self.amount += ops.map(|op| if self.bytes { op.bytes } else { op.operations } as f64).sum::<f64>();
+        if self.time < self.cycle || self.time.0 == 0 {
+            return None;
+        }
+        let rate = self.amount * 1e9 / self.time.0 as f64;
+        (self.time, self.amount) = (Nanos(0), 0.0);
+        let (unit, name) = if self.bytes { ("bytes/s", "rate_min") } else { ("IOPS", "rate_iops_min") };
+        let kind = self.kind.name();
+        (rate < self.bound).then(|| format!("{kind}s at {rate:.0} {unit}, below {name}={:.0}", self.bound))
+    }
+}
+
+/// A steady state that is looked for.
+struct Steady {
+    state: SteadyState,
+    watch: SteadyWatch,
+    /// The values of the window, as they are told.
+    points: Vec<SteadyPoint>,
+    attained: bool,
+    /// What has been counted since the last value: time, operations, bytes, response times.
+    open: (u64, u64, u64, u64),
+}
+
+impl Steady {
+    fn new(state: SteadyState) -> Steady {
+        let window = (state.duration.0 / state.interval.0.max(1)) as usize;
+        let rule = SteadyRule { slope: state.slope, limit: state.limit, percent: state.percent, window };
+        let watch = SteadyWatch::new(rule);
+        Steady { state, watch, points: Vec::new(), attained: false, open: (0, 0, 0, 0) }
+    }
+
+    /// Takes an interval. True when the state is steady.
+    fn interval(&mut self, interval: &Interval) -> bool {
+        if interval.start < self.state.ramp || self.attained {
+            return false;
+        }
+        let counted = |op: &&OpTotals| DIRECTIONS.contains(&op.kind);
+        for op in interval.ops.iter().filter(counted) {
+            self.open.1 += op.operations;
+            self.open.2 += op.bytes;
+            self.open.3 = self.open.3.saturating_add(op.response_sum.0);
+        }
+        self.open.0 += interval.length.0;
+        if self.open.0 < self.state.interval.0 || self.open.0 == 0 {
+            return false;
+        }
+        let (time, operations, bytes, response) = std::mem::take(&mut self.open);
+        let seconds = time as f64 / 1e9;
+        let latency = if operations == 0 { 0.0 } else { response as f64 / operations as f64 };
+        let point = SteadyPoint { iops: operations as f64 / seconds, bytes: bytes as f64 / seconds, latency };
+        self.points.push(point);
+        self.attained = self.watch.push(match self.state.measure {
+            SteadyMeasure::Iops => point.iops,
+            SteadyMeasure::Bandwidth => point.bytes,
+            SteadyMeasure::Latency => point.latency,
+        });
+        let window = self.watch.values().count();
+        self.points.drain(..self.points.len() - window);
+        self.attained
+    }
+
+    fn result(&self) -> SteadyResult {
+        let window = self.watch.window();
+        SteadyResult {
+            attained: self.attained,
+            criterion: window.criterion,
+            max_deviation: window.max_deviation,
+            slope: window.slope,
+            window: self.points.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(at: u64, operations: u64, bytes: u64) -> Interval {
+        let op = OpTotals {
+            kind: OpKind::Read,
+            operations,
+            bytes,
+            errors: 0,
+            response_sum: Nanos(operations * 1000),
+            response_max: Nanos(1000),
+            response: Default::default(),
+            service: Default::default(),
+        };
+        let (start, length) = (Nanos(at * 500_000_000), Nanos(500_000_000));
+        Interval { phase: 0, start, length, stage: Stage::Measured, ops: vec![op] }
+    }
+
+    #[test]
+    fn a_steady_state_joins_intervals_to_its_own() {
+        let second = Nanos::SECOND;
+        let mut steady = Steady::new(SteadyState {
+            measure: SteadyMeasure::Iops,
+            slope: false,
+            limit: 5.0,
+            percent: true,
+            duration: Nanos(3 * second.0),
+            ramp: Nanos(second.0),
+            interval: second,
+        });
+        let found: Vec<_> = [9, 9, 100, 300, 200, 200, 199, 201, 210, 190, 7]
+            .iter()
+            .enumerate()
+            .map(|(at, operations)| steady.interval(&interval(at as u64, *operations, 0)))
+            .collect();
+        let expected = [false, false, false, false, false, false, false, true, false, false, false];
+        assert_eq!(found, expected);
+        let result = steady.result();
+        assert!(result.attained && result.criterion < 0.01, "{result:?}");
+        assert_eq!(result.window.iter().map(|point| point.iops).collect::<Vec<_>>(), [400.0, 400.0, 400.0]);
+        assert_eq!(result.window[0].latency, 1000.0);
+    }
+
+    #[test]
+    fn a_rate_is_missed_over_a_whole_cycle_only() {
+        let cycle = Nanos::SECOND;
+        let mut least =
+            Least { kind: OpKind::Read, bound: 1000.0, bytes: true, cycle, time: Nanos(0), amount: 0.0 };
+        assert_eq!(least.interval(&interval(0, 1, 0)), None);
+        assert_eq!(least.interval(&interval(1, 1, 1000)), None);
+        assert_eq!(least.interval(&interval(2, 1, 500)), None);
+        let missed = least.interval(&interval(3, 1, 400)).unwrap();
+        assert!(missed.contains("900 bytes/s") && missed.contains("rate_min=1000"), "{missed}");
+    }
+}

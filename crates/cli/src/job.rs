@@ -1,0 +1,167 @@
+//! Jobs in whatever language they are written: loaded, checked, looked at.
+
+use std::io::Read;
+use std::path::Path;
+
+use iolite_jobs::Language;
+use iolite_jobs::fio::{Invocation, Thread, job_file, plan};
+use iolite_jobs::native;
+use iolite_model::{Job, JobTask, Target};
+
+use crate::exit::UsageError;
+use crate::fio::surroundings;
+
+/// A job file is read up to this size: what is larger is no job file.
+const LARGEST: u64 = 16 << 20;
+
+/// A job, and what its language says besides.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// What is to be done.
+    pub(crate) job: Job,
+    /// What is done differently from what its language promises, for people.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Reads a job from a file, or from standard input where that is `-`: in iolite's own language or in fio's, by what it says.
+///
+/// # Errors
+/// It can't be read, or is not a job: says where and what was expected.
+pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
+    let text = if path == Path::new("-") {
+        read(std::io::stdin())
+    } else {
+        std::fs::File::open(path).and_then(read)
+    };
+    let shown = path.display();
+    let text = text.map_err(|error| {
+        let advice = "give a job in TOML or of fio's, or `-` for standard input";
+        UsageError(format!("cannot read the job {shown}: {error}; {advice}"))
+    })?;
+    Ok(parse(&text, path)?)
+}
+
+fn read(from: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    from.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Reads a job from a text; `path` is what it is called.
+///
+/// # Errors
+/// It is no job: says where and what was expected.
+pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
+    match Language::of(text, Some(path)) {
+        Language::Native => {
+            let job = native::parse(text)
+                .map_err(|message| UsageError(format!("{}: {message}", path.display())))?;
+            Ok(Loaded { job, notes: Vec::new() })
+        }
+        Language::Fio => fio(text, &path.to_string_lossy()),
+    }
+}
+
+fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
+    let plan = surroundings::surroundings(|around| {
+        let document =
+            job_file::read(file, text.as_bytes(), around).map_err(|problem| problem.to_string())?;
+        plan::plan(&Invocation::default(), &[document], around).map_err(|problems| problems.to_string())
+    });
+    let threads = plan.map_err(UsageError)?.threads;
+    if threads.is_empty() {
+        return Err(UsageError(format!(
+            "{file}: it has no job: add a section with a name, such as [random-read]"
+        )));
+    }
+    let notes = notes(&threads)?;
+    let tasks = threads.into_iter().map(|thread| thread.task).collect();
+    Ok(Loaded { job: Job { name: String::new(), tasks }, notes })
+}
+
+/// What is told of a fio job here, and what only fio's own command line does.
+fn notes(threads: &[Thread]) -> Result<Vec<String>, UsageError> {
+    let mut notes: Vec<String> = Vec::new();
+    for thread in threads {
+        let only_fio = [
+            (thread.exit_all.is_some(), "exitall"),
+            (thread.steady.is_some(), "steadystate"),
+            (thread.latency_target.is_some(), "latency_target"),
+            (thread.rate_min.iter().chain(&thread.rate_iops_min).any(Option::is_some), "rate_min"),
+            (thread.create_only, "create_only"),
+            (thread.exec.iter().any(Option::is_some), "exec_prerun and exec_postrun"),
+            (!thread.logs.is_empty(), "write_*_log"),
+        ];
+        if let Some((_, option)) = only_fio.iter().find(|(given, _)| *given) {
+            return Err(UsageError(format!(
+                "job `{}`: {option} is for `iolite fio JOBFILE`: run it with that, or leave the option out",
+                thread.name
+            )));
+        }
+        notes.extend(thread.notes.iter().map(|note| format!("{}: {note}", thread.name)));
+    }
+    notes.dedup();
+    Ok(notes)
+}
+
+/// Checks every task before the first one does anything.
+///
+/// # Errors
+/// The first one that makes no sense, with its remedy.
+pub(crate) fn check(job: &Job) -> Result<(), UsageError> {
+    let each = job.tasks.iter().try_for_each(iolite_engine::validate_task);
+    each.and_then(|()| iolite_engine::validate_order(&job.tasks))
+        .map_err(|error| UsageError(error.to_string()))
+}
+
+/// Whether the job makes files of its own.
+pub(crate) fn makes_files(job: &Job) -> bool {
+    let makes = |task: &JobTask| match task {
+        JobTask::Io(task) => matches!(task.target, Target::File(_)),
+        JobTask::Metadata(_) => true,
+    };
+    job.tasks.iter().any(makes)
+}
+
+/// What exists already and is all that the job works on.
+pub(crate) fn only_target(job: &Job) -> Option<&Path> {
+    let mut targets = job.tasks.iter().map(|task| match task {
+        JobTask::Io(task) => match &task.target {
+            Target::Existing(existing) => Some(existing.path.as_path()),
+            Target::Files(files) => match files.files.as_slice() {
+                [file] => Some(file.path.as_path()),
+                _ => None,
+            },
+            Target::Null { .. } | Target::File(_) => None,
+        },
+        JobTask::Metadata(_) => None,
+    });
+    let first = targets.next()??;
+    targets.all(|target| target == Some(first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_read_in_its_own_language() {
+        let native = "[[tasks]]\n[tasks.io]\nblock = '8KiB'\nstop.runtime = '1s'\n";
+        assert_eq!(parse(native, Path::new("a.fio")).unwrap().job.tasks.len(), 1);
+        let fio = "[global]\nioengine=null\nsize=1m\n[a]\n[b]\nnumjobs=2\n";
+        assert_eq!(parse(fio, Path::new("a.toml")).unwrap().job.tasks.len(), 3);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, part) in [
+            ("[[tasks]]\n[tasks.io]\nblok = 1\n", "a.job: "),
+            ("[x]\nioengine=null\nsize=1m\nblok=1\n", "a.job:4:"),
+            ("[global]\nbs=4k\n", "has no job"),
+            ("[x]\nioengine=null\nsize=1m\nexitall\n", "iolite fio"),
+        ] {
+            let error = parse(text, Path::new("a.job")).unwrap_err().to_string();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a study works on, looked at but not touched.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use iolite_model::{Bytes, Host, Overwrite, Storage};
+use iolite_suites::Subject;
+use iolite_sys::device;
+use iolite_sys::file::Access;
+
+use super::args::TargetArgs;
+use crate::exit::UsageError;
+use crate::session;
+
+/// Size of a file that is made, unless there is less room or the user says otherwise.
+const MADE: Bytes = Bytes(1 << 30);
+
+/// Sizes are in multiples of this, and at least so much.
+const UNIT: Bytes = Bytes(1 << 20);
+
+/// What a study works on.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// As the user has named it.
+    pub(super) name: PathBuf,
+    /// What exists already; `None` for a directory in which a file is made.
+    pub(super) existing: Option<PathBuf>,
+    /// Where the run's own files are made.
+    pub(super) directory: PathBuf,
+    /// The storage beneath.
+    pub(super) storage: Storage,
+    /// Bytes that are used.
+    pub(super) span: Bytes,
+}
+
+impl Place {
+    /// Looks at a target.
+    ///
+    /// # Errors
+    /// It is not there, not something that can be read, or too small.
+    pub(super) fn find(args: &TargetArgs, host: &Host) -> anyhow::Result<Place> {
+        let path = &args.target;
+        let metadata = looked_at(path)?;
+        if metadata.is_dir() {
+            return Place::in_directory(args);
+        }
+        if args.make.is_some() {
+            let message = format!(
+                "{} exists already: --make goes with a directory, in which a file is made; leave it out",
+                path.display()
+            );
+            return Err(UsageError(message).into());
+        }
+        let whole = whole_size(path, &metadata)?;
+        let span = match args.size {
+            Some(size) if size > whole => {
+                let message =
+                    format!("--size {size} is more than the {whole} of {}: give less", path.display());
+                return Err(UsageError(message).into());
+            }
+            Some(size) => size,
+            // What is to fit into the page cache has to leave room for everything else.
+            None if host.memory.0 > 0 => Bytes(whole.0.min((host.memory.0 / 4).max(UNIT.0))),
+            None => whole,
+        };
+        let span = if span > UNIT { span.round_down(UNIT.0) } else { span };
+        let storage = iolite_observe::storage_of_target(path)?;
+        let existing = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Ok(Place {
+            name: path.clone(),
+            existing: Some(existing),
+            directory: std::env::temp_dir(),
+            storage,
+            span,
+        })
+    }
+
+    fn in_directory(args: &TargetArgs) -> anyhow::Result<Place> {
+        if args.size.is_some() {
+            let message =
+                "--size is how much of an existing file or device is used: in a directory, give --make";
+            return Err(UsageError(message.into()).into());
+        }
+        let directory = session::directory(&args.target)?;
+        let storage = iolite_observe::storage(&directory)?;
+        let free = storage.filesystem.free;
+        let sized = storage.filesystem.size.0 > 0;
+        let span = args.make.unwrap_or(if sized { Bytes(MADE.0.min(free.0 / 10)) } else { MADE });
+        let span = span.round_down(UNIT.0);
+        if span.0 == 0 || sized && span > free {
+            let message = format!(
+                "a file of {} can't be made in {}, which has {free} free: give --make with at least {UNIT}, or free some space",
+                args.make.unwrap_or(span),
+                directory.display()
+            );
+            return Err(UsageError(message).into());
+        }
+        Ok(Place { name: args.target.clone(), existing: None, directory, storage, span })
+    }
+
+    /// The subject of the study, where blocks of up to this size are used.
+    ///
+    /// # Errors
+    /// Not even one block fits.
+    pub(super) fn subject(
+        &self,
+        largest: Bytes,
+        overwrite: Overwrite,
+        direct: bool,
+    ) -> Result<Subject, UsageError> {
+        if largest.0 == 0 || largest > self.span {
+            let message = format!(
+                "blocks of {largest} do not fit into the {} of {} that are used: give another size",
+                self.span,
+                self.name.display()
+            );
+            return Err(UsageError(message));
+        }
+        Ok(Subject { existing: self.existing.clone(), span: self.span, overwrite, direct })
+    }
+
+    /// The smallest block that direct I/O takes here.
+    pub(super) fn logical_block(&self) -> Bytes {
+        let told = self.storage.devices.iter().filter_map(|device| device.logical_block).max();
+        told.unwrap_or(Bytes(512))
+    }
+
+    /// Whether what exists already can be opened for direct I/O.
+    pub(super) fn existing_takes_direct(&self) -> Option<bool> {
+        let path = self.existing.as_ref()?;
+        Some(iolite_sys::file::open(path, Access { direct: true, ..Access::default() }).is_ok())
+    }
+}
+
+/// A device beneath a place, for reading.
+///
+/// # Errors
+/// It is none, or what is studied does not lie on it.
+pub(super) fn beneath(place: &Place, path: &Path) -> anyhow::Result<Subject> {
+    let whole = whole_size(path, &looked_at(path)?)?;
+    let Some(number) = device::device_number(&File::open(path)?)? else {
+        let message = format!(
+            "{} is not a block device: give the one that {} lies on",
+            path.display(),
+            place.name.display()
+        );
+        return Err(UsageError(message).into());
+    };
+    let devices = &place.storage.devices;
+    if !devices.iter().any(|device| device.number == number) {
+        let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
+        let on = if names.is_empty() { "no block device".to_owned() } else { names.join(", ") };
+        let message = format!(
+            "{} does not lie on {} but on {on}: compared with another device the figures would say nothing",
+            place.name.display(),
+            path.display()
+        );
+        return Err(UsageError(message).into());
+    }
+    Ok(Subject::device(path.canonicalize()?, place.span.min(whole)))
+}
+
+fn looked_at(path: &Path) -> Result<Metadata, UsageError> {
+    std::fs::metadata(path).map_err(|error| {
+        UsageError(format!(
+            "cannot look at {}: {error}; check the path, and that you may read it",
+            path.display()
+        ))
+    })
+}
+
+/// The size of a file or device, which must be readable and hold something.
+fn whole_size(path: &Path, metadata: &Metadata) -> Result<Bytes, UsageError> {
+    let kind = metadata.file_type();
+    let shown = path.display();
+    if !kind.is_file() && !kind.is_block_device() {
+        return Err(UsageError(format!(
+            "{shown} is neither a file nor a block device nor a directory: give one of these"
+        )));
+    }
+    let size = File::open(path).and_then(|file| device::size_of(&file)).map_err(|error| {
+        UsageError(format!("cannot read {shown}: {error}; choose another, or run as a user who may (sudo)"))
+    })?;
+    if size == 0 {
+        return Err(UsageError(format!("{shown} is empty, there is nothing to read: give a larger one")));
+    }
+    Ok(Bytes(size))
+}

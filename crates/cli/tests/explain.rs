@@ -1,0 +1,155 @@
+//! `iolite explain` as its users meet it: results of the installed fio and of the program itself, and jobs.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::*;
+
+fn explain(arguments: &[&str], file: &Path) -> Output {
+    let mut command = Command::new(IOLITE);
+    command.arg("explain").arg(file).args(arguments).env("NO_COLOR", "1").env("COLUMNS", "120");
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// The text of a success, its lines joined where they were wrapped.
+fn told(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    String::from_utf8(output.stdout.clone()).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn refused(output: &Output, part: &str) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains(part) && output.stdout.is_empty(), "{part}: {text}");
+}
+
+#[test]
+fn a_result_of_the_installed_fio_is_explained() {
+    let place = Place::new();
+    let result = place.root.path().join("result.json");
+    let run = Command::new("fio")
+        .args([
+            "--name=buffered",
+            "--rw=randread",
+            "--bs=4k",
+            "--size=4m",
+            "--ioengine=psync",
+            "--iodepth=16",
+        ])
+        .args(["--invalidate=0", "--output-format=json"])
+        .arg(format!("--directory={}", place.data().display()))
+        .arg(format!("--output={}", result.display()))
+        .output();
+    match run {
+        Ok(run) if run.status.success() => {}
+        other => return eprintln!("skipped: no fio that runs here: {other:?}"),
+    }
+    let text = told(&explain(&[], &result));
+    for part in [
+        "a result of fio's, 1 job",
+        "job 1: buffered",
+        "iodepth=16 had no effect",
+        "no direct=1",
+        "* total_ios: 1,024",
+        "are too short to tell anything",
+        "half of the operations took less",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("ctx:") && !text.contains("what writes did"), "{text}");
+    let all = told(&explain(&["--all"], &result));
+    assert!(all.contains("ctx:"), "{all}");
+    assert!(!all.contains("not known here"), "{all}");
+
+    // fio's messages before the document, and what the document is cut off.
+    let document = fs::read_to_string(&result).unwrap();
+    let noisy = place.root.path().join("noisy");
+    fs::write(&noisy, format!("fio: something {{ to say\n{document}")).unwrap();
+    let output = explain(&[], &noisy);
+    assert_eq!(told(&output), text);
+    assert!(stderr(&output).contains("something { to say"), "{}", stderr(&output));
+    fs::write(&noisy, &document[..document.len() / 2]).unwrap();
+    refused(&explain(&[], &noisy), "cut off");
+}
+
+#[test]
+fn a_result_of_the_program_itself_is_explained() {
+    let place = Place::new();
+    let job = place.root.path().join("job.toml");
+    fs::write(&job, "[[tasks]]\n[tasks.io]\nname = 'nothing'\nstop.runtime = '100ms'\n").unwrap();
+    let output = Command::new(IOLITE)
+        .arg("run")
+        .arg(&job)
+        .args(["--json", "--quiet", "--results"])
+        .arg(place.results())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let result = place.root.path().join("result.json");
+    fs::write(&result, &output.stdout).unwrap();
+    let text = told(&explain(&["--all"], &result));
+    assert!(text.contains("phase 1: nothing") && text.contains("* kind: read"), "{text}");
+    assert!(!text.contains("not known here"), "{text}");
+}
+
+#[test]
+fn a_job_is_explained_before_it_is_run() {
+    let place = Place::new();
+    let existing = place.data().join("file");
+    fs::write(&existing, vec![0; 1 << 20]).unwrap();
+    let job = place.root.path().join("job");
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'over it'\nmix = 'write'\nbackend = 'sync'\ncontents.fill = 'zeros'\n\
+         target.existing = {{ path = '{}', overwrite = 'anything' }}\nstop.loops = 1\n",
+        existing.display()
+    );
+    fs::write(&job, &text).unwrap();
+    let explained = told(&explain(&[], &job));
+    for part in
+        ["1 task", "1 MiB in all", "DESTROYS", "what that holds is lost", "zeros are written", "page cache"]
+    {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+    assert_eq!(fs::read(&existing).unwrap(), vec![0; 1 << 20]);
+    refused(&explain(&["--all"], &job), "leave --all out");
+
+    let mut child = Command::new(IOLITE)
+        .args(["explain", "-"])
+        .env("COLUMNS", "120")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert_eq!(told(&child.wait_with_output().unwrap()), explained);
+}
+
+#[test]
+fn what_can_not_be_explained_is_told() {
+    let place = Place::new();
+    let file = place.root.path().join("file");
+    for (content, part) in [
+        (&b""[..], "it is empty"),
+        (b"{\"a\": 1}", "no result that is known here"),
+        (b"[1, 2]", "a list"),
+        (b"{\"a\": ", "cut off"),
+        (b"\x7fELF\0\0", "is not text"),
+        (b"\xff\xfe{}", "is not text"),
+        (b"3;fio-3.33;job;0;0", "as terse text"),
+        (b"x: (g=0)\nRun status group 0 (all jobs):\n", "as text for people"),
+    ] {
+        fs::write(&file, content).unwrap();
+        refused(&explain(&[], &file), part);
+    }
+    refused(&explain(&[], place.root.path()), "is a directory");
+    refused(&explain(&[], &place.root.path().join("missing")), "cannot read");
+    fs::File::create(&file).unwrap().set_len(65 << 20).unwrap();
+    refused(&explain(&[], &file), "larger than 64 MiB");
+}

@@ -1,0 +1,223 @@
+//! What the measured loop keeps of each operation, beyond counts and histograms.
+
+use iolite_model::{FileTask, LoggedOperation, Nanos, OpKind};
+use iolite_stats::DetailRecorder;
+
+use crate::EngineError;
+use crate::crew::WorkerEnd;
+use crate::lane::Lane;
+use crate::target::Targets;
+
+/// Operations that are told at once.
+const CHUNK: usize = 1024;
+
+/// How long operations wait to be told at most, in nanoseconds, unless intervals are shorter.
+const LONGEST_UNTOLD: u64 = 1_000_000_000;
+
+/// An operation that has come back, in nanoseconds since the phase's start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Back {
+    pub(crate) slot: u32,
+    pub(crate) kind: OpKind,
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
+    pub(crate) intended: u64,
+    pub(crate) issued: u64,
+    pub(crate) completed: u64,
+    /// The error number, where it has failed.
+    pub(crate) error: Option<i32>,
+    /// It is the first of two linked operations: what was submitted with it is still to come back.
+    pub(crate) linked: bool,
+}
+
+/// What the measured loop tells of each operation; chosen once a run, so that a loop without it pays nothing.
+pub(crate) trait Watches {
+    /// Whether there is any.
+    const ON: bool;
+
+    /// An operation was queued: its submission has returned, and so many are in flight with it.
+    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &Lane);
+
+    /// An operation has come back.
+    ///
+    /// # Errors
+    /// It took longer than any may, which ends the phase.
+    fn back(&mut self, back: &Back, lane: &Lane) -> Result<(), EngineError>;
+
+    /// What was queued has been handed over, and so many operations were brought back.
+    fn reaped(&mut self, returned: usize, now: u64, lane: &Lane);
+
+    /// Time has passed.
+    fn pass(&mut self, now: u64, lane: &Lane);
+
+    /// The loop has ended.
+    fn finish(self, lane: &Lane, end: &mut WorkerEnd);
+}
+
+/// Nothing is kept.
+pub(crate) struct Unwatched;
+
+impl Watches for Unwatched {
+    const ON: bool = false;
+
+    fn queued(&mut self, _slot: u32, _submitted: u64, _flying: usize, _lane: &Lane) {}
+
+    fn back(&mut self, _back: &Back, _lane: &Lane) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn reaped(&mut self, _returned: usize, _now: u64, _lane: &Lane) {}
+
+    fn pass(&mut self, _now: u64, _lane: &Lane) {}
+
+    fn finish(self, _lane: &Lane, _end: &mut WorkerEnd) {}
+}
+
+/// Keeps what a task asks for: [`Watch`](iolite_model::Watch) and `longest`.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    /// By slot: when its operation's submission returned, where it was queued.
+    submitted: Vec<Option<u64>>,
+    /// Queued since the last reap.
+    pending: usize,
+    detail: Option<Box<DetailRecorder>>,
+    log: Option<Log>,
+    longest: Nanos,
+}
+
+/// Operations on their way to whoever listens.
+#[derive(Debug)]
+struct Log {
+    targets: Targets,
+    operations: Vec<LoggedOperation>,
+    /// Time between two tellings at most.
+    every: u64,
+    tell_at: u64,
+}
+
+impl Watcher {
+    /// Whether a task asks for anything that it does.
+    pub(crate) fn is_needed(task: &FileTask) -> bool {
+        task.watch.detail || task.watch.operations || task.longest.is_some()
+    }
+
+    /// For a worker with so many slots, whose operations are of these kinds.
+    pub(crate) fn new(task: &FileTask, kinds: &[OpKind], targets: &Targets, slots: u32) -> Watcher {
+        let every = task.interval.0.clamp(1, LONGEST_UNTOLD);
+        let log =
+            || Log { targets: targets.clone(), operations: Vec::with_capacity(CHUNK), every, tell_at: every };
+        Watcher {
+            submitted: vec![None; slots.max(1) as usize],
+            pending: 0,
+            detail: task.watch.detail.then(|| Box::new(DetailRecorder::new(kinds))),
+            log: task.watch.operations.then(log),
+            longest: task.longest.unwrap_or(Nanos(u64::MAX)),
+        }
+    }
+}
+
+/// Counts an operation that its submission has done itself: a submission and a reap of one.
+fn at_once(detail: &mut DetailRecorder) {
+    detail.submitted(1);
+    detail.handed_over(1);
+    detail.brought_back(1);
+}
+
+impl Watches for Watcher {
+    const ON: bool = true;
+
+    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &Lane) {
+        self.submitted[slot as usize] = Some(submitted);
+        self.pending += 1;
+        if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(submitted)) {
+            detail.submitted(flying);
+        }
+    }
+
+    fn back(&mut self, back: &Back, lane: &Lane) -> Result<(), EngineError> {
+        let slot = &mut self.submitted[back.slot as usize];
+        let submitted = slot.take();
+        if back.linked && back.error.is_none() {
+            // The kernel begins the second when the first is over.
+            *slot = submitted.map(|_| back.completed);
+        }
+        if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(back.completed)) {
+            match submitted {
+                None => at_once(detail),
+                Some(submitted) if back.error.is_none() => {
+                    let submission = submitted.saturating_sub(back.issued);
+                    detail.queued(back.kind, submission, back.completed.saturating_sub(submitted));
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some(log) = &mut self.log {
+            log.add(back, submitted.unwrap_or(back.completed), lane);
+        }
+        let took = Nanos(back.completed.saturating_sub(back.issued));
+        if took <= self.longest {
+            return Ok(());
+        }
+        Err(EngineError::TooLong { kind: back.kind, offset: back.offset, took, longest: self.longest })
+    }
+
+    fn reaped(&mut self, returned: usize, now: u64, lane: &Lane) {
+        let handed_over = std::mem::take(&mut self.pending);
+        if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(now)) {
+            // Waiting alone hands nothing over.
+            if handed_over > 0 {
+                detail.handed_over(handed_over);
+            }
+            detail.brought_back(returned);
+        }
+        self.pass(now, lane);
+    }
+
+    fn pass(&mut self, now: u64, lane: &Lane) {
+        if let Some(log) = self.log.as_mut().filter(|log| now >= log.tell_at) {
+            log.tell(now, lane);
+        }
+    }
+
+    fn finish(mut self, lane: &Lane, end: &mut WorkerEnd) {
+        if let Some(log) = &mut self.log {
+            log.tell(0, lane);
+        }
+        end.detail = self.detail;
+    }
+}
+
+impl Log {
+    fn add(&mut self, back: &Back, submitted: u64, lane: &Lane) {
+        let (file, offset) = self.targets.locate(back.offset);
+        self.operations.push(LoggedOperation {
+            kind: back.kind,
+            offset,
+            file,
+            length: back.length,
+            error: back.error,
+            intended: back.intended,
+            issued: back.issued,
+            submitted,
+            completed: back.completed,
+        });
+        if self.operations.len() >= CHUNK || back.completed >= self.tell_at {
+            self.tell(back.completed, lane);
+        }
+    }
+
+    /// Tells what there is. Where a chunk is full it is given away as it is, otherwise copied.
+    fn tell(&mut self, now: u64, lane: &Lane) {
+        self.tell_at = now.saturating_add(self.every);
+        if self.operations.is_empty() {
+            return;
+        }
+        let operations = if self.operations.len() < CHUNK {
+            self.operations.drain(..).collect()
+        } else {
+            std::mem::replace(&mut self.operations, Vec::with_capacity(CHUNK))
+        };
+        // Nobody listens where the conductor has given up on this worker.
+        lane.tell(operations);
+    }
+}

@@ -1,0 +1,89 @@
+//! Workers as processes: this program is its own worker, as the binary is.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::time::{Duration, Instant};
+
+use iolite_engine::{Control, Outcome, Scratch, WORKER_COMMAND, run_file_task, serve_worker};
+use iolite_model::{Bytes, Ending, Event, FileTask, Nanos, OpKind, RunId, Sink, Stage, Stop, Target, Watch};
+use iolite_sys::clock::Clock;
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some(WORKER_COMMAND) {
+        return serve_worker().unwrap();
+    }
+    let tests: [(&str, fn()); 3] = [
+        (
+            "a_phase_that_is_ended_keeps_what_it_has_measured",
+            a_phase_that_is_ended_keeps_what_it_has_measured,
+        ),
+        ("a_phase_that_is_failed_tells_why", a_phase_that_is_failed_tells_why),
+        ("what_only_threads_keep_is_refused", what_only_threads_keep_is_refused),
+    ];
+    for (name, test) in tests {
+        test();
+        println!("test {name} ... ok");
+    }
+}
+
+/// Asks something at the first measured interval.
+struct Asker<F>(F, bool);
+
+impl<F: Fn() + Send> Sink for Asker<F> {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::Interval(interval) if interval.stage == Stage::Measured) && !self.1 {
+            self.1 = true;
+            (self.0)();
+        }
+    }
+}
+
+fn task() -> FileTask {
+    FileTask {
+        name: "processes".into(),
+        target: Target::Null { size: Bytes::MIB },
+        processes: true,
+        workers: 2,
+        concurrency: 2,
+        stop: Stop { runtime: Some(Nanos(60_000_000_000)), ..Stop::default() },
+        interval: Nanos(50_000_000),
+        ..FileTask::default()
+    }
+}
+
+/// Runs for a minute, unless `ask` ends it.
+fn run(ask: impl Fn(&Control) + Send) -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
+    let control = Control::default();
+    let asker = control.clone();
+    let started = Instant::now();
+    let mut sink = Asker(move || ask(&asker), false);
+    let outcome = run_file_task(&task(), 7, &mut scratch, Clock::best(), &control, &mut sink).unwrap();
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    outcome
+}
+
+fn a_phase_that_is_ended_keeps_what_it_has_measured() {
+    let outcome = run(|control| control.end_phase(7));
+    assert_eq!(outcome.ending, Ending::Completed);
+    assert!(outcome.totals.operations(OpKind::Read) > 0);
+    assert!(outcome.totals.measured > 0 && outcome.totals.measured < 30_000_000_000);
+    assert!(outcome.usage.user.0 + outcome.usage.system.0 > 0, "{:?}", outcome.usage);
+}
+
+fn a_phase_that_is_failed_tells_why() {
+    let outcome = run(|control| control.fail_phase(7, "below the least rate"));
+    assert_eq!(outcome.ending, Ending::Failed("below the least rate".into()));
+    assert!(outcome.totals.operations(OpKind::Read) > 0);
+}
+
+fn what_only_threads_keep_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
+    let task = FileTask { watch: Watch { detail: true, operations: false }, ..task() };
+    let mut sink = Asker(|| (), false);
+    let refused = run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut sink);
+    assert!(refused.unwrap_err().to_string().contains("`processes` or `watch`"));
+}

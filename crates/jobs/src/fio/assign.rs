@@ -1,0 +1,143 @@
+//! Settings as written become options with values.
+
+use super::arithmetic::worked_out;
+use super::job_file::{Section, Setting};
+use super::option::{Form, Opt, Support, find};
+use super::problem::{Origin, Problem, Problems, did_you_mean, nearest, quoted};
+
+/// fio's engine where none is named.
+const ENGINE: &str = "psync";
+
+/// As many problems are told at once.
+const TOLD: usize = 20;
+
+/// An option with the value that it is given.
+#[derive(Debug, Clone)]
+pub(super) struct Assignment {
+    pub(super) option: &'static Opt,
+    /// With arithmetic worked out.
+    pub(super) value: Option<String>,
+    /// Without.
+    pub(super) raw: Option<String>,
+    pub(super) kb_base: u64,
+    pub(super) origin: Origin,
+}
+
+impl Assignment {
+    /// Whether the option is for this engine.
+    pub(super) fn is_for(&self, engine: &str) -> bool {
+        self.option.engines.is_empty() || self.option.engines.contains(&engine)
+    }
+
+    /// As messages show it.
+    pub(super) fn shown(&self) -> String {
+        match &self.raw {
+            Some(raw) => quoted(&format!("{}={raw}", self.option.name)),
+            None => quoted(self.option.name),
+        }
+    }
+}
+
+/// The options that a section sets, with these defaults before it. `kb_base` and `ioengine` come first wherever they stand,
+/// because the others are read by them.
+///
+/// # Errors
+/// All settings that are unknown, not built, for another engine, or whose arithmetic is wrong.
+pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<Vec<Assignment>, Problems> {
+    let last = |name: &str| {
+        let own = section.settings.iter().rev().find(|setting| is(setting, name));
+        let before = || defaults.iter().rev().find(|one| one.option.name == name)?.raw.clone();
+        own.and_then(|setting| setting.value.clone()).or_else(before)
+    };
+    let kb_base = last("kb_base").map_or(1024, |base| if base.trim() == "1000" { 1000 } else { 1024 });
+    let engine = last("ioengine").map_or_else(|| ENGINE.to_owned(), |engine| engine.trim().to_owned());
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    for setting in &section.settings {
+        match assignment(setting, kb_base, &engine) {
+            Ok(assignment) => found.push(assignment),
+            Err(problem) if problems.len() < TOLD => problems.push(problem),
+            Err(_) => break,
+        }
+    }
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    found.sort_by_key(|assignment| match assignment.option.name {
+        "kb_base" => 0,
+        "ioengine" => 1,
+        _ => 2,
+    });
+    Ok(found)
+}
+
+/// Whether the setting is of the option of this name.
+fn is(setting: &Setting, name: &str) -> bool {
+    setting.name == name || find(&setting.name).is_some_and(|option| option.name == name)
+}
+
+/// The engine of a job with these settings.
+pub(super) fn engine_of(own: &[Assignment], defaults: &[Assignment]) -> String {
+    let named = own.iter().rev().chain(defaults.iter().rev()).find(|one| one.option.name == "ioengine");
+    let engine = named.and_then(|assignment| assignment.raw.as_deref());
+    engine.map_or(ENGINE, str::trim).to_owned()
+}
+
+fn assignment(setting: &Setting, kb_base: u64, engine: &str) -> Result<Assignment, Problem> {
+    let origin = &setting.origin;
+    let Some(option) = find(&setting.name) else { return Err(unknown(setting)) };
+    let name = option.name;
+    if let Support::Missing(remedy) = option.support {
+        return Err(origin.problem(format!("`{name}` is known but not built"), remedy));
+    }
+    if !option.engines.is_empty() && !option.engines.contains(&engine) {
+        let what = format!("`{name}` is not an option of the engine {}", quoted(engine));
+        return Err(origin.problem(what, format!("it is for ioengine={}", option.engines.join(", "))));
+    }
+    match &setting.value {
+        None if option.form != Form::Flag => {
+            let remedy = format!("write {name}={}", example(option));
+            return Err(origin.problem(format!("`{name}` needs a value"), remedy));
+        }
+        Some(value) if value.trim().is_empty() => {
+            let remedy = format!("write {name}={}, or leave it out", example(option));
+            return Err(origin.problem(format!("`{name}=` has no value"), remedy));
+        }
+        _ => {}
+    }
+    let work_out = |value: &String| worked_out(value, option.form, kb_base);
+    let value = setting.value.as_ref().map(work_out).transpose();
+    let value = value.map_err(|what| origin.problem(format!("`{name}`: {what}"), ""))?;
+    Ok(Assignment { option, value, raw: setting.value.clone(), kb_base, origin: origin.clone() })
+}
+
+/// A value of the option, for messages.
+fn example(option: &Opt) -> &str {
+    match option.form {
+        Form::Choice([first, ..]) => first,
+        Form::Flag => "1",
+        _ if option.default.is_empty() => "VALUE",
+        _ => option.default,
+    }
+}
+
+fn unknown(setting: &Setting) -> Problem {
+    let names = super::options::all()
+        .flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()));
+    let near = nearest(&setting.name, names);
+    setting.origin.problem(format!("there is no option {}", quoted(&setting.name)), did_you_mean(&near))
+}
+
+/// Settings as results tell them: by canonical name, as written. Those that stand alone are left out, as in fio; of one that is
+/// given several times the last counts.
+pub(super) fn told(settings: &[Assignment]) -> Vec<(String, String)> {
+    let mut told: Vec<(String, String)> = Vec::new();
+    for setting in settings {
+        let Some(raw) = &setting.raw else { continue };
+        match told.iter_mut().find(|(name, _)| name == setting.option.name) {
+            Some((_, value)) => value.clone_from(raw),
+            None => told.push((setting.option.name.to_owned(), raw.clone())),
+        }
+    }
+    told
+}

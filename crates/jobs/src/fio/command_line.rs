@@ -1,0 +1,324 @@
+//! fio's command line: general options, options of jobs, and job files, in any order.
+
+use std::path::PathBuf;
+
+use iolite_model::Nanos;
+
+use super::job_file::{Section, Setting};
+use super::option::{self, Form, Opt};
+use super::problem::{Origin, Problem, did_you_mean, nearest, quoted};
+
+mod general;
+
+pub use general::DEBUG_AREAS;
+use general::{General, Takes};
+
+/// What a command line says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Invocation {
+    /// What is to be done.
+    pub action: Action,
+    /// Job files, in order; `-` is standard input.
+    pub files: Vec<String>,
+    /// Jobs of the command line, and sections of defaults (named `global`) before and between them.
+    pub jobs: Vec<Section>,
+    /// `--section`: the only jobs of the files that run; empty for all.
+    pub sections: Vec<String>,
+    /// `--output`: where results go; `None` for standard output.
+    pub output: Option<PathBuf>,
+    /// `--output-format`, `--minimal`, `--append-terse`: never empty, nothing twice.
+    pub formats: Formats,
+    /// `--terse-version`, 2 to 5; `None` for the default, 3.
+    pub terse_version: Option<u8>,
+    /// `--eta`.
+    pub eta: Eta,
+    /// `--eta-newline`: a new line for the estimate after so much time.
+    pub eta_newline: Option<Nanos>,
+    /// `--eta-interval`: time between estimates; `None` for the default, a second.
+    pub eta_interval: Option<Nanos>,
+    /// `--status-interval`: results so far are told after each such time.
+    pub status_interval: Option<Nanos>,
+    /// `--bandwidth-log`: logs of all jobs' bandwidth together.
+    pub bandwidth_log: bool,
+    /// `--parse-only`.
+    pub parse_only: bool,
+    /// `--showcmd`: tell the job files as command lines.
+    pub show_command: bool,
+    /// `--readonly`: refuse what writes or trims.
+    pub read_only: bool,
+    /// `--max-jobs`: the most threads.
+    pub max_jobs: Option<u32>,
+    /// `--debug`: what is traced.
+    pub debug: Vec<String>,
+    /// `--warnings-fatal`.
+    pub warnings_fatal: bool,
+    /// `--alloc-size`, in KiB; needless here, since memory is not taken from a pool.
+    pub alloc_size_kib: Option<u64>,
+    /// `--aux-path`: directory of state files.
+    pub aux_path: Option<PathBuf>,
+    /// `--trigger-file`: the trigger is pulled when this file exists.
+    pub trigger_file: Option<PathBuf>,
+    /// `--trigger-timeout`: the trigger is pulled after this time.
+    pub trigger_timeout: Option<Nanos>,
+    /// `--trigger`: the command that is run when the trigger is pulled.
+    pub trigger: Option<String>,
+    /// `--idle-prof`.
+    pub idle_profile: Option<IdleProfile>,
+}
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Action {
+    /// Running jobs.
+    #[default]
+    Run,
+    /// The summary of the command line.
+    Help,
+    /// The version.
+    Version,
+    /// What an option of jobs is; `all` for all of them in full, `None` for their list.
+    CommandHelp(Option<String>),
+    /// What an engine's options are, or one of them; the list of engines for `None`.
+    EngineHelp(Option<(String, Option<String>)>),
+    /// What can be traced by `--debug`.
+    DebugHelp,
+    /// The text of a compressed log.
+    InflateLog(PathBuf),
+}
+
+/// How results are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// For people.
+    Normal,
+    /// Fields with semicolons between them.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with the buckets of the histograms.
+    JsonPlus,
+}
+
+/// Formats of the results, in the order in which they were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Formats(pub Vec<OutputFormat>);
+
+impl Default for Formats {
+    fn default() -> Formats {
+        Formats(vec![OutputFormat::Normal])
+    }
+}
+
+/// When an estimate of the time left is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eta {
+    /// When the output is a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What is told about the CPUs' idle time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleProfile {
+    /// Only how long a unit of work takes.
+    Calibrate,
+    /// Of all CPUs together.
+    System,
+    /// Of each CPU too.
+    PerCpu,
+}
+
+/// A general option, for help and for the reference page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    /// Its name, without dashes.
+    pub(super) name: &'static str,
+    /// A name of one letter.
+    pub(super) short: Option<&'static str>,
+    /// What its value is called; empty where it has none.
+    pub(super) value: &'static str,
+    /// Whether it may stand without the value.
+    pub(super) optional: bool,
+    /// What it does.
+    pub(super) help: &'static str,
+}
+
+/// The general options.
+pub(super) fn told() -> impl Iterator<Item = Told> {
+    general::OPTIONS.iter().map(|option| {
+        let General { name, short, value, help, .. } = *option;
+        Told { name, short, value, optional: option.takes == Takes::Perhaps, help }
+    })
+}
+
+/// Reads a command line, without the program's name.
+///
+/// # Errors
+/// The first argument that is wrong. What comes after `--help`, `--version` and their like is not looked at.
+pub fn parse(arguments: &[String]) -> Result<Invocation, Problem> {
+    let mut reader = Reader { arguments, next: 0, invocation: Invocation::default() };
+    while reader.invocation.action == Action::Run && reader.next < arguments.len() {
+        reader.argument()?;
+    }
+    Ok(reader.invocation)
+}
+
+struct Reader<'a> {
+    arguments: &'a [String],
+    next: usize,
+    invocation: Invocation,
+}
+
+/// An option of the command line.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    General(&'static General),
+    Job(&'static Opt),
+}
+
+impl Known {
+    fn is(self, other: Known) -> bool {
+        match (self, other) {
+            (Known::General(one), Known::General(two)) => one.name == two.name,
+            (Known::Job(one), Known::Job(two)) => one.name == two.name,
+            _ => false,
+        }
+    }
+
+    fn takes(self) -> Takes {
+        match self {
+            Known::General(general) => general.takes,
+            Known::Job(Opt { form: Form::Flag, .. }) => Takes::Perhaps,
+            Known::Job(_) => Takes::Value,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The next argument, with the value that belongs to it.
+    fn argument(&mut self) -> Result<(), Problem> {
+        let argument = &self.arguments[self.next];
+        self.next += 1;
+        let origin = Origin::argument(self.next);
+        let Some(option) = argument.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+            self.invocation.files.push(argument.clone());
+            return Ok(());
+        };
+        if argument == "--" {
+            self.invocation.files.extend_from_slice(&self.arguments[self.next..]);
+            self.next = self.arguments.len();
+            return Ok(());
+        }
+        let option = option.strip_prefix('-').unwrap_or(option);
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        let known = lookup(argument, name, &origin)?;
+        let value = self.value(known, name, value, &origin)?;
+        match known {
+            Known::General(general) => {
+                let text = value.as_deref().unwrap_or_default();
+                let problem = |what| origin.problem(format!("`--{}`: {what}", general.name), "see --help");
+                (general.apply)(&mut self.invocation, text).map_err(problem)
+            }
+            Known::Job(option) => self.job_option(option, name, value, origin),
+        }
+    }
+
+    /// The option's value: behind its `=`, or the next argument.
+    fn value(
+        &mut self,
+        known: Known,
+        name: &str,
+        value: Option<&str>,
+        origin: &Origin,
+    ) -> Result<Option<String>, Problem> {
+        match (known.takes(), value) {
+            (Takes::Nothing, Some(_)) => {
+                Err(origin
+                    .problem(format!("`--{name}` takes no value"), "leave out the `=` and what follows"))
+            }
+            (Takes::Value, None) => {
+                let next = self.arguments.get(self.next).cloned();
+                self.next += 1;
+                let missing =
+                    || origin.problem(format!("`--{name}` needs a value"), format!("write --{name}=VALUE"));
+                next.map(Some).ok_or_else(missing)
+            }
+            (_, value) => Ok(value.map(str::to_owned)),
+        }
+    }
+
+    /// An option of jobs: of the one named last; before the first one it is a default.
+    fn job_option(
+        &mut self,
+        option: &Opt,
+        name: &str,
+        value: Option<String>,
+        origin: Origin,
+    ) -> Result<(), Problem> {
+        let jobs = &mut self.invocation.jobs;
+        if option.name == "name" {
+            let job = value.clone().unwrap_or_default();
+            if job.trim().is_empty() {
+                return Err(origin.problem("`--name` needs a value", "write --name=JOB"));
+            }
+            jobs.push(Section { name: job, origin: origin.clone(), settings: Vec::new() });
+        } else if jobs.is_empty() {
+            jobs.push(Section { name: "global".into(), origin: origin.clone(), settings: Vec::new() });
+        }
+        if let Some(section) = jobs.last_mut() {
+            // An abbreviation is of no use to those who read the settings.
+            let known = option.name == name || option.aliases.contains(&name);
+            let name = if known { name } else { option.name };
+            section.settings.push(Setting { name: name.to_owned(), value, origin });
+        }
+        Ok(())
+    }
+}
+
+/// The option of this name; as in getopt_long(3), the beginning of a name will do where only one option begins so.
+fn lookup(argument: &str, name: &str, origin: &Origin) -> Result<Known, Problem> {
+    let short = |general: &&General| general.short == Some(name) && !argument.starts_with("--");
+    let exact = general::OPTIONS.iter().find(|general| general.name == name || short(general));
+    if let Some(general) = exact {
+        return Ok(Known::General(general));
+    }
+    if let Some(option) = option::find(name) {
+        return Ok(Known::Job(option));
+    }
+    let begun: Vec<(&str, Known)> =
+        names().filter(|(known, _)| !name.is_empty() && known.starts_with(name)).collect();
+    match begun.as_slice() {
+        [] => {
+            let near = nearest(name, names().map(|(known, _)| known));
+            Err(origin.problem(format!("there is no option {}", quoted(argument)), did_you_mean(&near)))
+        }
+        [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other.is(*first)) => Ok(*first),
+        several => {
+            let several: Vec<String> =
+                several.iter().take(8).map(|(known, _)| format!("--{known}")).collect();
+            let what = format!("{} may be {}", quoted(argument), several.join(", "));
+            Err(origin.problem(what, "write the whole name"))
+        }
+    }
+}
+
+/// All names of options.
+fn names() -> impl Iterator<Item = (&'static str, Known)> {
+    let general = general::OPTIONS.iter().map(|general| (general.name, Known::General(general)));
+    let jobs = super::options::all().flat_map(|option| {
+        std::iter::once(option.name)
+            .chain(option.aliases.iter().copied())
+            .map(move |name| (name, Known::Job(option)))
+    });
+    general.chain(jobs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! From sections to threads: defaults, clones, groups, and who waits for whom.
+
+use std::collections::HashMap;
+
+use iolite_model::{JobTask, LayOut, Overwrite, Target};
+
+use super::assign::{Assignment, assignments, engine_of, told};
+use super::command_line::Invocation;
+use super::job_file::{Document, Section, Surroundings};
+use super::lower::{Place, Thread, lower};
+use super::option::Support;
+use super::problem::{Origin, Problem, Problems, quoted};
+use super::spec::Spec;
+use super::value::Given;
+
+/// Threads where `--max-jobs` doesn't say anything else.
+const THREADS: u32 = 4096;
+
+/// The most that `--max-jobs` can say.
+const MOST_THREADS: u32 = 65_536;
+
+/// Settings are applied at most so often, counted over all jobs: more takes longer than anybody waits.
+const MOST_APPLIED: usize = 10_000_000;
+
+/// Settings of all threads together are at most so large, in bytes.
+const MOST_BYTES: usize = 256 << 20;
+
+/// As many problems are told at once.
+const TOLD: usize = 20;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// The threads, in the order in which they are numbered; none where no job is named.
+    pub threads: Vec<Thread>,
+    /// Settings of the command line's defaults and of the last job file's, by canonical name.
+    pub global_settings: Vec<(String, String)>,
+}
+
+/// Makes threads of a command line and of its job files, in their order. Variables and keywords are worked out here.
+///
+/// # Errors
+/// All that is wrong with the first job that is wrong.
+pub fn plan(
+    invocation: &Invocation,
+    documents: &[Document],
+    surroundings: &Surroundings<'_>,
+) -> Result<Plan, Problems> {
+    let mut planner = Planner::new(invocation);
+    for section in &invocation.jobs {
+        planner.section(section)?;
+    }
+    let defaults = planner.defaults.clone();
+    for (index, document) in documents.iter().enumerate() {
+        let document = document.expanded(surroundings)?;
+        planner.defaults = defaults.clone();
+        planner.wall |= index > 0;
+        let chosen = |section: &&Section| {
+            section.is_global()
+                || invocation.sections.is_empty()
+                || invocation.sections.contains(&section.name)
+        };
+        for section in document.sections.iter().filter(chosen) {
+            planner.section(section)?;
+        }
+    }
+    named_sections_exist(invocation, documents)?;
+    let global_settings = told(&planner.defaults.assignments);
+    Ok(Plan { threads: planner.threads, global_settings })
+}
+
+fn named_sections_exist(invocation: &Invocation, documents: &[Document]) -> Result<(), Problem> {
+    let Some(first) = documents.first() else { return Ok(()) };
+    let exists =
+        |name: &str| documents.iter().flat_map(|file| &file.sections).any(|section| section.name == name);
+    match invocation.sections.iter().find(|name| !exists(name)) {
+        Some(name) => {
+            let origin = Origin { file: Some(first.file.clone()), line: 1, column: 1 };
+            let what = format!("`--section` asks for {}, which is in no job file", quoted(name));
+            Err(origin.problem(what, "give the name that stands in the brackets"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Settings that jobs start from.
+#[derive(Debug, Clone, Default)]
+struct Defaults {
+    assignments: Vec<Assignment>,
+    /// What they come to.
+    spec: Spec,
+}
+
+struct Planner<'a> {
+    invocation: &'a Invocation,
+    defaults: Defaults,
+    threads: Vec<Thread>,
+    /// The jobs so far, by name: how many there are of that name.
+    names: HashMap<String, u32>,
+    jobs: u32,
+    group: u32,
+    /// Jobs in the group.
+    grouped: u32,
+    /// The next job waits for all before it: another file starts.
+    wall: bool,
+    /// Settings applied so far.
+    applied: usize,
+    /// Bytes of the threads' settings so far.
+    bytes: usize,
+}
+
+impl<'a> Planner<'a> {
+    fn new(invocation: &'a Invocation) -> Planner<'a> {
+        Planner {
+            invocation,
+            defaults: Defaults::default(),
+            threads: Vec::new(),
+            names: HashMap::new(),
+            jobs: 0,
+            group: 0,
+            grouped: 0,
+            wall: false,
+            applied: 0,
+            bytes: 0,
+        }
+    }
+
+    fn section(&mut self, section: &Section) -> Result<(), Problems> {
+        let own = assignments(section, &self.defaults.assignments)?;
+        if section.is_global() {
+            let mut spec = std::mem::take(&mut self.defaults.spec);
+            self.apply(&mut spec, &own, section)?;
+            self.defaults.spec = spec;
+            self.defaults.assignments.extend(own);
+            return Ok(());
+        }
+        let engine = engine_of(&own, &self.defaults.assignments);
+        let foreign = |assignment: &Assignment| !assignment.is_for(&engine);
+        let mut spec = if self.defaults.assignments.iter().any(foreign) {
+            // What the defaults say about another engine has no meaning here.
+            let fitting: Vec<Assignment> =
+                self.defaults.assignments.iter().filter(|one| one.is_for(&engine)).cloned().collect();
+            let mut spec = Spec::default();
+            self.apply(&mut spec, &fitting, section)?;
+            spec
+        } else {
+            self.defaults.spec.clone()
+        };
+        spec.job.name = section.name.clone();
+        self.apply(&mut spec, &own, section)?;
+        let all = self.defaults.assignments.iter().filter(|one| one.is_for(&engine)).chain(&own);
+        let notes = notes(all);
+        self.job(&spec, section, &own, &notes)
+    }
+
+    /// Applies settings; all that are wrong are told.
+    fn apply(&mut self, spec: &mut Spec, settings: &[Assignment], section: &Section) -> Result<(), Problems> {
+        self.applied += settings.len();
+        if self.applied > MOST_APPLIED {
+            let what = "there are too many settings in global sections for so many jobs";
+            return Err(section.origin.problem(what, "split the job file").into());
+        }
+        let mut problems = Vec::new();
+        for setting in settings {
+            let given = Given { text: setting.value.as_deref(), kb_base: setting.kb_base };
+            if let Err(what) = (setting.option.set)(spec, &given) {
+                problems.push(setting.origin.problem(format!("{}: {what}", setting.shown()), ""));
+            }
+        }
+        problems.truncate(TOLD);
+        if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
+    }
+
+    /// The threads of a job.
+    fn job(
+        &mut self,
+        spec: &Spec,
+        section: &Section,
+        own: &[Assignment],
+        notes: &[String],
+    ) -> Result<(), Problems> {
+        let at = |name: &str| place_of(name, own, section);
+        self.waited_for_exists(spec).map_err(|(what, remedy)| at("wait_for").problem(what, remedy))?;
+        let walled = std::mem::take(&mut self.wall) || spec.job.stonewall;
+        if (walled || spec.job.new_group) && self.grouped > 0 {
+            self.group += 1;
+            self.grouped = 0;
+        }
+        let settings = told(own);
+        let size: usize = settings.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.room(spec.job.numjobs, size).map_err(|(what, remedy)| at("numjobs").problem(what, remedy))?;
+        for clone in 0..spec.job.numjobs {
+            let number = self.threads.len() as u32;
+            let together = number > 0 && (clone > 0 || !walled);
+            let place = Place { number, job: self.jobs, clone, group: self.group, together };
+            let thread = lower(spec, place, &settings);
+            let mut thread = thread.map_err(|what| section.origin.problem(what, ""))?;
+            if self.invocation.read_only {
+                only_reads(&mut thread).map_err(|what| at("rw").problem(what, "leave out --readonly"))?;
+            }
+            for note in notes {
+                if !thread.notes.contains(note) {
+                    thread.notes.push(note.clone());
+                }
+            }
+            self.threads.push(thread);
+        }
+        *self.names.entry(spec.job.name.clone()).or_default() += 1;
+        self.jobs += 1;
+        self.grouped += 1;
+        Ok(())
+    }
+
+    /// A job can wait for one before it whose name is its alone.
+    fn waited_for_exists(&self, spec: &Spec) -> Result<(), (String, &'static str)> {
+        let Some(name) = &spec.job.wait_for else { return Ok(()) };
+        let shown = quoted(name);
+        match self.names.get(name) {
+            Some(1) => Ok(()),
+            Some(_) => {
+                Err((format!("several jobs are named {shown}"), "give the one to wait for a name of its own"))
+            }
+            None if *name == spec.job.name => {
+                Err(("a job can't wait for itself".into(), "name a job before it, or leave out `wait_for`"))
+            }
+            None => Err((
+                format!("no job before this one that is run is named {shown}"),
+                "a job can wait only for one that stands before it",
+            )),
+        }
+    }
+
+    /// Whether there is room for this many threads more, with settings of this many bytes each.
+    fn room(&mut self, clones: u32, size: usize) -> Result<(), (String, &'static str)> {
+        let most = self.invocation.max_jobs.unwrap_or(THREADS).min(MOST_THREADS);
+        let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX).saturating_add(clones);
+        if clones == 0 {
+            return Err(("`numjobs` is 0".into(), "give at least 1, or leave out the job"));
+        }
+        if threads > most {
+            return Err((
+                format!("with this job there are {threads} threads, more than {most}"),
+                "raise --max-jobs (up to 65536), or lower `numjobs`",
+            ));
+        }
+        self.bytes = self.bytes.saturating_add(size.saturating_mul(clones as usize));
+        if self.bytes > MOST_BYTES {
+            return Err((
+                "the settings of all threads together are too large".into(),
+                "shorten the longest ones",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Where the job's setting of this name is, or where the job starts.
+fn place_of(name: &str, own: &[Assignment], section: &Section) -> Origin {
+    let found = own.iter().rev().find(|assignment| assignment.option.name == name);
+    found.map_or(&section.origin, |assignment| &assignment.origin).clone()
+}
+
+/// What differs from fio in these options.
+fn notes<'a>(settings: impl Iterator<Item = &'a Assignment>) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for setting in settings {
+        if let Support::Differs(how) = setting.option.support {
+            let note = format!("{}: {how}", setting.option.name);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes
+}
+
+/// Refuses what writes or trims; files that are missing or too short are not made either.
+fn only_reads(thread: &mut Thread) -> Result<(), String> {
+    let name = quoted(&thread.name);
+    match &mut thread.task {
+        JobTask::Io(task) if task.mix.writes() || task.mix.trims() => {
+            Err(format!("job {name} writes or trims, and --readonly is given"))
+        }
+        JobTask::Metadata(_) => Err(format!("job {name} makes or removes files, and --readonly is given")),
+        JobTask::Io(task) => {
+            if let Target::Files(files) = &mut task.target {
+                files.lay_out = LayOut::Never;
+                files.overwrite = Overwrite::Never;
+                files.remove = false;
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! What is wrong with a job file or a command line, and where.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// As much of the user's text as a message repeats.
+const SHOWN: usize = 80;
+
+/// Where a setting or a section was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The job file as named by the user; `None` for the command line.
+    pub file: Option<Arc<str>>,
+    /// Line, from 1. On the command line: which argument, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub origin: Origin,
+    /// What.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Everything that is wrong, in the order in which it was found; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Origin {
+    /// An argument of the command line, from 1.
+    pub fn argument(number: usize) -> Origin {
+        Origin { file: None, line: u32::try_from(number).unwrap_or(u32::MAX), column: 1 }
+    }
+
+    /// A problem at this place.
+    pub fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
+        Problem { origin: self.clone(), what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file}:{}:{}", self.line, self.column),
+            None => write!(f, "argument {}", self.line),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.what)?;
+        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+    }
+}
+
+impl fmt::Display for Problems {
+    /// A line each.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Problem {}
+impl std::error::Error for Problems {}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Problems {
+        Problems(vec![problem])
+    }
+}
+
+/// The user's text as messages repeat it: quoted, shortened, and with nothing that would disturb a terminal.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    format!("`{shown}`")
+}
+
+/// Those of `names` that look most like `name`: at most three, best first.
+pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    // Longer than any option: nothing is like it, and comparing would take long.
+    if name.is_empty() || name.len() > 64 {
+        return Vec::new();
+    }
+    let lower = name.to_lowercase();
+    let length = lower.chars().count();
+    let allowed = 1 + length / 4;
+    let score = |known: &str| {
+        let extended = name.len() >= 3 && known.starts_with(&lower);
+        // The distance is at least the difference of the lengths, which is cheap to look at first.
+        if !extended && known.len().abs_diff(length) > allowed {
+            return None;
+        }
+        let distance = strsim::osa_distance(&lower, &known.to_lowercase());
+        (distance <= allowed || extended).then_some(distance)
+    };
+    let mut found: Vec<(usize, &str)> =
+        names.filter_map(|known| score(known).map(|distance| (distance, known))).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(3).map(|(_, known)| known).collect()
+}
+
+/// "did you mean" for these names; empty for none.
+pub(super) fn did_you_mean(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => format!("did you mean `{only}`?"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(|name| format!("`{name}`")).collect();
+            format!("did you mean {} or `{last}`?", first.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_where_what_and_what_to_do() {
+        let origin = Origin { file: Some("a.fio".into()), line: 3, column: 2 };
+        assert_eq!(origin.problem("no such", "do this").to_string(), "a.fio:3:2: no such; do this");
+        assert_eq!(Origin::argument(4).problem("odd", "").to_string(), "argument 4: odd");
+    }
+
+    #[test]
+    fn names_are_near_by_few_letters_or_by_their_beginning() {
+        let known = ["bs", "iodepth", "iodepth_batch", "size", "filesize", "runtime"];
+        let near = |name| nearest(name, known.into_iter());
+        assert_eq!(near("iodpeth"), ["iodepth"]);
+        assert_eq!(near("iodep"), ["iodepth", "iodepth_batch"]);
+        assert_eq!(near("SIZE"), ["size"]);
+        assert_eq!(near("quux"), Vec::<&str>::new());
+        assert_eq!(near(&"x".repeat(1000)), Vec::<&str>::new());
+        assert_eq!(did_you_mean(&["a", "b", "c"]), "did you mean `a`, `b` or `c`?");
+    }
+
+    #[test]
+    fn repeated_text_is_short_and_harmless() {
+        assert_eq!(quoted("a\u{1b}[2J"), "`a\u{fffd}[2J`");
+        assert!(quoted(&"é".repeat(500)).chars().count() < 90);
+    }
+}

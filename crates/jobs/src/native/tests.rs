@@ -1,0 +1,254 @@
+use std::path::PathBuf;
+
+use iolite_model::*;
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn a_job_says_what_is_different_from_the_default() {
+    let job = parse(
+        r#"
+        name = "two"
+        [[tasks]]
+        [tasks.io]
+        mix = { read-percent = 70 }
+        block = "8KiB"
+        stop.runtime = "5s"
+        [[tasks]]
+        [tasks.metadata]
+        name = "make files"
+        operation = "create"
+        together = true
+        "#,
+    )
+    .unwrap();
+    let [JobTask::Io(io), JobTask::Metadata(metadata)] = job.tasks.as_slice() else { panic!("{job:?}") };
+    assert_eq!((io.name.as_str(), io.mix, io.block), ("task 1", Mix::ReadPercent(70), Bytes(8192)));
+    assert_eq!(io.stop.runtime, Some(Nanos(5_000_000_000)));
+    assert_eq!((metadata.name.as_str(), job.sets().len()), ("make files", 1));
+    let printed = print(&job).unwrap();
+    assert!(!printed.contains("workers"), "{printed}");
+    assert!(printed.contains("[tasks.io]\nblock = 8192\n"), "{printed}");
+}
+
+#[test]
+fn what_is_no_job_is_told_with_its_place() {
+    for (text, part) in [
+        ("", "it has no task"),
+        ("[[tasks]]\n[tasks.io]\nblok = 1\n", "unknown field `blok`"),
+        ("[[tasks]]\n[tasks.io]\nblock = \"8 parsecs\"\n", "8 parsecs"),
+        ("[[tasks]]\n[tasks.io]\nworkers = -1\n", "line 3"),
+        ("[[tasks]]\n[tasks.dance]\n", "unknown variant `dance`"),
+        ("\u{0}", "line 1"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(part), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn what_toml_has_no_number_for_is_refused() {
+    let task = FileTask { name: "a".into(), seed: u64::MAX, ..FileTask::default() };
+    let job = Job { name: String::new(), tasks: vec![JobTask::Io(Box::new(task))] };
+    assert!(print(&job).unwrap_err().contains("can't be written as TOML"));
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    (0..1u64 << 63).prop_map(Bytes)
+}
+
+fn nanos() -> impl Strategy<Value = Nanos> {
+    (0..1u64 << 63).prop_map(Nanos)
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![0.0..1e12f64, Just(0.0), Just(1.0), Just(f64::INFINITY)]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    ".{1,12}"
+}
+
+fn path() -> impl Strategy<Value = PathBuf> {
+    text().prop_map(PathBuf::from)
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    let overwrite = prop::sample::select(vec![Overwrite::Never, Overwrite::Blank, Overwrite::Anything]);
+    let order = prop_oneof![
+        any::<u32>().prop_map(|turns| FileOrder::RoundRobin(turns.into())),
+        Just(FileOrder::Sequential),
+        number().prop_map(FileOrder::Zipf),
+    ];
+    let lay_out = prop::sample::select(vec![LayOut::Never, LayOut::Needed, LayOut::Always, LayOut::Grow]);
+    let file = (path(), bytes(), bytes()).prop_map(|(path, offset, size)| NamedFile { path, offset, size });
+    let files = (prop::collection::vec(file, 1..4), order, overwrite.clone(), lay_out, any::<bool>())
+        .prop_map(|(files, order, overwrite, lay_out, remove)| {
+            let reserve = Reserve::KeepSize;
+            Target::Files(FilesTarget { files, order, overwrite, lay_out, reserve, remove })
+        });
+    prop_oneof![
+        bytes().prop_map(|size| Target::Null { size }),
+        (path(), bytes(), any::<bool>(), any::<bool>()).prop_map(|(name, size, create, per_worker)| {
+            Target::File(FileTarget { name, size, create, preallocate: !create, per_worker })
+        }),
+        (path(), bytes(), bytes(), overwrite).prop_map(|(path, offset, size, overwrite)| {
+            Target::Existing(ExistingTarget { path, offset, size, overwrite })
+        }),
+        files,
+    ]
+}
+
+fn backend() -> impl Strategy<Value = BackendKind> {
+    prop_oneof![
+        Just(BackendKind::Sync),
+        (any::<bool>(), any::<bool>()).prop_map(|(submit_polling, linked_sync)| {
+            BackendKind::IoUring(RingOptions { submit_polling, linked_sync, ..RingOptions::PLAIN })
+        }),
+        any::<bool>().prop_map(|dsync| BackendKind::Vectored(IoFlags { dsync, ..IoFlags::default() })),
+        (any::<u8>(), nanos()).prop_map(|(percent, chunk)| BackendKind::Busy(BusyOptions { percent, chunk })),
+    ]
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    let zone = (number(), bytes(), any::<bool>()).prop_map(|(io_percent, bytes, percent)| Zone {
+        io_percent,
+        size: if percent { ZoneSize::Percent(io_percent) } else { ZoneSize::Bytes(bytes) },
+    });
+    prop_oneof![
+        Just(Access::Sequential),
+        Just(Access::Random),
+        bytes().prop_map(|hole| Access::SequentialSkip { hole }),
+        number().prop_map(|theta| Access::Zipf { theta }),
+        prop::collection::vec(zone, 0..3).prop_map(Access::Zoned),
+        (bytes(), bytes(), any::<bool>()).prop_map(|(range, amount, random)| {
+            Access::ZoneCycle(ZoneCycle { range, amount, skip: amount, random })
+        }),
+    ]
+}
+
+fn mix() -> impl Strategy<Value = Mix> {
+    prop_oneof![
+        Just(Mix::Write),
+        any::<u8>().prop_map(Mix::ReadPercent),
+        any::<u8>().prop_map(Mix::TrimPercent)
+    ]
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    prop_oneof![
+        Just(Arrival::Closed),
+        number().prop_map(|rate| Arrival::Poisson(Iops(rate))),
+        number().prop_map(|rate| Arrival::ConstantBytes(Bandwidth(rate))),
+        (number(), any::<u32>())
+            .prop_map(|(rate, operations)| Arrival::Bursts { rate: Iops(rate), operations }),
+        (nanos(), any::<u32>(), nanos()).prop_map(|(pause, operations, spin)| Arrival::ThinkTime {
+            pause,
+            operations,
+            spin
+        }),
+    ]
+}
+
+fn sizes() -> impl Strategy<Value = Sizes> {
+    let split = (bytes(), number()).prop_map(|(size, percent)| WeightedSize { size, percent });
+    let law = prop_oneof![
+        bytes().prop_map(SizeLaw::Fixed),
+        prop::collection::vec(split, 1..3).prop_map(SizeLaw::Split),
+        (bytes(), bytes()).prop_map(|(least, most)| SizeLaw::Range { least, most, multiple: least }),
+    ];
+    (law.clone(), law, bytes()).prop_map(|(reads, writes, alignment)| Sizes {
+        reads,
+        trims: writes.clone(),
+        writes,
+        alignment,
+    })
+}
+
+fn contents() -> impl Strategy<Value = Contents> {
+    let fill = prop_oneof![
+        Just(Fill::Zeros),
+        prop::collection::vec(any::<u8>(), 0..4).prop_map(Fill::Pattern),
+        (any::<u8>(), prop::collection::vec(any::<u8>(), 0..4))
+            .prop_map(|(percent, pattern)| Fill::Compressible { percent, pattern }),
+    ];
+    (fill, any::<u8>(), any::<bool>()).prop_map(|(fill, duplicate_percent, refill)| Contents {
+        fill,
+        duplicate_percent,
+        refill,
+    })
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    (prop::option::of(nanos()), prop::option::of(bytes()), prop::option::of(any::<u32>()))
+        .prop_map(|(runtime, bytes, loops)| Stop { runtime, bytes, loops, ..Stop::default() })
+}
+
+fn io() -> impl Strategy<Value = FileTask> {
+    let names = (text(), prop::option::of(text()), prop::option::of(text()));
+    let work = (target(), backend(), mix(), access(), prop::option::of(sizes()), contents());
+    let course = (arrival(), stop(), nanos(), any::<u32>(), any::<bool>(), prop::option::of(path()));
+    (names, work, course).prop_map(|((name, group, after), work, course)| {
+        let (target, backend, mix, access, sizes, contents) = work;
+        let (arrival, stop, ramp, number, flag, state) = course;
+        FileTask {
+            name,
+            group,
+            after,
+            target,
+            backend,
+            mix,
+            access,
+            sizes,
+            contents,
+            arrival,
+            stop,
+            ramp,
+            workers: number,
+            together: flag,
+            direct: flag,
+            seed: u64::from(number),
+            block: Bytes(u64::from(number) % 3 * 4096),
+            sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
+            on_error: if flag { OnError::stop_always() } else { OnError::default() },
+            placement: Placement { cpus: vec![number], one_each: flag, ..Placement::default() },
+            verify: state.map(|state| Verify {
+                check: Checksum::Sha256,
+                unit: Bytes(512),
+                reads: flag,
+                anyone: !flag,
+                after: flag,
+                state: Some(state),
+            }),
+            watch: Watch { detail: flag, operations: !flag },
+            ..FileTask::default()
+        }
+    })
+}
+
+fn metadata() -> impl Strategy<Value = MetadataTask> {
+    (text(), path(), any::<u32>(), stop(), any::<bool>()).prop_map(|(name, tree, number, stop, flag)| {
+        let operation = if flag { MetadataOperation::Unlink } else { MetadataOperation::Create };
+        let files = u64::from(number);
+        MetadataTask { name, tree, files, stop, operation, together: flag, ..MetadataTask::default() }
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_the_same(
+        name in ".{0,8}",
+        tasks in prop::collection::vec(
+            prop_oneof![
+                io().prop_map(|task| JobTask::Io(Box::new(task))),
+                metadata().prop_map(JobTask::Metadata),
+            ],
+            1..4,
+        ),
+    ) {
+        let job = Job { name, tasks };
+        let printed = print(&job).unwrap();
+        prop_assert_eq!(parse(&printed).map_err(|error| format!("{error}\n{printed}")), Ok(job));
+    }
+}

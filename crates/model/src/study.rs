@@ -1,0 +1,367 @@
+//! Studies: the same operations under one circumstance after another, and what the comparison says.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::Cache;
+use crate::storage::DeviceCounters;
+use crate::units::{Bandwidth, Bytes, Iops, Nanos};
+
+/// One measured window of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StudyWindow<C> {
+    /// What is particular about it.
+    pub circumstance: C,
+    /// Its phase's index in the run.
+    pub phase: u32,
+    /// What the leaf devices counted meanwhile; `None` where there is no device to ask.
+    pub device: Option<DeviceCounters>,
+    /// Share of the span that was in the page cache before (0 to 1), where it can be told.
+    pub resident_before: Option<f64>,
+    /// The same after the window.
+    pub resident_after: Option<f64>,
+}
+
+/// Order of the offsets in a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// At random.
+    Random,
+    /// One after the other.
+    Sequential,
+}
+
+impl Order {
+    /// As printed: `random`, `sequential`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Random => "random",
+            Order::Sequential => "sequential",
+        }
+    }
+}
+
+/// How reads reach the storage in a study of the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheWay {
+    /// Through the page cache, which held nothing of the span beforehand.
+    Cold,
+    /// Through the page cache, which held all of the span as far as there was memory.
+    Warm,
+    /// Past the page cache (O_DIRECT).
+    Direct,
+    /// Past the page cache and the file system: on the device beneath.
+    Raw,
+}
+
+impl CacheWay {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CacheWay::Cold => "buffered, cold",
+            CacheWay::Warm => "buffered, warm",
+            CacheWay::Direct => "direct",
+            CacheWay::Raw => "raw device",
+        }
+    }
+}
+
+/// What is particular about a window of a study of the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CachePoint {
+    /// How the reads reach the storage.
+    pub way: CacheWay,
+    /// Order of the offsets.
+    pub order: Order,
+}
+
+/// What is particular about a window of a study of read-ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ReadAheadPoint {
+    /// The setting in effect.
+    pub read_ahead: Bytes,
+    /// Order of the offsets.
+    pub order: Order,
+}
+
+/// What is particular about a window of a study of block sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BlockPoint {
+    /// Size of each operation.
+    pub block: Bytes,
+    /// Share of reads in percent (0 to 100); the rest are writes.
+    pub read_percent: u8,
+}
+
+/// What a study's windows say when they are compared. Its text says what was seen and what that means.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case", tag = "finding")]
+pub enum StudyFinding {
+    /// The page cache is much faster than what lies beneath.
+    #[error(
+        "{} reads out of the page cache ran at {cached} IOPS, {factor:.1} times as fast as {beneath} ({stored} IOPS): a test \
+         of this file without direct I/O (direct=1 in fio), once it is in memory, measures memory and not the storage",
+        .order.name()
+    )]
+    CacheIsFaster {
+        /// Order of the offsets.
+        order: Order,
+        /// Rate out of the page cache.
+        cached: Iops,
+        /// What is compared with, in words.
+        beneath: String,
+        /// Rate of that.
+        stored: Iops,
+        /// How many times as fast.
+        factor: f64,
+    },
+    /// The page cache is hardly faster than what lies beneath.
+    #[error(
+        "{} reads out of the page cache were not much faster ({factor:.1} times) than {beneath}: either that is as fast as \
+         memory, or a cache beneath serves it too",
+        .order.name()
+    )]
+    CacheIsAlike {
+        /// Order of the offsets.
+        order: Order,
+        /// What is compared with, in words.
+        beneath: String,
+        /// How many times as fast.
+        factor: f64,
+    },
+    /// Reads past the page cache did not reach the device.
+    #[error(
+        "{way}, {}: of {asked} asked only {device} reached the device: something beneath (a loop device's file, a cache of \
+         the file system or of the host) holds the data in memory",
+        .order.name()
+    )]
+    CachedBeneath {
+        /// How the reads went, in words.
+        way: String,
+        /// Order of the offsets.
+        order: Order,
+        /// Bytes asked for.
+        asked: Bytes,
+        /// Bytes the device read.
+        device: Bytes,
+    },
+    /// The page cache could not be emptied.
+    #[error(
+        "{:.0} % of the span stayed in the page cache although it was dropped (in use by another program, mapped or locked): \
+         the cold figures are better than they should be", .resident * 100.0
+    )]
+    NotCold {
+        /// Share of the span (0 to 1).
+        resident: f64,
+    },
+    /// The page cache could not be filled.
+    #[error(
+        "only {:.0} % of the span was in the page cache for the warm figures: there is too little memory, give a smaller --size",
+        .resident * 100.0
+    )]
+    NotWarm {
+        /// Share of the span (0 to 1).
+        resident: f64,
+    },
+    /// The kernel read ahead.
+    #[error(
+        "{issued} sequential reads of {block} through the cold page cache became {requests} requests of {request} on the \
+         device: the kernel reads ahead, so that such figures tell of its read-ahead more than of reads of {block}"
+    )]
+    ReadAhead {
+        /// Reads asked for.
+        issued: u64,
+        /// Size of each.
+        block: Bytes,
+        /// Requests that the device completed.
+        requests: u64,
+        /// Mean size of these.
+        request: Bytes,
+    },
+    /// More was read than was asked for.
+    #[error(
+        "at random, {factor:.1} times the bytes that were asked for came from the device{}: read-ahead, blocks of the file system \
+         that are larger than those asked for, or another program at work",
+        at(*.read_ahead)
+    )]
+    Amplified {
+        /// The setting of read-ahead, in a study of that.
+        read_ahead: Option<Bytes>,
+        /// Bytes the device read for each byte asked for.
+        factor: f64,
+    },
+    /// What the file system costs.
+    #[error("{} reads of the file had {file} IOPS, of the device beneath {raw} IOPS: {}", .order.name(), cost(*.file, *.raw))]
+    FileSystem {
+        /// Order of the offsets.
+        order: Order,
+        /// Rate of direct reads of the file.
+        file: Iops,
+        /// Rate of direct reads of the device.
+        raw: Iops,
+    },
+    /// The read-ahead from which on sequential reads gain no more.
+    #[error(
+        "sequential reads gain nothing beyond a read-ahead of {best} ({best_rate}); the present setting of {present} gives \
+         {present_rate}{}", change(*.present, *.best)
+    )]
+    BestReadAhead {
+        /// The smallest setting within 5 % of the largest rate.
+        best: Bytes,
+        /// Bytes a second with it.
+        best_rate: Bandwidth,
+        /// The setting found.
+        present: Bytes,
+        /// Bytes a second with that.
+        present_rate: Bandwidth,
+    },
+    /// Read-ahead makes no difference to sequential reads.
+    #[error("read-ahead makes no difference to sequential reads here: every setting gave {low} to {high}")]
+    ReadAheadIdle {
+        /// The lowest rate.
+        low: Bandwidth,
+        /// The highest rate.
+        high: Bandwidth,
+    },
+    /// Random reads suffer from read-ahead.
+    #[error(
+        "random reads suffer: with a read-ahead of {read_ahead} {with} IOPS, and the device reads more than they ask for; \
+         {without} IOPS with {least}: for a database a small setting is better"
+    )]
+    ReadAheadHurts {
+        /// The setting with the lowest rate.
+        read_ahead: Bytes,
+        /// Rate with it.
+        with: Iops,
+        /// The smallest setting.
+        least: Bytes,
+        /// Rate with that.
+        without: Iops,
+    },
+    /// Random reads do not suffer from read-ahead.
+    #[error(
+        "random reads do not suffer from any of these settings: the kernel sees that they are random, and the device reads no \
+         more than they ask for"
+    )]
+    ReadAheadHarmless,
+    /// Where the bandwidth is used up.
+    #[error("{}: {most} at most; from blocks of {block} on it is within 10 % of that", mix(*.read_percent))]
+    Bandwidth {
+        /// Share of reads in percent.
+        read_percent: u8,
+        /// Bytes a second at most.
+        most: Bandwidth,
+        /// The smallest size within 10 % of that.
+        block: Bytes,
+    },
+    /// Some windows were so short that their figures are rough.
+    #[error(
+        "some windows were over after {shortest}, because each block is read but once where it is to come from the device: give \
+         a larger file (--make, --size) for steadier figures"
+    )]
+    Short {
+        /// The shortest.
+        shortest: Nanos,
+    },
+    /// Up to which size operations cost the same.
+    #[error("{}: {most} IOPS at most; {}", mix(*.read_percent), up_to(*.least, *.block))]
+    Operations {
+        /// Share of reads in percent.
+        read_percent: u8,
+        /// The smallest size tried.
+        least: Bytes,
+        /// Operations a second at most.
+        most: Iops,
+        /// The largest size within 10 % of that.
+        block: Bytes,
+    },
+    /// Small blocks are slower than larger ones.
+    #[error(
+        "{}: blocks of {small} are slower ({slow} IOPS) than blocks of {block} ({fast} IOPS): the storage has to read, change \
+         and write whole blocks of its own", mix(*.read_percent)
+    )]
+    SmallBlocksSuffer {
+        /// Share of reads in percent.
+        read_percent: u8,
+        /// The smallest size.
+        small: Bytes,
+        /// Rate with it.
+        slow: Iops,
+        /// The size with the highest rate.
+        block: Bytes,
+        /// Rate with that.
+        fast: Iops,
+    },
+}
+
+/// A mix in words: `100 % reads`, `70 % reads, 30 % writes`.
+fn mix(read_percent: u8) -> String {
+    match read_percent {
+        100.. => "reads".to_owned(),
+        0 => "writes".to_owned(),
+        percent => format!("{percent} % reads and {} % writes", 100 - percent),
+    }
+}
+
+fn up_to(least: Bytes, block: Bytes) -> String {
+    if block == least {
+        format!("every size above {least} has fewer")
+    } else {
+        format!("blocks up to {block} cost hardly more than smaller ones")
+    }
+}
+
+fn at(read_ahead: Option<Bytes>) -> String {
+    read_ahead.map_or_else(String::new, |read_ahead| format!(" with a read-ahead of {read_ahead}"))
+}
+
+fn change(present: Bytes, best: Bytes) -> &'static str {
+    if present >= best { "" } else { "; a larger one would serve scans and backups" }
+}
+
+fn cost(file: Iops, raw: Iops) -> String {
+    let share = (1.0 - file.0 / raw.0) * 100.0;
+    if share > 3.0 {
+        format!("the file system takes {share:.0} %")
+    } else {
+        "the file system costs next to nothing".to_owned()
+    }
+}
+
+impl<C> StudyWindow<C> {
+    /// Bytes read and requests done by the device for a phase that asked for `cache`, as (asked, device, requests);
+    /// `None` where there is no device to ask or nothing was asked.
+    pub fn reads(&self, cache: &Cache) -> Option<(Bytes, Bytes, u64)> {
+        let device = self.device?;
+        (cache.requested_read.0 > 0).then_some((cache.requested_read, device.read, device.reads))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_read_as_sentences() {
+        let faster = StudyFinding::CacheIsFaster {
+            order: Order::Random,
+            cached: Iops(400_000.0),
+            beneath: "direct reads".into(),
+            stored: Iops(10_000.0),
+            factor: 40.0,
+        };
+        assert_eq!(
+            faster.to_string(),
+            "random reads out of the page cache ran at 400,000 IOPS, 40.0 times as fast as direct reads (10,000 IOPS): a test \
+             of this file without direct I/O (direct=1 in fio), once it is in memory, measures memory and not the storage"
+        );
+        let file = |file, raw| StudyFinding::FileSystem {
+            order: Order::Sequential,
+            file: Iops(file),
+            raw: Iops(raw),
+        };
+        assert!(file(90.0, 100.0).to_string().ends_with("the file system takes 10 %"));
+        assert!(file(99.0, 100.0).to_string().ends_with("next to nothing"));
+    }
+}

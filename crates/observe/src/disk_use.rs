@@ -1,0 +1,234 @@
+//! What the block devices beneath some paths did from one instant to another, as fio tells it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use iolite_model::{Device, DiskCounts, DiskUse};
+
+use crate::storage::beneath;
+use crate::sysfs::{Number, Sysfs};
+
+/// Watches whole disks: a partition stands for the disk that it is on. A device that keeps no counters is left out.
+#[derive(Debug)]
+pub struct DiskProbe {
+    sysfs: Sysfs,
+    started: Instant,
+    disks: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    number: Number,
+    before: Counts,
+    /// Numbers of the devices that a composed one is made of.
+    beneath: Vec<Number>,
+}
+
+/// The counters of a `stat` file of sysfs (Linux, Documentation/block/stat.rst).
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    counts: DiskCounts,
+    /// Time with something to do, in milliseconds.
+    busy: u64,
+}
+
+impl DiskProbe {
+    /// Notes what the devices beneath these paths have done so far. A path that does not exist yet stands for the directory
+    /// that it will be in.
+    pub fn start<'a>(paths: impl IntoIterator<Item = &'a Path>) -> DiskProbe {
+        let mut devices: Vec<Vec<Device>> = Vec::new();
+        for path in paths {
+            let existing = path.ancestors().find(|path| path.exists());
+            let existing = existing.unwrap_or(Path::new("."));
+            let found = beneath(existing);
+            if !devices.contains(&found) {
+                devices.push(found);
+            }
+        }
+        DiskProbe::within(Sysfs::system(), &devices)
+    }
+
+    /// Those of chains of devices, each before the ones it rests on.
+    fn within(sysfs: Sysfs, chains: &[Vec<Device>]) -> DiskProbe {
+        let mut disks: Vec<Watched> = Vec::new();
+        for chain in chains {
+            let rested_on: Vec<&String> = chain.iter().flat_map(|device| &device.rests_on).collect();
+            let tops = chain.iter().filter(|device| !rested_on.contains(&&device.name));
+            for top in tops.flat_map(|top| whole(chain, top)) {
+                watch(&sysfs, chain, top, &mut disks);
+            }
+        }
+        DiskProbe { sysfs, started: Instant::now(), disks }
+    }
+
+    /// What they have done since.
+    pub fn finish(self) -> Vec<DiskUse> {
+        let elapsed = self.started.elapsed().as_secs_f64() * 1e3;
+        let used = |watched: &Watched| {
+            let now = read(&self.sysfs, watched.number)?;
+            Some(since(now, watched.before, elapsed))
+        };
+        let told = self.disks.iter().filter_map(|watched| {
+            let others = self.disks.iter().filter(|other| watched.beneath.contains(&other.number));
+            let beneath = others.filter_map(used).reduce(together);
+            Some(DiskUse { name: watched.name.clone(), counts: used(watched)?, beneath })
+        });
+        told.collect()
+    }
+}
+
+/// Watches a disk, and those that it is made of where it is of the device mapper or md. Each one once.
+fn watch(sysfs: &Sysfs, chain: &[Device], disk: &Device, disks: &mut Vec<Watched>) {
+    let Some(before) = read(sysfs, disk.number) else { return };
+    if disks.iter().any(|known| known.number == disk.number) {
+        return;
+    }
+    let composed = matches!(disk.kind.as_str(), "dm" | "md");
+    let parts: Vec<&Device> =
+        if composed { below(chain, disk).flat_map(|part| whole(chain, part)).collect() } else { Vec::new() };
+    let beneath = parts.iter().map(|part| part.number).collect();
+    disks.push(Watched { name: disk.name.clone(), number: disk.number, before, beneath });
+    parts.into_iter().for_each(|part| watch(sysfs, chain, part, disks));
+}
+
+/// The devices that one rests on directly.
+fn below<'a>(chain: &'a [Device], device: &'a Device) -> impl Iterator<Item = &'a Device> {
+    chain.iter().filter(|other| device.rests_on.contains(&other.name))
+}
+
+/// The disks that a partition is on; any other device is whole.
+fn whole<'a>(chain: &'a [Device], device: &'a Device) -> Vec<&'a Device> {
+    if device.kind == "partition" { below(chain, device).collect() } else { vec![device] }
+}
+
+fn read(sysfs: &Sysfs, number: Number) -> Option<Counts> {
+    parse(&fs::read_to_string(sysfs.link(number).join("stat")).ok()?)
+}
+
+fn parse(text: &str) -> Option<Counts> {
+    let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let &[
+        reads,
+        read_merges,
+        read_sectors,
+        read_ticks,
+        writes,
+        write_merges,
+        written,
+        write_ticks,
+        _,
+        busy,
+        queued,
+    ] = fields.get(..11)?
+    else {
+        return None;
+    };
+    let counts = DiskCounts {
+        ios: [reads, writes],
+        merges: [read_merges, write_merges],
+        sectors: [read_sectors, written],
+        ticks: [read_ticks, write_ticks],
+        in_queue: queued,
+        util: 0.0,
+    };
+    Some(Counts { counts, busy })
+}
+
+/// What was counted over so many milliseconds; a counter that went back (device replaced) counts as zero.
+fn since(now: Counts, before: Counts, elapsed: f64) -> DiskCounts {
+    let pair = |of: fn(&DiskCounts) -> [u64; 2]| {
+        let (now, before) = (of(&now.counts), of(&before.counts));
+        [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
+    };
+    let busy = now.busy.saturating_sub(before.busy) as f64;
+    DiskCounts {
+        ios: pair(|counts| counts.ios),
+        merges: pair(|counts| counts.merges),
+        sectors: pair(|counts| counts.sectors),
+        ticks: pair(|counts| counts.ticks),
+        in_queue: now.counts.in_queue.saturating_sub(before.counts.in_queue),
+        util: if elapsed > 0.0 { (busy / elapsed * 100.0).min(100.0) } else { 0.0 },
+    }
+}
+
+fn together(one: DiskCounts, other: DiskCounts) -> DiskCounts {
+    let pair = |one: [u64; 2], other: [u64; 2]| [one[0] + other[0], one[1] + other[1]];
+    DiskCounts {
+        ios: pair(one.ios, other.ios),
+        merges: pair(one.merges, other.merges),
+        sectors: pair(one.sectors, other.sectors),
+        ticks: pair(one.ticks, other.ticks),
+        in_queue: one.in_queue + other.in_queue,
+        util: one.util.max(other.util),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::chain;
+    use crate::sysfs::fake::Fake;
+
+    const BEFORE: &str = "100 1 2000 5 300 2 4000 9 0 7 14 0 0 0 0 6 3";
+    const AFTER: &str = "110 2 2080 8 330 4 4240 19 0 17 27 0 0 0 0 6 3";
+
+    fn set(fake: &Fake, place: &str, stat: &str) {
+        fs::write(fake.directory(place).join("stat"), stat).unwrap();
+    }
+
+    #[test]
+    fn a_partition_stands_for_its_disk() {
+        let fake = Fake::new();
+        fake.add("sda", (8, 0), &[("stat", BEFORE)]);
+        fake.add("sda/sda1", (8, 1), &[("partition", "1"), ("stat", BEFORE)]);
+        let devices = chain(&fake.sysfs(), &[(8, 1)], &|_: &Path| Vec::new());
+        let probe = DiskProbe::within(fake.sysfs(), &[devices.clone(), devices]);
+        set(&fake, "sda", AFTER);
+        let told = probe.finish();
+        assert_eq!((told.len(), told[0].name.as_str(), told[0].beneath), (1, "sda", None));
+        let DiskCounts { ios, merges, sectors, ticks, in_queue, util } = told[0].counts;
+        assert_eq!((ios, merges, sectors), ([10, 30], [1, 2], [80, 240]));
+        assert_eq!((ticks, in_queue), ([3, 10], 13));
+        assert!(util > 0.0 && util <= 100.0, "{util}");
+    }
+
+    #[test]
+    fn a_composed_device_is_told_with_its_parts() {
+        let fake = Fake::new();
+        fake.add("sda", (8, 0), &[("stat", BEFORE)]);
+        fake.add("sdb", (8, 16), &[("stat", BEFORE)]);
+        fake.add("dm-0", (253, 0), &[("dm/name", "both"), ("stat", BEFORE)]);
+        fake.rest("dm-0", &["sda", "sdb"]);
+        let probe =
+            DiskProbe::within(fake.sysfs(), &[chain(&fake.sysfs(), &[(253, 0)], &|_: &Path| Vec::new())]);
+        set(&fake, "sda", AFTER);
+        set(&fake, "sdb", AFTER);
+        let told = probe.finish();
+        let names: Vec<&str> = told.iter().map(|disk| disk.name.as_str()).collect();
+        assert_eq!(names, ["dm-0", "sda", "sdb"]);
+        assert_eq!(told[0].beneath.map(|beneath| (beneath.ios, beneath.in_queue)), Some(([20, 60], 26)));
+        assert_eq!((told[0].counts.ios, told[1].beneath), ([0, 0], None));
+    }
+
+    #[test]
+    fn what_has_no_counters_is_left_out() {
+        let fake = Fake::new();
+        fake.add("sda", (8, 0), &[]);
+        fake.add("sdb", (8, 16), &[("stat", "1 2 3")]);
+        let devices = chain(&fake.sysfs(), &[(8, 0), (8, 16)], &|_: &Path| Vec::new());
+        assert_eq!(DiskProbe::within(fake.sysfs(), &[devices]).finish(), []);
+        assert_eq!(DiskProbe::within(fake.sysfs(), &[]).finish(), []);
+    }
+
+    #[test]
+    fn a_path_that_is_to_be_made_stands_for_its_directory() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let missing = directory.path().join("some/new/file");
+        let names = |path: &Path| -> Vec<String> {
+            DiskProbe::start([path]).finish().into_iter().map(|disk| disk.name).collect()
+        };
+        assert_eq!(names(&missing), names(directory.path()));
+    }
+}

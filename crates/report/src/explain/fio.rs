@@ -1,0 +1,200 @@
+//! What the keys of fio's JSON mean.
+
+use serde_json::{Map, Value};
+
+use super::fio_doubts::{doubts, run_doubts};
+use super::tree::Inside::{Many, One, Part, Percentiles, Shares, Texts};
+use super::tree::Unit::{
+    Bytes, BytesPerSecond, Count, Iops, Kibibytes, KibibytesPerSecond, Micros, Millis, Nanos, Percent, Plain,
+    Seconds,
+};
+use super::tree::{Meaning, Walk, key, main};
+use crate::pen::{Ink, Pen};
+use crate::text::filled;
+
+const TOP: &[Meaning] = &[
+    main("fio version", One(Plain), "the program that measured"),
+    main("time", One(Plain), "when it ended, in the clock of that machine"),
+    key("timestamp", One(Plain), "the same in seconds since 1970"),
+    key("timestamp_ms", One(Plain), "the same in milliseconds"),
+    main("global options", Texts, "settings that all jobs start from"),
+];
+
+const TIMES: &[Meaning] = &[
+    main("mean", One(Nanos), "the average; says little where a few operations took very long"),
+    key("stddev", One(Nanos), "how far they scatter; larger than the mean: a few took very long"),
+    key("min", One(Nanos), "the shortest"),
+    main("max", One(Nanos), "the longest, exact: the stall that somebody would have waited for"),
+    key("N", One(Count), "operations counted"),
+    main("percentile", Percentiles, "half of the operations took less"),
+    key("bins", Many, "the histogram: operations by nanoseconds"),
+];
+
+const DIRECTION: &[Meaning] = &[
+    main("iops", One(Iops), "operations a second over all of the runtime: the rate to compare"),
+    main("bw_bytes", One(BytesPerSecond), "bytes a second over all of the runtime"),
+    main(
+        "clat_ns",
+        Part(TIMES),
+        "completion latency: from the return of the submission to the completion; the device's part",
+    ),
+    main(
+        "lat_ns",
+        Part(TIMES),
+        "total latency: submission and completion together, what the caller waits for",
+    ),
+    key(
+        "slat_ns",
+        Part(TIMES),
+        "submission latency: handing the operation to the kernel; asynchronous engines only",
+    ),
+    main("total_ios", One(Count), "operations that were done"),
+    main("runtime", One(Millis), "how long this direction was measured"),
+    key("io_bytes", One(Bytes), "bytes moved"),
+    key("io_kbytes", One(Kibibytes), "the same in KiB"),
+    key("bw", One(KibibytesPerSecond), "bw_bytes in KiB a second"),
+    key("short_ios", One(Count), "operations that moved fewer bytes than asked"),
+    key("drop_ios", One(Count), "operations that were given up before they were issued"),
+    key("bw_min", One(KibibytesPerSecond), "the slowest half second: far below the mean there was a stall"),
+    key("bw_max", One(KibibytesPerSecond), "the fastest half second"),
+    key("bw_agg", One(Percent), "this job's share of its group's bandwidth"),
+    key(
+        "bw_mean",
+        One(KibibytesPerSecond),
+        "mean of samples by a clock of its own: bw_bytes is the exact one",
+    ),
+    key("bw_dev", One(KibibytesPerSecond), "how far these samples scatter: how steady it was"),
+    key("bw_samples", One(Count), "how many samples: of fewer than ten nothing can be said about steadiness"),
+    key("iops_min", One(Iops), "as bw_min, in operations"),
+    key("iops_max", One(Iops), "as bw_max, in operations"),
+    key("iops_mean", One(Iops), "as bw_mean, in operations"),
+    key("iops_stddev", One(Iops), "as bw_dev, in operations"),
+    key("iops_samples", One(Count), "as bw_samples"),
+];
+
+const SYNC: &[Meaning] = &[
+    main("total_ios", One(Count), "syncs that were done"),
+    main("lat_ns", Part(TIMES), "how long each took: what a commit waits for"),
+];
+
+const STEADY: &[Meaning] = &[
+    main("attained", One(Plain), "1: it became steady; 0: it ran to its end without"),
+    main("ss", One(Plain), "what was to be steady, and by how much"),
+    key("duration", One(Seconds), "the window looked at"),
+    key("criterion", One(Plain), "how steady it was in the last window"),
+    key("max_deviation", One(Plain), "largest distance from the window's mean"),
+    key("slope", One(Plain), "slope over the window"),
+    key("data", Many, "the values of the last window"),
+];
+
+const JOB: &[Meaning] = &[
+    main("jobname", One(Plain), "name of the job; all jobs of its group where results are grouped"),
+    main("error", One(Plain), "0, or the error (errno) that ended the job: then nothing else counts"),
+    main("job options", Texts, "the job's own settings"),
+    main("read", Part(DIRECTION), "what reads did"),
+    main("write", Part(DIRECTION), "what writes did"),
+    main("trim", Part(DIRECTION), "what trims did"),
+    main("mixed", Part(DIRECTION), "what all directions did together"),
+    main("sync", Part(SYNC), "what syncs did"),
+    main("usr_cpu", One(Percent), "CPU time of the job's thread in the program itself"),
+    main(
+        "sys_cpu",
+        One(Percent),
+        "CPU time of it in the kernel; both near 100 %: the CPU is the limit, not the storage",
+    ),
+    main("iodepth_level", Shares, "how many operations were outstanding, in classes up to each number"),
+    main("steadystate", Part(STEADY), "whether it became steady"),
+    key("groupid", One(Plain), "reporting group, from 0; a new one begins at a stonewall"),
+    key("job_start", One(Plain), "start in milliseconds since 1970"),
+    key("eta", One(Seconds), "time left when it was printed; of no meaning at the end"),
+    key("elapsed", One(Seconds), "time since the start, layout included"),
+    key("desc", One(Plain), "the job's description"),
+    key("job_runtime", One(Millis), "how long the job ran, all clones together where results are grouped"),
+    key("ctx", One(Count), "context switches: about one for each operation where the thread sleeps for it"),
+    key("majf", One(Count), "page faults that needed I/O"),
+    key("minf", One(Count), "page faults that needed none"),
+    key("total_err", One(Count), "errors that the job went on after"),
+    key("first_error", One(Plain), "the first of them (errno)"),
+    key("iodepth_submit", Shares, "how many operations were handed over at once"),
+    key("iodepth_complete", Shares, "how many operations came back at once: many at once come late"),
+    key("latency_ns", Shares, "share of the operations with a total latency up to so many nanoseconds"),
+    key("latency_us", Shares, "the same up to so many microseconds"),
+    key("latency_ms", Shares, "the same up to so many milliseconds"),
+    key("latency_depth", One(Count), "queue depth at the end of a search for a latency"),
+    key("latency_target", One(Micros), "latency that was searched for; 0 for none"),
+    key("latency_target_ns", One(Nanos), "the same in nanoseconds"),
+    key("latency_percentile", One(Percent), "share of the operations that was to keep it"),
+    key("latency_window", One(Micros), "how long each try was"),
+];
+
+const DISK: &[Meaning] = &[
+    main("name", One(Plain), "the device, as the kernel calls it"),
+    main("read_ios", One(Count), "reads that the device completed: compare with those asked for"),
+    main("write_ios", One(Count), "writes that the device completed"),
+    main(
+        "util",
+        One(Percent),
+        "share of the time with anything underway; 100 % is no limit on devices that work in parallel",
+    ),
+    key("read_sectors", One(Count), "read, in units of 512 bytes"),
+    key("write_sectors", One(Count), "written, in units of 512 bytes"),
+    key("read_merges", One(Count), "reads that were joined to others before they reached the device"),
+    key("write_merges", One(Count), "writes that were joined to others"),
+    key("read_ticks", One(Millis), "time of all reads, those underway together counted each"),
+    key("write_ticks", One(Millis), "time of all writes, counted so too"),
+    key(
+        "in_queue",
+        One(Millis),
+        "time of all requests; over the elapsed time that is the mean number underway",
+    ),
+    key("aggr_read_ios", One(Count), "reads of the devices beneath together"),
+    key("aggr_write_ios", One(Count), "writes of the devices beneath together"),
+    key("aggr_read_sectors", One(Count), "read by the devices beneath, in units of 512 bytes"),
+    key("aggr_write_sectors", One(Count), "written by the devices beneath, in units of 512 bytes"),
+    key("aggr_read_merges", One(Count), "joined reads of the devices beneath"),
+    key("aggr_write_merge", One(Count), "joined writes of the devices beneath"),
+    key("aggr_read_ticks", One(Millis), "time of reads of the devices beneath"),
+    key("aggr_write_ticks", One(Millis), "time of writes of the devices beneath"),
+    key("aggr_in_queue", One(Millis), "time of all requests of the devices beneath"),
+    key("aggr_util", One(Percent), "the busiest of the devices beneath"),
+];
+
+/// Keys that are walked through apart.
+const APART: [&str; 3] = ["jobs", "disk_util", "iolite"];
+
+/// Walks through a result of fio's.
+pub(super) fn explain(document: &Value, all: bool, pen: Pen) -> String {
+    let walk = Walk { all, pen };
+    let objects = |key: &str| {
+        let list = document.get(key).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_object).collect::<Vec<_>>()
+    };
+    let (jobs, disks) = (objects("jobs"), objects("disk_util"));
+    let mut top = document.as_object().cloned().unwrap_or_default();
+    top.retain(|key, _| !APART.contains(&key.as_str()));
+    let of_jobs = |count: usize| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+    let title = pen.paint(Ink::Strong, &format!("a result of fio's, {}", of_jobs(jobs.len())));
+    let mut sections =
+        vec![title + "\n" + &super::doubts(&run_doubts(document), pen) + &walk.object(&top, TOP, 0)];
+    sections.extend(jobs.iter().enumerate().map(|(number, job)| explain_job(document, number, job, walk)));
+    sections.extend(disks.iter().map(|disk| {
+        let name = disk.get("name").and_then(Value::as_str).unwrap_or("?");
+        pen.paint(Ink::Strong, &format!("disk {}", pen.clean(name))) + "\n" + &walk.object(disk, DISK, 0)
+    }));
+    sections.push(super::legend(all, pen));
+    filled(sections)
+}
+
+fn explain_job(document: &Value, number: usize, job: &Map<String, Value>, walk: Walk) -> String {
+    let name = job.get("jobname").and_then(Value::as_str).unwrap_or("?");
+    let title = format!("job {}: {}", number + 1, walk.pen.clean(name));
+    let mut shown = job.clone();
+    if !walk.all {
+        // What did nothing has nothing to be explained.
+        shown.retain(|_, value| value.get("total_ios").is_none_or(|total| total.as_u64() != Some(0)));
+    }
+    walk.pen.paint(Ink::Strong, &title)
+        + "\n"
+        + &super::doubts(&doubts(document, job), walk.pen)
+        + &walk.object(&shown, JOB, 0)
+}

@@ -1,0 +1,284 @@
+//! What the keys of iolite's own documents mean.
+
+use serde_json::Value;
+
+use super::tree::Inside::{Each, Many, One, Part, Texts};
+use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Plain, Seconds, Share};
+use super::tree::{Meaning, Unit, Walk, key, main, quantity};
+use crate::pen::{Ink, Pen};
+use crate::text::filled;
+
+/// The documents that are known, without their versions.
+const FORMATS: [&str; 4] = ["iolite-run/", "iolite-check/", "iolite-latency-target/", "iolite-study/"];
+
+/// Whether it is a format of a result.
+pub(super) fn knows(format: &str) -> bool {
+    FORMATS.iter().any(|known| format.starts_with(known))
+}
+
+const ESTIMATE: &[Meaning] = &[
+    main("value", One(Iops), "operations a second"),
+    main("low", One(Iops), "the true rate is above this"),
+    main("high", One(Iops), "and below this, with 95 % certainty"),
+    key("standard_error", One(Iops), "uncertainty of the rate"),
+    key("effective_samples", One(Plain), "how many independent observations it rests on"),
+];
+
+const MEAN: &[Meaning] = &[
+    main("value", One(Nanos), "the average; hides the few that took very long"),
+    key("low", One(Nanos), "the true mean is above this"),
+    key("high", One(Nanos), "and below this, with 95 % certainty"),
+    key("standard_error", One(Nanos), "uncertainty of the mean"),
+    key("effective_samples", One(Plain), "how many independent observations it rests on"),
+];
+
+const QUANTILE: &[Meaning] = &[
+    main("value", One(Nanos), "this share of the operations took less"),
+    key("low", One(Nanos), "the true one is above this"),
+    key("high", One(Nanos), "and below this, with 95 % certainty"),
+    key("resolved", One(Plain), "whether there were operations enough to tell it"),
+];
+
+const RESPONSE: &[Meaning] = &[
+    main("mean", Part(MEAN), "the average"),
+    main("p50", Part(QUANTILE), "half of the operations took less"),
+    key("p90", Part(QUANTILE), "one in ten took longer"),
+    main("p99", Part(QUANTILE), "one in a hundred took longer"),
+    main("p99_9", Part(QUANTILE), "one in a thousand took longer"),
+    key("p99_99", Part(QUANTILE), "one in ten thousand took longer"),
+    main("max", One(Nanos), "the longest, exact"),
+];
+
+const SERVICE: &[Meaning] = &[
+    key("p50", One(Nanos), "half took less since they were issued"),
+    key("p90", One(Nanos), "one in ten took longer"),
+    key("p99", One(Nanos), "one in a hundred took longer"),
+    key("p99_9", One(Nanos), "one in a thousand took longer"),
+    key("p99_99", One(Nanos), "one in ten thousand took longer"),
+];
+
+const OPERATIONS: &[Meaning] = &[
+    main("kind", One(Plain), "what was done"),
+    main("operations", One(Count), "how many succeeded"),
+    main("errors", One(Count), "how many failed; they are in no rate"),
+    main("iops", Part(ESTIMATE), "the rate, with its uncertainty"),
+    main("bytes_per_second", One(BytesPerSecond), "the rate in bytes"),
+    main("response_ns", Part(RESPONSE), "since each operation was meant to start: what a client waits for"),
+    key("service_ns", Part(SERVICE), "since each operation was issued: the device's part"),
+    key("bytes", One(Bytes), "bytes moved"),
+    key("quantiles", Many, "more quantiles of the same times"),
+];
+
+const CACHE: &[Meaning] = &[
+    main("stamp", One(Plain), "whether the device was measured (`device`) or memory (`cached`)"),
+    main("requested_read_bytes", One(Bytes), "what was asked to be read"),
+    main("device_read_bytes", One(Bytes), "what the devices beneath have read meanwhile"),
+    key("cached_share", One(Share), "share that a cache served, with `partly cached`"),
+    key("requested_written_bytes", One(Bytes), "what was asked to be written"),
+    key("device_written_bytes", One(Bytes), "what the devices beneath have written meanwhile"),
+    key("resident_before", One(Share), "share of the file that was in the page cache before"),
+    key("resident_after", One(Share), "share of the file that was in the page cache after"),
+];
+
+const OUTSTANDING: &[Meaning] = &[
+    key("at_end", One(Count), "operations underway when the time was up"),
+    key("lost", One(Count), "of these, those that never came back: the device hangs"),
+    key("oldest_ns", One(Nanos), "age of the oldest of them"),
+    key("backlog", One(Count), "operations that were due but not yet issued: the rate was not kept"),
+];
+
+const RATE: &[Meaning] = &[
+    main("asked_iops", One(Iops), "the rate asked for"),
+    main("achieved_iops", One(Iops), "the rate achieved"),
+    main("kept", One(Plain), "whether that is the rate asked for, as far as chance allows"),
+    key("backlog", One(Count), "operations that were due but not yet issued at the end"),
+];
+
+const VERIFIED: &[Meaning] = &[
+    main("units", One(Count), "pieces of data that were compared"),
+    main("wrong", One(Count), "of these, those that are not what was written: data is damaged"),
+    key("unknown", One(Count), "pieces that could not be compared"),
+    key("unreadable", One(Count), "pieces that could not be read"),
+    key("incomplete", One(Plain), "whether it was interrupted"),
+    key("first", Many, "the first findings"),
+];
+
+const ENDING: &[Meaning] = &[
+    main("kind", One(Plain), "completed, interrupted or failed"),
+    main("error", One(Plain), "why it failed"),
+];
+
+const PHASE: &[Meaning] = &[
+    main("concurrency", One(Count), "operations outstanding at once"),
+    main("measured_seconds", One(Seconds), "how long it was measured, without its ramp"),
+    main("cache", Part(CACHE), "how much of what was asked for reached the device"),
+    main("operations", Each(OPERATIONS), "what each kind of operation did"),
+    main("rate", Part(RATE), "whether the rate asked for was kept"),
+    main("verified", Part(VERIFIED), "whether what was read is what was written"),
+    key("name", One(Plain), "name of the phase"),
+    key("index", One(Plain), "its number"),
+    key("layer", One(Plain), "what it exercises: the file, names of files, or a database"),
+    key("started_ns", One(Nanos), "when it began, since the run's start"),
+    key("ramp_seconds", One(Seconds), "what was left out at its start"),
+    key("drain_max_ns", One(Nanos), "longest response among what came back after the end"),
+    key("outstanding", Part(OUTSTANDING), "what had not come back when the time was up"),
+    key("ending", Part(ENDING), "how it ended"),
+    key("errors", Many, "errors by kind and class"),
+    key("stuck", Many, "operations that never came back"),
+    key("series", Many, "the phase over time"),
+    key("task", Texts, "what was asked, in full"),
+];
+
+const CALIBRATION: &[Meaning] = &[
+    key("clock", One(Plain), "the clock in use"),
+    key("clock_cost_ns", One(Plain), "what reading it costs, in nanoseconds"),
+    key("clock_resolution_ns", One(Nanos), "its smallest step"),
+    key("loop_cost_ns", One(Plain), "what an operation costs the program itself, in nanoseconds"),
+];
+
+const REASON: &[Meaning] = &[
+    main("what", One(Plain), "what was judged"),
+    main("fitness", One(Plain), "how it came out"),
+    main("measured", One(Plain), "what was measured"),
+    main("asked", One(Plain), "what was asked"),
+    key("value", One(Plain), "the measured value as a number"),
+    key("bound", One(Plain), "the bound as a number"),
+];
+
+const VERDICT: &[Meaning] = &[
+    main("fitness", One(Plain), "the answer: fit, marginal or unfit; the worst of its reasons"),
+    main("profile", One(Plain), "what was judged by"),
+    main("reasons", Each(REASON), "one for each criterion"),
+];
+
+const RUN: &[Meaning] = &[
+    main("id", One(Plain), "the run, as in the results database"),
+    main("version", One(Plain), "version of iolite"),
+    key("command", Many, "the command line"),
+    key("started_unix_ns", One(Plain), "when it began, in nanoseconds since 1970"),
+    key("model_version", One(Plain), "version of the stored data"),
+    key("process", One(Plain), "process that measured"),
+    key("host", Texts, "the machine"),
+    key("storage", Texts, "the file system and the devices beneath"),
+];
+
+const ANSWER: &[Meaning] = &[
+    main("depth", One(Count), "the most operations outstanding that keep the bound"),
+    main("rate_iops", One(Iops), "the most operations a second that keep the bound"),
+    key("limited", One(Plain), "whether more was not allowed to be tried"),
+];
+
+const FINDING: &[Meaning] = &[
+    main("text", One(Plain), "what the comparison says"),
+    key("kind", One(Plain), "the same for programs"),
+    key("data", Texts, "its figures"),
+];
+
+const TOP: &[Meaning] = &[
+    main("format", One(Plain), "what kind of document it is"),
+    main("verdict", Part(VERDICT), "the answer"),
+    main("answer", Part(ANSWER), "what was searched for"),
+    main("ending", Part(ENDING), "how the run ended"),
+    main("findings", Each(FINDING), "what the study says"),
+    key("name", One(Plain), "name of the job"),
+    key("study", One(Plain), "which study"),
+    key("target", Texts, "what it was about"),
+    key("run", Part(RUN), "where and when"),
+    key("calibration", Part(CALIBRATION), "what the program costs itself"),
+    key("failure", One(Plain), "why the search could not go on"),
+    key("knees", Many, "loads beyond which more operations outstanding bring little"),
+    key("groups", Many, "phases that are told as one"),
+    key("tries", Many, "the search, try by try"),
+    key("windows", Many, "the study, window by window"),
+    key("setting", Texts, "what was changed and restored"),
+    key("task", Texts, "what was searched on"),
+];
+
+/// Keys that are walked through apart.
+const APART: [&str; 2] = ["phases", "warnings"];
+
+/// Walks through a document.
+pub(super) fn explain(document: &Value, all: bool, pen: Pen) -> String {
+    let walk = Walk { all, pen };
+    let mut top = document.as_object().cloned().unwrap_or_default();
+    top.retain(|key, _| !APART.contains(&key.as_str()));
+    let list = |key: &str| document.get(key).and_then(Value::as_array).into_iter().flatten();
+    let warned = list("warnings").filter_map(|warning| warning.get("text")?.as_str().map(str::to_owned));
+    let title = pen.paint(Ink::Strong, "a result of iolite's");
+    let head = title + "\n" + &walk.object(&top, TOP, 0) + &super::doubts(&warned.collect::<Vec<_>>(), pen);
+    let phases = list("phases").enumerate().map(|(number, phase)| {
+        let name = phase.get("name").and_then(Value::as_str).unwrap_or("?");
+        let title = format!("phase {}: {}", number + 1, pen.clean(name));
+        pen.paint(Ink::Strong, &title)
+            + "\n"
+            + &super::doubts(&doubts(phase), pen)
+            + &phase.as_object().map_or_else(String::new, |phase| walk.object(phase, PHASE, 0))
+    });
+    filled(std::iter::once(head).chain(phases).chain([super::legend(all, pen)]))
+}
+
+/// What is to be doubted in a phase.
+fn doubts(phase: &Value) -> Vec<String> {
+    let at = |path: &str| phase.pointer(path);
+    let number = |path: &str| at(path).and_then(Value::as_f64).unwrap_or(0.0);
+    let mut doubts = Vec::new();
+    match at("/ending/kind").and_then(Value::as_str) {
+        Some("failed") => doubts.push("it failed: the figures are of what came before".to_owned()),
+        Some("interrupted") => {
+            doubts.push("it was interrupted: the figures are of what came before".to_owned())
+        }
+        _ => {}
+    }
+    match at("/cache/stamp").and_then(Value::as_str) {
+        Some("cached") => doubts.push("memory served it, not the device".to_owned()),
+        Some("partly cached") => {
+            let share = quantity(number("/cache/cached_share"), Unit::Share);
+            doubts.push(format!("a cache served {share} of it"));
+        }
+        Some("unknown") => {
+            doubts.push("whether the device was reached is not known: no counters tell it".to_owned())
+        }
+        _ => {}
+    }
+    if number("/outstanding/lost") > 0.0 {
+        doubts.push("operations never came back: the device hangs; see the kernel log (dmesg)".to_owned());
+    }
+    if at("/rate/kept").and_then(Value::as_bool) == Some(false) {
+        doubts.push(
+            "the rate asked for was not kept: response times grew with the time, and so tell of its length"
+                .to_owned(),
+        );
+    }
+    if number("/verified/wrong") > 0.0 {
+        doubts.push("data that was read is not what was written".to_owned());
+    }
+    for operations in phase.get("operations").and_then(Value::as_array).into_iter().flatten() {
+        doubts.extend(doubts_of_kind(operations));
+    }
+    doubts
+}
+
+fn doubts_of_kind(operations: &Value) -> Vec<String> {
+    let kind = operations.get("kind").and_then(Value::as_str).unwrap_or("?");
+    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+    let mut doubts = Vec::new();
+    if number(operations, "errors") > 0.0 {
+        doubts.push(format!("{kind}: operations failed, see `errors` (--all)"));
+    }
+    if let Some(iops) = operations.get("iops") {
+        let (value, low, high) = (number(iops, "value"), number(iops, "low"), number(iops, "high"));
+        if value > 0.0 && (high - low) / 2.0 > value * 0.1 {
+            let half = (high - low) / 2.0 / value * 100.0;
+            doubts.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
+        }
+    }
+    let response = operations.get("response_ns");
+    let unresolved = ["p99", "p99_9"].iter().find(|key| {
+        let quantile = response.and_then(|response| response.get(**key));
+        quantile.and_then(|quantile| quantile.get("resolved")).and_then(Value::as_bool) == Some(false)
+    });
+    if let Some(key) = unresolved {
+        doubts.push(format!("{kind}: too few operations to tell {}", key.replace('_', ".")));
+    }
+    doubts
+}

@@ -1,0 +1,298 @@
+//! A job in plain words, with what is to be doubted about it before it is run.
+
+mod doubts;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use iolite_model::{
+    Bytes, FileTask, FilesTarget, Job, JobTask, LayOut, Nanos, Overwrite, Stop, Target, Task,
+};
+
+use crate::pen::{Ink, Pen, Style};
+use crate::text::filled;
+use crate::words;
+
+/// Columns of the labels.
+const LABEL: usize = 14;
+
+/// Files that are told one by one.
+const FILES: usize = 4;
+
+/// What is known of the machine and of what the job names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Surroundings {
+    /// The machine's memory; 0 where it is not known.
+    pub memory: Bytes,
+    /// What is there already of the files and devices that the job names.
+    pub found: BTreeMap<PathBuf, Found>,
+}
+
+/// A file or device that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Its size.
+    pub size: Bytes,
+    /// A block device rather than a file.
+    pub device: bool,
+}
+
+/// A job to be explained.
+#[derive(Debug, Clone, Copy)]
+pub struct JobToExplain<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// What its language means other than is expected, as its translation says.
+    pub notes: &'a [String],
+    /// Where it would run.
+    pub surroundings: &'a Surroundings,
+    /// The job in iolite's own language, where that is to be shown.
+    pub native: Option<&'a str>,
+}
+
+/// What a job will do, in plain words, and what is to be doubted about it.
+pub fn text(explained: JobToExplain<'_>, style: Style) -> String {
+    let pen = Pen(style);
+    let JobToExplain { job, notes, surroundings, native } = explained;
+    let mut sections = vec![heading(job, pen)];
+    let mut number = 0;
+    for set in job.sets() {
+        sections.push(set_text(set, &mut number, surroundings, pen));
+    }
+    let doubted = doubts::doubts(job, surroundings);
+    let mut doubted: Vec<String> = doubted.into_iter().map(|doubt| doubt.to_string()).collect();
+    doubted.extend(notes.iter().cloned());
+    if !doubted.is_empty() {
+        sections.push(pen.paint(Ink::Doubt, "to be doubted") + "\n" + &super::doubts(&doubted, pen));
+    }
+    sections.extend(native.map(|native| {
+        pen.paint(Ink::Strong, "the same as iolite's own job (TOML)") + "\n" + &lines(native, pen)
+    }));
+    filled(sections)
+}
+
+pub use doubts::{JobDoubt, doubts};
+
+/// Text of several lines, each as it stands.
+fn lines(text: &str, pen: Pen) -> String {
+    text.lines().map(|line| pen.clean(line) + "\n").collect()
+}
+
+fn heading(job: &Job, pen: Pen) -> String {
+    let sets = job.sets().len();
+    let number = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let name =
+        if job.name.is_empty() { "a job".to_owned() } else { format!("the job {}", pen.clean(&job.name)) };
+    let order = match (job.tasks.len(), sets) {
+        (1, _) => String::new(),
+        (_, 1) => ", all at the same time".to_owned(),
+        (tasks, sets) if tasks == sets => ", one after the other".to_owned(),
+        (_, sets) => format!(" in {} one after the other", number(sets, "step")),
+    };
+    let mut out = pen.paint(Ink::Strong, &name) + &format!(": {}{order}\n", number(job.tasks.len(), "task"));
+    if let Some(time) = duration(job) {
+        out += &pen.item("", 0, format_args!("takes about {time}, and what making the files takes"));
+    }
+    out
+}
+
+/// How long the job takes, where every step's time is known.
+fn duration(job: &Job) -> Option<Nanos> {
+    let length = |task: &JobTask| {
+        let task = task.task();
+        let delay = match &task {
+            Task::File(task) => task.delay.0,
+            _ => 0,
+        };
+        Some(task.stop().runtime?.0.saturating_add(task.ramp().0).saturating_add(delay))
+    };
+    let sets: Option<Vec<u64>> = job
+        .sets()
+        .into_iter()
+        .map(|set| set.iter().map(length).collect::<Option<Vec<_>>>()?.into_iter().max())
+        .collect();
+    sets.map(|sets| Nanos(sets.into_iter().fold(0, u64::saturating_add))).filter(|time| time.0 > 0)
+}
+
+/// Tasks that start together; those that do the same are told once.
+fn set_text(set: &[JobTask], number: &mut usize, surroundings: &Surroundings, pen: Pen) -> String {
+    let mut told: Vec<(Vec<usize>, String, String)> = Vec::new();
+    for task in set {
+        *number += 1;
+        let (name, text) = (task.task().name().to_owned(), task_text(task, surroundings, pen));
+        match told.last_mut() {
+            Some((numbers, last, same)) if *last == name && *same == text => numbers.push(*number),
+            _ => told.push((vec![*number], name, text)),
+        }
+    }
+    let beside = if told.len() > 1 { ", together with the others of this step" } else { "" };
+    let each = told.into_iter().map(|(numbers, name, text)| {
+        let name = pen.clean(name);
+        let title = match numbers.as_slice() {
+            [first, .., last] => format!("{first} to {last}. {name}, {} times at once", numbers.len()),
+            [only] => format!("{only}. {name}{beside}"),
+            [] => name,
+        };
+        pen.paint(Ink::Strong, &title) + "\n" + &text
+    });
+    each.collect()
+}
+
+fn task_text(task: &JobTask, surroundings: &Surroundings, pen: Pen) -> String {
+    let line =
+        |label: &str, text: &str| pen.item(&format!("   {label:<width$}", width = LABEL - 3), LABEL, text);
+    let model = task.task();
+    let mut out = line("does", &words::does(&model));
+    out += &words::way(&model).map_or(String::new(), |way| line("by", &way));
+    out += &line("load", &words::load(&model));
+    out += &line("time", &words::extent(&model));
+    let JobTask::Io(task) = task else {
+        return out + &line("makes", "files in a directory of its own, which is removed");
+    };
+    if let Some(amount) = amount(task, surroundings) {
+        out += &line("data", &amount);
+    }
+    for (label, text) in effects(task, surroundings) {
+        out += &line(label, &text);
+    }
+    out
+}
+
+/// Size of what a task works on; `None` where it is not known.
+fn span(task: &FileTask, surroundings: &Surroundings) -> Option<Bytes> {
+    let rest = |path: &Path, offset: Bytes, size: Bytes| {
+        let whole = || surroundings.found.get(path).map(|found| Bytes(found.size.0.saturating_sub(offset.0)));
+        if size.0 > 0 { Some(size) } else { whole() }
+    };
+    match &task.target {
+        Target::Existing(existing) => rest(&existing.path, existing.offset, existing.size),
+        Target::Files(files) => {
+            let each: Option<Vec<Bytes>> =
+                files.files.iter().map(|file| rest(&file.path, file.offset, file.size)).collect();
+            each.map(|each| Bytes(each.iter().fold(0, |sum, bytes| sum.saturating_add(bytes.0))))
+        }
+        Target::File(file) if file.per_worker => {
+            Some(Bytes(file.size.0.saturating_mul(u64::from(task.workers))))
+        }
+        Target::File(file) => Some(file.size),
+        Target::Null { .. } => None,
+    }
+    .filter(|span| span.0 > 0)
+}
+
+/// How much data a task moves.
+fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = task.stop;
+    let (mean, workers) = (task.mean_size(), f64::from(task.workers));
+    let rate = task.asked_rate().zip(runtime).map(|(rate, runtime)| rate.0 * mean * runtime.as_secs_f64());
+    let limits = [
+        bytes.map(|bytes| bytes.0 as f64),
+        operations.map(|operations| operations as f64 * mean),
+        loops.zip(span(task, surroundings)).map(|(loops, span)| f64::from(loops) * span.0 as f64),
+        worker_bytes.map(|bytes| bytes.0 as f64 * workers),
+        worker_operations.map(|operations| operations as f64 * workers * mean),
+        rate,
+    ];
+    let least = limits.into_iter().flatten().reduce(f64::min);
+    let region = span(task, surroundings).map_or(String::new(), |span| format!(", within {span}"));
+    match (least, runtime) {
+        (Some(least), None) => Some(format!("{} in all", Bytes(least as u64))),
+        (Some(least), Some(_)) if rate == Some(least) => {
+            Some(format!("about {} at the rate asked for{region}", Bytes(least as u64)))
+        }
+        (Some(least), Some(_)) => Some(format!("{} at most", Bytes(least as u64))),
+        (None, Some(_)) => Some(format!("as much as the storage does in the time{region}")),
+        (None, None) => None,
+    }
+}
+
+/// What it leaves behind, makes, and destroys.
+fn effects(task: &FileTask, surroundings: &Surroundings) -> Vec<(&'static str, String)> {
+    let changes = task.mix.writes() || task.mix.trims();
+    match &task.target {
+        Target::Null { .. } => vec![("touches", "nothing".to_owned())],
+        Target::File(file) if file.create => {
+            vec![(
+                "makes",
+                format!("{} in a hidden directory of the run, removed at the end", file.name.display()),
+            )]
+        }
+        Target::File(_) => Vec::new(),
+        Target::Existing(existing) => {
+            let shown = existing.path.display();
+            let what = match (changes, existing.overwrite) {
+                (false, _) => return vec![("keeps", format!("{shown} as it is: it is only read"))],
+                (true, Overwrite::Never) => {
+                    return vec![("refuses", format!("to write to {shown}, which it may not (overwrite)"))];
+                }
+                (true, Overwrite::Blank) => "if its first and last MiB are zeros",
+                (true, Overwrite::Anything) => "whatever it holds",
+            };
+            vec![("DESTROYS", format!("what {shown}{} holds, {what}", size(&existing.path, surroundings)))]
+        }
+        Target::Files(files) => files_effects(files, changes, surroundings),
+    }
+}
+
+fn size(path: &Path, surroundings: &Surroundings) -> String {
+    surroundings.found.get(path).map_or_else(String::new, |found| {
+        format!(" ({}{})", if found.device { "a device of " } else { "" }, found.size)
+    })
+}
+
+fn files_effects(
+    target: &FilesTarget,
+    changes: bool,
+    surroundings: &Surroundings,
+) -> Vec<(&'static str, String)> {
+    let (there, missing): (Vec<_>, Vec<_>) =
+        target.files.iter().partition(|file| surroundings.found.contains_key(&file.path));
+    let list = |files: &[&iolite_model::NamedFile]| {
+        let mut names: Vec<String> = files
+            .iter()
+            .take(FILES)
+            .map(|file| format!("{}{}", file.path.display(), size(&file.path, surroundings)))
+            .collect();
+        if files.len() > FILES {
+            names.push(format!("{} more", files.len() - FILES));
+        }
+        names.join(", ")
+    };
+    let mut effects = Vec::new();
+    if !missing.is_empty() {
+        let how = match target.lay_out {
+            LayOut::Never => "refuses to begin, because it is missing:",
+            LayOut::Needed | LayOut::Always => "",
+            LayOut::Grow => "empty, growing as it is written:",
+        };
+        let stays = if target.remove { "removed afterwards" } else { "stays" };
+        let size = missing.iter().map(|file| file.size.0).fold(0, u64::saturating_add);
+        let text = format!("{how} {} ({} in all, {stays})", list(&missing), Bytes(size));
+        effects.push(("makes", text.trim_start().to_owned()));
+    }
+    if there.is_empty() {
+        return effects;
+    }
+    let short: Vec<_> = there
+        .iter()
+        .copied()
+        .filter(|file| {
+            surroundings
+                .found
+                .get(&file.path)
+                .is_some_and(|found| !found.device && found.size.0 < file.offset.0 + file.size.0)
+        })
+        .collect();
+    if !short.is_empty() && target.lay_out != LayOut::Never {
+        effects.push(("extends", list(&short)));
+    }
+    if changes || target.lay_out == LayOut::Always {
+        effects.push(("DESTROYS", format!("what is there already: {}", list(&there))));
+    } else {
+        effects.push(("reads", format!("what is there already: {}", list(&there))));
+    }
+    effects
+}
+
+#[cfg(test)]
+mod tests;

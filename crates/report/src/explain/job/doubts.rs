@@ -1,0 +1,327 @@
+//! What is to be doubted about a job before it is run.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use iolite_model::{Access, BackendKind, Bytes, FileTask, Fill, Job, JobTask, Mix, Nanos, Overwrite, Target};
+
+use super::{Surroundings, span};
+
+/// Shorter says little: caches and the state of flash take longer to show.
+const SHORT: Nanos = Nanos(10_000_000_000);
+
+/// What is smaller than this fits into caches of devices and controllers.
+const SMALL: Bytes = Bytes(1 << 30);
+
+/// The block that media write in, mostly.
+const SECTOR: u64 = 4096;
+
+/// A doubt about tasks of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobDoubt {
+    /// What it is about, for programs: `page-cache`, `zeros`, `depth`...
+    pub kind: &'static str,
+    /// Names of the tasks.
+    pub tasks: Vec<String>,
+    /// What, and what to do.
+    pub text: String,
+}
+
+impl fmt::Display for JobDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.tasks.join(", "), self.text)
+    }
+}
+
+/// A kind of doubt with its text.
+type Doubt = (&'static str, String);
+
+/// All doubts about a job, each with the tasks that it is about.
+pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
+    let mut found: Vec<JobDoubt> = Vec::new();
+    let mut add = |name: &str, (kind, text): Doubt| match found
+        .iter_mut()
+        .find(|doubt| doubt.kind == kind && doubt.text == text)
+    {
+        Some(doubt) => {
+            if !doubt.tasks.iter().any(|task| task == name) {
+                doubt.tasks.push(name.to_owned());
+            }
+        }
+        None => found.push(JobDoubt { kind, tasks: vec![name.to_owned()], text }),
+    };
+    let mut filled: BTreeSet<&Path> = BTreeSet::new();
+    for set in job.sets() {
+        let tasks = set.iter().filter_map(|task| match task {
+            JobTask::Io(task) => Some(&**task),
+            JobTask::Metadata(_) => None,
+        });
+        for task in tasks.clone() {
+            let each = [
+                destroys(task, surroundings),
+                through_cache(task, surroundings),
+                small(task, surroundings),
+                contents(task),
+                depth(task),
+                rate(task),
+                short(task),
+                durability(task),
+                small_block(task),
+                fresh(task, &filled),
+                same_offsets(task),
+            ];
+            each.into_iter().flatten().for_each(|doubt| add(&task.name, doubt));
+        }
+        for (name, doubt) in shared(&tasks.clone().collect::<Vec<_>>()) {
+            add(&name, doubt);
+        }
+        filled.extend(tasks.filter(|task| fills(task)).flat_map(|task| paths(task)));
+    }
+    found
+}
+
+/// The files and devices of a task.
+fn paths(task: &FileTask) -> Vec<&Path> {
+    match &task.target {
+        Target::Null { .. } => Vec::new(),
+        Target::File(file) => vec![file.name.as_path()],
+        Target::Existing(existing) => vec![existing.path.as_path()],
+        Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
+    }
+}
+
+/// Whether operations reach storage at all.
+fn is_real(task: &FileTask) -> bool {
+    !matches!(task.target, Target::Null { .. })
+        && !matches!(
+            task.backend,
+            BackendKind::Null | BackendKind::Fallocate | BackendKind::Truncate | BackendKind::Busy(_)
+        )
+}
+
+/// Whether all of the target is written once, so that a later task meets no empty storage.
+fn fills(task: &FileTask) -> bool {
+    task.mix == Mix::Write && task.stop.runtime.is_none()
+}
+
+fn destroys(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
+    let overwrite = match &task.target {
+        Target::Existing(existing) => existing.overwrite,
+        Target::Files(files) => files.overwrite,
+        Target::File(_) | Target::Null { .. } => return None,
+    };
+    let there: Vec<String> = paths(task)
+        .into_iter()
+        .filter(|path| surroundings.found.contains_key(*path))
+        .map(|path| path.display().to_string())
+        .collect();
+    let changes = task.mix.writes() || task.mix.trims();
+    if !changes || there.is_empty() || overwrite == Overwrite::Never {
+        return None;
+    }
+    let unless =
+        if overwrite == Overwrite::Blank { ", unless data is found in its first or last MiB" } else { "" };
+    Some(("destroys", format!("writes over {}, and what that holds is lost{unless}", there.join(", "))))
+}
+
+fn through_cache(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
+    let mapped = task.backend == BackendKind::Mmap;
+    if !is_real(task) || task.direct && !mapped {
+        return None;
+    }
+    let remedy = if mapped { "use another engine with direct I/O" } else { "add direct I/O (direct=1)" };
+    if !task.mix.reads() {
+        return (task.sync.is_none() && task.durable.is_none()).then(|| {
+            let end = if task.end_sync.is_some() { ", until the sync at the end" } else { "" };
+            ("page-cache", format!("writes are over when the page cache has them{end}: {remedy}, or sync"))
+        });
+    }
+    let memory = surroundings.memory;
+    match span(task, surroundings) {
+        Some(span) if memory.0 > 0 && span < memory => Some((
+            "page-cache",
+            format!(
+                "the page cache is not bypassed and all of its {span} fit into this host's memory ({memory}): after the first \
+                 pass reads are served from memory; {remedy}"
+            ),
+        )),
+        _ => Some((
+            "page-cache",
+            format!("the page cache is not bypassed and serves a part of the reads: {remedy}"),
+        )),
+    }
+}
+
+/// Direct I/O to so little that caches beneath hold it.
+fn small(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
+    let span = span(task, surroundings).filter(|span| *span < SMALL && is_real(task) && task.direct)?;
+    Some((
+        "small-region",
+        format!(
+            "all of its {span} may fit into a cache of the device or the host: give {SMALL} or much more"
+        ),
+    ))
+}
+
+fn contents(task: &FileTask) -> Option<Doubt> {
+    if !task.mix.writes() || !is_real(task) {
+        return None;
+    }
+    let contents = &task.contents;
+    let what = match &contents.fill {
+        Fill::Zeros => "zeros are written",
+        Fill::Pattern(_) => "a short pattern is written over and over",
+        Fill::Compressible { percent: 50.., .. } => "what is written compresses well",
+        _ if contents.duplicate_percent >= 50 => "most of what is written are duplicates",
+        _ if !contents.refill => "the same buffers are written over and over",
+        _ => return None,
+    };
+    Some((
+        "contents",
+        format!(
+            "{what}: storage that compresses, deduplicates or knows zeros stores next to nothing; write random data anew (refill_buffers)"
+        ),
+    ))
+}
+
+fn depth(task: &FileTask) -> Option<Doubt> {
+    let deep = task.concurrency > task.workers;
+    if task.backend.is_synchronous() && deep {
+        let name = task.backend.name();
+        return Some((
+            "depth",
+            format!(
+                "{} outstanding with the engine {name}, which has one at a time: use io_uring or libaio, or more workers (numjobs)",
+                task.concurrency
+            ),
+        ));
+    }
+    (task.backend == BackendKind::Libaio && deep && !task.direct).then(|| {
+        (
+            "depth",
+            "libaio is asynchronous with direct I/O only: without, one operation is outstanding".to_owned(),
+        )
+    })
+}
+
+fn rate(task: &FileTask) -> Option<Doubt> {
+    let rate = task.asked_rate()?;
+    let outstanding = task.concurrency;
+    Some((
+        "rate",
+        format!(
+            "{rate} operations a second are asked for: response times count from the instant each was due, so that waiting behind \
+             a slow one counts; fio counts from when it issues, and shows better ones where the rate is not kept ({outstanding} \
+             outstanding at most)"
+        ),
+    ))
+}
+
+fn short(task: &FileTask) -> Option<Doubt> {
+    let runtime = task.stop.runtime.filter(|runtime| *runtime < SHORT && is_real(task))?;
+    Some((
+        "short",
+        format!("{runtime} are short: caches and flash change their state over minutes; give 60 s or more"),
+    ))
+}
+
+fn durability(task: &FileTask) -> Option<Doubt> {
+    let synced = task.sync.is_some() || task.durable.is_some() || task.end_sync.is_some();
+    let dsync = matches!(task.backend, BackendKind::Vectored(flags) if flags.dsync);
+    if !task.mix.writes() || !is_real(task) || synced || dsync || !task.direct || fills(task) {
+        return None;
+    }
+    Some((
+        "durability",
+        "writes are over when the device has them in its cache: a database waits for a sync too (fdatasync=1, sync=dsync)".to_owned(),
+    ))
+}
+
+fn small_block(task: &FileTask) -> Option<Doubt> {
+    let odd = !task.block.0.is_multiple_of(SECTOR) && task.sizes.is_none();
+    (task.direct && odd && is_real(task)).then(|| {
+        (
+            "block",
+            format!(
+                "direct I/O in blocks of {} fails on devices with blocks of 4 KiB, and makes others read, change and write theirs",
+                task.block
+            ),
+        )
+    })
+}
+
+/// Random writes onto storage that nothing has filled.
+fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
+    let random = !matches!(
+        task.access,
+        Access::Sequential | Access::Append | Access::SequentialSkip { .. } | Access::Backwards
+    );
+    let prepared = paths(task).iter().all(|path| filled.contains(path));
+    (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
+        (
+            "fresh",
+            "random writes with nothing before them and no ramp: flash is faster while it is fresh; write all of it twice first, or \
+             give a ramp (ramp_time)"
+                .to_owned(),
+        )
+    })
+}
+
+fn same_offsets(task: &FileTask) -> Option<Doubt> {
+    let random = !matches!(
+        task.access,
+        Access::Sequential | Access::Append | Access::SequentialSkip { .. } | Access::Backwards
+    );
+    (random && task.mix.reads() && is_real(task) && !task.direct && !task.invalidate).then(|| {
+        (
+            "repeat",
+            "every run reads the same random offsets (randrepeat), and the page cache is not dropped first (invalidate=0): the \
+             second run finds them in memory"
+                .to_owned(),
+        )
+    })
+}
+
+/// Tasks that run together on one file.
+fn shared(tasks: &[&FileTask]) -> Vec<(String, Doubt)> {
+    let mut found = Vec::new();
+    for (number, task) in tasks.iter().enumerate() {
+        let same = |other: &&&FileTask| paths(other).iter().any(|path| paths(task).contains(path));
+        let others = tasks
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != number)
+            .map(|(_, task)| task)
+            .filter(same)
+            .count();
+        if others == 0 || !is_real(task) {
+            continue;
+        }
+        let what = match (&task.access, task.mix) {
+            (Access::Sequential, Mix::Read) => {
+                "read the same blocks one after the other: the second to come finds them in a cache; give each a region of its own \
+                 (offset_increment)"
+            }
+            (_, mix) if mix.writes() => {
+                "write to the same file: they overwrite each other's blocks, and the file system makes them wait for one another"
+            }
+            _ => continue,
+        };
+        found.push((task.name.clone(), ("shared", format!("{} tasks {what}", others + 1))));
+    }
+    let workers = tasks.iter().filter(|task| {
+        task.workers > 1
+            && task.access == Access::Sequential
+            && task.regions == iolite_model::Regions::Shared
+            && is_real(task)
+    });
+    found.extend(workers.map(|task| {
+        let text = format!(
+            "{} workers go through the same blocks side by side: the second to come finds them in a cache",
+            task.workers
+        );
+        (task.name.clone(), ("shared", text))
+    }));
+    found
+}

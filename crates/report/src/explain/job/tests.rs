@@ -1,0 +1,269 @@
+//! Jobs explained.
+
+use iolite_model::{
+    BusyOptions, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, RingOptions, SyncRule,
+};
+
+use super::doubts::doubts;
+use super::*;
+
+use iolite_model::{Access, Arrival, BackendKind, Fill};
+
+const PLAIN: Style = Style { color: false, unicode: true, width: 110 };
+const RING: BackendKind = BackendKind::IoUring(RingOptions::PLAIN);
+
+/// A task about which there is no doubt: direct reads of much, for long.
+fn sound() -> FileTask {
+    FileTask {
+        name: "reads".into(),
+        target: existing(Overwrite::Never),
+        backend: RING,
+        direct: true,
+        concurrency: 8,
+        stop: Stop { runtime: Some(Nanos(60_000_000_000)), ..Stop::default() },
+        ..FileTask::default()
+    }
+}
+
+fn existing(overwrite: Overwrite) -> Target {
+    Target::Existing(ExistingTarget { path: "/dev/sdx".into(), offset: Bytes(0), size: Bytes(0), overwrite })
+}
+
+fn surroundings() -> Surroundings {
+    let found = Found { size: Bytes(64 << 30), device: true };
+    Surroundings { memory: Bytes(16 << 30), found: BTreeMap::from([(PathBuf::from("/dev/sdx"), found)]) }
+}
+
+fn job(tasks: Vec<FileTask>) -> Job {
+    Job { name: "j".into(), tasks: tasks.into_iter().map(|task| JobTask::Io(Box::new(task))).collect() }
+}
+
+fn kinds(tasks: Vec<FileTask>) -> Vec<&'static str> {
+    doubts(&job(tasks), &surroundings()).into_iter().map(|doubt| doubt.kind).collect()
+}
+
+#[test]
+fn a_sound_job_has_no_doubts() {
+    assert_eq!(kinds(vec![sound()]), [""; 0]);
+    let writes = FileTask {
+        target: existing(Overwrite::Anything),
+        mix: Mix::Write,
+        sync: Some(SyncRule::fdatasync(1)),
+        ramp: Nanos::SECOND,
+        ..sound()
+    };
+    assert_eq!(kinds(vec![writes]), ["destroys"], "that is said of any");
+}
+
+#[test]
+fn each_doubt_has_its_reason() {
+    let small = |size| {
+        Target::Existing(ExistingTarget {
+            path: "/dev/sdx".into(),
+            offset: Bytes(0),
+            size: Bytes(size),
+            overwrite: Overwrite::Never,
+        })
+    };
+    let write = || FileTask {
+        target: Target::File(FileTarget {
+            name: "own".into(),
+            size: Bytes(8 << 30),
+            create: true,
+            preallocate: true,
+            per_worker: false,
+        }),
+        mix: Mix::Write,
+        sync: Some(SyncRule::fdatasync(1)),
+        ramp: Nanos::SECOND,
+        ..sound()
+    };
+    let zeros = Contents { fill: Fill::Zeros, ..Contents::default() };
+    let again = Contents { refill: false, ..Contents::default() };
+    for (expected, task) in [
+        (vec!["page-cache"], FileTask { direct: false, invalidate: true, ..sound() }),
+        (vec!["page-cache", "repeat"], FileTask { direct: false, ..sound() }),
+        (vec!["page-cache"], FileTask { mix: Mix::Write, direct: false, sync: None, ..write() }),
+        (vec!["page-cache"], FileTask { backend: BackendKind::Mmap, concurrency: 1, ..sound() }),
+        (vec!["small-region"], FileTask { target: small(1 << 29), ..sound() }),
+        (vec!["contents"], FileTask { contents: zeros, ..write() }),
+        (vec!["contents"], FileTask { contents: again, ..write() }),
+        (vec!["depth"], FileTask { backend: BackendKind::Sync, ..sound() }),
+        (
+            vec!["page-cache", "depth"],
+            FileTask { backend: BackendKind::Libaio, direct: false, invalidate: true, ..sound() },
+        ),
+        (vec!["rate"], FileTask { arrival: Arrival::Constant(Iops(100.0)), ..sound() }),
+        (
+            vec!["short"],
+            FileTask { stop: Stop { runtime: Some(Nanos::SECOND), ..Stop::default() }, ..sound() },
+        ),
+        (vec!["durability"], FileTask { sync: None, ..write() }),
+        (
+            vec![],
+            FileTask {
+                sync: None,
+                backend: BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() }),
+                concurrency: 1,
+                ..write()
+            },
+        ),
+        (vec!["block"], FileTask { block: Bytes(512), ..sound() }),
+        (vec!["fresh"], FileTask { ramp: Nanos(0), ..write() }),
+        (vec![], FileTask { ramp: Nanos(0), access: Access::Sequential, ..write() }),
+        (
+            vec![],
+            FileTask {
+                target: Target::Null { size: Bytes::GIB },
+                backend: BackendKind::Null,
+                direct: false,
+                ..sound()
+            },
+        ),
+        (
+            vec![],
+            FileTask {
+                backend: BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos(1) }),
+                direct: false,
+                concurrency: 1,
+                ..sound()
+            },
+        ),
+    ] {
+        assert_eq!(kinds(vec![task.clone()]), expected, "{task:?}");
+    }
+}
+
+#[test]
+fn what_is_smaller_than_memory_is_served_from_it() {
+    let buffered = FileTask { direct: false, invalidate: true, ..sound() };
+    let told = |memory| {
+        let surroundings = Surroundings { memory: Bytes(memory), ..surroundings() };
+        doubts(&job(vec![buffered.clone()]), &surroundings)[0].text.clone()
+    };
+    assert!(
+        told(128 << 30).contains("all of its 64 GiB fit into this host's memory (128 GiB)"),
+        "{}",
+        told(128 << 30)
+    );
+    assert!(told(16 << 30).contains("serves a part of the reads"));
+    assert!(told(0).contains("serves a part of the reads"));
+}
+
+#[test]
+fn tasks_that_meet_are_told_once() {
+    let writes = FileTask {
+        target: existing(Overwrite::Anything),
+        mix: Mix::Write,
+        sync: Some(SyncRule::fdatasync(1)),
+        ramp: Nanos::SECOND,
+        ..sound()
+    };
+    let beside = FileTask { together: true, ..writes.clone() };
+    assert_eq!(kinds(vec![writes.clone(), beside]), ["destroys", "shared"]);
+    assert_eq!(kinds(vec![writes.clone(), writes]), ["destroys"], "one after the other they do not meet");
+    let scan = FileTask { access: Access::Sequential, ..sound() };
+    let beside = FileTask { together: true, ..scan.clone() };
+    assert_eq!(kinds(vec![scan, beside]), ["shared"]);
+}
+
+#[test]
+fn what_was_filled_is_not_fresh() {
+    let target = existing(Overwrite::Anything);
+    let fill = FileTask {
+        name: "fill".into(),
+        target: target.clone(),
+        mix: Mix::Write,
+        access: Access::Sequential,
+        stop: Stop { loops: Some(2), ..Stop::default() },
+        ..sound()
+    };
+    let random = FileTask { target, mix: Mix::Write, sync: Some(SyncRule::fdatasync(1)), ..sound() };
+    assert_eq!(kinds(vec![random.clone()]), ["destroys", "fresh"]);
+    assert_eq!(kinds(vec![fill, random]), ["destroys"]);
+}
+
+#[test]
+fn a_job_is_told_in_plain_words() {
+    let lay_out = FileTask {
+        name: "lay out".into(),
+        target: Target::File(FileTarget {
+            name: "own".into(),
+            size: Bytes(8 << 30),
+            create: true,
+            preallocate: false,
+            per_worker: false,
+        }),
+        backend: BackendKind::Sync,
+        concurrency: 1,
+        mix: Mix::Write,
+        access: Access::Sequential,
+        stop: Stop { loops: Some(1), ..Stop::default() },
+        ..sound()
+    };
+    let named = |path: &str, size| NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(size) };
+    let files = FilesTarget {
+        overwrite: Overwrite::Anything,
+        ..FilesTarget::of(vec![named("/data/new", 1 << 30), named("/dev/sdx", 1 << 30)])
+    };
+    let clone = FileTask {
+        name: "clones".into(),
+        target: Target::Files(files),
+        mix: Mix::ReadPercent(70),
+        arrival: Arrival::Poisson(Iops(1000.0)),
+        ..sound()
+    };
+    let second = FileTask { together: true, seed: 9, ..clone.clone() };
+    let job = job(vec![lay_out, sound(), clone, second]);
+    let notes = ["`thinktime` waits for what is underway".to_owned()];
+    let explained = JobToExplain {
+        job: &job,
+        notes: &notes,
+        surroundings: &surroundings(),
+        native: Some("name = 'j'\n"),
+    };
+    insta::assert_snapshot!(text(explained, PLAIN), @r#"
+the job j: 4 tasks in 3 steps one after the other
+
+1. lay out
+   does       writes of 4 KiB, one after the other, on own (8 GiB, made for this, growing)
+   by         sync, direct
+   load       1 thread, 1 outstanding, each as soon as an earlier one is back
+   time       once through the target's size
+   data       8 GiB in all
+   makes      own in a hidden directory of the run, removed at the end
+
+2. reads
+   does       reads of 4 KiB, at random, on /dev/sdx (all of it)
+   by         io_uring, direct
+   load       1 thread, 8 outstanding, each as soon as an earlier one is back
+   time       for 60.0 s
+   data       as much as the storage does in the time, within 64 GiB
+   keeps      /dev/sdx as it is: it is only read
+
+3 to 4. clones, 2 times at once
+   does       70 % reads and 30 % writes of 4 KiB, at random, on 2 files
+   by         io_uring, direct
+   load       1 thread, 8 outstanding, 1,000 a second asked at random instants
+   time       for 60.0 s
+   data       about 234 MiB at the rate asked for, within 2 GiB
+   makes      /data/new (1 GiB in all, stays)
+   DESTROYS   what is there already: /dev/sdx (a device of 64 GiB)
+
+to be doubted
+  ! clones: writes over /dev/sdx, and what that holds is lost
+  ! clones: 1,000 operations a second are asked for: response times count from the instant each was due, so
+    that waiting behind a slow one counts; fio counts from when it issues, and shows better ones where the
+    rate is not kept (8 outstanding at most)
+  ! clones: writes are over when the device has them in its cache: a database waits for a sync too
+    (fdatasync=1, sync=dsync)
+  ! clones: random writes with nothing before them and no ramp: flash is faster while it is fresh; write all
+    of it twice first, or give a ramp (ramp_time)
+  ! clones: 2 tasks write to the same file: they overwrite each other's blocks, and the file system makes them
+    wait for one another
+  ! `thinktime` waits for what is underway
+
+the same as iolite's own job (TOML)
+name = 'j'
+"#);
+}

@@ -1,0 +1,290 @@
+//! Results explained.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const PLAIN: Style = Style { color: false, unicode: true, width: 110 };
+
+fn explained(document: &Value, all: bool) -> String {
+    result(ResultToExplain { document, all }, PLAIN).unwrap()
+}
+
+/// A result of fio's with one job, of which some keys are as given.
+fn fio(job: Value, read: Value, options: Value) -> Value {
+    let mut of_read = json!({
+        "io_bytes": 1u64 << 30, "bw_bytes": 100_000_000, "bw": 97_656, "iops": 24_000.0, "runtime": 30_000, "total_ios": 262_144,
+        "bw_min": 95_000, "bw_mean": 97_600.0, "bw_dev": 900.0, "bw_samples": 60,
+        "slat_ns": { "min": 1, "max": 9, "mean": 2000.0, "stddev": 1.0, "N": 262_144 },
+        "clat_ns": { "min": 1, "max": 3_000_000, "mean": 38_000.0, "stddev": 1.0, "N": 262_144,
+            "percentile": { "50.000000": 36_000, "99.000000": 90_000, "99.900000": 200_000, "99.990000": 900_000 } },
+        "lat_ns": { "min": 1, "max": 9, "mean": 40_100.0, "stddev": 1.0, "N": 262_144 },
+    });
+    merge(&mut of_read, read);
+    let mut of_options = json!({ "rw": "randread", "ioengine": "libaio", "iodepth": "8", "direct": "1" });
+    merge(&mut of_options, options);
+    let mut of_job = json!({
+        "jobname": "a", "groupid": 0, "error": 0, "job options": of_options, "read": of_read,
+        "write": { "total_ios": 0, "iops": 0.0 }, "usr_cpu": 10.0, "sys_cpu": 20.0,
+        "iodepth_level": { "1": 0.1, "8": 99.9, ">=64": 0.0 },
+    });
+    merge(&mut of_job, job);
+    json!({ "fio version": "fio-3.42", "time": "today", "jobs": [of_job], "disk_util": [{ "name": "sda", "util": 99.0 }] })
+}
+
+fn merge(into: &mut Value, from: Value) {
+    let (Value::Object(into), Value::Object(from)) = (into, from) else { panic!("not objects") };
+    into.extend(from);
+}
+
+fn doubts_of(document: &Value) -> Vec<String> {
+    let text = explained(document, false).replace("\n    ", " ");
+    text.lines().filter_map(|line| line.strip_prefix("  ! ").map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_sound_result_has_no_doubts() {
+    assert_eq!(doubts_of(&fio(json!({}), json!({}), json!({}))), [""; 0]);
+    insta::assert_snapshot!(explained(&fio(json!({}), json!({}), json!({})), false), @r#"
+a result of fio's, 1 job
+* fio version: fio-3.42                   the program that measured
+* time: today                             when it ended, in the clock of that machine
+
+job 1: a
+* jobname: a                              name of the job; all jobs of its group where results are grouped
+* error: 0                                0, or the error (errno) that ended the job: then nothing else counts
+* job options: direct=1 iodepth=8 ioengine=libaio rw=randread
+      the job's own settings
+  read                                    what reads did
+  * iops: 24,000                          operations a second over all of the runtime: the rate to compare
+  * bw_bytes: 95.4 MiB/s                  bytes a second over all of the runtime
+    clat_ns                               completion latency: from the return of the submission to the
+                                          completion; the device's part
+    * mean: 38.0 µs                       the average; says little where a few operations took very long
+    * max: 3.00 ms                        the longest, exact: the stall that somebody would have waited for
+    * p50: 36.0 µs                        half of the operations took less
+    * p99: 90.0 µs                        one in a hundred took longer
+    * p99.9: 200 µs                       one in a thousand took longer
+    * p99.99: 900 µs                      one in ten thousand took longer
+    lat_ns                                total latency: submission and completion together, what the caller
+                                          waits for
+    * mean: 40.1 µs                       the average; says little where a few operations took very long
+    * max: 9 ns                           the longest, exact: the stall that somebody would have waited for
+  * total_ios: 262,144                    operations that were done
+  * runtime: 30.0 s                       how long this direction was measured
+* usr_cpu: 10.0 %                         CPU time of the job's thread in the program itself
+* sys_cpu: 20.0 %                         CPU time of it in the kernel; both near 100 %: the CPU is the limit,
+                                          not the storage
+* iodepth_level: 1: 0.10 %, 8: 99.90 %    how many operations were outstanding, in classes up to each number
+
+disk sda
+* name: sda                               the device, as the kernel calls it
+* util: 99.0 %                            share of the time with anything underway; 100 % is no limit on
+                                          devices that work in parallel
+
+!: to be doubted; *: what matters; --all explains every key
+"#);
+}
+
+#[test]
+fn each_doubt_has_its_reason() {
+    let nothing = || json!({});
+    let times = |mean: f64, p99: f64, max: f64| json!({ "mean": mean, "max": max, "N": 9, "percentile": { "99.000000": p99, "99.990000": max } });
+    for (part, job, read, options) in [
+        ("error 5", json!({ "error": 5 }), nothing(), nothing()),
+        ("3 operations failed", json!({ "total_err": 3 }), nothing(), nothing()),
+        ("did not become steady", json!({ "steadystate": { "attained": 0 } }), nothing(), nothing()),
+        ("400 ms are too short", nothing(), json!({ "runtime": 400 }), nothing()),
+        ("do not tell percentiles from p99 on", nothing(), json!({ "total_ios": 500 }), nothing()),
+        ("do not tell percentiles from p99.99 on", nothing(), json!({ "total_ios": 50_000 }), nothing()),
+        ("2 operations moved fewer bytes", nothing(), json!({ "short_ios": 2 }), nothing()),
+        ("a stall, or a state", nothing(), json!({ "bw_min": 1000 }), nothing()),
+        ("scattered by 51 %", nothing(), json!({ "bw_dev": 50_000.0 }), nothing()),
+        (
+            "the samples are taken by a clock of their own",
+            nothing(),
+            json!({ "bw_mean": 120_000.0 }),
+            nothing(),
+        ),
+        ("10 times the mean", nothing(), json!({ "clat_ns": times(40_000.0, 400_000.0, 1e6) }), nothing()),
+        ("one operation took 2.00 s", nothing(), json!({ "clat_ns": times(4e4, 4e4, 2e9) }), nothing()),
+        ("end at 17.1 s", nothing(), json!({ "clat_ns": times(4e4, 4e4, 17_179_869_184.0) }), nothing()),
+        (
+            "the submission blocks",
+            nothing(),
+            json!({ "slat_ns": { "mean": 1e6 }, "lat_ns": { "mean": 1e6 } }),
+            nothing(),
+        ),
+        ("the program's own", nothing(), json!({ "lat_ns": { "mean": 80_000.0 } }), nothing()),
+        ("part of them may come from memory", nothing(), nothing(), json!({ "direct": "0" })),
+        (
+            "is memory's",
+            nothing(),
+            json!({ "clat_ns": times(900.0, 900.0, 900.0) }),
+            json!({ "direct": "0" }),
+        ),
+        ("iodepth=8 had no effect", nothing(), nothing(), json!({ "ioengine": "psync" })),
+        ("iodepth=8 was not reached", json!({ "iodepth_level": { "1": 99.9 } }), nothing(), nothing()),
+        ("coordinated omission", nothing(), nothing(), json!({ "rate_iops": "1000" })),
+        ("CPU bound: 99 % of a CPU", json!({ "usr_cpu": 40.0, "sys_cpu": 59.0 }), nothing(), nothing()),
+        (
+            "zeros were written",
+            json!({ "write": { "total_ios": 1_000_000, "runtime": 9000 } }),
+            nothing(),
+            json!({ "zero_buffers": "1" }),
+        ),
+    ] {
+        let doubts = doubts_of(&fio(job, read, options));
+        assert!(doubts.iter().any(|doubt| doubt.contains(part)), "{part}: {doubts:#?}");
+    }
+}
+
+#[test]
+fn memory_and_idle_devices_are_told_by_the_disks() {
+    let mut document = fio(json!({}), json!({}), json!({ "direct": "0" }));
+    document["disk_util"] = json!([{ "name": "sda", "util": 40.0, "read_sectors": 1000 }]);
+    let doubts = doubts_of(&document);
+    assert!(doubts[0].starts_with("the busiest device had something to do for 40 %"), "{doubts:#?}");
+    assert!(doubts[1].starts_with("cached: only 0 % of the bytes"), "{doubts:#?}");
+    document["disk_util"][0]["read_sectors"] = json!((1u64 << 30) / 512);
+    assert!(doubts_of(&document)[1].contains("may come from memory"));
+    document["disk_util"][0].as_object_mut().unwrap().remove("read_sectors");
+    document["disk_util"][0]["read_ios"] = json!(100);
+    assert!(doubts_of(&document)[1].starts_with("cached: only 12 %"), "{:#?}", doubts_of(&document));
+    // Held back on purpose, it is no wonder.
+    document["jobs"][0]["job options"]["rate_iops"] = json!("100");
+    assert!(!doubts_of(&document)[0].contains("busiest"));
+}
+
+#[test]
+fn settings_of_all_jobs_count() {
+    let mut document = fio(json!({}), json!({}), json!({}));
+    document["jobs"][0]["job options"].as_object_mut().unwrap().remove("direct");
+    assert_eq!(doubts_of(&document).len(), 1);
+    document["global options"] = json!({ "direct": "1" });
+    assert_eq!(doubts_of(&document), [""; 0]);
+}
+
+#[test]
+fn all_keys_are_explained_when_asked_for() {
+    let document = fio(json!({ "ctx": 17, "novelty": 3 }), json!({}), json!({}));
+    let (few, all) = (explained(&document, false), explained(&document, true));
+    for part in ["ctx: 17", "novelty: 3", "not known here", "stddev"] {
+        assert!(all.contains(part) && !few.contains(part), "{part}: {all}");
+    }
+    assert!(few.contains("--all explains every key") && !all.contains("--all"));
+}
+
+#[test]
+fn own_results_are_explained() {
+    let document = json!({
+        "format": "iolite-run/1",
+        "ending": { "kind": "completed", "error": null },
+        "warnings": [{ "kind": "volatile", "text": "tmpfs keeps its data in memory" }],
+        "phases": [{
+            "name": "random read", "concurrency": 4, "measured_seconds": 2.0, "ending": { "kind": "interrupted" },
+            "cache": { "stamp": "partly cached", "cached_share": 0.37, "requested_read_bytes": 1024, "device_read_bytes": 512 },
+            "outstanding": { "lost": 1 },
+            "rate": { "asked_iops": 100.0, "achieved_iops": 50.0, "backlog": 4, "kept": false },
+            "verified": { "units": 5, "wrong": 1 },
+            "operations": [{ "kind": "read", "operations": 4, "errors": 1,
+                "iops": { "value": 100.0, "low": 50.0, "high": 150.0 },
+                "response_ns": { "p99": { "value": 1e6, "resolved": false }, "max": 2_000_000 } }],
+        }],
+    });
+    let doubts = doubts_of(&document);
+    for part in [
+        "tmpfs keeps",
+        "interrupted",
+        "a cache served 37.0 %",
+        "never came back",
+        "was not kept",
+        "not what was written",
+        "operations failed",
+        "uncertain by 50 %",
+        "too few operations to tell p99",
+    ] {
+        assert!(doubts.iter().any(|doubt| doubt.contains(part)), "{part}: {doubts:#?}");
+    }
+    assert!(explained(&document, false).contains("max: 2.00 ms"));
+}
+
+#[test]
+fn a_document_of_the_program_itself_has_every_key_explained() {
+    let document = crate::json(&crate::synthetic::check());
+    let text = explained(&document, true);
+    let unknown: Vec<_> = text.lines().filter(|line| line.contains("not known here")).collect();
+    assert!(unknown.is_empty(), "{unknown:#?}");
+}
+
+#[test]
+fn what_is_no_result_is_told() {
+    for (document, part) in [
+        (json!({}), "an empty object"),
+        (json!({ "a": 1 }), "an object with `a`"),
+        (json!([1]), "a list"),
+        (json!(3), "a single value"),
+        (json!({ "format": "sunshine/1" }), "format `sunshine/1`"),
+        (json!({ "fio version": "3", "jobs": 3 }), "an object with"),
+    ] {
+        let error =
+            result(ResultToExplain { document: &document, all: false }, PLAIN).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let keys = prop::sample::select(vec![
+        "jobs",
+        "read",
+        "write",
+        "clat_ns",
+        "percentile",
+        "iodepth_level",
+        "job options",
+        "steadystate",
+        "data",
+        "phases",
+        "operations",
+        "iops",
+        "cache",
+        "format",
+        "disk_util",
+        "99.000000",
+        "total_ios",
+        "error",
+        "x",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[ -~\u{1b}\u{202e}]{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 64, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(keys.clone().prop_map(str::to_owned), inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_document_makes_it_panic(jobs in any_json(), rest in any_json(), all in any::<bool>(), unicode in any::<bool>()) {
+        let style = Style { unicode, ..PLAIN };
+        for mut document in [json!({ "fio version": "fio-3", "jobs": [jobs] }), json!({ "format": "iolite-run/1", "phases": [jobs] })] {
+            if let (Value::Object(document), Value::Object(rest)) = (&mut document, rest.clone()) {
+                rest.into_iter().for_each(|(key, value)| {
+                    document.entry(key).or_insert(value);
+                });
+            }
+            let text = result(ResultToExplain { document: &document, all }, style).unwrap();
+            prop_assert!(text.chars().all(|c| c == '\n' || !crate::pen::is_unsafe(c)), "{text:?}");
+            prop_assert!(unicode || text.is_ascii(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What fio prints, for the programs and the people that read it: normal text, terse, JSON and JSON+, and its log files.
+//!
+//! The caller fills [`Results`]; everything here turns that into text. Log files are written while the jobs run, by
+//! [`LogWriter`](logs::LogWriter).
+
+mod bins;
+mod clock;
+mod closing;
+mod group;
+pub mod header;
+pub mod json;
+pub mod logs;
+pub mod normal;
+mod number;
+pub mod result;
+mod samples;
+mod steady;
+#[cfg(test)]
+mod synthetic;
+pub mod terse;
+#[cfg(test)]
+mod tests;
+mod times;
+mod value;
+mod windows;
+
+pub use header::header;
+pub use logs::{AggregateLog, LogError, LogWriter};
+pub use result::{JobResult, Results, SteadyPoint, SteadyResult};
+
+/// A format of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text for people.
+    Normal,
+    /// A line of fields.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with all bins of the histograms.
+    JsonPlus,
+}
+
+/// The results in these formats: terse, then JSON, then text, whatever the order in which they were asked for, as fio does.
+/// `significant` is the number of figures in text (`significant_figures`, 4 as a rule).
+pub fn output(
+    results: &Results,
+    formats: &[Format],
+    version: terse::TerseVersion,
+    significant: u32,
+) -> String {
+    let asked = |format| formats.contains(&format);
+    let mut out = String::new();
+    if asked(Format::Terse) {
+        out += &terse::terse(results, version);
+    }
+    if asked(Format::Json) || asked(Format::JsonPlus) {
+        out += &json::json(results, asked(Format::JsonPlus));
+    }
+    if asked(Format::Normal) {
+        out += &normal::normal(results, significant);
+    }
+    out
+}

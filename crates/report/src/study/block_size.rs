@@ -1,0 +1,94 @@
+//! The windows of a study of block sizes as surfaces: sizes down, mixes across, the darker the more.
+
+use iolite_model::{BlockPoint, Bytes, Iops};
+use iolite_stats::PhaseResult;
+
+use super::{StudyReport, rates, result, slowest};
+use crate::pen::{Ink, Pen};
+use crate::table::{NONE, mebibytes, nanos};
+
+/// Shades from little to much.
+const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
+
+/// The same where there is only ASCII.
+const ASCII_SHADES: [&str; 5] = [" ", ".", "o", "O", "@"];
+
+/// Columns of the sizes.
+const LABEL: usize = 10;
+
+/// A figure of a window.
+type Figure = fn(&PhaseResult) -> Option<f64>;
+
+pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
+    let surfaces: [(&str, Figure, fn(f64) -> String); 3] = [
+        ("operations a second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
+        ("MiB a second", |result| Some(rates(result)?.1), mebibytes),
+        (
+            "p99 of the response times, of reads or writes whichever is longer",
+            |result| slowest(result, 0.99),
+            nanos,
+        ),
+    ];
+    let drawn = surfaces.map(|(title, figure, told)| surface(report, title, figure, told, pen));
+    drawn.join("\n")
+        + &pen.item(
+            "",
+            0,
+            "the darker the more, in proportion to the largest of its table; -: too few operations to tell",
+        )
+}
+
+fn surface(
+    report: &StudyReport<BlockPoint>,
+    title: &str,
+    figure: Figure,
+    told: fn(f64) -> String,
+    pen: Pen,
+) -> String {
+    let points = || report.windows.iter().map(|window| window.circumstance);
+    let mut blocks: Vec<Bytes> = points().map(|point| point.block).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let mut percents: Vec<u8> = points().map(|point| point.read_percent).collect();
+    percents.dedup();
+    let value = |block, read_percent| {
+        let window =
+            report.windows.iter().find(|window| window.circumstance == BlockPoint { block, read_percent })?;
+        figure(result(report, window)?)
+    };
+    let most = blocks
+        .iter()
+        .flat_map(|&block| percents.iter().filter_map(move |&percent| value(block, percent)))
+        .fold(0.0, f64::max);
+    let mut out = pen.paint(Ink::Strong, title) + "\n";
+    let heads = percents.iter().map(|percent| format!("{:>17}", mix(*percent)));
+    out += &format!("{:<LABEL$}{}\n", "", heads.collect::<String>());
+    for &block in &blocks {
+        let cells = percents.iter().map(|&percent| {
+            let value = value(block, percent);
+            let text = pen.clean(value.map_or_else(|| NONE.to_owned(), told));
+            format!("{text:>13} {}", shade(value, most, pen))
+        });
+        let line = format!("{:>LABEL$}{}", block.to_string(), cells.collect::<String>());
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// A mix as fio's users write it.
+fn mix(read_percent: u8) -> String {
+    match read_percent {
+        100.. => "reads".to_owned(),
+        0 => "writes".to_owned(),
+        percent => format!("{percent}/{}", 100 - percent),
+    }
+}
+
+fn shade(value: Option<f64>, most: f64, pen: Pen) -> String {
+    let shades = if pen.0.unicode { SHADES } else { ASCII_SHADES };
+    let share = value.filter(|_| most > 0.0).map_or(0.0, |value| value / most);
+    // The cast saturates: what is no number becomes the lightest.
+    let level = ((share * shades.len() as f64) as usize).min(shades.len() - 1);
+    shades[level].repeat(3)
+}

@@ -1,0 +1,85 @@
+//! The windows of a study of the page cache as a table.
+
+use iolite_model::{Bytes, CachePoint, Iops, OpKind, Order, StudyWindow};
+
+use super::{StudyReport, asked, rates, result, slowest};
+use crate::pen::{Pen, count};
+use crate::run::{Cells, columns};
+use crate::table::{NONE, mebibytes, nanos};
+
+const COLUMNS: usize = 10;
+
+/// What is left out first where there is no room.
+const SPARED: [usize; 3] = [7, 5, 2];
+
+struct Line {
+    label: String,
+    cells: [String; COLUMNS],
+}
+
+impl Cells<COLUMNS> for Line {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn cells(&self) -> &[String; COLUMNS] {
+        &self.cells
+    }
+}
+
+pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
+    let heading =
+        ["reads", "requests", "asked", "on device", "IOPS", "MiB/s", "mean", "p50", "p99", "cached"];
+    let mut lines = vec![Line { label: String::new(), cells: heading.map(str::to_owned) }];
+    for order in [Order::Random, Order::Sequential] {
+        let of_order: Vec<_> =
+            report.windows.iter().filter(|window| window.circumstance.order == order).collect();
+        if let Some(block) = of_order.first().and_then(|window| block(report, window)) {
+            let label = format!("{}, {block}", order.name());
+            lines.push(Line { label, cells: Default::default() });
+            lines.extend(of_order.into_iter().map(|window| line(report, window, pen)));
+        }
+    }
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, pen)
+        + &pen.item(
+            "",
+            0,
+            "one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted \
+             meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be told",
+        )
+}
+
+fn block(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>) -> Option<Bytes> {
+    match &result(report, window)?.info.task {
+        iolite_model::Task::File(task) => Some(task.block),
+        _ => None,
+    }
+}
+
+fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, pen: Pen) -> Line {
+    let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
+    if let Some(asked) = asked(report, window) {
+        cells[0] = count(asked.operations);
+        cells[2] = Bytes(asked.bytes).to_string();
+    }
+    if let Some(device) = window.device {
+        cells[1] = count(device.reads);
+        cells[3] = device.read.to_string();
+    }
+    if let Some(result) = result(report, window) {
+        if let Some((iops, bytes)) = rates(result) {
+            cells[4] = Iops(iops).to_string();
+            cells[5] = mebibytes(bytes);
+        }
+        if let Some(summary) = result.summary(OpKind::Read) {
+            cells[6] = nanos(summary.mean.value);
+        }
+        for (column, share) in [(7, 0.5), (8, 0.99)] {
+            cells[column] = slowest(result, share).map_or_else(|| NONE.to_owned(), nanos);
+        }
+    }
+    if let Some(share) = window.resident_before {
+        cells[9] = format!("{:.0} %", share * 100.0);
+    }
+    Line { label: format!("  {}", window.circumstance.way.name()), cells: cells.map(|cell| pen.clean(cell)) }
+}

@@ -1,0 +1,102 @@
+//! The windows of a study of read-ahead as a table: a line for each setting.
+
+use iolite_model::{Bytes, Iops, Order, ReadAheadPoint, StudyWindow};
+
+use super::{StudyReport, asked, rates, result, slowest};
+use crate::chart::bars;
+use crate::pen::{Pen, count};
+use crate::run::{Cells, columns};
+use crate::table::{NONE, mebibytes, nanos};
+
+const COLUMNS: usize = 9;
+
+/// What is left out first where there is no room.
+const SPARED: [usize; 3] = [4, 7, 2];
+
+struct Line {
+    label: String,
+    cells: [String; COLUMNS],
+}
+
+impl Cells<COLUMNS> for Line {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn cells(&self) -> &[String; COLUMNS] {
+        &self.cells
+    }
+}
+
+pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, pen: Pen) -> String {
+    let mut settings: Vec<Bytes> =
+        report.windows.iter().map(|window| window.circumstance.read_ahead).collect();
+    settings.dedup();
+    let titles = ["", "MiB/s", "requests", "of", "p99", "", "IOPS", "p99", "read per byte"];
+    let over = ["", "sequential", "", "", "", "", "random", "", ""];
+    let cells = over.map(str::to_owned);
+    let mut lines = vec![Line { label: String::new(), cells }];
+    lines.push(Line { label: "read-ahead".into(), cells: titles.map(str::to_owned) });
+    let throughput = |order| {
+        let of = |&setting: &Bytes| {
+            let window = find(report, setting, order)?;
+            let (iops, bytes) = rates(result(report, window)?)?;
+            Some(if order == Order::Sequential { bytes } else { iops })
+        };
+        let values: Vec<Option<f64>> = settings.iter().map(of).collect();
+        let mut bars = bars(values.iter().map(|value| value.unwrap_or(0.0)).collect(), pen);
+        bars.iter_mut().zip(values).filter(|(_, value)| value.is_none()).for_each(|(bar, _)| bar.clear());
+        bars
+    };
+    let (sequential, random) = (throughput(Order::Sequential), throughput(Order::Random));
+    for (number, &setting) in settings.iter().enumerate() {
+        lines.push(line(report, setting, [&sequential[number], &random[number]], pen));
+    }
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, pen)
+        + &pen.item(
+            "",
+            0,
+            "one read at a time, through the page cache, which is dropped before each window; requests and their mean size as \
+             the devices beneath counted them, of all programs; read per byte: bytes the devices read for each byte asked for; \
+             *: the setting found",
+        )
+}
+
+fn find(
+    report: &StudyReport<ReadAheadPoint>,
+    read_ahead: Bytes,
+    order: Order,
+) -> Option<&StudyWindow<ReadAheadPoint>> {
+    report.windows.iter().find(|window| window.circumstance == ReadAheadPoint { read_ahead, order })
+}
+
+fn line(report: &StudyReport<ReadAheadPoint>, setting: Bytes, bars: [&String; 2], pen: Pen) -> Line {
+    let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
+    (cells[0], cells[5]) = (bars[0].clone(), bars[1].clone());
+    if let Some(window) = find(report, setting, Order::Sequential) {
+        if let Some(device) = window.device.filter(|device| device.reads > 0) {
+            cells[2] = count(device.reads);
+            cells[3] = Bytes(device.read.0 / device.reads).round_down(512).to_string();
+        }
+        if let Some(result) = result(report, window) {
+            cells[1] = rates(result).map_or_else(|| NONE.to_owned(), |(_, bytes)| mebibytes(bytes));
+            cells[4] = slowest(result, 0.99).map_or_else(|| NONE.to_owned(), nanos);
+        }
+    }
+    if let Some(window) = find(report, setting, Order::Random) {
+        if let Some((device, asked)) =
+            window.device.zip(asked(report, window)).filter(|(_, asked)| asked.bytes > 0)
+        {
+            cells[8] = format!("{:.2}", device.read.0 as f64 / asked.bytes as f64);
+        }
+        if let Some(result) = result(report, window) {
+            cells[6] = rates(result).map_or_else(|| NONE.to_owned(), |(iops, _)| Iops(iops).to_string());
+            cells[7] = slowest(result, 0.99).map_or_else(|| NONE.to_owned(), nanos);
+        }
+    }
+    let found = report.setting.as_ref().is_some_and(|(_, original)| *original == setting);
+    Line {
+        label: format!("{setting}{}", if found { " *" } else { "" }),
+        cells: cells.map(|cell| pen.clean(cell)),
+    }
+}

@@ -1,0 +1,177 @@
+//! What studies print.
+
+use iolite_model::{Access, Bytes, CacheWay, DeviceCounters, Mix, Order};
+use proptest::prelude::*;
+
+use super::*;
+use crate::synthetic;
+
+const PLAIN: Style = Style { color: false, unicode: true, width: 110 };
+
+fn report<C>(windows: Vec<(C, PhaseResult)>) -> StudyReport<C> {
+    let (circumstances, phases): (Vec<_>, Vec<_>) = windows.into_iter().unzip();
+    let windows = circumstances.into_iter().zip(0..).map(|(circumstance, phase)| StudyWindow {
+        circumstance,
+        phase,
+        device: Some(DeviceCounters { reads: 100, read: Bytes(8192 * 100), ..DeviceCounters::default() }),
+        resident_before: Some(f64::from(phase % 2)),
+        resident_after: Some(1.0),
+    });
+    StudyReport {
+        run: synthetic::run(),
+        calibration: None,
+        target: "/data/file".into(),
+        windows: windows.collect(),
+        findings: vec![StudyFinding::NotCold { resident: 0.25 }, StudyFinding::ReadAheadHarmless],
+        setting: None,
+        phases,
+        warnings: Vec::new(),
+        ending: Ending::Completed,
+    }
+}
+
+fn phase(index: u32, block: u64, rate: f64) -> PhaseResult {
+    let task = synthetic::file("study", Mix::Read, Access::Random, block, 1);
+    let mut result = synthetic::phase(index, task, &[(OpKind::Read, rate, 1e9 / rate, block, 0)]);
+    result.end.cache.requested_read = Bytes(block * (rate / 4.0) as u64);
+    result
+}
+
+fn cache() -> StudyReport<CachePoint> {
+    let point = |way, order| CachePoint { way, order };
+    report(vec![
+        (point(CacheWay::Cold, Order::Random), phase(0, 8192, 8_000.0)),
+        (point(CacheWay::Warm, Order::Random), phase(1, 8192, 400_000.0)),
+        (point(CacheWay::Direct, Order::Sequential), phase(2, 8192, 9_000.0)),
+    ])
+}
+
+/// The text without its header, which is the machine's.
+fn body(text: &str) -> &str {
+    text.split_once("\n\n").unwrap().1
+}
+
+#[test]
+fn ways_stand_side_by_side() {
+    insta::assert_snapshot!(body(&text(&cache(), PLAIN)), @r#"
+                     reads  requests     asked  on device     IOPS  MiB/s     mean      p50      p99  cached
+random, 8 KiB
+  buffered, cold     2,000       100  15.6 MiB    800 KiB    8,000   62.5   123 µs   119 µs   175 µs     0 %
+  buffered, warm   100,000       100   781 MiB    800 KiB  400,000  3,125  2.46 µs  2.39 µs  3.50 µs   100 %
+sequential, 8 KiB
+  direct             2,250       100  17.6 MiB    800 KiB    9,000   70.3   109 µs   106 µs   156 µs     0 %
+one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted
+meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be told
+
+what it means
+  1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or
+     locked): the cold figures are better than they should be
+  2. random reads do not suffer from any of these settings: the kernel sees that they are random, and the
+     device reads no more than they ask for
+"#);
+}
+
+#[test]
+fn settings_stand_below_each_other() {
+    let point = |kib: u64, order| ReadAheadPoint { read_ahead: Bytes(kib << 10), order };
+    let mut report = report(vec![
+        (point(0, Order::Sequential), phase(0, 8192, 8_000.0)),
+        (point(0, Order::Random), phase(1, 8192, 4_000.0)),
+        (point(128, Order::Sequential), phase(2, 8192, 90_000.0)),
+    ]);
+    report.setting = Some(("sda".into(), Bytes(128 << 10)));
+    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r#"
+                sequential                                random
+read-ahead           MiB/s  requests     of      p99        IOPS     p99  read per byte
+0 B         ▁▁        62.5       100  8 KiB   175 µs  ██   4,000  350 µs           0.10
+128 KiB *   ██         703       100  8 KiB  15.6 µs           -       -              -
+one read at a time, through the page cache, which is dropped before each window; requests and their mean size
+as the devices beneath counted them, of all programs; read per byte: bytes the devices read for each byte
+asked for; *: the setting found
+
+what it means
+  1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or
+     locked): the cold figures are better than they should be
+  2. random reads do not suffer from any of these settings: the kernel sees that they are random, and the
+     device reads no more than they ask for
+"#);
+    let document = json(&report);
+    assert_eq!(document["setting"], serde_json::json!({ "device": "sda", "original_bytes": 131_072 }));
+}
+
+#[test]
+fn surfaces_are_shaded() {
+    let point = |block, read_percent| BlockPoint { block: Bytes(block), read_percent };
+    let report = report(vec![
+        (point(512, 100), phase(0, 512, 40_000.0)),
+        (point(65_536, 100), phase(1, 65_536, 4_000.0)),
+        (point(512, 70), phase(2, 512, 20_000.0)),
+        (point(65_536, 70), phase(3, 65_536, 2_000.0)),
+    ]);
+    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r#"
+operations a second (IOPS)
+                      reads            70/30
+     512 B       40,000 ███       20,000 ▒▒▒
+    64 KiB        4,000            2,000
+
+MiB a second
+                      reads            70/30
+     512 B         19.5              9.8
+    64 KiB          250 ███          125 ▒▒▒
+
+p99 of the response times, of reads or writes whichever is longer
+                      reads            70/30
+     512 B      35.0 µs          70.0 µs
+    64 KiB       350 µs ▒▒▒       700 µs ███
+the darker the more, in proportion to the largest of its table; -: too few operations to tell
+
+what it means
+  1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or
+     locked): the cold figures are better than they should be
+  2. random reads do not suffer from any of these settings: the kernel sees that they are random, and the
+     device reads no more than they ask for
+"#);
+    let ascii = text(&report, Style { unicode: false, ..PLAIN });
+    assert!(ascii.is_ascii(), "{ascii}");
+}
+
+#[test]
+fn the_document_has_windows_and_findings() {
+    let document = json(&cache());
+    assert_eq!((&document["format"], &document["study"]), (&"iolite-study/1".into(), &"cache".into()));
+    let window = &document["windows"][1];
+    assert_eq!(
+        (&window["way"], &window["order"], &window["phase"]),
+        (&"warm".into(), &"random".into(), &1.into())
+    );
+    assert_eq!(window["requested_operations"], 100_000);
+    assert_eq!(window["requested_bytes"], 100_000u64 * 8192);
+    assert_eq!(window["device"]["reads"], 100);
+    assert_eq!(document["findings"][0]["kind"], "not-cold");
+    assert_eq!(document["findings"][0]["data"]["resident"], 0.25);
+    assert_eq!(document["phases"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn without_windows_there_is_no_table() {
+    let mut report = cache();
+    (report.windows, report.findings) = (Vec::new(), Vec::new());
+    report.ending = Ending::Failed("the device is gone".into());
+    let text = text(&report, PLAIN);
+    assert!(text.ends_with("FAILED: the device is gone\n"), "{text}");
+    assert!(!text.contains("IOPS"), "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_figures_make_it_panic(rates in prop::collection::vec((1u32..30, 4.0f64..3_000.0), 1..6), width in 0usize..200) {
+        let windows = rates.iter().zip(0..).map(|((shift, rate), index)| {
+            (BlockPoint { block: Bytes(1 << shift), read_percent: (index % 3 * 50) as u8 }, phase(index, 1 << shift, *rate))
+        });
+        let report = report(windows.collect());
+        text(&report, Style { width, ..PLAIN });
+        json(&report);
+    }
+}

@@ -1,0 +1,278 @@
+//! Studies on devices in numbers.
+
+use iolite_model::{
+    Cache, CachePoint, CacheWay, DeviceCounters, Ending, Outstanding, PhaseEnd, PhaseInfo, ReadAheadPoint,
+    StudyFinding, Task,
+};
+use iolite_stats::{Collector, Completion, Timetable, recorder};
+
+use super::*;
+
+fn file(direct: bool) -> Subject {
+    let existing = Some("/data/file".into());
+    Subject { existing, span: Bytes(64 << 20), overwrite: Overwrite::Never, direct }
+}
+
+/// What a device made of a step: operations a second, and what it counted for each byte asked for and each operation.
+struct Made {
+    rate: f64,
+    bytes: f64,
+    requests: f64,
+    seconds: f64,
+}
+
+/// A window of a device that does `made` with a step.
+fn window<C: Copy>(
+    index: u32,
+    step: &StudyStep<C>,
+    circumstance: C,
+    made: &Made,
+) -> (StudyWindow<C>, PhaseResult) {
+    let measured = (made.seconds * 1e9) as u64;
+    let timetable = Timetable { ramp_end: 0, interval: measured / 10, end: measured };
+    let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
+    let mut collector = Collector::new(index, vec![feed]);
+    let block = step.task.block.0;
+    let count = (made.rate * made.seconds) as u64;
+    for i in 0..count {
+        let completed = measured * i / count;
+        let intended = completed.saturating_sub(1000);
+        recorder.record(Completion {
+            kind: OpKind::Read,
+            intended,
+            issued: intended,
+            completed,
+            bytes: block,
+        });
+        collector.collect(completed);
+    }
+    recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+    let (_, _, totals) = collector.finish(0, measured);
+    let asked = count * block;
+    let device = DeviceCounters {
+        reads: (count as f64 * made.requests) as u64,
+        read: Bytes((asked as f64 * made.bytes) as u64),
+        ..DeviceCounters::default()
+    };
+    let end = PhaseEnd {
+        phase: index,
+        ending: Ending::Completed,
+        measured: Nanos(measured),
+        outstanding: Outstanding::default(),
+        cache: Cache { requested_read: Bytes(asked), ..Cache::default() },
+        errors: Vec::new(),
+        stuck: Vec::new(),
+        rate: None,
+        verified: None,
+    };
+    let info = PhaseInfo { index, task: Task::File(step.task.clone()), started: Nanos(0) };
+    let result = PhaseResult { info, end, totals };
+    let window = StudyWindow {
+        circumstance,
+        phase: index,
+        device: Some(device),
+        resident_before: None,
+        resident_after: None,
+    };
+    (window, result)
+}
+
+/// The steps with a circumstance, run on a device.
+fn run<C: Copy>(
+    steps: &[StudyStep<C>],
+    made: impl Fn(&C) -> Made,
+) -> (Vec<StudyWindow<C>>, Vec<PhaseResult>) {
+    let measured = steps.iter().filter_map(|step| Some((step, step.circumstance?)));
+    measured
+        .enumerate()
+        .map(|(index, (step, point))| window(index as u32, step, point, &made(&point)))
+        .unzip()
+}
+
+fn cache() -> CacheStudy {
+    let device = Some(Subject::device("/dev/sdx".into(), Bytes(64 << 20)));
+    CacheStudy { subject: file(true), device, block: Bytes(8192), window: Nanos::SECOND }
+}
+
+#[test]
+fn the_same_reads_go_every_way() {
+    let steps = cache().steps();
+    let ways: Vec<_> = steps.iter().filter_map(|step| Some((step.circumstance?.way, step.before))).collect();
+    let each = [
+        (CacheWay::Cold, Before::Drop),
+        (CacheWay::Warm, Before::Keep),
+        (CacheWay::Direct, Before::Drop),
+        (CacheWay::Raw, Before::Drop),
+    ];
+    assert_eq!(ways, [each, each].concat());
+    let random: Vec<_> = steps.iter().filter(|step| step.circumstance.is_some()).take(4).collect();
+    for step in &random {
+        let alike =
+            |task: &FileTask| (task.access.clone(), task.block, task.seed, task.concurrency, task.mix);
+        assert_eq!(alike(&step.task), alike(&random[0].task), "{}", step.task.name);
+        assert_eq!(step.task.mix, Mix::Read);
+    }
+    assert_eq!(random[0].task.stop.loops, Some(1), "what was read once is cached");
+    assert_eq!(random.iter().map(|step| step.task.direct).collect::<Vec<_>>(), [false, false, true, true]);
+    // Filled before each warm window.
+    assert_eq!(steps.iter().filter(|step| step.task.name == "fill the page cache").count(), 2);
+}
+
+#[test]
+fn a_file_of_its_own_is_laid_out_first() {
+    let study = CacheStudy { subject: Subject { existing: None, ..file(true) }, device: None, ..cache() };
+    let steps = study.steps();
+    assert_eq!(
+        (steps[0].task.name.as_str(), steps[0].task.mix, steps[0].circumstance),
+        ("lay out", Mix::Write, None)
+    );
+    assert!(matches!(&steps[0].task.target, Target::File(file) if file.create));
+    let rest = || steps[1..].iter().map(|step| &step.task);
+    assert!(
+        rest()
+            .all(|task| matches!(&task.target, Target::File(file) if !file.create) && task.mix == Mix::Read)
+    );
+    let without = CacheStudy { subject: file(false), device: None, ..cache() };
+    assert!(without.steps().iter().all(|step| !step.task.direct));
+}
+
+#[test]
+fn what_exists_is_only_read() {
+    let studies = [cache().steps().into_iter().map(|step| step.task).collect::<Vec<_>>()];
+    let ahead = read_ahead().steps().into_iter().map(|step| step.task);
+    for task in studies.into_iter().flatten().chain(ahead) {
+        assert_eq!(task.mix, Mix::Read, "{}", task.name);
+        assert!(matches!(&task.target, Target::Existing(existing) if existing.overwrite == Overwrite::Never));
+    }
+}
+
+#[test]
+fn the_page_cache_is_told_from_the_device() {
+    let study = cache();
+    let (mut windows, history) = run(&study.steps(), |point| {
+        let (rate, bytes, requests) = match (point.way, point.order) {
+            (CacheWay::Warm, _) => (4000.0, 0.0, 0.0),
+            (CacheWay::Cold, Order::Sequential) => (1000.0, 1.0, 1.0 / 16.0),
+            (CacheWay::Cold, Order::Random) => (90.0, 2.0, 1.0),
+            (CacheWay::Direct, _) => (100.0, 1.0, 1.0),
+            (CacheWay::Raw, _) => (125.0, 1.0, 1.0),
+        };
+        Made { rate, bytes, requests, seconds: 1.0 }
+    });
+    let findings = study.findings(&windows, &history);
+    let has = |part: &str| findings.iter().any(|finding| finding.to_string().contains(part));
+    assert!(has("40.0 times as fast as direct reads (100 IOPS)"), "{findings:#?}");
+    assert!(has("the file system takes 20 %"), "{findings:#?}");
+    assert!(
+        has("1000 sequential reads of 8 KiB through the cold page cache became 62 requests of 129 KiB"),
+        "{findings:#?}"
+    );
+    assert!(has("at random, 2.0 times the bytes"), "{findings:#?}");
+    assert!(!findings.iter().any(|finding| matches!(finding, StudyFinding::CachedBeneath { .. })));
+    assert!(
+        !findings
+            .iter()
+            .any(|finding| matches!(finding, StudyFinding::NotCold { .. } | StudyFinding::NotWarm { .. }))
+    );
+
+    windows[0].resident_before = Some(0.3);
+    windows[1].resident_before = Some(0.5);
+    windows[2].device = Some(DeviceCounters::default());
+    let findings = study.findings(&windows, &history);
+    assert!(findings.contains(&StudyFinding::NotCold { resident: 0.3 }), "{findings:#?}");
+    assert!(findings.contains(&StudyFinding::NotWarm { resident: 0.5 }));
+    assert!(
+        findings
+            .iter()
+            .any(|finding| matches!(finding, StudyFinding::CachedBeneath { device: Bytes(0), .. }))
+    );
+}
+
+#[test]
+fn a_cache_that_is_no_faster_is_told_as_that_and_short_windows_are() {
+    let study = CacheStudy { device: None, ..cache() };
+    let made = |_: &CachePoint| Made { rate: 1000.0, bytes: 1.0, requests: 1.0, seconds: 0.2 };
+    let (windows, history) = run(&study.steps(), made);
+    let findings = study.findings(&windows, &history);
+    let alike = |finding: &&StudyFinding| matches!(finding, StudyFinding::CacheIsAlike { .. });
+    assert_eq!(findings.iter().filter(alike).count(), 2);
+    assert!(findings.contains(&StudyFinding::Short { shortest: Nanos(200_000_000) }), "{findings:#?}");
+    assert_eq!(study.findings(&[], &[]), []);
+}
+
+fn read_ahead() -> ReadAheadStudy {
+    let settings = [0, 64, 128, 1024].map(|kib| Bytes(kib << 10)).to_vec();
+    let present = Bytes(128 << 10);
+    ReadAheadStudy { subject: file(true), settings, present, block: Bytes(8192), window: Nanos::SECOND }
+}
+
+#[test]
+fn read_ahead_is_worth_what_it_brings() {
+    let study = read_ahead();
+    assert_eq!(study.steps().len(), 8);
+    let (windows, history) = run(&study.steps(), |point: &ReadAheadPoint| {
+        let kib = point.read_ahead.0 >> 10;
+        let (rate, bytes) = match point.order {
+            Order::Sequential => ((kib as f64 + 64.0).min(500.0), 1.0),
+            Order::Random => (if kib > 500 { 50.0 } else { 100.0 }, if kib > 500 { 4.0 } else { 1.0 }),
+        };
+        Made { rate, bytes, requests: 1.0, seconds: 1.0 }
+    });
+    let findings = study.findings(&windows, &history);
+    let [best, hurts, amplified] = findings.as_slice() else { panic!("{findings:#?}") };
+    assert!(
+        matches!(best, StudyFinding::BestReadAhead { best: Bytes(1_048_576), present: Bytes(131_072), .. }),
+        "{best:?}"
+    );
+    assert!(best.to_string().contains("a larger one would serve scans"), "{best}");
+    assert!(
+        matches!(hurts, StudyFinding::ReadAheadHurts { read_ahead: Bytes(1_048_576), least: Bytes(0), .. }),
+        "{hurts:?}"
+    );
+    assert!(
+        matches!(amplified, StudyFinding::Amplified { read_ahead: Some(Bytes(1_048_576)), .. }),
+        "{amplified:?}"
+    );
+}
+
+#[test]
+fn a_rate_that_varies_by_chance_is_not_read_aheads_fault() {
+    let study = read_ahead();
+    let (windows, history) = run(&study.steps(), |point: &ReadAheadPoint| {
+        let rate = if point.read_ahead.0 == 0 && point.order == Order::Random { 200.0 } else { 100.0 };
+        Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
+    });
+    let findings = study.findings(&windows, &history);
+    assert!(matches!(findings[0], StudyFinding::ReadAheadIdle { .. }), "{findings:#?}");
+    assert_eq!(findings[1..], [StudyFinding::ReadAheadHarmless]);
+}
+
+#[test]
+fn a_surface_has_every_size_with_every_mix() {
+    let study = BlockSizeStudy {
+        subject: file(true),
+        blocks: vec![Bytes(512), Bytes(4096), Bytes(65_536)],
+        read_percents: vec![100, 70, 0],
+        order: Order::Random,
+        backend: BackendKind::Sync,
+        depth: 4,
+        window: Nanos::SECOND,
+    };
+    let steps = study.steps();
+    let mixes: Vec<_> = steps.iter().step_by(3).map(|step| step.task.mix).collect();
+    assert_eq!((steps.len(), mixes), (9, vec![Mix::Read, Mix::ReadPercent(70), Mix::Write]));
+    assert!(
+        steps.iter().all(|step| (step.task.workers, step.task.concurrency) == (4, 4) && step.task.direct)
+    );
+    // 100 operations a second up to 4 KiB, and 800 KiB a second at most; writes of less than 4 KiB are slow.
+    let (windows, history) = run(&steps, |point| {
+        let slow = if point.block.0 < 4096 && point.read_percent == 0 { 0.5 } else { 1.0 };
+        let rate = (100.0f64).min(800.0 * 1024.0 / point.block.0 as f64) * slow;
+        Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
+    });
+    let findings = study.findings(&windows, &history);
+    let told: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(told[0], "reads: 100 IOPS at most; blocks up to 4 KiB cost hardly more than smaller ones");
+    assert!(told[1].starts_with("reads: 768 KiB/s at most; from blocks of 64 KiB on"), "{told:#?}");
+    assert!(told.iter().any(|text| text.starts_with("writes: blocks of 512 B are slower")), "{told:#?}");
+}

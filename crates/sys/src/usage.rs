@@ -1,0 +1,89 @@
+//! What a thread has used of the machine.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+/// What a thread has used since it began, or between two instants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadUsage {
+    /// CPU time in user mode.
+    pub user: Duration,
+    /// CPU time in the kernel.
+    pub system: Duration,
+    /// Context switches, voluntary and not.
+    pub context_switches: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Page faults that needed none.
+    pub minor_faults: u64,
+}
+
+/// What the calling thread has used since it began.
+///
+/// # Errors
+/// The kernel does not tell, which no Linux since 2.6.26 does.
+pub fn of_this_thread() -> io::Result<ThreadUsage> {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the pointer is to memory of the size that the call fills, and lives until it returns.
+    let told = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    if told != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has succeeded, so that it has filled all of it.
+    let usage = unsafe { usage.assume_init() };
+    let duration = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs()) + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    Ok(ThreadUsage {
+        user: duration(usage.ru_utime),
+        system: duration(usage.ru_stime),
+        context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+        major_faults: usage.ru_majflt.unsigned_abs(),
+        minor_faults: usage.ru_minflt.unsigned_abs(),
+    })
+}
+
+impl ThreadUsage {
+    /// What was used since `before`, of the same thread.
+    #[must_use]
+    pub fn since(self, before: ThreadUsage) -> ThreadUsage {
+        ThreadUsage {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+            context_switches: self.context_switches.saturating_sub(before.context_switches),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    /// Works until the thread has used CPU time, which another thread's work does not give it.
+    #[test]
+    fn a_thread_is_told_of_what_it_has_used_itself() {
+        let before = of_this_thread().unwrap();
+        let other = std::thread::spawn(|| {
+            while of_this_thread().unwrap().user + of_this_thread().unwrap().system
+                < Duration::from_millis(30)
+            {
+                black_box((0..black_box(10_000u64)).sum::<u64>());
+            }
+        });
+        other.join().unwrap();
+        let waited = of_this_thread().unwrap().since(before);
+        assert!(waited.user + waited.system < Duration::from_millis(30), "{waited:?}");
+        assert!(waited.context_switches > 0, "joining has waited: {waited:?}");
+        let memory = vec![1u8; 8 << 20];
+        assert!(of_this_thread().unwrap().since(before).minor_faults > 0, "{}", black_box(memory).len());
+        let patience = Instant::now();
+        while of_this_thread().unwrap().since(before).user.is_zero() {
+            assert!(patience.elapsed() < Duration::from_secs(30));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What both targets do with what they have read.
+
+use std::io;
+use std::path::Path;
+
+use iolite_jobs::fio::{Document, Invocation, Surroundings, plan};
+
+/// Includes by some names exist, and by one they go round in a circle; some variables are set.
+pub fn surroundings() -> Surroundings<'static> {
+    Surroundings {
+        variable: &|name| match name.len() % 3 {
+            0 => Some("bs=$ncpus*4k".into()),
+            1 => Some("x".repeat(10_000)),
+            _ => None,
+        },
+        page_size: 4096,
+        memory_mib: 1024,
+        cpus: 4,
+        read_file: &|path: &Path| match path.as_os_str().len() % 4 {
+            0 => Ok(b"include ab\ninclude abc\n".to_vec()),
+            1 => Ok(b"bs=4k\ninclude abc\n".to_vec()),
+            2 => Ok(b"rw=${X}\niodepth=(2*4)".to_vec()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        },
+    }
+}
+
+/// Plans the jobs; every problem has a place.
+pub fn planned(invocation: &Invocation, documents: &[Document]) {
+    if let Err(problems) = plan(invocation, documents, &surroundings()) {
+        assert!(!problems.0.is_empty());
+        for problem in &problems.0 {
+            assert!(problem.origin.line > 0 && problem.origin.column > 0 && !problem.what.is_empty());
+        }
+    }
+}

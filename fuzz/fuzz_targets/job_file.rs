@@ -1,0 +1,32 @@
+#![no_main]
+
+use iolite_jobs::fio::{Document, Invocation, job_file, print};
+use libfuzzer_sys::fuzz_target;
+
+mod common;
+
+fuzz_target!(|data: &[u8]| {
+    let surroundings = common::surroundings();
+    match job_file::read("job.fio", data, &surroundings) {
+        Ok(document) => {
+            let text = print::job_file(&document).expect("what was read can be printed");
+            let again = job_file::read("job.fio", text.as_bytes(), &surroundings).expect("what is printed can be read");
+            assert_eq!(told(&document), told(&again));
+            common::planned(&Invocation::default(), &[document]);
+        }
+        Err(problem) => {
+            assert!(problem.origin.file.is_some() && problem.origin.line > 0 && problem.origin.column > 0);
+        }
+    }
+});
+
+/// The sections without their places.
+fn told(document: &Document) -> Vec<(&str, Vec<(&str, Option<&str>)>)> {
+    let sections = document.sections.iter();
+    sections
+        .map(|section| {
+            let settings = section.settings.iter();
+            (section.name.as_str(), settings.map(|setting| (setting.name.as_str(), setting.value.as_deref())).collect())
+        })
+        .collect()
+}
