@@ -53,7 +53,6 @@ pub(crate) fn thread(name: &str, number: u32, task: Task) -> Thread {
         rate_cycle: Nanos::SECOND,
         create_only: false,
         exec: [None, None],
-        directory: None,
         notes: Vec::new(),
     }
 }
