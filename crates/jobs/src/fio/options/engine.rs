@@ -57,7 +57,7 @@ impl Default for Engine {
 /// What an engine is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Block I/O, by a back end that [`Engine::backend`] makes.
+    /// Block I/O, by a back end that `Engine::backend` makes.
     Io,
     /// Operations on names.
     Names(MetadataOperation),
