@@ -144,7 +144,9 @@ fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     names.retain(|name| !name.is_empty());
     match names.iter().any(|name| name == "-") {
         _ if names.is_empty() => Err("it names nothing".into()),
-        _ if names.iter().any(|name| name.contains('\0')) => Err("a name holds a NUL byte: leave it out".into()),
+        _ if names.iter().any(|name| name.contains('\0')) => {
+            Err("a name holds a NUL byte: leave it out".into())
+        }
         true => Err("standard input and output (`-`) are not built: name a file".into()),
         false => Ok(names),
     }
