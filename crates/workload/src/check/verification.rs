@@ -86,7 +86,7 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
     )?;
     WorkloadError::unless(
-        !verify.anyone || verify.reads && task.mix.reads(),
+        !verify.anyone || task.mix.writes() || verify.reads && task.mix.reads(),
         || "what anyone has written is to be verified and no read is checked".to_owned(),
         "it is compared as it is read",
         "say `reads` with a mix that reads, or leave `anyone` out",
@@ -104,7 +104,8 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "write the same file sequentially",
     )?;
     WorkloadError::unless(
-        (verify.reads && task.mix.reads()) || verify.after || verify.state.is_some(),
+        // What anyone has written may also be compared by another task.
+        (verify.reads && task.mix.reads()) || verify.after || verify.state.is_some() || verify.anyone,
         || "the phase is to be verified and nothing would be compared".to_owned(),
         "it has to say when: as reads come back (which needs reads), after the phase, or at another time",
         "choose `after`, or `reads` with a mix that reads, or `state`",
@@ -187,10 +188,8 @@ mod tests {
             verify.reads = false;
         });
         assert!(unread.unwrap_err().contains("no read is checked"));
-        let writing = with(|task, verify| {
-            (task.mix, verify.anyone, verify.after) = (Mix::Write, true, true);
-        });
-        assert!(writing.unwrap_err().contains("no read is checked"));
+        let writing = with(|task, verify| (task.mix, verify.anyone) = (Mix::Write, true));
+        assert_eq!(writing, Ok(()), "for others to compare");
     }
 
     #[test]
