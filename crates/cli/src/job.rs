@@ -22,6 +22,21 @@ pub(crate) struct Loaded {
     pub(crate) job: Job,
     /// What is done differently from what its language promises, for people.
     pub(crate) notes: Vec<String>,
+    /// What of it only `iolite fio` does: it is not to be run otherwise.
+    pub(crate) only_fio: Option<String>,
+}
+
+impl Loaded {
+    /// Refuses to be run where it says what only `iolite fio` does.
+    ///
+    /// # Errors
+    /// It does.
+    pub(crate) fn runnable(self) -> Result<Loaded, UsageError> {
+        match self.only_fio {
+            Some(only_fio) => Err(UsageError(only_fio)),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Reads a job from a file, or from standard input where that is `-`: in iolite's own language or in fio's, by what it says.
@@ -57,7 +72,7 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
         Language::Native => {
             let job = native::parse(text)
                 .map_err(|message| UsageError(format!("{}: {message}", path.display())))?;
-            Ok(Loaded { job, notes: Vec::new() })
+            Ok(Loaded { job, notes: Vec::new(), only_fio: None })
         }
         Language::Fio => fio(text, &path.to_string_lossy()),
     }
@@ -75,38 +90,40 @@ fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
             "{file}: it has no job: add a section with a name, such as [random-read]"
         )));
     }
-    let notes = notes(&threads)?;
+    let (notes, only_fio) = (notes(&threads), threads.iter().find_map(only_fio));
     let mut tasks = Vec::with_capacity(threads.len());
     for set in threads.chunk_by(|_, next| next.task.together()) {
         tasks.extend(set.iter().filter_map(preparation).map(JobTask::Metadata));
         tasks.extend(set.iter().map(|thread| thread.task.clone()));
     }
-    Ok(Loaded { job: Job { name: String::new(), tasks }, notes })
+    Ok(Loaded { job: Job { name: String::new(), tasks }, notes, only_fio })
 }
 
-/// What is told of a fio job here, and what only fio's own command line does.
-fn notes(threads: &[Thread]) -> Result<Vec<String>, UsageError> {
-    let mut notes: Vec<String> = Vec::new();
-    for thread in threads {
-        let only_fio = [
-            (thread.exit_all.is_some(), "exitall"),
-            (thread.steady.is_some(), "steadystate"),
-            (thread.latency_target.is_some(), "latency_target"),
-            (thread.rate_min.iter().chain(&thread.rate_iops_min).any(Option::is_some), "rate_min"),
-            (thread.create_only, "create_only"),
-            (thread.exec.iter().any(Option::is_some), "exec_prerun and exec_postrun"),
-            (!thread.logs.is_empty(), "write_*_log"),
-        ];
-        if let Some((_, option)) = only_fio.iter().find(|(given, _)| *given) {
-            return Err(UsageError(format!(
-                "job `{}`: {option} is for `iolite fio JOBFILE`: run it with that, or leave the option out",
-                thread.name
-            )));
-        }
-        notes.extend(thread.notes.iter().map(|note| format!("{}: {note}", thread.name)));
-    }
+/// What is done differently from fio's own way.
+fn notes(threads: &[Thread]) -> Vec<String> {
+    let notes =
+        threads.iter().flat_map(|thread| thread.notes.iter().map(|note| format!("{}: {note}", thread.name)));
+    let mut notes: Vec<String> = notes.collect();
     notes.dedup();
-    Ok(notes)
+    notes
+}
+
+/// What of a thread only fio's own command line does.
+fn only_fio(thread: &Thread) -> Option<String> {
+    let given = [
+        (thread.exit_all.is_some(), "exitall"),
+        (thread.steady.is_some(), "steadystate"),
+        (thread.latency_target.is_some(), "latency_target"),
+        (thread.rate_min.iter().chain(&thread.rate_iops_min).any(Option::is_some), "rate_min"),
+        (thread.create_only, "create_only"),
+        (thread.exec.iter().any(Option::is_some), "exec_prerun and exec_postrun"),
+        (!thread.logs.is_empty(), "write_*_log"),
+    ];
+    let (_, option) = given.iter().find(|(given, _)| *given)?;
+    let name = &thread.name;
+    Some(format!(
+        "job `{name}`: {option} is for `iolite fio JOBFILE`: run it with that, or leave the option out"
+    ))
 }
 
 /// Checks every task before the first one does anything.
@@ -165,7 +182,8 @@ mod tests {
             ("[global]\nbs=4k\n", "has no job"),
             ("[x]\nioengine=null\nsize=1m\nexitall\n", "iolite fio"),
         ] {
-            let error = parse(text, Path::new("a.job")).unwrap_err().to_string();
+            let loaded = parse(text, Path::new("a.job")).and_then(Loaded::runnable);
+            let error = loaded.unwrap_err().to_string();
             assert!(error.contains(part), "{text:?}: {error}");
         }
     }

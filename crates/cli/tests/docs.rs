@@ -29,9 +29,22 @@ fn commands() -> String {
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
 const JOB: [(&str, &[&str]); 9] = [
     ("job", &["Job", "JobTask"]),
-    ("task", &["FileTask", "Mix", "SyncRule", "SyncMethod", "Placement"]),
-    ("target", &["Target", "FileTarget", "ExistingTarget", "Overwrite"]),
-    ("backend", &["BackendKind", "IoFlags", "RingOptions"]),
+    ("task", &["FileTask", "Mix", "SyncRule", "SyncMethod", "Durable", "Placement", "Flow", "Watch"]),
+    (
+        "target",
+        &[
+            "Target",
+            "FileTarget",
+            "ExistingTarget",
+            "FilesTarget",
+            "NamedFile",
+            "FileOrder",
+            "LayOut",
+            "Reserve",
+            "Overwrite",
+        ],
+    ),
+    ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
     ("arrival", &["Arrival", "Stop"]),

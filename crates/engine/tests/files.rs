@@ -469,6 +469,15 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     let (_, later) = verify_state(&state, Clock::best(), &Control::default()).unwrap();
     assert_eq!((later.wrong, later.unreadable), (0, 0), "{later:?}");
     assert!(later.units >= 60, "{later:?}");
+    // So it is with what was only stamped, for others to compare.
+    let stamping = FileTask {
+        verify: Some(verify(false, true, false)),
+        ..task(FilesTarget::of(vec![place.named("e", 8192)]), Mix::Write)
+    };
+    assert_eq!(found(&place.run(&stamping).unwrap()), &Verified::default());
+    let checking = FileTask { verify: Some(verify(true, true, false)), mix: Mix::Read, ..stamping };
+    let outcome = Place::at(&place.dir, None).run(&checking).unwrap();
+    assert_eq!((found(&outcome).units, found(&outcome).wrong), (2, 0));
     // Others read file by file, however they are put together, and know it for iolite's.
     let alone = FilesTarget::of(vec![place_of[2].clone(), place_of[1].clone()]);
     let mut reading = FileTask {

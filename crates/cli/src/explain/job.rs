@@ -18,7 +18,8 @@ use crate::job::Loaded;
 /// # Errors
 /// It is no job: says what was expected, and where.
 pub(super) fn explain(path: &Path, job: &str, style: Style) -> Result<String, UsageError> {
-    let Loaded { job, notes } = crate::job::parse(job, path)?;
+    let Loaded { job, mut notes, only_fio } = crate::job::parse(job, path)?;
+    notes.extend(only_fio);
     let surroundings = surroundings(&job);
     let native = iolite_jobs::native::print(&job).map_err(UsageError)?;
     let explained =

@@ -25,7 +25,7 @@ pub(crate) use latency::run as latency_target;
 /// The job makes no sense, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let Loaded { job, notes } = job::load(&args.job)?;
+    let Loaded { job, notes, .. } = job::load(&args.job)?.runnable()?;
     if !args.output.quiet {
         notes.iter().for_each(|note| output::note(note));
     }

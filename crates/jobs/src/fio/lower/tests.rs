@@ -81,7 +81,6 @@ fn a_job_without_settings_is_as_fios() {
         contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false },
         invalidate: true,
         on_error: task.on_error.clone(),
-        watch: task.watch,
         interval: Nanos(500_000_000),
         stop: bytes(1 << 20),
         seed: task.seed,
@@ -719,4 +718,17 @@ fn differences_that_no_option_says_are_noted() {
         let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         assert_eq!(thread(&settings).unwrap().notes, [""; 0], "{settings:?}");
     }
+}
+
+#[test]
+fn what_is_told_of_operations_is_watched() {
+    let watch = |settings: &[(&str, &str)]| {
+        let thread = thread(settings).unwrap();
+        let JobTask::Io(task) = &thread.task else { panic!("{thread:?}") };
+        (task.watch.detail, task.watch.operations, thread.reporting.synchronous)
+    };
+    assert_eq!(watch(&[("size", "1m")]), (false, false, true));
+    assert_eq!(watch(&[("size", "1m"), ("ioengine", "libaio")]), (true, false, false));
+    assert_eq!(watch(&[("size", "1m"), ("ioengine", "libaio"), ("gtod_reduce", "1")]), (false, false, false));
+    assert_eq!(watch(&[("size", "1m"), ("write_lat_log", "x")]), (false, true, true));
 }
