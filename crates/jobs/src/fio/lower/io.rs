@@ -156,6 +156,8 @@ fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
 
 fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
     match backend {
+        // Reads reserve blocks within a file's size, which it has to have; it must not have the blocks yet.
+        BackendKind::Fallocate if mix.reads() => Reserve::Truncate,
         // These are about a file that is not there yet.
         BackendKind::Fallocate | BackendKind::Truncate => Reserve::None,
         // A mapping needs a file that has its size.

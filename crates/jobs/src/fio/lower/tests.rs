@@ -554,7 +554,8 @@ fn files_are_laid_out_reserved_and_removed() {
         (vec![("unlink_each_loop", "1")], LayOut::Needed, Reserve::Allocate, true),
         ([&write[..], &[("create_on_open", "1")]].concat(), LayOut::Needed, Reserve::None, false),
         (vec![("create_on_open", "1")], LayOut::Needed, Reserve::Allocate, false),
-        (vec![("ioengine", "falloc")], LayOut::Needed, Reserve::None, false),
+        (vec![("ioengine", "falloc")], LayOut::Needed, Reserve::Truncate, false),
+        ([&write[..], &[("ioengine", "falloc")]].concat(), LayOut::Needed, Reserve::None, false),
         (vec![("ioengine", "mmap"), ("fallocate", "none")], LayOut::Needed, Reserve::Truncate, false),
     ] {
         let task = task(&settings).unwrap();
