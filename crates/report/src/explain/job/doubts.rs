@@ -81,6 +81,14 @@ pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
     found
 }
 
+/// The files and devices of a task of a job.
+pub(super) fn paths_of(task: &JobTask) -> Vec<&Path> {
+    match task {
+        JobTask::Io(task) => paths(task),
+        JobTask::Metadata(_) => Vec::new(),
+    }
+}
+
 /// The files and devices of a task.
 fn paths(task: &FileTask) -> Vec<&Path> {
     match &task.target {

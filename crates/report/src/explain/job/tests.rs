@@ -267,3 +267,26 @@ the same as iolite's own job (TOML)
 name = 'j'
 "#);
 }
+
+#[test]
+fn clones_are_told_once_unless_what_they_do_differs() {
+    let on = |path: &str, together| {
+        let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(1 << 30) };
+        let files = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
+        FileTask { target: Target::Files(files), mix: Mix::Write, together, ..sound() }
+    };
+    let told = |second: &str| {
+        let job = job(vec![on("/data/a.0", false), on(second, true)]);
+        let surroundings = surroundings();
+        text(JobToExplain { job: &job, notes: &[], surroundings: &surroundings, native: None }, PLAIN)
+    };
+    let alike = told("/data/a.1");
+    assert!(
+        alike.contains("1 to 2. reads, 2 times at once")
+            && alike.contains("on its own files: /data/a.0, /data/a.1")
+    );
+    assert!(!alike.contains("DESTROYS"), "{alike}");
+    // One that is there already is another matter.
+    let differs = told("/dev/sdx");
+    assert!(differs.contains("1. reads, together") && differs.contains("DESTROYS"), "{differs}");
+}
