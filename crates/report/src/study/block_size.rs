@@ -19,8 +19,11 @@ const LABEL: usize = 10;
 /// A figure of a window.
 type Figure = fn(&PhaseResult) -> Option<f64>;
 
+/// A figure as people read it.
+type Told = fn(f64) -> String;
+
 pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
-    let surfaces: [(&str, Figure, fn(f64) -> String); 3] = [
+    let surfaces: [(&str, Figure, Told); 3] = [
         ("operations a second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
         ("MiB a second", |result| Some(rates(result)?.1), mebibytes),
         (
@@ -42,7 +45,7 @@ fn surface(
     report: &StudyReport<BlockPoint>,
     title: &str,
     figure: Figure,
-    told: fn(f64) -> String,
+    told: Told,
     pen: Pen,
 ) -> String {
     let points = || report.windows.iter().map(|window| window.circumstance);
