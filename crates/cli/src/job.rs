@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use iolite_jobs::Language;
+use iolite_jobs::fio::lower::preparation;
 use iolite_jobs::fio::{Invocation, Thread, job_file, plan};
 use iolite_jobs::native;
 use iolite_model::{Job, JobTask, Target};
@@ -94,7 +95,11 @@ fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
         )));
     }
     let notes = notes(&threads, purpose)?;
-    let tasks = threads.into_iter().map(|thread| thread.task).collect();
+    let mut tasks = Vec::with_capacity(threads.len());
+    for set in threads.chunk_by(|_, next| next.task.together()) {
+        tasks.extend(set.iter().filter_map(preparation).map(JobTask::Metadata));
+        tasks.extend(set.iter().map(|thread| thread.task.clone()));
+    }
     Ok(Loaded { job: Job { name: String::new(), tasks }, notes })
 }
 

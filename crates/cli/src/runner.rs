@@ -7,7 +7,7 @@ use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, run_set};
 use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target, Usage};
 use iolite_observe::{CacheProbe, LeafCounters};
-use iolite_stats::{Detail, PhaseResult};
+use iolite_stats::{Detail, PhaseResult, PhaseTotals};
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
 
@@ -29,6 +29,8 @@ pub(crate) struct Measured {
 pub(crate) struct Besides {
     /// When it began, in nanoseconds since 1970 (UTC).
     pub(crate) started_unix: Nanos,
+    /// What reading back all that was written counted.
+    pub(crate) read_back: Option<PhaseTotals>,
     /// What its workers used of the machine.
     pub(crate) usage: Usage,
     /// What was kept of each operation.
@@ -160,10 +162,11 @@ impl<'a> Runner<'a> {
         let end = phase_end(info.index, &outcome, cache);
         self.events.emit(&Event::PhaseEnded(end.clone()));
         let first_error = outcome.first_error().map(str::to_owned);
-        let result = PhaseResult { info, end, totals: outcome.totals };
+        let result = PhaseResult { info, end, totals: outcome.totals.clone() };
         doubts(&result, first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
         self.history.push(result);
-        self.besides.push(Besides { started_unix, usage: outcome.usage, detail: outcome.detail });
+        let Outcome { read_back, usage, detail, .. } = outcome;
+        self.besides.push(Besides { started_unix, read_back, usage, detail });
     }
 
     /// The one file that all these tasks go to, where it is there already, with its span: to see how much of it is in the

@@ -92,7 +92,8 @@ fn key_set(value: &Value) -> BTreeSet<String> {
 
 /// Keys that only one of the two has on purpose: what fio 3.42 tells and the installed 3.33 does not, and our own.
 fn on_purpose(key: &str) -> bool {
-    let newer = ["/jobs/job_start", "/jobs/latency_target_ns", "/disk_util/read_sectors", "/disk_util/write_sectors"];
+    let newer =
+        ["/jobs/job_start", "/jobs/latency_target_ns", "/disk_util/read_sectors", "/disk_util/write_sectors"];
     key.ends_with("/iolite") || newer.contains(&key)
 }
 

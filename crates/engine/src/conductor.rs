@@ -128,6 +128,7 @@ impl Conductor<'_> {
             errors: ends.errors,
             stuck: ends.stuck,
             verified: ends.verified,
+            read_back: None,
             rate: None,
             usage: ends.usage,
             detail: ends.detail,

@@ -78,6 +78,8 @@ pub struct Outcome {
     pub stuck: Vec<Stuck>,
     /// What verification found, where it was asked for.
     pub verified: Option<Verified>,
+    /// What reading back all that was written counted, where that was asked for: no part of the totals.
+    pub read_back: Option<PhaseTotals>,
     /// In an open loop: whether the rate asked for was kept.
     pub rate: Option<RateKept>,
     /// What the workers themselves used of the machine.
@@ -152,6 +154,7 @@ impl Outcome {
             errors: Vec::new(),
             stuck: Vec::new(),
             verified: None,
+            read_back: None,
             rate: None,
             usage: Usage::default(),
             detail: None,

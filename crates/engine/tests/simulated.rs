@@ -155,6 +155,7 @@ fn what_the_program_does_with_data_is_not_service_time() {
         reads: true,
         anyone: false,
         after: false,
+        block: Bytes(0),
         state: None,
     };
     let mut task = sim_task(64 << 20, Arrival::Closed, Stop { operations: Some(200), ..Stop::default() });

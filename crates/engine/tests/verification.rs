@@ -30,7 +30,7 @@ impl Sink for Nobody {
 }
 
 fn verify(check: Checksum) -> Verify {
-    Verify { check, unit: Bytes(0), reads: true, anyone: false, after: true, state: None }
+    Verify { check, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }
 }
 
 /// Reads and writes of a small span, by two workers, each in a slice of its own.

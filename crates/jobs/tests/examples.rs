@@ -1,5 +1,8 @@
 //! The job files that come with fio.
 
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
 use std::io;
 use std::path::PathBuf;
 

@@ -65,7 +65,7 @@ pub struct Stop {
     /// Operations over all workers, the ramp included.
     pub operations: Option<u64>,
     /// Times what there is to cover, the ramp included: the target's size over all workers together; where each has a file of
-    /// its own, the whole span or what an increment leaves it, that for each.
+    /// its own, the whole span or what an increment leaves it, that for each. Of several files each counts in whole blocks.
     pub loops: Option<u32>,
     /// Bytes of each worker, the ramp included.
     pub worker_bytes: Option<Bytes>,

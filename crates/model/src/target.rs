@@ -90,7 +90,8 @@ pub struct FilesTarget {
     /// How the blocks of a file that is made or extended are reserved where it is not filled.
     #[serde(default)]
     pub reserve: Reserve,
-    /// Remove the files after the phase.
+    /// Remove the files after the phase and its verification, however it ends; devices stay. Files that were there before are
+    /// removed only where `overwrite` lets them be written to.
     #[serde(default)]
     pub remove: bool,
 }
@@ -109,7 +110,8 @@ pub struct NamedFile {
     pub size: Bytes,
 }
 
-/// Which file of several the next operation goes to.
+/// Which file of several the next operation goes to. In turns and at random, a worker that goes through each file from end to
+/// end, or covers it, leaves a file that it is through with out until it is through with all.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileOrder {
@@ -142,9 +144,9 @@ pub enum LayOut {
     /// What reads need is written with random data before the phase; files that are only written to get their size.
     #[default]
     Needed,
-    /// Every file is written in full before the phase, whatever it holds (fio's `overwrite`).
+    /// Every file is written in full before the phase, whatever it holds (fio's `overwrite`). Devices are not.
     Always,
-    /// Files are made empty and grow by what is written to them.
+    /// Files are made empty and grow by what is written to them. What is there already stays, and appends go after it.
     Grow,
 }
 

@@ -88,7 +88,8 @@ pub struct FileTask {
     pub end_sync: Option<SyncMethod>,
     /// Opened so that every write is durable before it is over.
     pub durable: Option<Durable>,
-    /// Drop what the page cache holds of the target before the phase, and again whenever it starts over.
+    /// Drop what the page cache holds of the target before the phase, and, without `direct`, again whenever a worker starts
+    /// over: the first operation of the new round bears the time that takes.
     pub invalidate: bool,
     /// Whether what is read is what was written.
     pub verify: Option<Verify>,
@@ -205,7 +206,7 @@ pub enum SyncMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyncRule {
-    /// Writes from one sync to the next; at least 1. With 1 each write with its sync is also recorded as one
+    /// Writes from one sync to the next, which is of all files that may have been written since; at least 1. With 1 each write with its sync is also recorded as one
     /// [`OpKind::Commit`](crate::OpKind).
     pub every: u32,
     /// Which call.

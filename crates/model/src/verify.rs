@@ -30,6 +30,9 @@ pub struct Verify {
     /// All that was written is read and checked after the phase.
     #[serde(default)]
     pub after: bool,
+    /// Size of the reads `after` the phase, a multiple of the unit; 0 for large ones.
+    #[serde(default)]
+    pub block: Bytes,
     /// Where to keep what was written, so that it can be checked at another time: a file that must not exist yet.
     #[serde(default)]
     pub state: Option<PathBuf>,
@@ -92,7 +95,7 @@ pub struct Verified {
 /// A unit that is not what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Where it is, in bytes from the target's start.
+    /// Where it is, in bytes from the target's start; with several files counted through them, and `what` names the file.
     pub offset: u64,
     /// What is wrong, for people.
     pub what: String,

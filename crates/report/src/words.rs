@@ -427,7 +427,7 @@ mod tests {
             concurrency: 32,
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
             sync: Some(SyncRule { every: 8, method: SyncMethod::FileRange }),
-            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, state: None }),
+            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }),
             delay: Nanos::SECOND,
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND,

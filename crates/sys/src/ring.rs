@@ -836,7 +836,7 @@ mod tests {
     fn no_slots_and_too_many() {
         let Some((ring, file)) = ring(0) else { return };
         assert_eq!(ring.outstanding(), 0);
-        assert!(Ring::new(&[file.clone()], usize::MAX, 1, RingSetup::default()).is_err());
+        assert!(Ring::new(std::slice::from_ref(&file), usize::MAX, 1, RingSetup::default()).is_err());
         assert!(Ring::new(&[file], 1 << 20, 4096, RingSetup::default()).is_err());
     }
 }

@@ -4,6 +4,7 @@ use iolite_model::{Access, Bytes, FileOrder, FileTask, NamedFile, Target};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::offset::{Normal, Pareto, Zipf};
+use crate::region::has_slices;
 use crate::stream::{Places, PlannedOp};
 use crate::{IoKind, Purpose, WorkloadError, below, generator, offset, share};
 
@@ -92,14 +93,21 @@ pub(crate) fn check(task: &FileTask) -> Result<(), WorkloadError> {
 }
 
 /// Places in several files.
+///
+/// Where a worker goes through its part of each file, one that it is through with is left out until it is through with all:
+/// a round does each block once, whatever the files' sizes.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
     files: Vec<Part>,
     picker: Picker,
+    /// Whether files are done with in a round.
+    rounds: bool,
+    /// Files that are not.
+    open: usize,
     /// The file that operations go to now.
     current: usize,
-    /// What is left to go to it: operations, or with [`Picker::Sequential`] bytes.
-    left: u64,
+    /// Operations that are left to go to it.
+    run: u64,
 }
 
 /// A file of a [`Spread`].
@@ -109,6 +117,8 @@ struct Part {
     places: Places,
     /// Bytes of this worker's operations in one round.
     round: u64,
+    /// What is left of it.
+    left: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -129,7 +139,8 @@ impl Spread {
         let Target::Files(target) = &task.target else { return None };
         let rounds = each(task, |alone| share::round(alone, worker));
         let parts = file_starts(task).into_iter().zip(places).zip(rounds);
-        let files: Vec<_> = parts.map(|((start, places), round)| Part { start, places, round }).collect();
+        let part = |((start, places), round)| Part { start, places, round, left: 0 };
+        let files: Vec<_> = parts.map(part).collect();
         let count = files.len() as u64;
         let generator = generator(task.seed, worker, Purpose::Files);
         let picker = match target.order {
@@ -140,34 +151,53 @@ impl Spread {
             FileOrder::Pareto(h) => Picker::Pareto(Pareto::new(count, h), generator),
             FileOrder::Normal(deviation) => Picker::Normal(Normal::new(count, deviation), generator),
         };
+        let walks = has_slices(task) || task.access == Access::Covering;
+        let rounds = match picker {
+            Picker::Sequential => true,
+            Picker::Turns(_) | Picker::Random(..) => walks,
+            // Left out, the favoured files would lose what the law gives them.
+            Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => false,
+        };
         let current = files.len().checked_sub(1)?;
-        Some(Spread { files, picker, current, left: 0 })
+        Some(Spread { files, picker, rounds, open: 0, current, run: 0 })
     }
 
     pub(crate) fn next(&mut self, kind: IoKind) -> PlannedOp {
-        if self.left == 0 {
+        if self.run == 0 {
             self.move_on();
         }
         let part = &mut self.files[self.current];
         let op = part.places.next(kind);
-        let done = if matches!(self.picker, Picker::Sequential) { u64::from(op.length) } else { 1 };
-        self.left = self.left.saturating_sub(done);
+        self.run -= 1;
+        if self.rounds {
+            part.left = part.left.saturating_sub(u64::from(op.length));
+            if part.left == 0 {
+                self.open -= 1;
+                self.run = 0;
+            }
+        }
         PlannedOp { offset: part.start + op.offset, ..op }
     }
 
     fn move_on(&mut self) {
         let count = self.files.len();
-        let following = if self.current + 1 < count { self.current + 1 } else { 0 };
-        let (next, left) = match &mut self.picker {
-            Picker::Turns(run) => (following, *run),
-            Picker::Sequential => (following, self.files[following].round.max(1)),
+        if self.rounds && self.open == 0 {
+            self.files.iter_mut().for_each(|part| part.left = part.round.max(1));
+            (self.open, self.current) = (count, count - 1);
+        }
+        let after = |file: usize| if file + 1 < count { file + 1 } else { 0 };
+        let (next, run) = match &mut self.picker {
+            Picker::Turns(run) => (after(self.current), *run),
+            Picker::Sequential => (after(self.current), u64::MAX),
             Picker::Random(run, generator) => (below(generator, count as u64) as usize, *run),
             Picker::Zipf(law, generator) => (law.rank(generator) as usize, 1),
             Picker::Pareto(law, generator) => (law.rank(generator) as usize, 1),
             Picker::Normal(law, generator) => (law.block(generator) as usize, 1),
         };
-        self.current = next.min(count - 1);
-        self.left = left;
+        (self.current, self.run) = (next.min(count - 1), run);
+        while self.rounds && self.files[self.current].left == 0 {
+            self.current = after(self.current);
+        }
     }
 }
 
@@ -176,7 +206,7 @@ mod tests {
     use super::*;
     use crate::{OpStream, Share};
     use iolite_model::{Checksum, FilesTarget, Mix, Regions, SizeLaw, Sizes, Stop, Verify};
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     const BLOCK: u64 = 4096;
 
@@ -211,24 +241,26 @@ mod tests {
 
     #[test]
     fn files_take_turns_and_each_has_its_own_order() {
-        let drawn = draw(&task(&[8192, 12288, 8292], FileOrder::RoundRobin(2), Access::Sequential), 0, 14);
-        let expected = [
-            (0, 0),
-            (0, 4096),
-            (1, 0),
-            (1, 4096),
-            (2, 0),
-            (2, 4096),
-            (0, 0),
-            (0, 4096),
-            (1, 8192),
-            (1, 0),
-            (2, 0),
-            (2, 4096),
-            (0, 0),
-            (0, 4096),
-        ];
-        assert_eq!(drawn, expected);
+        let drawn = draw(&task(&[8192, 12288, 8292], FileOrder::RoundRobin(1), Access::Sequential), 0, 9);
+        let rounds = [(0, 0), (1, 0), (2, 0), (0, 4096), (1, 4096), (2, 4096), (1, 8192), (0, 0), (1, 0)];
+        assert_eq!(drawn, rounds, "who is through waits for the others");
+        let drawn = draw(&task(&[8192, 16384], FileOrder::RoundRobin(2), Access::Sequential), 0, 7);
+        let rounds = [(0, 0), (0, 4096), (1, 0), (1, 4096), (1, 8192), (1, 12288), (0, 0)];
+        assert_eq!(drawn, rounds);
+        let drawn = draw(&task(&[8192, 4096], FileOrder::RoundRobin(1), Access::Random), 0, 100);
+        assert!((0..100).all(|index| drawn[index].0 == index % 2), "chance is never through");
+    }
+
+    #[test]
+    fn a_round_does_each_block_once_whatever_the_files() {
+        for order in [FileOrder::RoundRobin(3), FileOrder::Random(2), FileOrder::Sequential] {
+            for access in [Access::Sequential, Access::Covering, Access::Backwards] {
+                let drawn = draw(&task(&[BLOCK * 7, BLOCK * 2, BLOCK * 30], order, access), 0, 78);
+                for round in drawn.chunks(39) {
+                    assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), 39, "{order:?}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -330,6 +362,7 @@ mod tests {
             reads: false,
             anyone: false,
             after: true,
+            block: Bytes(0),
             state: None,
         };
         let verified = FileTask { verify: Some(verify), mix: Mix::Write, ..plain.clone() };

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use iolite_engine::{Control, EngineError};
 use iolite_jobs::fio::Thread;
+use iolite_jobs::fio::lower::preparation;
 use iolite_model::{Cache, Ending, ErrorClass, JobTask, Nanos, Outstanding, PhaseEnd, PhaseInfo, Usage};
 use iolite_report::fio::JobResult;
 use iolite_stats::{PhaseResult, PhaseTotals};
@@ -55,6 +56,9 @@ impl Performance<'_, '_> {
                 return set.iter().map(|thread| failed(thread, &error)).collect();
             }
         }
+        if let Err(error) = self.prepare(set) {
+            return set.iter().map(|thread| failed(thread, &error)).collect();
+        }
         let results = self.run(set);
         let after = set.iter().filter_map(|thread| thread.exec[1].as_deref()).map(shell);
         match after.collect::<Result<(), _>>() {
@@ -64,6 +68,12 @@ impl Performance<'_, '_> {
                 .map(|result| JobResult { error: EIO, ..failing(result, &error) })
                 .collect(),
         }
+    }
+
+    /// Makes the names that threads are to look for or to remove, unmeasured.
+    fn prepare(&mut self, set: &[Thread]) -> anyhow::Result<()> {
+        let preparations: Vec<JobTask> = set.iter().filter_map(preparation).map(JobTask::Metadata).collect();
+        preparations.iter().try_for_each(|task| self.runner.sets(&[std::slice::from_ref(task)]))
     }
 
     /// Runs threads that start together, once.
@@ -100,6 +110,7 @@ impl Performance<'_, '_> {
             process: std::process::id(),
             phase: phase.clone(),
             detail: besides.detail.clone(),
+            read_back: besides.read_back.clone(),
             usage: besides.usage,
             started_unix: besides.started_unix,
             ended_unix: unix_now(),
@@ -192,6 +203,7 @@ pub(super) fn not_begun(thread: &Thread) -> JobResult {
         process: std::process::id(),
         phase: PhaseResult { info, end, totals: PhaseTotals::default() },
         detail: None,
+        read_back: None,
         usage: Usage::default(),
         started_unix: now,
         ended_unix: now,

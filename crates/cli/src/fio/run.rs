@@ -140,9 +140,12 @@ fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
 }
 
 fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> anyhow::Result<Bench> {
-    let names = threads.iter().any(|thread| matches!(thread.task, JobTask::Metadata(_)));
     // Only jobs that make names need a directory of ours.
-    let directory = if names { session::directory(Path::new("."))? } else { std::env::temp_dir() };
+    let names = threads.iter().find(|thread| matches!(thread.task, JobTask::Metadata(_)));
+    let directory = match names {
+        Some(thread) => session::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
+        None => std::env::temp_dir(),
+    };
     let live = match invocation.eta {
         Eta::Never => LiveKind::Quiet,
         Eta::Always => LiveKind::Plain,

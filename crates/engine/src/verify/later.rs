@@ -40,7 +40,7 @@ pub fn verify_state(
     let verification = Verification::new(&task, &verify, state.run)?;
     targets.forget_cached(&task.name)?;
     let phase = Phase::new(task, 0, targets.clone())?;
-    let found = verification.read_all(&phase, state.written, clock, control, move |task, worker| {
+    let (found, _) = verification.read_all(&phase, state.written, clock, control, move |task, worker| {
         let room = Verification::read_back_block(task);
         let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
         Ok((Sync::new(files, room)?, 1, room))

@@ -3,16 +3,18 @@
 use std::io;
 use std::time::Duration;
 
-use iolite_model::Verified;
+use iolite_model::{OpKind, Verified};
+use iolite_stats::Completion;
 
 use super::{Judge, Known, Written};
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
+use crate::lane::Lane;
 
 /// The longest wait for a read, after which is asked whether to give up.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Reads every unit that somebody has written, with as many reads on their way as there are slots, and compares each with
-/// what is known of it. `room` is the size of a slot's buffer.
+/// what is known of it. `room` is the size of a slot's buffer. The reads are recorded in `lane`, until it is interrupted.
 ///
 /// # Errors
 /// The back end's queue is broken. Reads that fail count as unreadable units.
@@ -22,16 +24,16 @@ pub(crate) fn read_back<B: Backend>(
     room: usize,
     written: &Written,
     judge: &Judge,
-    give_up: &dyn Fn() -> bool,
+    lane: &mut Lane,
 ) -> io::Result<Verified> {
     let most = room / written.unit as usize;
     let mut reader =
-        Reader { written, judge, verified: Verified::default(), flying: vec![None; slots as usize] };
+        Reader { written, judge, lane, verified: Verified::default(), flying: vec![None; slots as usize] };
     let mut free: Vec<u32> = (0..slots).collect();
     let mut returned = Completions::new();
     let mut next = 0;
     loop {
-        let interrupted = give_up();
+        let interrupted = reader.lane.interrupted();
         reader.verified.incomplete |= interrupted && written.next_run(next, most).is_some();
         while !interrupted && let Some(slot) = free.pop() {
             let Some(mut run) = written.next_run(next, most) else {
@@ -41,7 +43,7 @@ pub(crate) fn read_back<B: Backend>(
             run.end = run.end.min(reader.end_of_file(run.start));
             next = run.end;
             let op = reader.op(slot, run.start, run.len());
-            reader.flying[slot as usize] = Some(op);
+            reader.flying[slot as usize] = Some((op, reader.lane.now()));
             match backend.submit(&op) {
                 Submission::Done(result) => {
                     reader.take(backend, slot, result);
@@ -73,9 +75,10 @@ pub(crate) fn read_back<B: Backend>(
 struct Reader<'a> {
     written: &'a Written,
     judge: &'a Judge,
+    lane: &'a mut Lane,
     verified: Verified,
-    /// By slot.
-    flying: Vec<Option<Op>>,
+    /// By slot: the read, and when it was issued.
+    flying: Vec<Option<(Op, u64)>>,
 }
 
 impl Reader<'_> {
@@ -92,7 +95,15 @@ impl Reader<'_> {
     }
 
     fn take<B: Backend>(&mut self, backend: &mut B, slot: u32, result: Result<u32, i32>) {
-        let Some(op) = self.flying.get_mut(slot as usize).and_then(Option::take) else { return };
+        let Some((op, issued)) = self.flying.get_mut(slot as usize).and_then(Option::take) else { return };
+        let (kind, completed) = (OpKind::Read, self.lane.now());
+        match result {
+            Ok(bytes) => {
+                let bytes = u64::from(bytes);
+                self.lane.record(Completion { kind, intended: issued, issued, completed, bytes });
+            }
+            Err(_) => self.lane.record_error(kind, completed),
+        }
         let unit = self.written.unit as usize;
         let buffer = backend.buffer(slot);
         let got = result.map_or(0, |bytes| bytes as usize).min(buffer.len());

@@ -4,7 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
 
-use iolite_model::{Ending, Event, FileTask, Nanos, Sink, Stop, Verified, Verify};
+use iolite_model::{Bytes, Ending, Event, FileTask, Nanos, OpKind, Sink, Stop, Verified, Verify};
+use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
 use iolite_workload::Seal;
 
@@ -57,7 +58,8 @@ impl Verification {
 
     /// Bytes to read at a time when a task's data is read back.
     pub(crate) fn read_back_block(task: &FileTask) -> usize {
-        BLOCK.max(task.largest().0 as usize)
+        let asked = task.verify.as_ref().map_or(Bytes(0), |verify| verify.block);
+        if asked.0 > 0 { asked.0 as usize } else { BLOCK.max(task.largest().0 as usize) }
     }
 
     /// What a worker of a phase asks, whose operations lie in `part`.
@@ -108,8 +110,9 @@ impl Verification {
         if self.verify.after {
             // Comparing what is in memory with itself would say nothing.
             phase.targets.forget_cached(&phase.task.name)?;
-            let found = self.read_all(phase, written, clock, control, make)?;
+            let (found, reads) = self.read_all(phase, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
+            outcome.read_back = Some(reads);
         }
         Ok(())
     }
@@ -122,12 +125,12 @@ impl Verification {
         clock: Clock,
         control: &Control,
         make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
-    ) -> Result<Verified, EngineError> {
+    ) -> Result<(Verified, PhaseTotals), EngineError> {
         let crew = Crew {
             phase: phase.number,
             first: 0,
             workers: written.len() as u32,
-            kinds: Vec::new(),
+            kinds: vec![OpKind::Read],
             delay: Nanos(0),
             stop: Stop::default(),
             ramp: Nanos(0),
@@ -145,9 +148,10 @@ impl Verification {
                 let Some(part) = part else { return Ok(None) };
                 let (mut back_end, slots, room) =
                     make(&task, part.worker).map_err(|source| EngineError::Backend { backend, source })?;
-                let Some(lane) = start.ready() else { return Ok(None) };
-                let found = read_back(&mut back_end, slots, room, &part, &judge, &|| lane.interrupted())
+                let Some(mut lane) = start.ready() else { return Ok(None) };
+                let found = read_back(&mut back_end, slots, room, &part, &judge, &mut lane)
                     .map_err(EngineError::Queue)?;
+                lane.close(lane.now());
                 Ok(Some((lane, WorkerEnd { verified: Some(found), ..WorkerEnd::default() })))
             }
         })?;
@@ -156,6 +160,6 @@ impl Verification {
         }
         let mut found = outcome.verified.unwrap_or_default();
         found.incomplete |= outcome.ending != Ending::Completed;
-        Ok(found)
+        Ok((found, outcome.totals))
     }
 }

@@ -4,6 +4,8 @@ use super::arithmetic::worked_out;
 use super::job_file::{Section, Setting};
 use super::option::{Form, Opt, Support, find};
 use super::problem::{Origin, Problem, Problems, did_you_mean, nearest, quoted};
+use super::spec::Spec;
+use super::value::Given;
 
 /// fio's engine where none is named.
 const ENGINE: &str = "psync";
@@ -51,6 +53,12 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
     };
     let kb_base = last("kb_base").map_or(1024, |base| if base.trim() == "1000" { 1000 } else { 1024 });
     let engine = last("ioengine").map_or_else(|| ENGINE.to_owned(), |engine| engine.trim().to_owned());
+    // An engine that there is not explains all that is wrong with its options.
+    if let Some(problem) =
+        section.settings.iter().filter(|setting| is(setting, "ioengine")).find_map(no_engine)
+    {
+        return Err(problem.into());
+    }
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for setting in &section.settings {
@@ -69,6 +77,14 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
         _ => 2,
     });
     Ok(found)
+}
+
+/// What is wrong with the engine that a setting names, if anything.
+fn no_engine(setting: &Setting) -> Option<Problem> {
+    let (option, engine) = (find("ioengine")?, setting.value.as_deref()?.trim());
+    let given = Given { text: Some(engine), kb_base: 1024 };
+    let what = (option.set)(&mut Spec::default(), &given).err()?;
+    Some(setting.origin.problem(format!("{}: {what}", quoted(&format!("ioengine={engine}"))), ""))
 }
 
 /// Whether the setting is of the option of this name.
@@ -94,21 +110,29 @@ fn assignment(setting: &Setting, kb_base: u64, engine: &str) -> Result<Assignmen
         let what = format!("`{name}` is not an option of the engine {}", quoted(engine));
         return Err(origin.problem(what, format!("it is for ioengine={}", option.engines.join(", "))));
     }
-    match &setting.value {
-        None if option.form != Form::Flag => {
-            let remedy = format!("write {name}={}", example(option));
-            return Err(origin.problem(format!("`{name}` needs a value"), remedy));
-        }
-        Some(value) if value.trim().is_empty() => {
-            let remedy = format!("write {name}={}, or leave it out", example(option));
-            return Err(origin.problem(format!("`{name}=` has no value"), remedy));
-        }
-        _ => {}
-    }
+    let raw = raw(setting, option)?;
     let work_out = |value: &String| worked_out(value, option.form, kb_base);
-    let value = setting.value.as_ref().map(work_out).transpose();
+    let value = raw.as_ref().map(work_out).transpose();
     let value = value.map_err(|what| origin.problem(format!("`{name}`: {what}"), ""))?;
-    Ok(Assignment { option, value, raw: setting.value.clone(), kb_base, origin: origin.clone() })
+    Ok(Assignment { option, value, raw, kb_base, origin: origin.clone() })
+}
+
+/// The setting's value, unless it is one that the option can do without.
+fn raw(setting: &Setting, option: &Opt) -> Result<Option<String>, Problem> {
+    let name = option.name;
+    match setting.value.as_deref().map(str::trim) {
+        None if option.stands_alone() => Ok(None),
+        None => {
+            let remedy = format!("write {name}={}", example(option));
+            Err(setting.origin.problem(format!("`{name}` needs a value"), remedy))
+        }
+        Some("") if option.form != Form::Flag && option.stands_alone() => Ok(None),
+        Some("") => {
+            let remedy = format!("write {name}={}, or leave it out", example(option));
+            Err(setting.origin.problem(format!("`{name}=` has no value"), remedy))
+        }
+        Some(_) => Ok(setting.value.clone()),
+    }
 }
 
 /// A value of the option, for messages.

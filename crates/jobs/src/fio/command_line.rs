@@ -320,10 +320,5 @@ fn names() -> impl Iterator<Item = (&'static str, Known)> {
     general.chain(jobs)
 }
 
-/// The general options with their values and what they do, as `--help` lists them.
-pub fn general_options() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    general::OPTIONS.iter().map(|general| (general.name, general.value, general.help))
-}
-
 #[cfg(test)]
 mod tests;

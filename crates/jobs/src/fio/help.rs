@@ -2,8 +2,8 @@
 
 use super::command_line::told;
 use super::option::{Form, Opt, Support, find};
-use super::options::engine::{self, ENGINES, Kind};
 use super::options;
+use super::options::engine::{self, ENGINES, Kind};
 use super::problem::{did_you_mean, nearest, quoted};
 
 /// Width of what stands before the colon in the help of one option.
@@ -196,9 +196,16 @@ mod tests {
     #[test]
     fn engines_are_told_with_their_options() {
         let list = enghelp(None, None).unwrap();
-        assert!(list.contains("\tio_uring\n") && list.contains("\tfilestat\n") && !list.contains("\trbd\n"), "{list}");
+        assert!(
+            list.contains("\tio_uring\n") && list.contains("\tfilestat\n") && !list.contains("\trbd\n"),
+            "{list}"
+        );
         assert!(enghelp(Some("io_uring"), None).unwrap().contains("sqthread_poll "));
-        assert!(enghelp(Some("io_uring"), Some("sqthread_poll")).unwrap().contains("             engines: io_uring\n"));
+        assert!(
+            enghelp(Some("io_uring"), Some("sqthread_poll"))
+                .unwrap()
+                .contains("             engines: io_uring\n")
+        );
         assert!(enghelp(Some("null"), None).unwrap().contains("no options of its own"));
     }
 }

@@ -1,5 +1,5 @@
 //! Job files: text becomes sections of settings, as written. What depends on where they run (variables, keywords) is worked
-//! out by [`expand`](super::expand).
+//! out by [`Document::expanded`].
 
 use std::io;
 use std::path::{Path, PathBuf};

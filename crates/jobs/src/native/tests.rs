@@ -219,6 +219,7 @@ fn io() -> impl Strategy<Value = FileTask> {
                 reads: flag,
                 anyone: !flag,
                 after: flag,
+                block: Bytes(0),
                 state: Some(state),
             }),
             watch: Watch { detail: flag, operations: !flag },

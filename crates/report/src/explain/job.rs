@@ -2,7 +2,7 @@
 
 mod doubts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
@@ -155,8 +155,8 @@ fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {
         [] => name,
     };
     let mut out = pen.paint(Ink::Strong, &title) + "\n" + &text;
-    files.dedup();
-    if numbers.len() > 1 && files.len() > 1 {
+    let apart = files.iter().collect::<BTreeSet<_>>().len() == files.len();
+    if numbers.len() > 1 && apart && !files.is_empty() {
         let rest = files.len().saturating_sub(FILES);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         files.truncate(FILES);

@@ -3,7 +3,7 @@
 
 use iolite_jobs::fio::Reporting;
 use iolite_model::{ErrorClass, FileTask, OpKind, Task, Usage};
-use iolite_stats::{Detail, Histogram};
+use iolite_stats::{Detail, Histogram, PhaseTotals};
 
 use super::result::{JobResult, Results};
 use super::samples::{Samples, samples};
@@ -96,9 +96,13 @@ impl Counted {
             let short =
                 tallies.filter(|tally| tally.class == ErrorClass::Short && kinds.contains(&tally.kind));
             counted.short += short.map(|tally| tally.count).sum::<u64>();
-            if operations > 0 {
-                counted.runtime = counted.runtime.max(totals.measured.max(1));
+            let mut runtime = if operations > 0 { totals.measured.max(1) } else { 0 };
+            if let Some(read_back) = read_back(job, &kinds) {
+                counted.operations += read_back.operations(OpKind::Read);
+                counted.bytes += read_back.bytes(OpKind::Read);
+                runtime += read_back.measured;
             }
+            counted.runtime = counted.runtime.max(runtime);
         }
         counted
     }
@@ -117,6 +121,11 @@ impl Counted {
     pub(crate) fn milliseconds(&self) -> u64 {
         milliseconds(self.runtime)
     }
+}
+
+/// What verification has read after the job: fio counts it among the job's reads.
+fn read_back<'a>(job: &'a JobResult, kinds: &[OpKind]) -> Option<&'a PhaseTotals> {
+    job.read_back.as_ref().filter(|_| kinds.contains(&OpKind::Read))
 }
 
 fn per_second(amount: u64, nanos: u64) -> f64 {
@@ -288,6 +297,8 @@ fn add(flow: &mut Flow, job: &JobResult, direction: Direction, kinds: &[OpKind])
     let (totals, reporting) = (&job.phase.totals, &job.thread.reporting);
     if !reporting.disable_lat {
         kinds.iter().filter_map(|&kind| totals.service(kind)).for_each(|service| flow.total.merge(service));
+        let read_back = read_back(job, kinds).and_then(|totals| totals.service(OpKind::Read));
+        read_back.into_iter().for_each(|service| flow.total.merge(service));
     }
     if !reporting.disable_clat {
         flow.completion.merge(&completion(job, direction, kinds));
@@ -307,6 +318,8 @@ fn completion(job: &JobResult, direction: Direction, kinds: &[OpKind]) -> Histog
         let services = kinds.iter().filter_map(|&kind| job.phase.totals.service(kind));
         services.for_each(|service| histogram.merge(service));
     }
+    let read_back = read_back(job, kinds).and_then(|totals| totals.service(OpKind::Read));
+    read_back.into_iter().for_each(|service| histogram.merge(service));
     histogram
 }
 

@@ -27,7 +27,7 @@ pub const OWN_KEY: &str = "iolite";
 /// Percentiles of response times under [`OWN_KEY`].
 const RESPONSES: [f64; 9] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
-/// The whole document; with all bins of the histograms for JSON+. Ends without a line feed.
+/// The whole document; with all bins of the histograms for JSON+. Ends with a line feed.
 pub fn json(results: &Results, plus: bool) -> String {
     let seconds = results.ended_unix.0 / 1_000_000_000;
     let mut members = Members::default()
@@ -44,7 +44,7 @@ pub fn json(results: &Results, plus: bool) -> String {
     if !results.disks.is_empty() {
         members = members.with("disk_util", Json::List(results.disks.iter().map(disk).collect()));
     }
-    members.with(OWN_KEY, own(results)).object().to_string()
+    members.with(OWN_KEY, own(results)).object().to_string() + "\n"
 }
 
 /// Settings; those without a value are left out, as fio does.
@@ -88,8 +88,8 @@ fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
     Members::default()
         .with_int("io_bytes", counted.bytes)
         .with_int("io_kbytes", counted.bytes / 1024)
-        .with_int("bw_bytes", counted.bytes_per_second() as u64)
-        .with_int("bw", (counted.bytes_per_second() / 1024.0) as u64)
+        .with_int("bw_bytes", counted.bytes_per_second().round() as u64)
+        .with_int("bw", (counted.bytes_per_second() / 1024.0).round() as u64)
         .with_float("iops", counted.operations_per_second())
         .with_int("runtime", counted.milliseconds())
         .with_int("total_ios", counted.operations)
@@ -98,14 +98,14 @@ fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
         .with("slat_ns", times(&flow.submission, list(reporting.slat_percentiles), plus))
         .with("clat_ns", times(&flow.completion, list(reporting.clat_percentiles), plus))
         .with("lat_ns", times(&flow.total, list(reporting.lat_percentiles), plus))
-        .with_int("bw_min", bandwidth.min as u64)
-        .with_int("bw_max", bandwidth.max as u64)
+        .with_int("bw_min", bandwidth.min.round() as u64)
+        .with_int("bw_max", bandwidth.max.round() as u64)
         .with_float("bw_agg", flow.share)
         .with_float("bw_mean", bandwidth.mean)
         .with_float("bw_dev", bandwidth.deviation)
         .with_int("bw_samples", bandwidth.count)
-        .with_int("iops_min", iops.min as u64)
-        .with_int("iops_max", iops.max as u64)
+        .with_int("iops_min", iops.min.round() as u64)
+        .with_int("iops_max", iops.max.round() as u64)
         .with_float("iops_mean", iops.mean)
         .with_float("iops_stddev", iops.deviation)
         .with_int("iops_samples", iops.count)

@@ -146,9 +146,8 @@ impl LogWriter {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Writes the windows of a phase that are still open, once it was measured for so long.
+    /// Writes the windows of a thread that are still open, once it was measured for so long.
     fn close(&mut self, number: u32, measured: Nanos) {
-        let number = self.number(number);
         let Some(phase) = self.phases.get_mut(&number) else { return };
         for open in &mut phase.logs {
             if let Some(windows) = &mut open.windows {
@@ -201,7 +200,7 @@ impl Sink for LogWriter {
                 }
             }
             Event::Operations(told) => self.operations(told),
-            Event::PhaseEnded(end) => self.close(end.phase, end.measured),
+            Event::PhaseEnded(end) => self.close(self.number(end.phase), end.measured),
             _ => {}
         }
     }

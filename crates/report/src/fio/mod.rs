@@ -56,7 +56,6 @@ pub fn output(
     }
     if asked(Format::Json) || asked(Format::JsonPlus) {
         out += &json::json(results, asked(Format::JsonPlus));
-        out.push('\n');
     }
     if asked(Format::Normal) {
         out += &normal::normal(results, significant);

@@ -2,7 +2,7 @@
 
 use iolite_jobs::fio::Thread;
 use iolite_model::{Calibration, DiskUse, Ending, Nanos, RunInfo, Usage, Warning};
-use iolite_stats::{Detail, PhaseResult};
+use iolite_stats::{Detail, PhaseResult, PhaseTotals};
 
 /// All that is to be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,8 @@ pub struct JobResult {
     pub phase: PhaseResult,
     /// Submission and completion apart, depths and batches; `None` where they weren't watched.
     pub detail: Option<Detail>,
+    /// What reading back all that was written counted, where it was verified so.
+    pub read_back: Option<PhaseTotals>,
     /// What it used of the machine.
     pub usage: Usage,
     /// When it started, since 1970.

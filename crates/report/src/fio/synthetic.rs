@@ -42,6 +42,7 @@ pub(crate) fn thread(name: &str, number: u32, task: Task) -> Thread {
         settings: vec![("name".into(), name.into()), ("rw".into(), "randread".into())],
         description: None,
         task: JobTask::Io(Box::new(task)),
+        directory: None,
         reporting: reporting(),
         logs: Vec::new(),
         exit_all: None,
@@ -83,6 +84,7 @@ pub(crate) fn job(name: &str, number: u32, loads: &[(OpKind, f64)]) -> JobResult
         process: 1000 + number,
         phase,
         detail: None,
+        read_back: None,
         usage: Usage {
             user: Nanos(50_000_000),
             system: Nanos(25_000_000),

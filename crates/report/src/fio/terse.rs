@@ -92,8 +92,8 @@ fn flow(entry: &Entry<'_>, flow: &Flow, version: TerseVersion) -> Vec<String> {
     let rate = counted.bytes_per_second();
     let mut fields = vec![
         (counted.bytes / 1024).to_string(),
-        ((rate / 1024.0) as u64).to_string(),
-        (counted.operations_per_second() as u64).to_string(),
+        ((rate / 1024.0).round() as u64).to_string(),
+        (counted.operations_per_second().round() as u64).to_string(),
         counted.milliseconds().to_string(),
     ];
     fields.extend(times(&flow.submission));
@@ -101,12 +101,16 @@ fn flow(entry: &Entry<'_>, flow: &Flow, version: TerseVersion) -> Vec<String> {
     fields.extend(percentiles(entry, &flow.completion));
     fields.extend(times(&flow.total));
     let Samples { count, min, max, mean, deviation } = flow.bandwidth.scaled(1.0 / 1024.0);
-    fields.extend([format!("{}", min as u64), format!("{}", max as u64), format!("{:.6}%", flow.share)]);
+    fields.extend([
+        format!("{}", min.round() as u64),
+        format!("{}", max.round() as u64),
+        format!("{:.6}%", flow.share),
+    ]);
     fields.extend([format!("{mean:.6}"), format!("{deviation:.6}")]);
     if version == TerseVersion::V5 {
         let iops = flow.iops;
         fields.push(count.to_string());
-        fields.extend([format!("{}", iops.min as u64), format!("{}", iops.max as u64)]);
+        fields.extend([format!("{}", iops.min.round() as u64), format!("{}", iops.max.round() as u64)]);
         fields.extend([format!("{:.6}", iops.mean), format!("{:.6}", iops.deviation)]);
         fields.push(iops.count.to_string());
     }

@@ -255,6 +255,28 @@ fn errors_targets_and_steady_states_are_told() {
 }
 
 #[test]
+fn the_unit_of_bandwidth_is_the_one_that_fio_chooses() {
+    let told = |bytes: f64, kb_base| {
+        let mut job = mixed();
+        job.thread.reporting.kb_base = kb_base;
+        for point in &mut job.phase.totals.series {
+            point.bytes[OpKind::Read.index()] = (bytes * point.seconds).round() as u64;
+        }
+        let text = normal(&results(vec![job]), 4);
+        text.lines()
+            .find(|line| line.starts_with("   bw ("))
+            .unwrap()
+            .split(", per")
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(told(977_024.0 * 1024.0, 1024), "   bw (  KiB/s): min=977024, max=977024");
+    assert_eq!(told(1097.0 * 1_048_576.0, 1024), "   bw (  MiB/s): min= 1097, max= 1097");
+    assert_eq!(told(655_639_000.0, 1000), "   bw (   kB/s): min=655639, max=655639");
+}
+
+#[test]
 fn syncs_are_told_apart() {
     let results = results(vec![job("log", 0, &[(OpKind::Write, 10_000.0), (OpKind::Sync, 1_000.0)])]);
     let told = parsed(&results, true);
@@ -316,5 +338,5 @@ fn several_formats_come_in_the_order_of_fio() {
     let places = ["3;fio-3.42-iolite;", "\n{\n", "\"bins\" : {", "\n}\n\nmixed: (groupid=0"];
     let found: Vec<usize> = places.iter().filter_map(|place| all.find(place)).collect();
     assert!(found.len() == places.len() && found.is_sorted(), "{found:?}");
-    assert_eq!(output(&results, &[Format::Json], TerseVersion::V3, 4), json(&results, false) + "\n");
+    assert_eq!(output(&results, &[Format::Json], TerseVersion::V3, 4), json(&results, false));
 }

@@ -10,10 +10,10 @@ const UNITS: [(&str, u64); 3] = [("nsec", 1), ("usec", 1_000), ("msec", 1_000_00
 /// Width that percentiles are set in, where the line is 80 wide and begins with seven columns.
 const WIDTH: usize = 73;
 
-/// Whether figures are better read in the next larger unit: none gets lost by it, and they are too wide as they are. These
-/// are the limits that fio was seen to keep to.
-pub(super) fn too_wide(min: f64, max: f64, deviation: f64) -> bool {
-    min > 2_000.0 && max > 99_999.0 && deviation > 1_000.0
+/// Whether times are better read in the next larger unit: none gets lost by it, and they are too wide as they are. These are
+/// the limits that fio was seen to keep to.
+fn too_wide(min: f64, max: f64) -> bool {
+    min > 2_000.0 && max > 99_999.0
 }
 
 /// `    clat (usec): min=38, max=8174, avg=173.53, stdev=346.51`; empty where there are none.
@@ -39,7 +39,7 @@ pub(super) fn line(name: &str, histogram: &Histogram) -> String {
 fn in_unit(nanos: [f64; 4]) -> (&'static str, [f64; 4]) {
     let mut values = nanos;
     let mut unit = 0;
-    while unit + 1 < UNITS.len() && too_wide(values[0], values[1], values[3]) {
+    while unit + 1 < UNITS.len() && too_wide(values[0], values[1]) {
         values = values.map(|value| value / 1_000.0);
         unit += 1;
     }
@@ -52,7 +52,9 @@ pub(super) fn percentiles(name: &str, histogram: &Histogram, list: &[f64]) -> St
         list.iter().map(|&percent| histogram.quantile(Quantile(percent / 100.0)).0).collect();
     let (least, most) = (nanos.iter().min().copied().unwrap_or(0), nanos.iter().max().copied().unwrap_or(0));
     let mut unit = 0;
-    while unit + 1 < UNITS.len() && least / UNITS[unit].1 > 2_000 && most / UNITS[unit].1 > 99_999 {
+    while unit + 1 < UNITS.len()
+        && too_wide(least as f64 / UNITS[unit].1 as f64, most as f64 / UNITS[unit].1 as f64)
+    {
         unit += 1;
     }
     let (unit, factor) = UNITS[unit];

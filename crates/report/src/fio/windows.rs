@@ -92,6 +92,8 @@ impl Windows {
     /// bandwidth: it is left out, unless it is the only one.
     pub(super) fn close(&mut self, measured: u64) -> Vec<Told> {
         let open = std::mem::take(&mut self.open);
+        // A thread may run several times: in a search, each try is a phase.
+        self.reached.fill(0);
         let rate = matches!(self.kind, LogKind::Bandwidth | LogKind::Iops);
         let cut = |number: u64| rate && number > 0 && (number + 1).saturating_mul(self.length) > measured;
         let told = open.into_iter().filter(|((number, _), _)| !cut(*number));
@@ -106,8 +108,8 @@ impl Windows {
         let end = (number + 1).saturating_mul(self.length);
         let seconds = length as f64 / 1e9;
         let value = match self.kind {
-            LogKind::Bandwidth => (window.bytes as f64 / seconds / 1024.0) as u64,
-            LogKind::Iops => (window.operations as f64 / seconds) as u64,
+            LogKind::Bandwidth => (window.bytes as f64 / seconds / 1024.0).round() as u64,
+            LogKind::Iops => (window.operations as f64 / seconds).round() as u64,
             _ if self.value == LogValue::Largest => window.largest,
             _ => (window.sum / u128::from(window.operations.max(1))) as u64,
         };

@@ -63,6 +63,7 @@ fn verified() -> PhaseResult {
             reads: false,
             anyone: false,
             after: true,
+            block: Bytes(0),
             state: None,
         });
     });

@@ -41,13 +41,7 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
         )
 }
 
-fn surface(
-    report: &StudyReport<BlockPoint>,
-    title: &str,
-    figure: Figure,
-    told: Told,
-    pen: Pen,
-) -> String {
+fn surface(report: &StudyReport<BlockPoint>, title: &str, figure: Figure, told: Told, pen: Pen) -> String {
     let points = || report.windows.iter().map(|window| window.circumstance);
     let mut blocks: Vec<Bytes> = points().map(|point| point.block).collect();
     blocks.sort_unstable();

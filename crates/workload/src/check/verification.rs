@@ -1,6 +1,6 @@
 //! Whether a task can be verified.
 
-use iolite_model::{Access, Checksum, FileTask, Fill, Regions, SizeLaw, Verify};
+use iolite_model::{Access, Bytes, Checksum, FileTask, Fill, Mix, Regions, SizeLaw, Verify};
 
 use crate::offset::DIRECT_ALIGNMENT;
 use crate::region::{has_slices, own_files};
@@ -65,6 +65,12 @@ fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
         "all sizes, and the alignment where sizes differ, have to be multiples of it",
         "give a unit that divides them, for example the smallest size",
     )?;
+    WorkloadError::unless(
+        verify.block.0.is_multiple_of(unit) && verify.block <= Bytes::GIB,
+        || format!("reads after the phase have {} bytes and the verified unit has {unit}", verify.block.0),
+        "each has to hold whole units, and 1 GiB at most",
+        "give a multiple of the unit, or 0",
+    )?;
     let gap = match task.access {
         Access::SequentialSkip { hole } if task.sizes.is_none() => hole.0,
         Access::ZoneCycle(zones) => zones.skip.0,
@@ -86,10 +92,10 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
     )?;
     WorkloadError::unless(
-        !verify.anyone || verify.reads && task.mix.reads(),
+        !verify.anyone || (verify.reads && task.mix.reads()) || (task.mix == Mix::Write && !verify.after),
         || "what anyone has written is to be verified and no read is checked".to_owned(),
-        "it is compared as it is read",
-        "say `reads` with a mix that reads, or leave `anyone` out",
+        "it is compared as it is read, unless all that is done now is to write it for a later reader",
+        "say `reads` with a mix that reads, write only, or leave `anyone` out",
     )?;
     WorkloadError::unless(
         !task.mix.trims(),
@@ -104,7 +110,7 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "write the same file sequentially",
     )?;
     WorkloadError::unless(
-        (verify.reads && task.mix.reads()) || verify.after || verify.state.is_some(),
+        (verify.reads && task.mix.reads()) || verify.after || verify.state.is_some() || verify.anyone,
         || "the phase is to be verified and nothing would be compared".to_owned(),
         "it has to say when: as reads come back (which needs reads), after the phase, or at another time",
         "choose `after`, or `reads` with a mix that reads, or `state`",
@@ -129,7 +135,7 @@ fn check_parts(task: &FileTask) -> Result<(), WorkloadError> {
 mod tests {
     use super::*;
     use crate::validate;
-    use iolite_model::{Bytes, Contents, FileTarget, Mix, Sizes, Target, ZoneCycle};
+    use iolite_model::{Contents, FileTarget, Sizes, Target, ZoneCycle};
 
     fn verified() -> FileTask {
         let verify = Verify {
@@ -138,6 +144,7 @@ mod tests {
             reads: true,
             anyone: false,
             after: false,
+            block: Bytes(0),
             state: None,
         };
         let (mix, regions) = (Mix::ReadPercent(50), Regions::Slices);

@@ -20,7 +20,9 @@ pub(super) fn access(spec: &Spec, mix: Mix) -> Result<Access, String> {
         return Ok(Access::ZoneCycle(ZoneCycle { range, amount, skip, random }));
     }
     if zones.size.0 > 0 || zones.range.0 > 0 || zones.skip.0 > 0 {
-        return Err("zonesize, zonerange and zoneskip: they mean something with zonemode=strided only: add it, or leave them out".into());
+        return Err("zonesize, zonerange and zoneskip: they mean something with zonemode=strided only: \
+         add it, or leave them out"
+            .into());
     }
     if spec.io.random { random(spec, mix) } else { sequential(spec, mix) }
 }
@@ -40,8 +42,8 @@ fn sequential(spec: &Spec, mix: Mix) -> Result<Access, String> {
             Ok(Access::Backwards)
         }
         _ => Err(format!(
-            "rw: a hole of {modifier} bytes is not built: a negative one has to be twice a fixed bs and without a mix, which means \
-             going backwards block by block"
+            "rw: a hole of {modifier} bytes is not built: a negative one has to be twice a fixed \
+         bs and without a mix, which means going backwards block by block"
         )),
     }
 }
@@ -51,17 +53,15 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access, String> {
     let first = directions.first().copied().unwrap_or(0);
     let distribution = &spec.io.distribution[first];
     if directions.iter().any(|direction| spec.io.distribution[*direction] != *distribution) {
-        return Err(
-            "random_distribution: one for reads and another for writes is not built: give one, or two jobs"
-                .into(),
-        );
+        return Err("random_distribution: one for reads and another for writes is not built: give one, or \
+         two jobs"
+            .into());
     }
     let percent = spec.io.random_percent[first];
     if directions.iter().any(|direction| spec.io.random_percent[*direction] != percent) {
-        return Err(
-            "percentage_random: one for reads and another for writes is not built: give one, or two jobs"
-                .into(),
-        );
+        return Err("percentage_random: one for reads and another for writes is not built: give one, or \
+         two jobs"
+            .into());
     }
     if percent == 0 {
         return Ok(Access::Sequential);
@@ -72,7 +72,9 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access, String> {
         None if spec.io.no_map || is_aligned(spec, &directions) || spec.sizes.unaligned => Ok(Access::Random),
         None => Ok(Access::Covering),
         Some(access) if run == 1 => Ok(access),
-        Some(_) => Err("random_distribution: it goes with neither a number after rw nor percentage_random here: leave one out".into()),
+        Some(_) => Err("random_distribution: it goes with neither a number after rw nor percentage_random \
+         here: leave one out"
+            .into()),
     }
 }
 
@@ -93,7 +95,8 @@ fn run(spec: &Spec, percent: u8) -> Result<u64, String> {
         0 if percent == 100 || after_each == 1 => Ok(after_each.max(u64::from(100 / percent))),
         0 => Err("percentage_random: it does not go with a number after rw: leave one out".into()),
         _ => Err(format!(
-            "percentage_random={percent}: jumps come at equal distances here: give what divides 100, such as 20, 25 or 50"
+            "percentage_random={percent}: jumps come at equal distances here: give what divides \
+         100, such as 20, 25 or 50"
         )),
     }
 }

@@ -122,7 +122,8 @@ impl File {
         let size = self.size(spec, number, offset, least)?;
         if size.is_some_and(|size| size < least.0) {
             return Err(format!(
-                "size: `{}` has {} bytes to work in, and the least operation has {}: make it larger, or bs smaller",
+                "size: `{}` has {} bytes to work in, and the least operation has {}: make it larger, \
+         or bs smaller",
                 self.path.display(),
                 size.unwrap_or_default(),
                 least.0

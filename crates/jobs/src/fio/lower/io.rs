@@ -57,19 +57,28 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
 pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     let JobTask::Io(task) = task else {
         return vec![format!(
-            "ioengine: {} works on files of its own in a scratch directory, each once, and leaves nothing behind",
+            "ioengine: {} works on files of its own in a scratch directory, each once, and leaves \
+         nothing behind",
             spec.engine.name
         )];
     };
     let mut notes = Vec::new();
     if spec.depth.iodepth > 1 && task.concurrency == 1 {
         notes.push(format!(
-            "iodepth: ioengine={} is synchronous and has one operation in flight, as in fio: use io_uring or libaio, or numjobs",
+            "iodepth: ioengine={} is synchronous and has one operation in flight, as in fio: use \
+         io_uring or libaio, or numjobs",
             spec.engine.name
         ));
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
         notes.push("direct: ioengine=mmap works on the page cache, so that nothing bypasses it".into());
+    }
+    if spec.io.direction == Direction::Mixed && task.access == Access::Sequential {
+        notes.push(
+            "rw: reads and writes move one offset on together; in fio each goes through the files \
+         by itself"
+                .into(),
+        );
     }
     notes
 }
@@ -179,9 +188,8 @@ fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
 fn busy_stop(spec: &Spec) -> Result<iolite_model::Stop, String> {
     match spec.job.limit() {
         Some(runtime) => Ok(iolite_model::Stop { runtime: Some(runtime), ..Default::default() }),
-        None => {
-            Err("runtime: ioengine=cpuio does not end by itself, nor with other jobs here: give it a runtime"
-                .into())
-        }
+        None => Err("runtime: ioengine=cpuio does not end by itself, nor with other jobs here: give it a \
+         runtime"
+            .into()),
     }
 }

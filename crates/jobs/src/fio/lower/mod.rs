@@ -11,12 +11,10 @@ mod tests;
 
 use std::path::PathBuf;
 
-use iolite_model::{BackendKind, FileTask, JobTask, LatencyTarget, Nanos};
+use iolite_model::{FileTask, JobTask, LatencyTarget, Nanos};
 
-use super::option::{Opt, Support};
 use super::options::engine::Kind;
 use super::spec::Spec;
-use super::value::Given;
 pub use names::preparation;
 
 /// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
@@ -217,6 +215,8 @@ pub struct Place {
 
 /// The thread that is one clone of a job.
 ///
+/// Differences of single options ([`Support::Differs`](super::Support)) are told by whoever knows which options were given.
+///
 /// # Errors
 /// The settings do not go together: a sentence with its remedy.
 pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result<Thread, String> {
@@ -239,8 +239,8 @@ pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result
     spec.errors.lower(spec, place, changes)?;
     spec.trace.lower(spec, place, changes)?;
     spec.placement.lower(spec, place, changes)?;
-    watch(changes);
-    notes(spec, changes);
+    let notes = io::notes(spec, &thread.task);
+    thread.notes.extend(notes);
     Ok(thread)
 }
 
@@ -292,38 +292,4 @@ fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask)
         exec: [None, None],
         notes: Vec::new(),
     }
-}
-
-/// What is kept of each operation follows from what is told.
-fn watch(thread: &mut Thread) {
-    let logs = !thread.logs.is_empty();
-    let parts = !(thread.reporting.disable_slat && thread.reporting.disable_clat);
-    let Some(task) = thread.io() else { return };
-    let synchronous =
-        task.backend.is_synchronous() || task.backend == BackendKind::Null && task.concurrency == 1;
-    task.watch.detail |= parts && !synchronous;
-    task.watch.operations |= logs;
-    thread.reporting.synchronous = synchronous;
-}
-
-/// Tells the options that are given, by the job or for all jobs, and differ from fio's. Whether one is given is seen from
-/// its default making a difference.
-fn notes(spec: &Spec, thread: &mut Thread) {
-    for option in super::options::all() {
-        let Support::Differs(text) = option.support else { continue };
-        let of_engine = option.engines.is_empty() || option.engines.contains(&spec.engine.name);
-        if of_engine && is_changed(spec, option, &thread.settings) {
-            thread.notes.push(format!("{}: {text}", option.name));
-        }
-    }
-    thread.notes.extend(io::notes(spec, &thread.task));
-}
-
-fn is_changed(spec: &Spec, option: &Opt, settings: &[(String, String)]) -> bool {
-    if option.default.is_empty() {
-        return settings.iter().any(|(name, _)| name == option.name);
-    }
-    let mut plain = spec.clone();
-    let given = Given { text: Some(option.default), kb_base: spec.logging.kb_base };
-    (option.set)(&mut plain, &given).is_ok() && plain != *spec
 }

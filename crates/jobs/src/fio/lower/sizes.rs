@@ -38,8 +38,8 @@ pub(super) fn sizes(spec: &Spec, mix: Mix, covering: bool) -> Result<(Bytes, Opt
     let smallest = laws.iter().map(divisor).fold(alignment, common);
     if spec.io.direct && !smallest.0.is_multiple_of(SECTOR) {
         return Err(format!(
-            "bs: with direct=1 all sizes and offsets have to be multiples of {SECTOR} bytes, and some are multiples of {} only: \
-             choose others, or direct=0",
+            "bs: with direct=1 all sizes and offsets have to be multiples of {SECTOR} bytes, and \
+         some are multiples of {} only: choose others, or direct=0",
             smallest.0
         ));
     }

@@ -92,7 +92,9 @@ fn memory(given: &Given<'_>) -> Result<String, String> {
         Some("malloc" | "shm" | "mmap" | "mmapshared") if !text.contains(':') => Ok(text.to_owned()),
         Some("mmap" | "mmapshared") => Err("buffers in a file are not built: use mem=malloc".into()),
         Some("shmhuge" | "mmaphuge") => {
-            Err("huge pages are not built: use mem=malloc; with ioengine=io_uring buffers are registered once anyway".into())
+            Err("huge pages are not built: use mem=malloc; with ioengine=io_uring buffers are \
+         registered once anyway"
+                .into())
         }
         Some("cudamalloc") => Err("memory of graphics cards is not built: use mem=malloc".into()),
         _ => Err(format!("`{text}` is none of malloc, shm, mmap, mmapshared")),
@@ -115,47 +117,126 @@ const PERCENT: Form = Form::Integer { least: 0, most: 100 };
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt("zero_buffers", &[], Form::Flag, "0", "Zeros are written, which storage that compresses hardly stores.", |s, g| {
-        put(&mut s.buffers.zero, g.flag())
-    }),
-    opt("refill_buffers", &[], Form::Flag, "0", "Each write has random bytes of its own; otherwise buffers are filled once.", |s, g| {
-        put(&mut s.buffers.refill, g.flag())
-    }),
-    opt("scramble_buffers", &[], Form::Flag, "1", "A few bytes of a buffer change with each write, so that no two blocks are equal.", |s, g| {
-        put(&mut s.buffers.scramble, g.flag())
-    })
-    .differs("buffers that are filled once are written as they are: use refill_buffers=1 on storage that deduplicates"),
-    opt("buffer_pattern", &[], Form::Special("0x and hexadecimal digits, text in double quotes, decimal numbers, one after the other"), "",
-        "These bytes are written over and over.", |s, g| put(&mut s.buffers.pattern, g.text().and_then(pattern::parse)))
-    .differs("offsets (%o) and files as patterns are refused"),
-    opt("buffer_compress_percentage", &[], PERCENT, "",
-        "So much of what is written is compressible: zeros, or the pattern. Implies refill_buffers, unless it is 100.",
-        |s, g| put(&mut s.buffers.compress_percent, percent(g).map(Some))),
-    opt("buffer_compress_chunk", &[], Form::Size, "512",
+    opt(
+        "zero_buffers",
+        &[],
+        Form::Flag,
+        "0",
+        "Zeros are written, which storage that compresses hardly stores.",
+        |s, g| put(&mut s.buffers.zero, g.flag()),
+    ),
+    opt(
+        "refill_buffers",
+        &[],
+        Form::Flag,
+        "0",
+        "Each write has random bytes of its own; otherwise buffers are filled once.",
+        |s, g| put(&mut s.buffers.refill, g.flag()),
+    ),
+    opt(
+        "scramble_buffers",
+        &[],
+        Form::Flag,
+        "1",
+        "A few bytes of a buffer change with each write, so that no two blocks are equal.",
+        |s, g| put(&mut s.buffers.scramble, g.flag()),
+    )
+    .differs(
+        "buffers that are filled once are written as they are: use refill_buffers=1 on \
+         storage that deduplicates",
+    ),
+    opt(
+        "buffer_pattern",
+        &[],
+        Form::Special(
+            "0x and hexadecimal digits, text in double quotes, decimal numbers, one after the other",
+        ),
+        "",
+        "These bytes are written over and over. Offsets (%o) and files as patterns are not built.",
+        |s, g| put(&mut s.buffers.pattern, g.text().and_then(pattern::parse)),
+    ),
+    opt(
+        "buffer_compress_percentage",
+        &[],
+        PERCENT,
+        "",
+        "So much of what is written is compressible: zeros, or the pattern. Implies \
+         refill_buffers, unless it is 100.",
+        |s, g| put(&mut s.buffers.compress_percent, percent(g).map(Some)),
+    ),
+    opt(
+        "buffer_compress_chunk",
+        &[],
+        Form::Size,
+        "512",
         "Length of what is in part random and in part compressible; 0 for the whole block.",
-        |s, g| put(&mut s.buffers.compress_chunk, g.size().map(|size| size.0)))
+        |s, g| put(&mut s.buffers.compress_chunk, g.size().map(|size| size.0)),
+    )
     .differs("it is 4 KiB, what storage compresses at once at least"),
-    opt("dedupe_percentage", &[], PERCENT, "0", "So many writes repeat what others have written. Implies refill_buffers.", |s, g| {
-        put(&mut s.buffers.dedupe_percent, percent(g))
-    })
+    opt(
+        "dedupe_percentage",
+        &[],
+        PERCENT,
+        "0",
+        "So many writes repeat what others have written. Implies refill_buffers.",
+        |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
+    )
     .differs("what is repeated are 16 blocks that are the same for all jobs of a seed"),
-    opt("dedupe_mode", &[], Form::Choice(&["repeat", "working_set"]), "repeat",
+    opt(
+        "dedupe_mode",
+        &[],
+        Form::Choice(&["repeat", "working_set"]),
+        "repeat",
         "Whether the write before is repeated, or one of a set.",
-        |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])))
+        |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
+    )
     .differs("both repeat one of 16 blocks"),
-    opt("dedupe_working_set_percentage", &[], PERCENT, "5", "Size of the set that is repeated, in percent of the job's size.", |s, g| {
-        put(&mut s.buffers.dedupe_set_percent, percent(g))
-    })
+    opt(
+        "dedupe_working_set_percentage",
+        &[],
+        PERCENT,
+        "5",
+        "Size of the set that is repeated, in percent of the job's size.",
+        |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
+    )
     .differs("the set always has 16 blocks"),
-    missing("dedupe_global", Form::Flag, "Jobs share the blocks that are repeated.", "leave it out: they share them anyway"),
-    opt("mem", &["iomem"], Form::Special("malloc, shm, mmap or mmapshared"), "malloc", "Where memory of the buffers comes from.", |s, g| {
-        put(&mut s.buffers.memory, memory(g))
-    })
-    .differs("it always is anonymous memory of the process, aligned to pages; huge pages, files and graphics cards are refused"),
-    opt("mem_align", &["iomem_align"], Form::Size, "0", "What the first buffer's address is a multiple of.", |s, g| {
-        put(&mut s.buffers.align, align(g))
-    })
+    missing(
+        "dedupe_global",
+        Form::Flag,
+        "Jobs share the blocks that are repeated.",
+        "leave it out: they share them anyway",
+    ),
+    opt(
+        "mem",
+        &["iomem"],
+        Form::Special("malloc, shm, mmap or mmapshared"),
+        "malloc",
+        "Where memory of the buffers comes from.",
+        |s, g| put(&mut s.buffers.memory, memory(g)),
+    )
+    .differs(
+        "it always is anonymous memory of the process, aligned to pages; huge pages, files \
+         and graphics cards are refused",
+    ),
+    opt(
+        "iomem_align",
+        &["mem_align"],
+        Form::Size,
+        "0",
+        "What the first buffer's address is a multiple of.",
+        |s, g| put(&mut s.buffers.align, align(g)),
+    )
     .differs("buffers always are aligned to 4096 bytes"),
-    missing("hugepage-size", Form::Size, "Size of a huge page.", "leave it out: buffers are in pages of the usual size"),
-    missing("lockmem", Form::Size, "So much memory is locked, so that less is free.", "use systemd-run -p MemoryMax= to have less"),
+    missing(
+        "hugepage-size",
+        Form::Size,
+        "Size of a huge page.",
+        "leave it out: buffers are in pages of the usual size",
+    ),
+    missing(
+        "lockmem",
+        Form::Size,
+        "So much memory is locked, so that less is free.",
+        "use systemd-run -p MemoryMax= to have less",
+    ),
 ];

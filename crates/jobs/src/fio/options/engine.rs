@@ -270,13 +270,12 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { least: 100, most: 100 },
         "100",
-        "How many operations are polled for.",
+        "How many operations are polled for: all of them here.",
         |_, g| {
             g.integer(100, 100).map(drop).map_err(|_| "it is not built but for 100: give hipri alone".into())
         },
     )
-    .of(&["pvsync2"])
-    .differs("100 only"),
+    .of(&["pvsync2"]),
     opt(
         "sqthread_poll",
         &[],
@@ -293,16 +292,24 @@ pub const OPTIONS: &[Opt] = &[
         "leave it out: the scheduler chooses one",
     )
     .of(RING),
-    opt("fixedbufs", &[], Form::Flag, "0", "Buffers are registered with the kernel once.", |s, g| {
-        put(&mut s.engine.fixed_buffers, g.flag())
-    })
-    .of(RING)
-    .differs("buffers always are registered"),
-    opt("registerfiles", &[], Form::Flag, "0", "Files are registered with the kernel once.", |s, g| {
-        put(&mut s.engine.registered_files, g.flag())
-    })
-    .of(RING)
-    .differs("files always are registered"),
+    opt(
+        "fixedbufs",
+        &[],
+        Form::Flag,
+        "0",
+        "Buffers are registered with the kernel once; here they always are.",
+        |s, g| put(&mut s.engine.fixed_buffers, g.flag()),
+    )
+    .of(RING),
+    opt(
+        "registerfiles",
+        &[],
+        Form::Flag,
+        "0",
+        "Files are registered with the kernel once; here they always are.",
+        |s, g| put(&mut s.engine.registered_files, g.flag()),
+    )
+    .of(RING),
     opt(
         "nonvectored",
         &[],
@@ -320,21 +327,25 @@ pub const OPTIONS: &[Opt] = &[
         "leave it out, or use ioengine=posixaio",
     )
     .of(RING),
-    opt("nowait", &[], Form::Flag, "0", "An operation that would have to wait fails with EAGAIN.", |s, g| {
-        put(&mut s.engine.nowait, g.flag())
-    })
-    .of(&["pvsync2", "libaio", "io_uring"])
-    .differs("built for pvsync2; refused with the other engines"),
+    opt(
+        "nowait",
+        &[],
+        Form::Flag,
+        "0",
+        "An operation that would have to wait fails with EAGAIN. Built for pvsync2 only.",
+        |s, g| put(&mut s.engine.nowait, g.flag()),
+    )
+    .of(&["pvsync2", "libaio", "io_uring"]),
     opt(
         "uncached",
         &[],
         Form::Flag,
         "0",
-        "Operations leave nothing behind in the page cache (RWF_DONTCACHE).",
+        "Operations leave nothing behind in the page cache (RWF_DONTCACHE). Built for pvsync2 \
+         only.",
         |s, g| put(&mut s.engine.uncached, g.flag()),
     )
-    .of(&["pvsync2", "io_uring"])
-    .differs("built for pvsync2; refused with io_uring"),
+    .of(&["pvsync2", "io_uring"]),
     opt(
         "userspace_reap",
         &[],
@@ -364,11 +375,15 @@ pub const OPTIONS: &[Opt] = &[
     )
     .of(&["cpuio"])
     .named_also(&["cpuchunk"]),
-    opt("cpumode", &[], Form::Choice(&["noop", "qsort"]), "noop", "What the CPU is busy with.", |_, g| {
-        cpu_mode(g)
-    })
-    .of(&["cpuio"])
-    .differs("noop only"),
+    opt(
+        "cpumode",
+        &[],
+        Form::Choice(&["noop"]),
+        "noop",
+        "What the CPU is busy with; qsort is not built.",
+        |_, g| cpu_mode(g),
+    )
+    .of(&["cpuio"]),
     missing(
         "exit_on_io_done",
         Form::Flag,
@@ -376,14 +391,20 @@ pub const OPTIONS: &[Opt] = &[
         "give it a runtime= and time_based=1",
     )
     .of(&["cpuio"]),
+    missing(
+        "thp",
+        Form::Flag,
+        "The mapping asks for huge pages.",
+        "it is not built: leave it out, or write `always` to /sys/kernel/mm/transparent_hugepage/enabled",
+    )
+    .of(&["mmap"]),
     opt(
         "stat_type",
         &[],
-        Form::Choice(&["stat", "lstat", "statx"]),
+        Form::Choice(&["stat"]),
         "stat",
-        "Which call asks for the attributes.",
+        "Which call asks for the attributes; lstat and statx are not built.",
         |_, g| stat_type(g),
     )
-    .of(&["filestat"])
-    .differs("stat only"),
+    .of(&["filestat"]),
 ];

@@ -144,6 +144,9 @@ fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     names.retain(|name| !name.is_empty());
     match names.iter().any(|name| name == "-") {
         _ if names.is_empty() => Err("it names nothing".into()),
+        _ if names.iter().any(|name| name.contains('\0')) => {
+            Err("a name holds a NUL byte: leave it out".into())
+        }
         true => Err("standard input and output (`-`) are not built: name a file".into()),
         false => Ok(names),
     }
@@ -223,104 +226,281 @@ const COUNT: Form = Form::Integer { least: 0, most: 4_294_967_295 };
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt("filename", &[], Form::Special("files or devices with a colon between them"), "",
-        "The files or devices, for all clones the same. A colon within a name is written as `\\:`. A job without it makes files of \
-         its own, see filename_format.",
-        |s, g| put(&mut s.files.names, names(g))),
-    opt("directory", &[], Form::Special("directories with a colon between them"), "",
-        "Where the files are. Clones with files of their own take turns at several directories.",
-        |s, g| put(&mut s.files.directories, names(g).map(|names| names.into_iter().map(PathBuf::from).collect()))),
-    opt("filename_format", &[], Form::Text, "$jobname.$jobnum.$filenum",
-        "What files of the job's own are called: $jobname, $jobnum (the clone's number) and $filenum stand for what they say.",
-        |s, g| put(&mut s.files.format, g.text().map(str::to_owned))),
-    opt("unique_filename", &[], Form::Flag, "1", "Names differ between the clients of a server.", |_, g| g.flag().map(drop))
-        .differs("there is neither server nor client, so that it means nothing"),
-    missing("opendir", Form::Text, "Takes all files below a directory.", "name them in filename=, with colons between them"),
-    missing("lockfile", Form::Choice(&["none", "exclusive", "readwrite"]), "Locks a file for each operation.",
-        "leave it out: operations on a file are not kept apart"),
-    opt("nrfiles", &[], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
+    opt(
+        "filename",
+        &[],
+        Form::Text,
+        "",
+        "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
+         `\\:`. A job without it makes files of its own, see filename_format.",
+        |s, g| put(&mut s.files.names, names(g)),
+    ),
+    opt(
+        "directory",
+        &[],
+        Form::Text,
+        "",
+        "Where the files are; several directories with a colon between them. Clones with files of their own take turns at several directories.",
+        |s, g| {
+            put(
+                &mut s.files.directories,
+                names(g).map(|names| names.into_iter().map(PathBuf::from).collect()),
+            )
+        },
+    ),
+    opt(
+        "filename_format",
+        &[],
+        Form::Text,
+        "$jobname.$jobnum.$filenum",
+        "What files of the job's own are called: $jobname, $jobnum (the clone's number) and \
+         $filenum stand for what they say.",
+        |s, g| put(&mut s.files.format, g.text().map(str::to_owned)),
+    ),
+    opt("unique_filename", &[], Form::Flag, "1", "Names differ between the clients of a server.", |_, g| {
+        g.flag().map(drop)
+    })
+    .differs("there is neither server nor client, so that it means nothing"),
+    missing(
+        "opendir",
+        Form::Text,
+        "Takes all files below a directory.",
+        "name them in filename=, with colons between them",
+    ),
+    missing(
+        "lockfile",
+        Form::Choice(&["none", "exclusive", "readwrite"]),
+        "Locks a file for each operation.",
+        "leave it out: operations on a file are not kept apart",
+    ),
+    opt("nrfiles", &["nr_files"], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
         put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1)))
     }),
-    opt("openfiles", &[], COUNT, "", "Files that are open at once.", |s, g| put(&mut s.files.open, count(g, 0, u32::MAX).map(Some)))
-        .differs("all files are open all the time"),
-    opt("file_service_type", &[], Form::Special("roundrobin, random, sequential, zipf, pareto or normal; then, if wanted, a colon and a number"),
+    opt("openfiles", &[], COUNT, "", "Files that are open at once.", |s, g| {
+        put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
+    })
+    .differs("all files are open all the time"),
+    opt(
+        "file_service_type",
+        &[],
+        Form::Special(
+            "roundrobin, random, sequential, zipf, pareto or normal; then, if wanted, a colon and \
+         a number",
+        ),
         "roundrobin",
-        "Which of several files comes next. The number: operations of a file before the next, or the skew of zipf, pareto, normal.",
-        |s, g| put(&mut s.files.order, order(g))),
-    opt("size", &[], Form::SizeOrPercent, "",
-        "Size of all files of a clone together, in percent of what there is, or all there is where it is left out.",
-        |s, g| put(&mut s.files.size, some(g))),
-    opt("filesize", &[], Form::Special("a size, or a range of sizes"), "",
-        "Size of each file; of a range each file has one by chance. size then is only what is done.",
-        |s, g| put(&mut s.files.file_size, sizes(g))),
-    opt("io_size", &["io_limit"], Form::SizeOrPercent, "",
-        "What is done in all, where it is not what size says; more than that starts over. A percentage is one of size.",
-        |s, g| put(&mut s.files.io_size, some(g))),
-    opt("offset", &[], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| put(&mut s.files.offset, g.amount())),
-    opt("offset_align", &[], Form::Size, "0", "What an offset in percent is rounded up to; 0 for the least block.", |s, g| {
-        put(&mut s.files.offset_align, g.size())
+        "Which of several files comes next. The number: operations of a file before the next, \
+         or the skew of zipf, pareto, normal.",
+        |s, g| put(&mut s.files.order, order(g)),
+    ),
+    opt(
+        "size",
+        &[],
+        Form::SizeOrPercent,
+        "",
+        "Size of all files of a clone together, in percent of what there is, or all there is \
+         where it is left out.",
+        |s, g| put(&mut s.files.size, some(g)),
+    ),
+    opt(
+        "filesize",
+        &[],
+        Form::Special("a size, or a range of sizes"),
+        "",
+        "Size of each file; of a range each file has one by chance. size then is only what is \
+         done.",
+        |s, g| put(&mut s.files.file_size, sizes(g)),
+    ),
+    opt(
+        "io_size",
+        &["io_limit"],
+        Form::SizeOrPercent,
+        "",
+        "What is done in all, where it is not what size says; more than that starts over. A \
+         percentage is one of size.",
+        |s, g| put(&mut s.files.io_size, some(g)),
+    ),
+    opt("offset", &["fileoffset"], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
+        put(&mut s.files.offset, g.amount())
     }),
-    opt("offset_increment", &[], Form::SizeOrPercent, "0", "How much later in the file each clone begins than the one before.", |s, g| {
-        put(&mut s.files.increment, g.amount())
+    opt(
+        "offset_align",
+        &[],
+        Form::Size,
+        "0",
+        "What an offset in percent is rounded up to; 0 for the least block.",
+        |s, g| put(&mut s.files.offset_align, g.size()),
+    ),
+    opt(
+        "offset_increment",
+        &[],
+        Form::SizeOrPercent,
+        "0",
+        "How much later in the file each clone begins than the one before.",
+        |s, g| put(&mut s.files.increment, g.amount()),
+    ),
+    opt(
+        "number_ios",
+        &[],
+        Form::Integer { least: 0, most: i64::MAX },
+        "0",
+        "The most operations of a clone; 0 for no limit.",
+        |s, g| {
+            put(
+                &mut s.files.operations,
+                g.integer(0, i64::MAX).map(|most| Some(most as u64).filter(|most| *most > 0)),
+            )
+        },
+    ),
+    opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| {
+        put(&mut s.files.append, g.flag())
     }),
-    opt("number_ios", &[], Form::Integer { least: 0, most: i64::MAX }, "0", "The most operations of a clone; 0 for no limit.", |s, g| {
-        put(&mut s.files.operations, g.integer(0, i64::MAX).map(|most| Some(most as u64).filter(|most| *most > 0)))
-    }),
-    opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| put(&mut s.files.append, g.flag())),
-    missing("fill_device", Form::Flag, "Writes until there is no space left.", "give size= with the free space, which `df -B1` tells")
-        .named_also(&["fill_fs"]),
-    opt("create_serialize", &[], Form::Flag, "1", "Files are made job by job rather than by all at once.", |s, g| {
-        put(&mut s.files.create_serialize, g.flag())
-    })
+    missing(
+        "fill_device",
+        Form::Flag,
+        "Writes until there is no space left.",
+        "give size= with the free space, which `df -B1` tells",
+    )
+    .named_also(&["fill_fs"]),
+    opt(
+        "create_serialize",
+        &[],
+        Form::Flag,
+        "1",
+        "Files are made job by job rather than by all at once.",
+        |s, g| put(&mut s.files.create_serialize, g.flag()),
+    )
     .differs("they always are made job by job"),
-    opt("create_fsync", &[], Form::Flag, "1", "Files that are made are made durable before the job.", |s, g| {
-        put(&mut s.files.create_sync, g.flag())
-    })
+    opt(
+        "create_fsync",
+        &[],
+        Form::Flag,
+        "1",
+        "Files that are made are made durable before the job.",
+        |s, g| put(&mut s.files.create_sync, g.flag()),
+    )
     .differs("they always are made durable before the job"),
-    opt("create_on_open", &[], Form::Flag, "0", "Files are not made before the job, but by its writes.", |s, g| {
-        put(&mut s.files.create_on_open, g.flag())
-    })
+    opt(
+        "create_on_open",
+        &[],
+        Form::Flag,
+        "0",
+        "Files are not made before the job, but by its writes.",
+        |s, g| put(&mut s.files.create_on_open, g.flag()),
+    )
     .differs("a job that only writes lets its files grow; for one that reads they are made before"),
-    opt("create_only", &[], Form::Flag, "0", "Files are made and nothing else is done.", |s, g| put(&mut s.files.create_only, g.flag())),
-    opt("allow_file_create", &[], Form::Flag, "1", "Files may be made; without it the job fails where one is missing or too short.", |s, g| {
-        put(&mut s.files.create, g.flag())
+    opt("create_only", &[], Form::Flag, "0", "Files are made and nothing else is done.", |s, g| {
+        put(&mut s.files.create_only, g.flag())
     }),
-    opt("allow_mounted_write", &[], Form::Flag, "0", "A mounted device may be written.", |s, g| put(&mut s.files.mounted, g.flag()))
-        .differs("a device that is in use is never written, whatever is said: unmount it"),
-    missing("pre_read", Form::Flag, "Files are read before the job, so that they are in the page cache.",
-        "put a job with rw=read on the same files before this one, and give this one stonewall and invalidate=0"),
-    opt("invalidate", &[], Form::Flag, "1", "What the page cache holds of the files is dropped before the job.", |s, g| {
-        put(&mut s.files.invalidate, g.flag())
-    }),
-    opt("sync", &[], Form::Choice(&["none", "0", "sync", "1", "dsync"]), "none",
-        "Files are opened so that every write is durable before it is over: with all metadata (sync) or only what is needed (dsync).",
-        |s, g| put(&mut s.files.durable, g.choice(SYNCS))),
-    opt("fsync", &[], COUNT, "0", "Writes from one fsync to the next; 0 for none.", |s, g| put(&mut s.files.fsync, count(g, 0, u32::MAX)))
-        .differs("with fdatasync or sync_file_range in the same job it is refused"),
-    opt("fdatasync", &[], COUNT, "0", "Writes from one fdatasync to the next; 0 for none.", |s, g| {
-        put(&mut s.files.fdatasync, count(g, 0, u32::MAX))
+    opt(
+        "allow_file_create",
+        &[],
+        Form::Flag,
+        "1",
+        "Files may be made; without it the job fails where one is missing or too short.",
+        |s, g| put(&mut s.files.create, g.flag()),
+    ),
+    opt("allow_mounted_write", &[], Form::Flag, "0", "A mounted device may be written.", |s, g| {
+        put(&mut s.files.mounted, g.flag())
     })
-    .differs("with fsync or sync_file_range in the same job it is refused"),
-    opt("sync_file_range", &[], Form::Special("some of wait_before, write, wait_after with commas, a colon, and a number of writes"), "",
+    .differs("a device that is in use is never written, whatever is said: unmount it"),
+    missing(
+        "pre_read",
+        Form::Flag,
+        "Files are read before the job, so that they are in the page cache.",
+        "put a job with rw=read on the same files before this one, and give this one \
+         stonewall and invalidate=0",
+    ),
+    opt(
+        "invalidate",
+        &[],
+        Form::Flag,
+        "1",
+        "What the page cache holds of the files is dropped before the job.",
+        |s, g| put(&mut s.files.invalidate, g.flag()),
+    ),
+    opt(
+        "sync",
+        &[],
+        Form::Choice(&["none", "0", "sync", "1", "dsync"]),
+        "none",
+        "Files are opened so that every write is durable before it is over: with all metadata \
+         (sync) or only what is needed (dsync).",
+        |s, g| put(&mut s.files.durable, g.choice(SYNCS)),
+    ),
+    opt(
+        "fsync",
+        &[],
+        COUNT,
+        "0",
+        "Writes from one fsync to the next; 0 for none. A job has one of fsync, fdatasync and \
+         sync_file_range here.",
+        |s, g| put(&mut s.files.fsync, count(g, 0, u32::MAX)),
+    ),
+    opt(
+        "fdatasync",
+        &[],
+        COUNT,
+        "0",
+        "Writes from one fdatasync to the next; 0 for none. A job has one of fsync, fdatasync \
+         and sync_file_range here.",
+        |s, g| put(&mut s.files.fdatasync, count(g, 0, u32::MAX)),
+    ),
+    opt(
+        "sync_file_range",
+        &[],
+        Form::Special("some of wait_before, write, wait_after with commas, a colon, and a number of writes"),
+        "",
         "Writes from one sync_file_range to the next.",
-        |s, g| put(&mut s.files.range_sync, range_sync(g)))
+        |s, g| put(&mut s.files.range_sync, range_sync(g)),
+    )
     .differs("all three of wait_before, write and wait_after are done"),
-    opt("end_fsync", &[], Form::Flag, "0", "What was written is made durable by fsync at the end.", |s, g| put(&mut s.files.end_sync, g.flag())),
-    opt("fsync_on_close", &[], Form::Flag, "0", "What was written is made durable by fsync when a file is closed.", |s, g| {
-        put(&mut s.files.close_sync, g.flag())
-    })
-    .differs("files are closed once, at the end: as end_fsync"),
-    opt("fallocate", &[], Form::Choice(&["native", "posix", "keep", "truncate", "none", "0", "1"]), "native",
+    opt(
+        "end_fsync",
+        &[],
+        Form::Flag,
+        "0",
+        "What was written is made durable by fsync at the end.",
+        |s, g| put(&mut s.files.end_sync, g.flag()),
+    ),
+    opt(
+        "fsync_on_close",
+        &[],
+        Form::Flag,
+        "0",
+        "What was written is made durable by fsync when a file is closed, which is once, at \
+         the end.",
+        |s, g| put(&mut s.files.close_sync, g.flag()),
+    ),
+    opt(
+        "fallocate",
+        &[],
+        Form::Choice(&["native", "posix", "keep", "truncate", "none", "0", "1"]),
+        "native",
         "How the blocks of a file that is to be written are reserved before the job.",
-        |s, g| put(&mut s.files.reserve, g.choice(RESERVES))),
-    opt("fadvise_hint", &[], Form::Choice(&["0", "none", "1", "sequential", "random"]), "1",
-        "What the kernel is told about the order of the offsets (posix_fadvise), which changes its read-ahead.",
-        |s, g| put(&mut s.files.hint, g.choice(HINTS)))
+        |s, g| put(&mut s.files.reserve, g.choice(RESERVES)),
+    ),
+    opt(
+        "fadvise_hint",
+        &[],
+        Form::Choice(&["0", "none", "1", "sequential", "random"]),
+        "1",
+        "What the kernel is told about the order of the offsets (posix_fadvise), which \
+         changes its read-ahead.",
+        |s, g| put(&mut s.files.hint, g.choice(HINTS)),
+    )
     .differs("the kernel is told nothing, and finds out by itself"),
-    opt("overwrite", &[], Form::Flag, "0", "Files are there in full before they are written: what is missing is written before the job.", |s, g| {
-        put(&mut s.files.overwrite, g.flag())
+    opt(
+        "overwrite",
+        &[],
+        Form::Flag,
+        "0",
+        "Files are there in full before they are written: what is missing is written before \
+         the job.",
+        |s, g| put(&mut s.files.overwrite, g.flag()),
+    ),
+    opt("unlink", &[], Form::Flag, "0", "The files are removed at the end.", |s, g| {
+        put(&mut s.files.remove, g.flag())
     }),
-    opt("unlink", &[], Form::Flag, "0", "The files are removed at the end.", |s, g| put(&mut s.files.remove, g.flag())),
     opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed after each loop.", |s, g| {
         put(&mut s.files.remove_each, g.flag())
     })

@@ -164,10 +164,9 @@ fn zone_mode(io: &mut Io, given: &Given<'_>) -> Result<(), String> {
     match given.text()? {
         "none" | "0" => put(&mut io.zones.strided, Ok(false)),
         "strided" => put(&mut io.zones.strided, Ok(true)),
-        "zbd" => Err(
-            "zoned block devices are not built: use zonemode=strided, which goes through zones of any device"
-                .into(),
-        ),
+        "zbd" => Err("zoned block devices are not built: use zonemode=strided, which goes through zones of \
+         any device"
+            .into()),
         other => Err(format!("`{other}` is none of none, strided, zbd")),
     }
 }
@@ -181,71 +180,146 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "rw",
         &["readwrite"],
-        Form::Special("read, write, trim, rw, trimwrite, or one of randread, randwrite, randtrim, randrw, randtrimwrite; then, if \
-                       wanted, a colon and a number"),
+        Form::Special(
+            "read, write, trim, rw, trimwrite, or one of randread, randwrite, randtrim, randrw, \
+         randtrimwrite; then, if wanted, a colon and a number",
+        ),
         "read",
-        "What operations do, and whether one after the other or at random offsets. A number after a colon: of a sequential job the \
-         bytes left out after each operation, of a random one how many operations follow each other before the next jump.",
+        "What operations do, and whether one after the other or at random offsets. A number \
+         after a colon: of a sequential job the bytes left out after each operation, of a \
+         random one how many operations follow each other before the next jump. A negative \
+         number of bytes is taken where it means going backwards block by block. The reads \
+         and the writes of a sequential mix move one offset on together, which is told with \
+         its results.",
         |s, g| readwrite(&mut s.io, g),
-    )
-    .differs("sequential mixes have one offset that reads and writes move on together; in fio each direction has its own. Negative \
-              numbers are taken where they mean going backwards block by block"),
-    opt("rw_sequencer", &[], Form::Choice(&["sequential", "identical"]), "sequential",
+    ),
+    opt(
+        "rw_sequencer",
+        &[],
+        Form::Choice(&["sequential", "identical"]),
+        "sequential",
         "Whether the operations that follow a random offset go on from it, or go there again.",
-        |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])))
+        |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])),
+    )
     .differs("identical is taken where no operations follow each other; refused elsewhere"),
     opt("rwmixread", &[], PERCENT, "50", "Share of the reads in a mix, in percent.", |s, g| {
         put(&mut s.io.read_percent, percent(g))
     }),
-    opt("rwmixwrite", &[], PERCENT, "50", "Share of the writes in a mix, in percent. Of this and rwmixread the later one counts.", |s, g| {
-        put(&mut s.io.read_percent, percent(g).map(|writes| 100 - writes))
-    }),
-    opt("percentage_random", &[], Form::Special("a percentage, or percentages for reads, writes and trims"), "100",
+    opt(
+        "rwmixwrite",
+        &[],
+        PERCENT,
+        "50",
+        "Share of the writes in a mix, in percent. Of this and rwmixread the later one counts.",
+        |s, g| put(&mut s.io.read_percent, percent(g).map(|writes| 100 - writes)),
+    ),
+    opt(
+        "percentage_random",
+        &[],
+        Form::Special("a percentage, or percentages for reads, writes and trims"),
+        "100",
         "How many operations of a random job jump, in percent; the others follow the one before.",
         |s, g| {
             s.io.random_percent = g.triplet(s.io.random_percent, percent)?;
             Ok(())
-        })
-    .differs("0, 100, and what divides 100 are taken: jumps come at equal distances rather than by chance, and all directions have the \
-              same share"),
-    opt("norandommap", &[], Form::Flag, "0",
-        "Random offsets do not depend on those before: blocks may be done several times or never, and nothing has to be remembered.",
-        |s, g| put(&mut s.io.no_map, g.flag())),
-    opt("softrandommap", &[], Form::Flag, "0", "The job goes on without its map where there is no memory for it.", |_, g| g.flag().map(drop))
-        .differs("no map is needed to do every block of one size once, so that nothing can fail"),
-    opt("random_generator", &[], Form::Choice(&["tausworthe", "tausworthe64", "lfsr"]), "tausworthe",
+        },
+    )
+    .differs(
+        "0, 100, and what divides 100 are taken: jumps come at equal distances rather than by \
+         chance, and all directions have the same share",
+    ),
+    opt(
+        "norandommap",
+        &[],
+        Form::Flag,
+        "0",
+        "Random offsets do not depend on those before: blocks may be done several times or \
+         never, and nothing has to be remembered.",
+        |s, g| put(&mut s.io.no_map, g.flag()),
+    ),
+    opt(
+        "softrandommap",
+        &[],
+        Form::Flag,
+        "0",
+        "The job goes on without its map where there is no memory for it; none is needed here.",
+        |_, g| g.flag().map(drop),
+    ),
+    opt(
+        "random_generator",
+        &[],
+        Form::Choice(&["tausworthe", "tausworthe64", "lfsr"]),
+        "tausworthe",
         "What random offsets come from.",
-        |_, g| g.choice(&[("tausworthe", ()), ("tausworthe64", ()), ("lfsr", ())]))
-    .differs("all three mean xoshiro256++, and a keyed permutation where every block is done once; offsets differ from fio's"),
-    opt("random_distribution", &[],
-        Form::Special("random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:IO/SIZE:..., zoned_abs:IO/SIZE:..."), "random",
-        "How random offsets are spread. zoned: shares of the operations and of the span, in percent; zoned_abs: shares of the \
-         operations and sizes. Anything but random implies norandommap.",
-        |s, g| distribution::set(&mut s.io.distribution, g))
-    .differs("the hot blocks of zipf and pareto are scattered by another permutation, a centre for them is refused, and normal is not \
-              scattered"),
-    opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in each run.", |s, g| put(&mut s.io.repeat, g.flag())),
+        |_, g| g.choice(&[("tausworthe", ()), ("tausworthe64", ()), ("lfsr", ())]),
+    )
+    .differs(
+        "all three mean xoshiro256++, and a keyed permutation where every block is done once; \
+         offsets differ from fio's",
+    ),
+    opt(
+        "random_distribution",
+        &[],
+        Form::Special(
+            "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:IO/SIZE:..., zoned_abs:IO/SIZE:...",
+        ),
+        "random",
+        "How random offsets are spread. zoned: shares of the operations and of the span, in \
+         percent; zoned_abs: shares of the operations and sizes. Anything but random implies \
+         norandommap.",
+        |s, g| distribution::set(&mut s.io.distribution, g),
+    )
+    .differs(
+        "the hot blocks of zipf and pareto are scattered by another permutation, a centre for \
+         them is refused, and normal is not scattered",
+    ),
+    opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in each run.", |s, g| {
+        put(&mut s.io.repeat, g.flag())
+    }),
     opt("allrandrepeat", &[], Form::Flag, "0", "Everything by chance is the same in each run.", |s, g| {
         put(&mut s.io.repeat_all, g.flag())
     }),
-    opt("randseed", &[], Form::Integer { least: 0, most: i64::MAX }, "",
+    opt(
+        "randseed",
+        &[],
+        Form::Integer { least: 0, most: i64::MAX },
+        "",
         "Where chance starts from: another number gives other offsets, sizes and contents.",
-        |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))))
+        |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))),
+    )
     .differs("it counts with randrepeat too"),
-    opt("direct", &[], Form::Flag, "0", "The page cache is bypassed (O_DIRECT).", |s, g| put(&mut s.io.direct, g.flag())),
+    opt("direct", &[], Form::Flag, "0", "The page cache is bypassed (O_DIRECT).", |s, g| {
+        put(&mut s.io.direct, g.flag())
+    }),
     opt("buffered", &[], Form::Flag, "1", "The page cache is used: the opposite of direct.", |s, g| {
         put(&mut s.io.direct, g.flag().map(|buffered| !buffered))
     }),
-    opt("atomic", &[], Form::Flag, "0", "Writes are all or nothing, even across a power failure. Implies direct=1.", |s, g| {
-        put(&mut s.io.atomic, g.flag())
-    })
-    .differs("by RWF_ATOMIC, with ioengine=pvsync2 only"),
-    opt("zonemode", &[], Form::Choice(&["none", "strided", "zbd"]), "none",
-        "With strided, work stays in a zone for zonesize bytes and goes on in the next. zbd is for zoned devices, which are not built.",
-        |s, g| zone_mode(&mut s.io, g)),
-    opt("zonesize", &[], Form::Size, "0", "Bytes of operations in a zone before the next (zonemode=strided).", |s, g| {
-        put(&mut s.io.zones.size, g.size())
-    }),
+    opt(
+        "atomic",
+        &[],
+        Form::Flag,
+        "0",
+        "Writes are all or nothing, even across a power failure (RWF_ATOMIC). Implies \
+         direct=1, and needs ioengine=pvsync2 here.",
+        |s, g| put(&mut s.io.atomic, g.flag()),
+    ),
+    opt(
+        "zonemode",
+        &[],
+        Form::Choice(&["none", "strided"]),
+        "none",
+        "With strided, work stays in a zone for zonesize bytes and goes on in the next. Zoned \
+         devices (zbd) are not built.",
+        |s, g| zone_mode(&mut s.io, g),
+    ),
+    opt(
+        "zonesize",
+        &[],
+        Form::Size,
+        "0",
+        "Bytes of operations in a zone before the next (zonemode=strided).",
+        |s, g| put(&mut s.io.zones.size, g.size()),
+    ),
     opt("zonerange", &[], Form::Size, "0", "Length of a zone (zonemode=strided); 0 for zonesize.", |s, g| {
         put(&mut s.io.zones.range, g.size())
     }),
@@ -254,13 +328,47 @@ pub const OPTIONS: &[Opt] = &[
     }),
     missing("zonecapacity", Form::Size, "Bytes of a zone that can be written.", NO_ZONED_DEVICES),
     missing("read_beyond_wp", Form::Flag, "Reads beyond a zone's write pointer.", NO_ZONED_DEVICES),
-    missing("max_open_zones", Form::Integer { least: 0, most: i64::MAX }, "Zones open at once over all jobs.", NO_ZONED_DEVICES),
-    missing("job_max_open_zones", Form::Integer { least: 0, most: i64::MAX }, "Zones open at once by one job.", NO_ZONED_DEVICES),
+    missing(
+        "max_open_zones",
+        Form::Integer { least: 0, most: i64::MAX },
+        "Zones open at once over all jobs.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "job_max_open_zones",
+        Form::Integer { least: 0, most: i64::MAX },
+        "Zones open at once by one job.",
+        NO_ZONED_DEVICES,
+    ),
     missing("ignore_zone_limits", Form::Flag, "Open zones beyond the device's own limit.", NO_ZONED_DEVICES),
-    missing("zone_reset_threshold", Form::Number { least: 0.0, most: 1.0 }, "Share of written blocks from which zones are reset.", NO_ZONED_DEVICES),
-    missing("zone_reset_frequency", Form::Number { least: 0.0, most: 1.0 }, "How often zones are reset.", NO_ZONED_DEVICES),
-    missing("recover_zbd_write_error", Form::Flag, "Goes on after a failed write to a zone.", NO_ZONED_DEVICES),
-    missing("write_barrier", Form::Integer { least: 0, most: i64::MAX }, "Every so manyth write is a barrier.", "use fsync= or fdatasync="),
-    missing("write_hint", Form::Choice(&["none", "short", "medium", "long", "extreme"]), "How long written data will live.",
-        "leave it out: no hint is given"),
+    missing(
+        "zone_reset_threshold",
+        Form::Number { least: 0.0, most: 1.0 },
+        "Share of written blocks from which zones are reset.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "zone_reset_frequency",
+        Form::Number { least: 0.0, most: 1.0 },
+        "How often zones are reset.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "recover_zbd_write_error",
+        Form::Flag,
+        "Goes on after a failed write to a zone.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "write_barrier",
+        Form::Integer { least: 0, most: i64::MAX },
+        "Every so manyth write is a barrier.",
+        "use fsync= or fdatasync=",
+    ),
+    missing(
+        "write_hint",
+        Form::Choice(&["none", "short", "medium", "long", "extreme"]),
+        "How long written data will live.",
+        "leave it out: no hint is given",
+    ),
 ];

@@ -95,11 +95,9 @@ impl Job {
             task.ramp = self.ramp;
             task.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (least.0, most.0)));
         } else if self.wait_for.is_some() || most.0 > 0 {
-            return Err(
-                "wait_for and startdelay are not built for engines that do file operations: leave them \
-                        out, or put the job behind a stonewall"
-                    .into(),
-            );
+            return Err("wait_for and startdelay are not built for engines that do file operations: leave \
+         them out, or put the job behind a stonewall"
+                .into());
         }
         Ok(())
     }
@@ -207,13 +205,26 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "The job starts when all clones of the job of this name have ended; that job has to come before it.",
+        "The job starts when all clones of the job of this name have ended; that job has to \
+         come before it.",
         |s, g| put(&mut s.job.wait_for, text(g)),
     ),
-    opt("thread", &[], Form::Flag, "0", "Clones are threads rather than processes.", |_, g| {
-        g.flag().map(drop)
-    })
-    .differs("jobs always are threads of one process"),
+    opt(
+        "thread",
+        &[],
+        Form::Flag,
+        "0",
+        "Clones are threads rather than processes; here they always are.",
+        |_, g| g.flag().map(drop),
+    ),
+    opt(
+        "threads",
+        &[],
+        Form::Integer { least: 0, most: 4_294_967_295 },
+        "",
+        "Nothing, in fio too; old job files have it. See numjobs.",
+        |_, g| count(g, 0, 4_294_967_295).map(drop),
+    ),
     opt("exitall", &[], Form::Flag, "0", "When the job ends, others end too: see exit_what.", |s, g| {
         put(&mut s.job.exit_all, g.flag())
     }),

@@ -2,7 +2,7 @@
 
 mod logs;
 
-use iolite_model::{BackendKind, JobTask, Nanos, Watch};
+use iolite_model::{JobTask, Nanos};
 
 use crate::fio::lower::{LogValue, Place, Thread};
 use crate::fio::option::{Form, Opt, Support};
@@ -116,28 +116,19 @@ impl Default for Logging {
 }
 
 impl Logging {
-    /// Changes `thread` to what these settings say; its name, engine, depth and steady state are set before.
+    /// Changes `thread` to what these settings say; its name and steady state are set before.
     pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
         self.report(thread);
         thread.logs = logs::logs(self, place, thread);
         let interval = logs::interval(self, thread);
         match &mut thread.task {
-            JobTask::Io(task) => {
-                task.interval = interval;
-                task.watch = Watch { detail: !self.fewer_stamps, operations: !thread.logs.is_empty() };
-                // Without a queue `null` has completed an operation when it has been submitted.
-                let at_once = task.backend == BackendKind::Null && task.concurrency <= 1;
-                thread.reporting.synchronous = task.backend.is_synchronous() || at_once;
-            }
+            JobTask::Io(task) => task.interval = interval,
             JobTask::Metadata(_) if !thread.logs.is_empty() => {
                 return Err("write_bw_log, write_iops_log, write_lat_log and write_hist_log are not for engines that work on \
                             names: leave them out"
                     .into());
             }
-            JobTask::Metadata(task) => {
-                task.interval = interval;
-                thread.reporting.synchronous = true;
-            }
+            JobTask::Metadata(task) => task.interval = interval,
         }
         Ok(())
     }
@@ -529,7 +520,7 @@ mod tests {
     use super::*;
     use crate::fio::lower::LogKind;
     use crate::fio::option::samples::{io, lowered, task};
-    use iolite_model::{FileTask, MetadataTask, Mix};
+    use iolite_model::{MetadataTask, Mix};
 
     fn thread(settings: &[(&str, &str)]) -> Result<Thread, String> {
         io(settings, task(Mix::Read)).map(|(thread, _)| thread)
@@ -567,14 +558,13 @@ mod tests {
             ("log_issue_time", "1"),
             ("log_alternate_epoch", "1"),
         ];
-        let (thread, task) = io(&settings, task(Mix::Read)).unwrap();
+        let thread = thread(&settings).unwrap();
         let [bandwidth, histogram] = &thread.logs[..] else { panic!("{:?}", thread.logs) };
         assert_eq!((bandwidth.kind, histogram.kind), (LogKind::Bandwidth, LogKind::Histogram));
         assert_eq!(bandwidth.window, Some(milliseconds(200)));
         assert_eq!((histogram.window, histogram.coarseness), (Some(milliseconds(1000)), 2));
         assert_eq!((bandwidth.value, bandwidth.offset, bandwidth.priority), (LogValue::Largest, true, true));
         assert!(bandwidth.issue_time && bandwidth.unix_epoch && !bandwidth.compressed);
-        assert!(task.watch.operations);
         let both = super::tests::thread(&[("write_bw_log", "p"), ("log_window_value", "both")]).unwrap();
         assert_eq!((both.logs[0].value, both.logs[0].window), (LogValue::Both, None));
     }
@@ -617,23 +607,10 @@ mod tests {
 
     #[test]
     fn fewer_stamps_leave_out_what_needs_them() {
-        let (thread, told) = io(&[("gtod_reduce", "1")], task(Mix::Read)).unwrap();
-        let reporting = thread.reporting;
+        let reporting = thread(&[("gtod_reduce", "1")]).unwrap().reporting;
         assert!(
             reporting.disable_slat && reporting.disable_clat && reporting.disable_lat && reporting.disable_bw
         );
-        assert_eq!(told.watch, Watch::default());
-        assert!(io(&[], task(Mix::Read)).unwrap().1.watch.detail);
-    }
-
-    #[test]
-    fn synchronous_engines_have_no_submission_latency() {
-        let synchronous = |backend, depth| {
-            let task = FileTask { backend, ..task(Mix::Read) };
-            io(&[("iodepth", depth)], task).unwrap().0.reporting.synchronous
-        };
-        assert!(synchronous(BackendKind::Sync, "4") && synchronous(BackendKind::Null, "1"));
-        assert!(!synchronous(BackendKind::Null, "4") && !synchronous(BackendKind::Libaio, "1"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod arrival;
 
-use iolite_model::{Arrival, FileTask, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
+use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
 
 use crate::fio::lower::{Place, Thread};
 use crate::fio::option::{Form, Opt, Support};
@@ -43,6 +43,10 @@ pub struct Rate {
     pub max_latency: PerDirection<Nanos>,
     /// `flow`: the job's weight; 0 for none.
     pub flow: u32,
+    /// `flow_id`: the jobs that it keeps the ratio with.
+    pub flow_group: u32,
+    /// `flow_sleep`: pause of a job that is ahead.
+    pub flow_pause: Nanos,
 }
 
 impl Default for Rate {
@@ -62,6 +66,8 @@ impl Default for Rate {
             latency_percentile: 100.0,
             max_latency: [None; 3],
             flow: 0,
+            flow_group: 0,
+            flow_pause: Nanos(0),
         }
     }
 }
@@ -69,14 +75,13 @@ impl Default for Rate {
 impl Rate {
     /// Changes `thread` to what these settings say; its mix, sizes and depth are set before.
     pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
-        if self.flow > 0 {
-            return Err(format!("flow={}: {NO_FLOW}", self.flow));
-        }
         let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         self.set_arrival(task)?;
         let does = arrival::directions(task.mix);
         self.check_least(does)?;
         task.longest = self.longest(does)?;
+        let flow = Flow { group: self.flow_group, weight: self.flow, pause: self.flow_pause };
+        task.flow = (self.flow > 0).then_some(flow);
         thread.latency_target = self.target(task)?;
         let only_done = |limits: PerDirection<f64>| std::array::from_fn(|at| limits[at].filter(|_| does[at]));
         thread.rate_min = only_done(self.bytes_min);
@@ -167,9 +172,6 @@ impl Rate {
 
 /// Each try of a latency search begins with this part of a window that is left out.
 const RAMP: u64 = 5;
-
-const NO_FLOW: &str =
-    "jobs are not coupled by flows: give each a rate or a rate_iops in the proportion that they are to have";
 
 /// Values for reads, writes and trims: one that is left out at the end is as the one before, an empty one is none.
 fn limits<T: Copy>(
@@ -385,7 +387,9 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: 1000 },
         default: "0",
         help: "The job's weight among those of the same flow_id, whose activity is kept in proportion to their weights.",
-        support: Support::Differs("a job with a weight is refused when it is to run: jobs are not coupled"),
+        support: Support::Differs(
+            "the ratio is kept among jobs that start together, of which none is ahead by more than a round",
+        ),
         set: |spec, given| given.integer(0, 1000).map(|weight| spec.rate.flow = weight as u32),
         ..Opt::PLAIN
     },
@@ -394,8 +398,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: MOST },
         default: "0",
         help: "Which flow the job belongs to.",
-        support: Support::Differs("means nothing without a flow, which is refused"),
-        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        set: |spec, given| given.integer(0, MOST).map(|id| spec.rate.flow_group = id as u32),
         ..Opt::PLAIN
     },
     Opt {
@@ -403,8 +406,9 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: MOST },
         default: "0",
         help: "Microseconds that a job waits when it is ahead of its flow.",
-        support: Support::Differs("means nothing without a flow, which is refused"),
-        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        set: |spec, given| {
+            given.integer(0, MOST).map(|pause| spec.rate.flow_pause = Nanos(pause as u64 * 1000))
+        },
         ..Opt::PLAIN
     },
 ];
@@ -540,8 +544,10 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_refused_by_name() {
-        assert!(io(&[("flow", "8")], task(Mix::Read)).unwrap_err().contains("flow=8"));
-        assert!(io(&[("flow", "0"), ("flow_id", "3")], task(Mix::Read)).is_ok());
+        let flow = |settings| io(settings, task(Mix::Read)).unwrap().1.flow;
+        let expected = Flow { group: 3, weight: 8, pause: Nanos(20_000) };
+        assert_eq!(flow(&[("flow", "8"), ("flow_id", "3"), ("flow_sleep", "20")]), Some(expected));
+        assert_eq!(flow(&[("flow", "0"), ("flow_id", "3")]), None);
         let names = || JobTask::Metadata(MetadataTask::default());
         assert!(lowered(&[("thinktime_blocks", "3")], names()).is_ok());
         for setting in [("rate", "1m"), ("thinktime", "5"), ("max_latency", "1s"), ("latency_target", "1s")] {

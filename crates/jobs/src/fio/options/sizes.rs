@@ -117,7 +117,8 @@ fn split(given: &Given<'_>) -> Result<Vec<WeightedSize>, String> {
     let open = shares.iter().filter(|(_, share)| share.is_none()).count();
     if total > 100.0 + ROUNDING || (open == 0 && total < 100.0 - ROUNDING) {
         return Err(format!(
-            "its shares are {total} % in all: they have to be 100, or one has to be left out to get the rest"
+            "its shares are {total} % in all: they have to be 100, or one has to be left out to \
+         get the rest"
         ));
     }
     let rest = (100.0 - total).max(0.0) / open.max(1) as f64;
@@ -149,29 +150,65 @@ const THREE: Form = Form::Special("a size, or sizes for reads, writes and trims"
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt("bs", &["blocksize"], THREE, "4096", "Size of an operation, or sizes of reads, writes and trims, as in 4k,8k.", |s, g| {
-        let before = s.sizes.range.map(|(least, _)| least);
-        put(&mut s.sizes.range, g.triplet(before, size).map(|sizes| sizes.map(|size| (size, size))))
-    }),
-    opt("bsrange", &["blocksize_range"], Form::Special("a range of sizes, or ranges for reads, writes and trims"), "",
-        "Operations have any size of a range that is a multiple of its least one.", |s, g| ranges(&mut s.sizes, g)),
-    opt("bssplit", &[], Form::Special("SIZE/PERCENT:SIZE/PERCENT..., or such lists for reads, writes and trims"), "",
-        "Operations have these sizes, each with its share in percent. Shares that are left out have equal parts of the rest.",
-        |s, g| splits(&mut s.sizes, g)),
-    opt("blockalign", &["ba"], THREE, "",
-        "Random offsets are multiples of this rather than of the size. Blocks may then be done several times: it implies norandommap.",
+    opt(
+        "bs",
+        &["blocksize"],
+        THREE,
+        "4096",
+        "Size of an operation, or sizes of reads, writes and trims, as in 4k,8k.",
+        |s, g| {
+            let before = s.sizes.range.map(|(least, _)| least);
+            put(&mut s.sizes.range, g.triplet(before, size).map(|sizes| sizes.map(|size| (size, size))))
+        },
+    ),
+    opt(
+        "bsrange",
+        &["blocksize_range"],
+        Form::Special("a range of sizes, or ranges for reads, writes and trims"),
+        "",
+        "Operations have any size of a range that is a multiple of its least one.",
+        |s, g| ranges(&mut s.sizes, g),
+    ),
+    opt(
+        "bssplit",
+        &[],
+        Form::Special("SIZE/PERCENT:SIZE/PERCENT..., or such lists for reads, writes and trims"),
+        "",
+        "Operations have these sizes, each with its share in percent. Shares that are left \
+         out have equal parts of the rest.",
+        |s, g| splits(&mut s.sizes, g),
+    ),
+    opt(
+        "ba",
+        &["blockalign"],
+        THREE,
+        "",
+        "Random offsets are multiples of this rather than of the size. Blocks may then be \
+         done several times: it implies norandommap.",
         |s, g| {
             let block = Bytes(0);
             let before = s.sizes.align.map(|align| align.unwrap_or(block));
             let align = g.triplet(before, size)?;
             s.sizes.align = align.map(|align| Some(align).filter(|align| *align != block));
             Ok(())
-        })
+        },
+    )
     .differs("one alignment holds for all directions of a mix: the smallest"),
-    opt("bs_unaligned", &["blocksize_unaligned"], Form::Flag, "0", "Sizes of a range need not be multiples of its least one.", |s, g| {
-        put(&mut s.sizes.unaligned, g.flag())
-    }),
-    opt("bs_is_seq_rand", &[], Form::Flag, "0",
-        "Where sizes are given for reads and writes, the first is for sequential operations and the second for random ones.",
-        |s, g| put(&mut s.sizes.by_order, g.flag())),
+    opt(
+        "bs_unaligned",
+        &["blocksize_unaligned"],
+        Form::Flag,
+        "0",
+        "Sizes of a range need not be multiples of its least one.",
+        |s, g| put(&mut s.sizes.unaligned, g.flag()),
+    ),
+    opt(
+        "bs_is_seq_rand",
+        &[],
+        Form::Flag,
+        "0",
+        "Where sizes are given for reads and writes, the first is for sequential operations \
+         and the second for random ones.",
+        |s, g| put(&mut s.sizes.by_order, g.flag()),
+    ),
 ];

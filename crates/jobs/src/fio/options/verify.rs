@@ -87,6 +87,7 @@ impl Verify {
             // What is not compared in this job is meant for another one.
             anyone: !writes || !(after || task.mix.reads()),
             after,
+            block: if after { task.largest() } else { Bytes(0) },
             state: (writes && self.save_state).then(|| state_file(&thread.name, place.number)),
         });
         task.contents.refill = true;

@@ -105,10 +105,10 @@ fn a_global_section_is_for_the_jobs_after_it() {
 #[test]
 fn kb_base_counts_for_its_section_wherever_it_stands() {
     // Sizes of the defaults have been read by then.
-    let plan =
-        planned(&format!("{NULL}[a]\nbs=1ki\nkb_base=1000\n[b]\nbs=1k\nkb_base=1000\n[c]\nbs=1k\n")).unwrap();
+    let plan = planned(&format!("{NULL}[a]\nbs=1kib\nkb_base=1000\n[b]\nbs=1k\nkb_base=1000\n[c]\nbs=1k\n"))
+        .unwrap();
     assert_eq!(blocks(&plan), [1024, 1000, 1024]);
-    let global = planned("[global]\nkb_base=1000\nioengine=null\nsize=1m\n[a]\nbs=4ki\n[b]\nbs=4k").unwrap();
+    let global = planned("[global]\nkb_base=1000\nioengine=null\nsize=1m\n[a]\nbs=4kib\n[b]\nbs=4k").unwrap();
     assert_eq!(blocks(&global), [4096, 4000]);
 }
 
@@ -173,14 +173,14 @@ fn an_option_of_an_engine_is_for_that_engine() {
 #[test]
 fn all_that_is_wrong_with_a_job_is_told_with_its_place() {
     let problems =
-        planned(&format!("{NULL}[a]\niodpeth=4\nbs\n description=\nbs=(4*\n  thread 1\n")).unwrap_err();
+        planned(&format!("{NULL}[a]\niodpeth=4\nbs\n description=\nsize=(4*\n  thread 1\n")).unwrap_err();
     let told: Vec<String> = problems.0.iter().map(Problem::to_string).collect();
     let expected = [
         "a.fio:5:1: there is no option `iodpeth`; did you mean `iodepth`?",
         "a.fio:6:1: `bs` needs a value; write bs=",
         "a.fio:7:2: `description=` has no value; write description=VALUE",
-        "a.fio:8:1: `bs`: `(4*` can't be worked out: a number is missing before its end",
-        "a.fio:9:3: there is no option `thread 1`; did you mean `thread`?",
+        "a.fio:8:1: `size`: `(4*` can't be worked out: a number is missing before its end",
+        "a.fio:9:3: there is no option `thread 1`; did you mean `thread`",
     ];
     assert_eq!(told.len(), expected.len(), "{problems}");
     for (told, expected) in told.iter().zip(expected) {
@@ -188,6 +188,27 @@ fn all_that_is_wrong_with_a_job_is_told_with_its_place() {
     }
     let setter = planned(&format!("{NULL}[a]\niodepth=many\n")).unwrap_err().to_string();
     assert!(setter.starts_with("a.fio:5:1: `iodepth=many`: "), "{setter}");
+}
+
+#[test]
+fn options_that_need_no_value_may_stand_alone() {
+    let plan = planned(&format!("{NULL}[a]\nwrite_bw_log\nwrite_iops_log=\nthread\nnorandommap\n")).unwrap();
+    assert_eq!(plan.threads[0].logs.len(), 2);
+    assert_eq!(plan.threads[0].settings, []);
+    let alone: Vec<&str> = crate::fio::options::all()
+        .filter(|option| option.form != crate::fio::Form::Flag && option.stands_alone())
+        .map(|option| option.name)
+        .collect();
+    assert_eq!(alone, ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"]);
+}
+
+#[test]
+fn zones_without_a_size_have_the_rest() {
+    let plan =
+        planned(&format!("{NULL}[a]\nrw=randread\nrandom_distribution=zoned:50/5:30/15:20/\n")).unwrap();
+    let JobTask::Io(task) = &plan.threads[0].task else { panic!("{plan:?}") };
+    let iolite_model::Access::Zoned(zones) = &task.access else { panic!("{task:?}") };
+    assert_eq!(zones[2].size, iolite_model::ZoneSize::Percent(80.0));
 }
 
 #[test]

@@ -15,8 +15,10 @@ fn surroundings() -> Surroundings<'static> {
     }
 }
 
-/// The sections without their places.
-fn told(document: &Document) -> Vec<(String, Vec<(String, Option<String>)>)> {
+/// A section without its place: its name, and its settings' names and values.
+type Told = (String, Vec<(String, Option<String>)>);
+
+fn told(document: &Document) -> Vec<Told> {
     let settings = |section: &Section| {
         section.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };

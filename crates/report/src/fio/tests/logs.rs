@@ -167,7 +167,7 @@ fn rates_are_those_of_whole_windows() {
     assert!(written(log.clone(), true, &course()).starts_with("100, 120, 0, 0, 0\n100, 40, 1, 0, 0\n"));
     // Unless it is the only one: then it is as long as what was measured.
     log.window = Some(Nanos(1000 * MS));
-    assert_eq!(written(log, true, &course()), "1000, 62, 0, 0, 0\n1000, 12, 1, 0, 0\n");
+    assert_eq!(written(log, true, &course()), "1000, 63, 0, 0, 0\n1000, 13, 1, 0, 0\n");
 }
 
 #[test]
@@ -229,6 +229,28 @@ fn threads_may_share_a_file() {
     writer.event(&told(0, vec![operation(OpKind::Read, 2, 20)]));
     writer.finish().unwrap();
     assert_eq!(std::fs::read_to_string(shared.path).unwrap(), "1, 10000, 0, 4096, 0\n2, 20000, 0, 4096, 0\n");
+}
+
+#[test]
+fn a_thread_may_run_as_other_phases_and_several_times() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = plain(LogKind::Iops, directory.path());
+    log.window = Some(Nanos(100 * MS));
+    let mut other = one(vec![Log { path: directory.path().join("other.log"), ..log.clone() }]);
+    other.number = 1;
+    let threads = [one(vec![log.clone()]), other];
+    let mut writer = LogWriter::new(threads.iter().map(|thread| (thread.number, thread)));
+    writer.is_phase(0, 1);
+    writer.is_phase(1, 0);
+    for _ in 0..2 {
+        writer.event(&told(1, (1..=20).map(|at| operation(OpKind::Read, at * 10, 10)).collect()));
+        writer.event(&Event::PhaseEnded(synthetic::end(1, 200 * MS, 0)));
+    }
+    writer.event(&told(0, vec![operation(OpKind::Write, 50, 10)]));
+    writer.finish().unwrap();
+    let expected = "100, 90, 0, 0, 0\n200, 100, 0, 0, 0\n";
+    assert_eq!(std::fs::read_to_string(log.path).unwrap(), expected.repeat(2));
+    assert_eq!(std::fs::read_to_string(directory.path().join("other.log")).unwrap(), "100, 10, 1, 0, 0\n");
 }
 
 #[test]

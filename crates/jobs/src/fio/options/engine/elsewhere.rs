@@ -3,327 +3,153 @@
 use super::{WHOLE, missing};
 use crate::fio::option::{Form, Opt};
 
+const fn priority(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "a priority of single operations is not built: run the job under ionice(1)")
+        .of(&["io_uring", "libaio"])
+}
+
+const fn command(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "NVMe commands are not built: use ioengine=io_uring on the block device")
+        .of(&["io_uring_cmd"])
+}
+
+const fn placed(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "placement of data on NVMe devices is not built: leave it out")
+        .of(&["io_uring_cmd", "xnvme"])
+}
+
+const fn scsi(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "SCSI commands are not built: use ioengine=io_uring on the block device")
+        .of(&["sg"])
+}
+
+const fn host(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "networks are not built: use iperf3").of(&[
+        "net",
+        "netsplice",
+        "rdma",
+        "libhdfs",
+    ])
+}
+
+const fn net(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "networks are not built: use iperf3").of(&["net", "netsplice"])
+}
+
+const fn rdma(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "RDMA is not built: use perftest (ib_write_bw)").of(&["rdma"])
+}
+
+const fn librpma(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "RDMA is not built: use perftest (ib_write_bw)").of(&[
+        "librpma_apm_client",
+        "librpma_apm_server",
+        "librpma_gpspm_client",
+        "librpma_gpspm_server",
+    ])
+}
+
+const fn defrag(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "moving extents is not built: measure e4defrag(8) itself").of(&["e4defrag"])
+}
+
+const fn ceph(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(
+        name,
+        form,
+        help,
+        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
+    )
+    .of(&["rbd", "rados"])
+}
+
+const fn elsewhere(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "neither DAOS nor Hadoop is built: use io_uring on a mounted file system")
+        .of(&["dfs", "libhdfs"])
+}
+
+const fn http(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "object stores are not built: use warp or s3-benchmark").of(&["http"])
+}
+
+const fn gluster(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "GlusterFS is used through a mount here: name files on it")
+        .of(&["gfapi", "gfapi_async"])
+}
+
+const fn gpu(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "GPUDirect storage is not built: use io_uring with direct=1").of(&["libcufile"])
+}
+
+const fn exec(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "programs beside a job are not built: use exec_prerun=, or start it yourself")
+        .of(&["exec"])
+}
+
+const fn xnvme(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "xNVMe is not built: use io_uring on the block device").of(&["xnvme"])
+}
+
+const fn blkio(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(name, form, help, "libblkio is not built: use io_uring on the block device").of(&["libblkio"])
+}
+
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    missing(
+    priority(
         "cmdprio_percentage",
         Form::Integer { least: 0, most: 100 },
         "Share of the operations that get the highest priority.",
-        "a priority of single operations is not built: run the job under ionice(1)",
-    )
-    .of(&["io_uring", "libaio"]),
-    missing(
-        "cmdprio_class",
-        WHOLE,
-        "Class of these operations' priority.",
-        "a priority of single operations is not built: run the job under ionice(1)",
-    )
-    .of(&["io_uring", "libaio"]),
-    missing(
-        "cmdprio",
-        WHOLE,
-        "Priority of these operations.",
-        "a priority of single operations is not built: run the job under ionice(1)",
-    )
-    .of(&["io_uring", "libaio"]),
-    missing(
-        "cmdprio_hint",
-        Form::Text,
-        "Hint of these operations' priority.",
-        "a priority of single operations is not built: run the job under ionice(1)",
-    )
-    .of(&["io_uring", "libaio"]),
-    missing(
-        "cmdprio_bssplit",
-        Form::Text,
-        "Share of the operations of each size that get a priority.",
-        "a priority of single operations is not built: run the job under ionice(1)",
-    )
-    .of(&["io_uring", "libaio"]),
-    missing(
-        "cmd_type",
-        Form::Choice(&["nvme"]),
-        "Kind of the commands.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "md_per_io_size",
-        Form::Size,
-        "Metadata of an operation.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "pi_act",
-        WHOLE,
-        "Action for protection information.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "pi_chk",
-        Form::Text,
-        "Which protection information is checked.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "apptag",
-        WHOLE,
-        "Application tag of the protection information.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "apptag_mask",
-        WHOLE,
-        "Mask of the application tag.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "deac",
-        Form::Flag,
-        "Write zeroes deallocates.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "write_mode",
-        Form::Text,
-        "Command for writes.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "verify_mode",
-        Form::Text,
-        "Command for verification.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "cdw12",
-        WHOLE,
-        "Twelfth word of the command.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "cdw13",
-        WHOLE,
-        "Thirteenth word of the command.",
-        "NVMe commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["io_uring_cmd"]),
-    missing(
-        "fdp",
-        Form::Flag,
-        "Data is placed by reclaim units.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "dataplacement",
-        Form::Text,
-        "How data is placed: by reclaim units or streams.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "plids",
-        Form::Text,
-        "Placement identifiers.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "fdp_pli",
-        Form::Text,
-        "Placement identifiers.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "plid_select",
-        Form::Text,
-        "How identifiers are chosen.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "fdp_pli_select",
-        Form::Text,
-        "How identifiers are chosen.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "dp_scheme",
-        Form::Text,
-        "File that says which data gets which identifier.",
-        "placement of data on NVMe devices is not built: leave it out",
-    )
-    .of(&["io_uring_cmd", "xnvme"]),
-    missing(
-        "readfua",
-        Form::Flag,
-        "Reads have to come from the medium.",
-        "SCSI commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["sg"]),
-    missing(
-        "writefua",
-        Form::Flag,
-        "Writes have to reach the medium.",
-        "SCSI commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["sg"]),
-    missing(
-        "sg_write_mode",
-        Form::Text,
-        "Command for writes.",
-        "SCSI commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["sg"]),
-    missing(
-        "stream_id",
-        WHOLE,
-        "Stream of writes.",
-        "SCSI commands are not built: use ioengine=io_uring on the block device",
-    )
-    .of(&["sg"]),
-    missing("port", WHOLE, "Port of the connection.", "networks are not built: use iperf3").of(&[
-        "net",
-        "netsplice",
-        "rdma",
-        "libhdfs",
-    ]),
-    missing("hostname", Form::Text, "The other host.", "networks are not built: use iperf3").of(&[
-        "net",
-        "netsplice",
-        "rdma",
-        "libhdfs",
-    ]),
-    missing("interface", Form::Text, "Interface for multicast.", "networks are not built: use iperf3")
-        .of(&["net", "netsplice"]),
-    missing("ttl", WHOLE, "Hops that multicast packets may go.", "networks are not built: use iperf3")
-        .of(&["net", "netsplice"]),
-    missing(
-        "nodelay",
-        Form::Flag,
-        "Small packets are sent at once (TCP_NODELAY).",
-        "networks are not built: use iperf3",
-    )
-    .of(&["net", "netsplice"]),
-    missing("protocol", Form::Text, "Protocol of the connection.", "networks are not built: use iperf3")
-        .of(&["net", "netsplice"])
-        .named_also(&["proto"]),
-    missing(
-        "listen",
-        Form::Flag,
-        "Waits for a connection rather than making one.",
-        "networks are not built: use iperf3",
-    )
-    .of(&["net", "netsplice"]),
-    missing("pingpong", Form::Flag, "Each packet is answered.", "networks are not built: use iperf3")
-        .of(&["net", "netsplice"]),
-    missing("window_size", Form::Size, "Buffer of the socket.", "networks are not built: use iperf3")
-        .of(&["net", "netsplice"]),
-    missing("mss", Form::Size, "Largest segment.", "networks are not built: use iperf3")
-        .of(&["net", "netsplice"]),
-    missing(
-        "verb",
-        Form::Text,
-        "What is asked of the other side.",
-        "RDMA is not built: use perftest (ib_write_bw)",
-    )
-    .of(&["rdma"]),
-    missing(
-        "bindname",
-        Form::Text,
-        "Local name of the connection.",
-        "RDMA is not built: use perftest (ib_write_bw)",
-    )
-    .of(&["rdma"]),
-    missing(
-        "serverip",
-        Form::Text,
-        "Address of the server.",
-        "RDMA is not built: use perftest (ib_write_bw)",
-    )
-    .of(&["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
-    missing(
-        "direct_write_to_pmem",
-        Form::Flag,
-        "Writes reach persistent memory.",
-        "RDMA is not built: use perftest (ib_write_bw)",
-    )
-    .of(&["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
-    missing(
-        "busy_wait_polling",
-        Form::Flag,
-        "Polls for completions.",
-        "RDMA is not built: use perftest (ib_write_bw)",
-    )
-    .of(&["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
-    missing(
-        "donorname",
-        Form::Text,
-        "File whose extents are taken.",
-        "moving extents is not built: measure e4defrag(8) itself",
-    )
-    .of(&["e4defrag"]),
-    missing(
-        "inplace",
-        WHOLE,
-        "When the donor's space is allocated.",
-        "moving extents is not built: measure e4defrag(8) itself",
-    )
-    .of(&["e4defrag"]),
-    missing(
-        "clustername",
-        Form::Text,
-        "Cluster.",
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
-    )
-    .of(&["rbd", "rados"]),
-    missing(
-        "rbdname",
-        Form::Text,
-        "Block device.",
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
-    )
-    .of(&["rbd", "rados"]),
-    missing(
-        "clientname",
-        Form::Text,
-        "User.",
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
-    )
-    .of(&["rbd", "rados"]),
-    missing(
-        "conf",
-        Form::Text,
-        "Configuration file.",
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
-    )
-    .of(&["rbd", "rados"]),
-    missing(
-        "busy_poll",
-        Form::Flag,
-        "Polls for completions.",
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
-    )
-    .of(&["rbd", "rados"]),
-    missing(
-        "touch_objects",
-        Form::Flag,
-        "Objects are made first.",
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
-    )
-    .of(&["rbd", "rados"]),
+    ),
+    priority("cmdprio_class", WHOLE, "Class of these operations' priority."),
+    priority("cmdprio", WHOLE, "Priority of these operations."),
+    priority("cmdprio_hint", Form::Text, "Hint of these operations' priority."),
+    priority("cmdprio_bssplit", Form::Text, "Share of the operations of each size that get a priority."),
+    command("cmd_type", Form::Choice(&["nvme"]), "Kind of the commands."),
+    command("md_per_io_size", Form::Size, "Metadata of an operation."),
+    command("pi_act", WHOLE, "Action for protection information."),
+    command("pi_chk", Form::Text, "Which protection information is checked."),
+    command("apptag", WHOLE, "Application tag of the protection information."),
+    command("apptag_mask", WHOLE, "Mask of the application tag."),
+    command("deac", Form::Flag, "Write zeroes deallocates."),
+    command("write_mode", Form::Text, "Command for writes."),
+    command("verify_mode", Form::Text, "Command for verification."),
+    command("cdw12", WHOLE, "Twelfth word of the command."),
+    command("cdw13", WHOLE, "Thirteenth word of the command."),
+    placed("fdp", Form::Flag, "Data is placed by reclaim units."),
+    placed("dataplacement", Form::Text, "How data is placed: by reclaim units or streams."),
+    placed("plids", Form::Text, "Placement identifiers."),
+    placed("fdp_pli", Form::Text, "Placement identifiers."),
+    placed("plid_select", Form::Text, "How identifiers are chosen."),
+    placed("fdp_pli_select", Form::Text, "How identifiers are chosen."),
+    placed("dp_scheme", Form::Text, "File that says which data gets which identifier."),
+    scsi("readfua", Form::Flag, "Reads have to come from the medium."),
+    scsi("writefua", Form::Flag, "Writes have to reach the medium."),
+    scsi("sg_write_mode", Form::Text, "Command for writes."),
+    scsi("stream_id", WHOLE, "Stream of writes."),
+    host("port", WHOLE, "Port of the connection."),
+    host("hostname", Form::Text, "The other host."),
+    net("interface", Form::Text, "Interface for multicast."),
+    net("ttl", WHOLE, "Hops that multicast packets may go."),
+    net("nodelay", Form::Flag, "Small packets are sent at once (TCP_NODELAY)."),
+    net("protocol", Form::Text, "Protocol of the connection.").named_also(&["proto"]),
+    net("listen", Form::Flag, "Waits for a connection rather than making one."),
+    net("pingpong", Form::Flag, "Each packet is answered."),
+    net("window_size", Form::Size, "Buffer of the socket."),
+    net("mss", Form::Size, "Largest segment."),
+    rdma("verb", Form::Text, "What is asked of the other side."),
+    rdma("bindname", Form::Text, "Local name of the connection."),
+    librpma("serverip", Form::Text, "Address of the server."),
+    librpma("direct_write_to_pmem", Form::Flag, "Writes reach persistent memory."),
+    librpma("busy_wait_polling", Form::Flag, "Polls for completions."),
+    defrag("donorname", Form::Text, "File whose extents are taken."),
+    defrag("inplace", WHOLE, "When the donor's space is allocated."),
+    ceph("clustername", Form::Text, "Cluster."),
+    ceph("rbdname", Form::Text, "Block device."),
+    ceph("clientname", Form::Text, "User."),
+    ceph("conf", Form::Text, "Configuration file."),
+    ceph("busy_poll", Form::Flag, "Polls for completions."),
+    ceph("touch_objects", Form::Flag, "Objects are made first."),
     missing(
         "pool",
         Form::Text,
@@ -331,126 +157,26 @@ pub const OPTIONS: &[Opt] = &[
         "neither Ceph nor DAOS is built: use io_uring on a mapped device or a mounted file system",
     )
     .of(&["rbd", "rados", "dfs"]),
-    missing(
-        "chunk_size",
-        Form::Size,
-        "Size of a file's pieces.",
-        "neither DAOS nor Hadoop is built: use io_uring on a mounted file system",
-    )
-    .of(&["dfs", "libhdfs"]),
-    missing(
-        "cont",
-        Form::Text,
-        "Container.",
-        "neither DAOS nor Hadoop is built: use io_uring on a mounted file system",
-    )
-    .of(&["dfs", "libhdfs"]),
-    missing(
-        "object_class",
-        Form::Text,
-        "Class of objects.",
-        "neither DAOS nor Hadoop is built: use io_uring on a mounted file system",
-    )
-    .of(&["dfs", "libhdfs"]),
-    missing(
-        "namenode",
-        Form::Text,
-        "Host that knows the names.",
-        "neither DAOS nor Hadoop is built: use io_uring on a mounted file system",
-    )
-    .of(&["dfs", "libhdfs"]),
-    missing(
-        "hdfsdirectory",
-        Form::Text,
-        "Directory of the files.",
-        "neither DAOS nor Hadoop is built: use io_uring on a mounted file system",
-    )
-    .of(&["dfs", "libhdfs"]),
-    missing(
-        "https",
-        Form::Text,
-        "Encrypted connections.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing("http_host", Form::Text, "Host.", "object stores are not built: use warp or s3-benchmark")
-        .of(&["http"]),
-    missing("http_user", Form::Text, "User.", "object stores are not built: use warp or s3-benchmark")
-        .of(&["http"]),
-    missing("http_pass", Form::Text, "Password.", "object stores are not built: use warp or s3-benchmark")
-        .of(&["http"]),
-    missing(
-        "http_mode",
-        Form::Text,
-        "WebDAV, Swift or S3.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing("http_s3_region", Form::Text, "Region.", "object stores are not built: use warp or s3-benchmark")
-        .of(&["http"]),
-    missing(
-        "http_s3_key",
-        Form::Text,
-        "Secret key.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_s3_keyid",
-        Form::Text,
-        "Name of the key.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_s3_security_token",
-        Form::Text,
-        "Security token.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_s3_sse_customer_key",
-        Form::Text,
-        "Key that the server encrypts with.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_s3_sse_customer_algorithm",
-        Form::Text,
-        "Algorithm that the server encrypts with.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_s3_storage_class",
-        Form::Text,
-        "Class of storage.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_swift_auth_token",
-        Form::Text,
-        "Token.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_verbose",
-        Form::Text,
-        "How much is told.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
-    missing(
-        "http_object_mode",
-        Form::Text,
-        "How objects are cut.",
-        "object stores are not built: use warp or s3-benchmark",
-    )
-    .of(&["http"]),
+    elsewhere("chunk_size", Form::Size, "Size of a file's pieces."),
+    elsewhere("cont", Form::Text, "Container."),
+    elsewhere("object_class", Form::Text, "Class of objects."),
+    elsewhere("namenode", Form::Text, "Host that knows the names."),
+    elsewhere("hdfsdirectory", Form::Text, "Directory of the files."),
+    http("https", Form::Text, "Encrypted connections."),
+    http("http_host", Form::Text, "Host."),
+    http("http_user", Form::Text, "User."),
+    http("http_pass", Form::Text, "Password."),
+    http("http_mode", Form::Text, "WebDAV, Swift or S3."),
+    http("http_s3_region", Form::Text, "Region."),
+    http("http_s3_key", Form::Text, "Secret key."),
+    http("http_s3_keyid", Form::Text, "Name of the key."),
+    http("http_s3_security_token", Form::Text, "Security token."),
+    http("http_s3_sse_customer_key", Form::Text, "Key that the server encrypts with."),
+    http("http_s3_sse_customer_algorithm", Form::Text, "Algorithm that the server encrypts with."),
+    http("http_s3_storage_class", Form::Text, "Class of storage."),
+    http("http_swift_auth_token", Form::Text, "Token."),
+    http("http_verbose", Form::Text, "How much is told."),
+    http("http_object_mode", Form::Text, "How objects are cut."),
     missing(
         "skip_bad",
         Form::Flag,
@@ -472,164 +198,31 @@ pub const OPTIONS: &[Opt] = &[
         "NFS is used through a mount here: name files on it",
     )
     .of(&["nfs"]),
-    missing("volume", Form::Text, "Volume.", "GlusterFS is used through a mount here: name files on it")
-        .of(&["gfapi", "gfapi_async"]),
-    missing("brick", Form::Text, "Brick.", "GlusterFS is used through a mount here: name files on it")
-        .of(&["gfapi", "gfapi_async"]),
-    missing(
-        "gpu_dev_ids",
-        Form::Text,
-        "Graphics cards.",
-        "GPUDirect storage is not built: use io_uring with direct=1",
-    )
-    .of(&["libcufile"]),
-    missing(
-        "cuda_io",
-        Form::Text,
-        "Way of the data.",
-        "GPUDirect storage is not built: use io_uring with direct=1",
-    )
-    .of(&["libcufile"]),
-    missing(
-        "program",
-        Form::Text,
-        "The program.",
-        "programs beside a job are not built: use exec_prerun=, or start it yourself",
-    )
-    .of(&["exec"]),
-    missing(
-        "arguments",
-        Form::Text,
-        "Its arguments.",
-        "programs beside a job are not built: use exec_prerun=, or start it yourself",
-    )
-    .of(&["exec"]),
-    missing(
-        "grace_time",
-        WHOLE,
-        "Time from asking it to end to killing it.",
-        "programs beside a job are not built: use exec_prerun=, or start it yourself",
-    )
-    .of(&["exec"]),
-    missing(
-        "std_redirect",
-        Form::Flag,
-        "Its output goes to files.",
-        "programs beside a job are not built: use exec_prerun=, or start it yourself",
-    )
-    .of(&["exec"]),
-    missing(
-        "xnvme_async",
-        Form::Text,
-        "Asynchronous interface.",
-        "xNVMe is not built: use io_uring on the block device",
-    )
-    .of(&["xnvme"]),
-    missing(
-        "xnvme_sync",
-        Form::Text,
-        "Synchronous interface.",
-        "xNVMe is not built: use io_uring on the block device",
-    )
-    .of(&["xnvme"]),
-    missing(
-        "xnvme_admin",
-        Form::Text,
-        "Interface for administration.",
-        "xNVMe is not built: use io_uring on the block device",
-    )
-    .of(&["xnvme"]),
-    missing(
-        "xnvme_mem",
-        Form::Text,
-        "Where memory comes from.",
-        "xNVMe is not built: use io_uring on the block device",
-    )
-    .of(&["xnvme"]),
-    missing("xnvme_dev_nsid", WHOLE, "Namespace.", "xNVMe is not built: use io_uring on the block device")
-        .of(&["xnvme"]),
-    missing(
-        "xnvme_dev_subnqn",
-        Form::Text,
-        "Subsystem.",
-        "xNVMe is not built: use io_uring on the block device",
-    )
-    .of(&["xnvme"]),
-    missing(
-        "xnvme_iovec",
-        Form::Flag,
-        "Operations have vectors of buffers.",
-        "xNVMe is not built: use io_uring on the block device",
-    )
-    .of(&["xnvme"]),
-    missing(
-        "libblkio_driver",
-        Form::Text,
-        "Driver.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_path",
-        Form::Text,
-        "The device.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_pre_connect_props",
-        Form::Text,
-        "Settings before it connects.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_num_entries",
-        Form::Text,
-        "Entries of a queue.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_queue_size",
-        Form::Text,
-        "Size of a queue.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_pre_start_props",
-        Form::Text,
-        "Settings before it starts.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_vectored",
-        Form::Text,
-        "Operations have vectors of buffers.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_write_zeroes_on_trim",
-        Form::Text,
-        "Trims write zeros.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_wait_mode",
-        Form::Text,
-        "How completions are waited for.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
-    missing(
-        "libblkio_force_enable_completion_eventfd",
-        Form::Text,
-        "Completions are told by an event file.",
-        "libblkio is not built: use io_uring on the block device",
-    )
-    .of(&["libblkio"]),
+    gluster("volume", Form::Text, "Volume."),
+    gluster("brick", Form::Text, "Brick."),
+    gluster("single-instance", Form::Flag, "Clones share one connection."),
+    gpu("gpu_dev_ids", Form::Text, "Graphics cards."),
+    gpu("gpu_dev_id", Form::Text, "A graphics card."),
+    gpu("cuda_io", Form::Text, "Way of the data."),
+    exec("program", Form::Text, "The program."),
+    exec("arguments", Form::Text, "Its arguments."),
+    exec("grace_time", WHOLE, "Time from asking it to end to killing it."),
+    exec("std_redirect", Form::Flag, "Its output goes to files."),
+    xnvme("xnvme_async", Form::Text, "Asynchronous interface."),
+    xnvme("xnvme_sync", Form::Text, "Synchronous interface."),
+    xnvme("xnvme_admin", Form::Text, "Interface for administration."),
+    xnvme("xnvme_mem", Form::Text, "Where memory comes from."),
+    xnvme("xnvme_dev_nsid", WHOLE, "Namespace."),
+    xnvme("xnvme_dev_subnqn", Form::Text, "Subsystem."),
+    xnvme("xnvme_iovec", Form::Flag, "Operations have vectors of buffers."),
+    blkio("libblkio_driver", Form::Text, "Driver."),
+    blkio("libblkio_path", Form::Text, "The device."),
+    blkio("libblkio_pre_connect_props", Form::Text, "Settings before it connects."),
+    blkio("libblkio_num_entries", Form::Text, "Entries of a queue."),
+    blkio("libblkio_queue_size", Form::Text, "Size of a queue."),
+    blkio("libblkio_pre_start_props", Form::Text, "Settings before it starts."),
+    blkio("libblkio_vectored", Form::Text, "Operations have vectors of buffers."),
+    blkio("libblkio_write_zeroes_on_trim", Form::Text, "Trims write zeros."),
+    blkio("libblkio_wait_mode", Form::Text, "How completions are waited for."),
+    blkio("libblkio_force_enable_completion_eventfd", Form::Text, "Completions are told by an event file."),
 ];

@@ -116,6 +116,20 @@ fn normal(deviation: f64) -> Result<(), String> {
     }
 }
 
+/// Stands for a size that is left out until the others are known.
+const REST: f64 = -1.0;
+
+/// Zones whose sizes are left out have equal parts of what the others leave.
+fn share_rest(zones: &mut [Zone]) {
+    let percent = |zone: &Zone| if let ZoneSize::Percent(size) = zone.size { size } else { 0.0 };
+    let given: f64 = zones.iter().map(percent).filter(|size| *size >= 0.0).sum();
+    let open = zones.iter().filter(|zone| percent(zone) < 0.0).count();
+    let part = (100.0 - given).max(0.0) / open.max(1) as f64;
+    for zone in zones.iter_mut().filter(|zone| percent(zone) < 0.0) {
+        zone.size = ZoneSize::Percent(part);
+    }
+}
+
 /// Zones from `IO/SIZE:IO/SIZE`.
 fn zones(given: &Given<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, String> {
     let mut zones = Vec::new();
@@ -129,6 +143,8 @@ fn zones(given: &Given<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, Str
         let given = Given { text: Some(size), kb_base: given.kb_base };
         let size = if absolute {
             ZoneSize::Bytes(given.size()?)
+        } else if size.trim().is_empty() {
+            ZoneSize::Percent(REST)
         } else {
             ZoneSize::Percent(given.number(0.0, 100.0)?)
         };
@@ -137,6 +153,7 @@ fn zones(given: &Given<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, Str
     if zones.len() > MOST_ZONES {
         return Err(format!("it has {} zones: {MOST_ZONES} are the most", zones.len()));
     }
+    share_rest(&mut zones);
     let total: f64 = zones.iter().map(|zone| zone.io_percent).sum();
     if (total - 100.0).abs() > ROUNDING {
         return Err(format!("its zones get {total} % of the operations: it has to be 100 in all"));
