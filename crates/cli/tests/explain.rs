@@ -135,7 +135,7 @@ fn a_job_is_explained_before_it_is_run() {
 fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
     let place = Place::new();
     let job = place.root.path().join("job.fio");
-    let text = "[global]\ndirectory=/nowhere\nsize=64m\n[scan]\nrw=read\nnumjobs=2\niodepth=8\nioengine=psync\nsteadystate=iops:5%\n";
+    let text = "[global]\ndirectory=/nowhere\nsize=64m\n[scan]\nrw=read\nnumjobs=2\niodepth=8\nioengine=psync\nwrite_bw_log=x\n";
     fs::write(&job, text).unwrap();
     let output = explain(&[], &job);
     let words = told(&output);
@@ -144,7 +144,7 @@ fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
         "scan, 2 times at once",
         "/nowhere/scan.1.0",
         "iodepth",
-        "steadystate is for `iolite fio",
+        "write_*_log is for `iolite fio",
         "page cache",
     ] {
         assert!(words.contains(part), "{part}: {words}");

@@ -148,6 +148,15 @@ fn what_is_smaller_than_memory_is_served_from_it() {
     );
     assert!(told(16 << 30).contains("serves a part of the reads"));
     assert!(told(0).contains("serves a part of the reads"));
+    let once = FileTask {
+        access: Access::Sequential,
+        stop: Stop { loops: Some(1), ..Stop::default() },
+        direct: false,
+        invalidate: true,
+        ..sound()
+    };
+    let found = doubts(&job(vec![once]), &surroundings());
+    assert!(found[0].text.contains("read-ahead decides"), "nothing is read twice: {found:?}");
 }
 
 #[test]
