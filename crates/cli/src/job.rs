@@ -22,21 +22,6 @@ pub(crate) struct Loaded {
     pub(crate) job: Job,
     /// What is done differently from what its language promises, for people.
     pub(crate) notes: Vec<String>,
-    /// What of it only `iolite fio` does: it is not to be run otherwise.
-    pub(crate) only_fio: Option<String>,
-}
-
-impl Loaded {
-    /// Refuses to be run where it says what only `iolite fio` does.
-    ///
-    /// # Errors
-    /// It does.
-    pub(crate) fn runnable(self) -> Result<Loaded, UsageError> {
-        match self.only_fio {
-            Some(only_fio) => Err(UsageError(only_fio)),
-            None => Ok(self),
-        }
-    }
 }
 
 /// Reads a job from a file, or from standard input where that is `-`: in iolite's own language or in fio's, by what it says.
@@ -68,17 +53,36 @@ fn read(from: impl Read) -> std::io::Result<String> {
 /// # Errors
 /// It is no job: says where and what was expected.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
+    parse_for(text, path, Purpose::Run)
+}
+
+/// As [`parse`], of a job that is only looked at: what is for `iolite fio` alone is told in the notes.
+///
+/// # Errors
+/// It is no job: says where and what was expected.
+pub(crate) fn parse_to_explain(text: &str, path: &Path) -> Result<Loaded, UsageError> {
+    parse_for(text, path, Purpose::Explain)
+}
+
+/// What a job is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    Explain,
+}
+
+fn parse_for(text: &str, path: &Path, purpose: Purpose) -> Result<Loaded, UsageError> {
     match Language::of(text, Some(path)) {
         Language::Native => {
             let job = native::parse(text)
                 .map_err(|message| UsageError(format!("{}: {message}", path.display())))?;
-            Ok(Loaded { job, notes: Vec::new(), only_fio: None })
+            Ok(Loaded { job, notes: Vec::new() })
         }
-        Language::Fio => fio(text, &path.to_string_lossy()),
+        Language::Fio => fio(text, &path.to_string_lossy(), purpose),
     }
 }
 
-fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
+fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
     let plan = surroundings::surroundings(|around| {
         let document =
             job_file::read(file, text.as_bytes(), around).map_err(|problem| problem.to_string())?;
@@ -90,40 +94,44 @@ fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
             "{file}: it has no job: add a section with a name, such as [random-read]"
         )));
     }
-    let (notes, only_fio) = (notes(&threads), threads.iter().find_map(only_fio));
+    let notes = notes(&threads, purpose)?;
     let mut tasks = Vec::with_capacity(threads.len());
     for set in threads.chunk_by(|_, next| next.task.together()) {
         tasks.extend(set.iter().filter_map(preparation).map(JobTask::Metadata));
         tasks.extend(set.iter().map(|thread| thread.task.clone()));
     }
-    Ok(Loaded { job: Job { name: String::new(), tasks }, notes, only_fio })
+    Ok(Loaded { job: Job { name: String::new(), tasks }, notes })
 }
 
-/// What is done differently from fio's own way.
-fn notes(threads: &[Thread]) -> Vec<String> {
-    let notes =
-        threads.iter().flat_map(|thread| thread.notes.iter().map(|note| format!("{}: {note}", thread.name)));
-    let mut notes: Vec<String> = notes.collect();
-    notes.dedup();
-    notes
-}
-
-/// What of a thread only fio's own command line does.
-fn only_fio(thread: &Thread) -> Option<String> {
-    let given = [
-        (thread.exit_all.is_some(), "exitall"),
-        (thread.steady.is_some(), "steadystate"),
-        (thread.latency_target.is_some(), "latency_target"),
-        (thread.rate_min.iter().chain(&thread.rate_iops_min).any(Option::is_some), "rate_min"),
-        (thread.create_only, "create_only"),
-        (thread.exec.iter().any(Option::is_some), "exec_prerun and exec_postrun"),
-        (!thread.logs.is_empty(), "write_*_log"),
-    ];
-    let (_, option) = given.iter().find(|(given, _)| *given)?;
-    let name = &thread.name;
-    Some(format!(
-        "job `{name}`: {option} is for `iolite fio JOBFILE`: run it with that, or leave the option out"
-    ))
+/// What is told of a fio job here, and what only fio's own command line does.
+fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError> {
+    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
+    for thread in threads {
+        let mut note = |text: String| match notes.iter_mut().find(|(told, _)| *told == text) {
+            Some((_, jobs)) if jobs.contains(&thread.name.as_str()) => {}
+            Some((_, jobs)) => jobs.push(&thread.name),
+            None => notes.push((text, vec![&thread.name])),
+        };
+        let only_fio = [
+            (thread.exit_all.is_some(), "exitall"),
+            (thread.steady.is_some(), "steadystate"),
+            (thread.latency_target.is_some(), "latency_target"),
+            (thread.rate_min.iter().chain(&thread.rate_iops_min).any(Option::is_some), "rate_min"),
+            (thread.create_only, "create_only"),
+            (thread.exec.iter().any(Option::is_some), "exec_prerun and exec_postrun"),
+            (!thread.logs.is_empty(), "write_*_log"),
+        ];
+        for (_, option) in only_fio.iter().filter(|(given, _)| *given) {
+            let text =
+                format!("{option} is for `iolite fio JOBFILE`: run it with that, or leave the option out");
+            match purpose {
+                Purpose::Run => return Err(UsageError(format!("job `{}`: {text}", thread.name))),
+                Purpose::Explain => note(text),
+            }
+        }
+        thread.notes.iter().cloned().for_each(note);
+    }
+    Ok(notes.into_iter().map(|(text, jobs)| format!("{}: {text}", jobs.join(", "))).collect())
 }
 
 /// Checks every task before the first one does anything.
@@ -182,8 +190,7 @@ mod tests {
             ("[global]\nbs=4k\n", "has no job"),
             ("[x]\nioengine=null\nsize=1m\nexitall\n", "iolite fio"),
         ] {
-            let loaded = parse(text, Path::new("a.job")).and_then(Loaded::runnable);
-            let error = loaded.unwrap_err().to_string();
+            let error = parse(text, Path::new("a.job")).unwrap_err().to_string();
             assert!(error.contains(part), "{text:?}: {error}");
         }
     }

@@ -11,12 +11,27 @@ use std::process::Command;
 use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
+/// The commands with a help text of their own.
+const COMMANDS: [&[&str]; 11] = [
+    &[],
+    &["check"],
+    &["run"],
+    &["latency-target"],
+    &["verify"],
+    &["profiles"],
+    &["study"],
+    &["study", "cache"],
+    &["study", "readahead"],
+    &["study", "blocksize"],
+    &["explain"],
+];
+
 /// docs/cli.md, made from the help texts.
 fn commands() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
-    for command in [&[][..], &["check"], &["run"], &["latency-target"], &["verify"], &["profiles"]] {
+    for command in COMMANDS {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();

@@ -104,6 +104,7 @@ fn processes_inherit_every_file() {
         reads: false,
         anyone: false,
         after: true,
+        block: Bytes(0),
         state: None,
     };
     let task = FileTask {

@@ -26,7 +26,7 @@ const RAMP: u64 = 5;
 /// Job and target make no sense, or it can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let Loaded { mut job, .. } = job::load(&args.job)?.runnable()?;
+    let Loaded { mut job, .. } = job::load(&args.job)?;
     let base = searched(&mut job)?;
     let target = target(&args);
     let search = LatencySearch::new(base.clone(), target).map_err(|error| UsageError(error.to_string()))?;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let mut bench = bench_for(&whole, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let found = find(&mut runner, &job, &search, &control);
-    let Measured { calibration, history, .. } = runner.end();
+    let Measured { calibration, history } = runner.end();
     let (found, failure) = match found {
         Ok(found) => (found, None),
         Err(error) => (None, Some(error)),

@@ -25,7 +25,7 @@ pub(crate) use latency::run as latency_target;
 /// The job makes no sense, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let Loaded { job, notes, .. } = job::load(&args.job)?.runnable()?;
+    let Loaded { job, notes } = job::load(&args.job)?;
     if !args.output.quiet {
         notes.iter().for_each(|note| output::note(note));
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let ending = ending(failure, &control);
     bench.events.emit(&Event::RunEnded(ending.clone()));
     let warnings = bench.events.finish(&control);
-    let Measured { calibration, history, .. } = measured;
+    let Measured { calibration, history } = measured;
     let report = RunReport { run: bench.run, name: job.name, calibration, phases: history, warnings, ending };
     let text = if args.output.json {
         format!("{:#}\n", iolite_report::run::json(&report))

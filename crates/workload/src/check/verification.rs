@@ -92,11 +92,7 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
     )?;
     WorkloadError::unless(
-<<<<<<< HEAD
         !verify.anyone || (verify.reads && task.mix.reads()) || (task.mix == Mix::Write && !verify.after),
-=======
-        !verify.anyone || task.mix.writes() || verify.reads && task.mix.reads(),
->>>>>>> h-targets
         || "what anyone has written is to be verified and no read is checked".to_owned(),
         "it is compared as it is read, unless all that is done now is to write it for a later reader",
         "say `reads` with a mix that reads, write only, or leave `anyone` out",
@@ -114,10 +110,7 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "write the same file sequentially",
     )?;
     WorkloadError::unless(
-<<<<<<< HEAD
-=======
         // What anyone has written may also be compared by another task.
->>>>>>> h-targets
         (verify.reads && task.mix.reads()) || verify.after || verify.state.is_some() || verify.anyone,
         || "the phase is to be verified and nothing would be compared".to_owned(),
         "it has to say when: as reads come back (which needs reads), after the phase, or at another time",
