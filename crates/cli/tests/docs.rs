@@ -224,3 +224,8 @@ fn the_reference_of_the_command_line_is_current() {
 fn the_reference_of_jobs_is_current() {
     is_current("job.md", &jobs());
 }
+
+#[test]
+fn the_reference_of_fio_s_options_is_current() {
+    is_current("fio.md", &iolite_jobs::fio::reference::page());
+}
