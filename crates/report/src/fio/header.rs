@@ -1,7 +1,7 @@
 //! What fio says before it runs: the jobs, its version, how many processes start.
 
 use iolite_jobs::fio::Thread;
-use iolite_model::{Access, BackendKind, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes};
+use iolite_model::{BackendKind, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes};
 
 use super::normal::one_line;
 use super::number::Figures;
@@ -78,15 +78,7 @@ fn line(thread: &Thread, global: &[(String, String)]) -> String {
 
 /// The word of fio's for the direction and the order of a task.
 fn direction(task: &FileTask) -> &'static str {
-    let sequential = matches!(
-        task.access,
-        Access::Sequential
-            | Access::SequentialSkip { .. }
-            | Access::Backwards
-            | Access::Strided { .. }
-            | Access::Append
-    ) || matches!(&task.access, Access::ZoneCycle(zones) if !zones.random);
-    match (task.mix, sequential) {
+    match (task.mix, task.access.is_sequential()) {
         (Mix::Read, true) => "read",
         (Mix::Read, false) => "randread",
         (Mix::Write, true) => "write",
