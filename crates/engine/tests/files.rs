@@ -11,9 +11,10 @@ use std::sync::atomic::AtomicBool;
 
 use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_set, verify_state};
 use iolite_model::{
-    Access, BackendKind, BusyOptions, Bytes, Checksum, Durable, Ending, Event, ExistingTarget, FileOrder,
-    FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos, OpKind, Overwrite, Regions,
-    Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Verified, Verify,
+    Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Durable, Ending, Event, ExistingTarget,
+    FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos, OpKind, Overwrite,
+    Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Verified,
+    Verify,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::page_cache;
@@ -252,7 +253,10 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
     let grow = || FilesTarget { lay_out: LayOut::Grow, ..target() };
     let plain = task(target(), Mix::Write);
     let null = Target::Null { size: Bytes::MIB };
-    let busy = |percent, chunk| BackendKind::Busy(BusyOptions { percent, chunk: Nanos(chunk) });
+    let busy = |percent, chunk| {
+        let work = BusyWork::Spin;
+        BackendKind::Busy(BusyOptions { percent, chunk: Nanos(chunk), work })
+    };
     let verify = verify(false, false, true);
     let state = Verify { state: Some(place.path("state")), ..verify.clone() };
     let twice = FilesTarget::of(vec![place.named("data", 8192), place.named("data", 8192)]);
@@ -663,7 +667,7 @@ fn truncate_cuts_off_at_each_offset() {
 
 #[test]
 fn busy_takes_its_share_of_a_processor() {
-    let options = BusyOptions { percent: 25, chunk: Nanos(2_000_000) };
+    let options = BusyOptions { percent: 25, chunk: Nanos(2_000_000), work: BusyWork::Sort };
     let stop = Stop { operations: Some(10), ..Stop::default() };
     let task = FileTask {
         target: Target::Null { size: Bytes::MIB },
@@ -682,7 +686,7 @@ fn a_long_pause_of_busy_is_interrupted() {
     let flag = Arc::new(AtomicBool::new(false));
     let mut place = Place::new();
     place.control = Control::new(flag.clone());
-    let options = BusyOptions { percent: 1, chunk: Nanos(1_000_000_000) };
+    let options = BusyOptions { percent: 1, chunk: Nanos(1_000_000_000), work: BusyWork::Spin };
     let task = FileTask {
         target: Target::Null { size: Bytes::MIB },
         backend: BackendKind::Busy(options),

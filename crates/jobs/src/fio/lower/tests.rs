@@ -2,9 +2,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
-    Access, BackendKind, BusyOptions, Bytes, Contents, Durable, FileOrder, FileTask, Fill, IoFlags, JobTask,
-    LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions, SizeLaw, Sizes, Stop,
-    SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
+    Access, BackendKind, BusyOptions, BusyWork, Bytes, Contents, Durable, FileOrder, FileTask, Fill, IoFlags,
+    JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions, SizeLaw,
+    Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
 use super::{ExitAll, ExitWhat, Place, Thread, lower, preparation};
@@ -452,7 +452,11 @@ fn engines_are_back_ends() {
         (&[("ioengine", "ftruncate"), ("rw", "write")], BackendKind::Truncate),
         (
             &[("ioengine", "cpuio"), ("cpuload", "50"), ("cpuchunks", "1000"), ("runtime", "1")],
-            BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos::MILLISECOND }),
+            BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos::MILLISECOND, work: BusyWork::Spin }),
+        ),
+        (
+            &[("ioengine", "cpuio"), ("cpuload", "5"), ("cpumode", "qsort"), ("runtime", "1")],
+            BackendKind::Busy(BusyOptions { percent: 5, chunk: Nanos(50_000_000), work: BusyWork::Sort }),
         ),
     ] {
         let task = task(settings).unwrap_or_else(|error| panic!("{settings:?}: {error}"));
@@ -711,7 +715,6 @@ fn values_that_mean_nothing_are_refused() {
         ("fallocate", "2", "none of"),
         ("numjobs", "0", "range"),
         ("startdelay", "1-x", "x"),
-        ("cpumode", "qsort", "noop"),
         ("stat_type", "statx", "stat"),
         ("hipri_percentage", "50", "hipri"),
     ] {
