@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 
 use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_set, verify_state};
 use iolite_model::{
-    Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Durable, Ending, Event, ExistingTarget,
-    FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos, OpKind, Overwrite,
-    Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Verified,
-    Verify,
+    Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Durable, Ending, ErrorClass, Event,
+    ExistingTarget, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos,
+    OpKind, Overwrite, Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod,
+    SyncRule, Target, Verified, Verify,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::page_cache;
@@ -284,7 +284,8 @@ fn devices_without_an_end_are_read_and_written() {
     let file = NamedFile { path: "/dev/full".into(), offset: Bytes(0), size: Bytes(65536) };
     let target = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
     let outcome = place.run(&task(target, Mix::Write)).unwrap();
-    assert!(matches!(&outcome.ending, Ending::Failed(why) if why.contains("space")), "{:?}", outcome.ending);
+    let tally = &outcome.errors[0];
+    assert_eq!((tally.class, tally.number, tally.count), (ErrorClass::Space, Some(28), 16));
 }
 
 #[test]
