@@ -29,7 +29,7 @@ fn commands() -> String {
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
 const JOB: [(&str, &[&str]); 9] = [
     ("job", &["Job", "JobTask"]),
-    ("task", &["FileTask", "Mix", "SyncRule", "SyncMethod", "Placement"]),
+    ("task", &["FileTask", "Mix", "Batch", "SyncRule", "SyncMethod", "Placement"]),
     ("target", &["Target", "FileTarget", "ExistingTarget", "Overwrite"]),
     ("backend", &["BackendKind", "IoFlags", "RingOptions"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
