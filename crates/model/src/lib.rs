@@ -45,7 +45,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task, Watch,
+    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task,
+    Watch,
 };
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};

@@ -212,6 +212,7 @@ fn io() -> impl Strategy<Value = FileTask> {
             together: flag,
             direct: flag,
             seed: u64::from(number),
+            batch: Batch { submit: number, low: number, ..Batch::default() },
             block: Bytes(u64::from(number) % 3 * 4096),
             sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
             on_error: if flag { OnError::stop_always() } else { OnError::default() },

@@ -49,6 +49,12 @@ fn file(task: &FileTask) -> Value {
         "workers": task.workers,
         "processes": task.processes,
         "placement": placement(&task.placement),
+        "batch": json!({
+            "submit": task.batch.submit,
+            "complete_min": task.batch.complete_min,
+            "complete_max": task.batch.complete_max,
+            "low": task.batch.low,
+        }),
         "arrival": arrival,
         "arrival_iops": task.asked_rate().map(|rate| rate.0),
         "arrival_parameters": arrival_parameters,
