@@ -5,7 +5,9 @@ use std::process::Command;
 use iolite_engine::{Control, EngineError};
 use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::preparation;
-use iolite_model::{Cache, Ending, ErrorClass, JobTask, Nanos, Outstanding, PhaseEnd, PhaseInfo, Usage};
+use iolite_model::{
+    Cache, Ending, ErrorClass, JobTask, Nanos, OnError, Outstanding, PhaseEnd, PhaseInfo, Usage,
+};
 use iolite_report::fio::JobResult;
 use iolite_stats::{PhaseResult, PhaseTotals};
 
@@ -104,7 +106,6 @@ impl Performance<'_, '_> {
     ) -> JobResult {
         let index = phase.info.index;
         let error = error_number(phase, failure);
-        let continued = continued(phase);
         JobResult {
             thread: thread.clone(),
             process: std::process::id(),
@@ -112,10 +113,9 @@ impl Performance<'_, '_> {
             detail: besides.detail.clone(),
             read_back: besides.read_back.clone(),
             usage: besides.usage,
-            started_unix: besides.started_unix,
-            ended_unix: unix_now(),
+            started_unix: self.watchers.released(index).unwrap_or_else(unix_now),
             error,
-            continued: if error == 0 { continued } else { None },
+            continued: continued(thread, phase),
             steady: self.watchers.steady(index),
             depth: None,
         }
@@ -145,11 +145,15 @@ fn error_number(phase: &PhaseResult, failure: Option<&anyhow::Error>) -> i32 {
     of_operations.or_else(|| failure.map(number_of_failure)).unwrap_or(EIO)
 }
 
-/// Errors that a phase went on after: how many, and the number of the first.
-fn continued(phase: &PhaseResult) -> Option<(u64, i32)> {
-    let first = phase.end.errors.first()?;
+/// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
+fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
+    let JobTask::Io(task) = &thread.task else { return None };
+    if task.on_error == OnError::stop_always() {
+        return None;
+    }
     let count = phase.end.errors.iter().map(|tally| tally.count).sum();
-    Some((count, number_of(first.class, first.number)))
+    let first = phase.end.errors.first();
+    Some((count, first.map_or(0, |first| number_of(first.class, first.number))))
 }
 
 fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {
@@ -184,7 +188,6 @@ fn failing(mut result: JobResult, error: &anyhow::Error) -> JobResult {
 
 /// The result of a thread that has not begun.
 pub(super) fn not_begun(thread: &Thread) -> JobResult {
-    let now = unix_now();
     let task = thread.task.task();
     let info = PhaseInfo { index: thread.number, task, started: Nanos(0) };
     let end = PhaseEnd {
@@ -205,8 +208,7 @@ pub(super) fn not_begun(thread: &Thread) -> JobResult {
         detail: None,
         read_back: None,
         usage: Usage::default(),
-        started_unix: now,
-        ended_unix: now,
+        started_unix: unix_now(),
         error: 0,
         continued: None,
         steady: None,

@@ -248,9 +248,10 @@ impl<'a> Entry<'a> {
         self.jobs.iter().map(|job| job_time(job)).sum()
     }
 
-    /// User and system time in percent of the time of its jobs.
+    /// User and system time in percent of the time that its jobs were measured for, which is what they are told of.
     pub(crate) fn cpu(&self) -> (f64, f64) {
-        let (usage, time) = (self.usage(), self.job_time().max(1) as f64);
+        let measured: u64 = self.jobs.iter().map(|job| job.phase.totals.measured).sum();
+        let (usage, time) = (self.usage(), measured.max(1) as f64);
         (usage.user.0 as f64 / time * 100.0, usage.system.0 as f64 / time * 100.0)
     }
 
@@ -289,10 +290,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The time that a job took, its ramp included, in nanoseconds.
+/// The time that a job took, in nanoseconds: neither its ramp nor what it had to wait for, but reading back included.
 fn job_time(job: &JobResult) -> u64 {
-    let wall = job.ended_unix.saturating_sub(job.started_unix).0;
-    if wall > 0 { wall } else { job.phase.totals.measured }
+    let read_back = job.read_back.as_ref().map_or(0, |totals| totals.measured);
+    job.phase.totals.measured.saturating_add(read_back)
 }
 
 fn add(flow: &mut Flow, job: &JobResult, direction: Direction, kinds: &[OpKind]) {
