@@ -138,3 +138,40 @@ fn results_on_the_way_are_of_the_job_that_runs() {
     let last = |document: &Value| document["jobs"].get(1).map_or(0, |job| number(&job["read"]["total_ios"]));
     assert!(told.iter().map(last).collect::<Vec<_>>().is_sorted());
 }
+
+#[test]
+fn what_moves_no_data_is_told_without_bytes() {
+    let place = Place::new();
+    let output = fio(&place, "--name=c --ioengine=cpuio --cpuload=20 --time_based --runtime=600ms");
+    let told = &documents(&output)[0]["jobs"][0]["read"];
+    assert!(number(&told["total_ios"]) > 0, "{told}");
+    assert_eq!(["io_bytes", "bw", "bw_max"].map(|key| number(&told[key])), [0; 3], "{told}");
+}
+
+#[test]
+fn a_rate_that_is_missed_is_an_error_of_the_job() {
+    let place = Place::new();
+    let arguments =
+        "--name=r --ioengine=null --rw=read --size=1m --time_based --runtime=30 --rate=900g --rate_min=800g";
+    let output = fio(&place, arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(documents(&output)[0]["jobs"][0]["error"], 5);
+}
+
+#[test]
+fn what_is_interrupted_in_its_ramp_has_used_nothing() {
+    let place = Place::new();
+    let arguments = "--trigger-timeout=500ms --name=r --ioengine=null --rw=read --size=1m --time_based --runtime=30 \
+                     --ramp_time=30";
+    let told = &documents(&fio(&place, arguments))[0]["jobs"][0].clone();
+    assert_eq!((number(&told["read"]["total_ios"]), number(&told["ctx"])), (0, 0), "{told}");
+    assert_eq!((&told["usr_cpu"], &told["sys_cpu"]), (&0.0.into(), &0.0.into()));
+}
+
+#[test]
+fn an_operation_that_takes_too_long_is_a_timeout() {
+    let place = Place::new();
+    let output = fio(&place, "--name=m --ioengine=psync --rw=read --size=1m --filename=m --max_latency=1ns");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(documents(&output)[0]["jobs"][0]["error"], 110);
+}

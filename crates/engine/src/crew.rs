@@ -303,7 +303,9 @@ where
     thread.spawn(move || {
         let worker = index as usize;
         let report = match work(start) {
-            Ok(Some((Lane { closed, recorder, used, .. }, mut end))) => {
+            Ok(Some((Lane { closed, recorder, used, ramping, .. }, mut end))) => {
+                // One that was ended in its ramp has measured nothing.
+                let used = used.filter(|_| !ramping);
                 end.usage.add(used.map_or_else(Usage::default, used_since));
                 Report { worker, result: Ok(Some(end)), closed, left: recorder.finish() }
             }

@@ -6,10 +6,11 @@ use iolite_engine::{Control, EngineError};
 use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::preparation;
 use iolite_model::{
-    Cache, Ending, ErrorClass, JobTask, Nanos, OnError, Outstanding, PhaseEnd, PhaseInfo, Usage,
+    Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    Task, Usage,
 };
 use iolite_report::fio::JobResult;
-use iolite_stats::{PhaseResult, PhaseTotals};
+use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
 
 use super::latency;
 use super::watchers::{Ended, Watchers};
@@ -21,6 +22,7 @@ const ENOSPC: i32 = 28;
 const EINVAL: i32 = 22;
 const EAGAIN: i32 = 11;
 const EILSEQ: i32 = 84;
+const ETIMEDOUT: i32 = 110;
 
 /// What running threads takes.
 pub(super) struct Performance<'a, 'b> {
@@ -141,8 +143,18 @@ fn error_number(phase: &PhaseResult, failure: Option<&anyhow::Error>) -> i32 {
     if !matches!(phase.end.ending, Ending::Failed(_)) {
         return 0;
     }
+    if too_long(phase) {
+        return ETIMEDOUT;
+    }
     let of_operations = phase.end.errors.first().map(|tally| number_of(tally.class, tally.number));
     of_operations.or_else(|| failure.map(number_of_failure)).unwrap_or(EIO)
+}
+
+/// Whether an operation took longer than any may (`max_latency`), which ends a phase.
+fn too_long(phase: &PhaseResult) -> bool {
+    let Task::File(FileTask { longest: Some(longest), .. }) = &phase.info.task else { return false };
+    let services = OpKind::ALL.into_iter().filter_map(|kind| phase.totals.service(kind));
+    services.map(Histogram::max).any(|taken| taken > *longest)
 }
 
 /// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
@@ -171,7 +183,9 @@ pub(super) fn number_of_failure(error: &anyhow::Error) -> i32 {
     let system = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
     system.unwrap_or(match error.downcast_ref::<EngineError>() {
         Some(EngineError::Interrupted) => 0,
-        _ => EINVAL,
+        Some(_) => EINVAL,
+        // What went wrong while it ran: a rate that was missed, a queue that broke.
+        None => EIO,
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use iolite_model::OpKind;
 use iolite_stats::Point;
 
+use super::group::moves_data;
 use super::result::JobResult;
 
 /// Values of intervals.
@@ -107,12 +108,13 @@ impl Course {
         let width = series.first().map_or(1, |point| nanos(point).max(1));
         // Jobs that started together did so to some microseconds: their intervals are taken as side by side.
         let start = (start(job) - first + width / 2) / width * width;
+        let moves = moves_data(job);
         let (mut end, mut points) = (start, BTreeMap::<u64, Cell>::new());
         for point in series {
             end = end.saturating_add(nanos(point));
             let cell = points.entry(end).or_default();
             for kind in kinds {
-                cell.bytes += point.bytes[kind.index()];
+                cell.bytes += if moves { point.bytes[kind.index()] } else { 0 };
                 cell.operations += point.operations[kind.index()];
             }
         }
