@@ -37,7 +37,7 @@ pub use oplog::{LoggedOperation, OperationLog};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
-    PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
+    PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};
