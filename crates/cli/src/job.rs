@@ -153,21 +153,27 @@ pub(crate) fn makes_files(job: &Job) -> bool {
     job.tasks.iter().any(makes)
 }
 
-/// What exists already and is all that the job works on.
-pub(crate) fn only_target(job: &Job) -> Option<&Path> {
-    let mut targets = job.tasks.iter().map(|task| match task {
+/// What the user has named for the job to work on; files need not be there yet.
+pub(crate) fn targets(job: &Job) -> impl Iterator<Item = &Path> {
+    job.tasks.iter().flat_map(|task| match task {
+        JobTask::Io(task) => match &task.target {
+            Target::Existing(existing) => vec![existing.path.as_path()],
+            Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
+            Target::Null { .. } | Target::File(_) => Vec::new(),
+        },
+        JobTask::Metadata(_) => Vec::new(),
+    })
+}
+
+/// What has to be there before the job begins.
+pub(crate) fn existing(job: &Job) -> impl Iterator<Item = &Path> {
+    job.tasks.iter().filter_map(|task| match task {
         JobTask::Io(task) => match &task.target {
             Target::Existing(existing) => Some(existing.path.as_path()),
-            Target::Files(files) => match files.files.as_slice() {
-                [file] => Some(file.path.as_path()),
-                _ => None,
-            },
-            Target::Null { .. } | Target::File(_) => None,
+            Target::Files(_) | Target::Null { .. } | Target::File(_) => None,
         },
         JobTask::Metadata(_) => None,
-    });
-    let first = targets.next()??;
-    targets.all(|target| target == Some(first)).then_some(first)
+    })
 }
 
 #[cfg(test)]
