@@ -75,11 +75,22 @@ fn parse_for(text: &str, path: &Path, purpose: Purpose) -> Result<Loaded, UsageE
     match Language::of(text, Some(path)) {
         Language::Native => {
             let job = native::parse(text)
-                .map_err(|message| UsageError(format!("{}: {message}", path.display())))?;
+                .map_err(|message| UsageError(format!("{}: {}", path.display(), in_short_lines(&message))))?;
             Ok(Loaded { job, notes: Vec::new() })
         }
         Language::Fio => fio(text, &path.to_string_lossy(), purpose),
     }
+}
+
+/// A message that may quote what it is about, without the rest of lines that no terminal has room for.
+fn in_short_lines(message: &str) -> String {
+    /// Characters.
+    const LONGEST: usize = 200;
+    let short = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    };
+    message.lines().map(short).collect::<Vec<_>>().join("\n")
 }
 
 fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
@@ -195,9 +206,10 @@ mod tests {
             ("[x]\nioengine=null\nsize=1m\nblok=1\n", "a.job:4:"),
             ("[global]\nbs=4k\n", "has no job"),
             ("[x]\nioengine=null\nsize=1m\nexitall\n", "iolite fio"),
+            (&"[".repeat(100_000), "line 1"),
         ] {
             let error = parse(text, Path::new("a.job")).unwrap_err().to_string();
-            assert!(error.contains(part), "{text:?}: {error}");
+            assert!(error.contains(part) && error.len() < 1000, "{text:.99}: {error:.999}");
         }
     }
 }
