@@ -44,7 +44,10 @@ fn commands() -> String {
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
 const JOB: [(&str, &[&str]); 9] = [
     ("job", &["Job", "JobTask"]),
-    ("task", &["FileTask", "Mix", "SyncRule", "SyncMethod", "Durable", "Placement", "Flow", "Watch"]),
+    (
+        "task",
+        &["FileTask", "Mix", "Batch", "SyncRule", "SyncMethod", "Durable", "Placement", "Flow", "Watch"],
+    ),
     (
         "target",
         &[

@@ -1,5 +1,6 @@
 //! The measured loop: submits what the stream plans, reaps what comes back, records both instants of each.
 
+mod batch;
 mod ending;
 
 use std::io;
@@ -17,6 +18,7 @@ use crate::flow::FlowSeat;
 use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
+pub(crate) use batch::Batching;
 
 /// Error number of data that is not what was written (Linux, all architectures we build for).
 const EILSEQ: i32 = 84;
@@ -41,6 +43,7 @@ pub(crate) struct Plan {
     pub(crate) fill: Fill,
     /// Operations in flight at most; the back end has as many slots.
     pub(crate) depth: u32,
+    pub(crate) batch: Batching,
     /// What is left to issue.
     pub(crate) share: Share,
     /// Size of the largest operation.
@@ -115,6 +118,11 @@ pub(crate) struct Loop<'a, B, V, W> {
     /// An operation for which the back end had no room.
     held: Option<(Op, InFlight)>,
     flying: usize,
+    /// Queued since the last time that anything was handed over, where that is done in batches.
+    unsent: usize,
+    /// Whether the queue was full and has not drained as far as it is to.
+    draining: bool,
+    /// What has come back and was not taken yet.
     returned: Completions,
     /// What has to follow operations that have come back.
     followers: Vec<(Op, InFlight)>,
@@ -147,6 +155,8 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             free: (0..depth).rev().collect(),
             held: None,
             flying: 0,
+            unsent: 0,
+            draining: false,
             returned: Completions::with_capacity(2 * depth as usize),
             followers: Vec::with_capacity(depth as usize),
             writes_since_sync: 0,
@@ -176,10 +186,10 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let mut now = self.lane.now();
         while !self.lane.is_over(now) {
             let wake;
-            (now, wake) = self.issue(now)?;
+            (now, wake) = self.refill(now)?;
             if self.flying > 0 {
                 let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
-                now = self.take_back(1, wait)?;
+                now = self.take_back(self.plan.batch.complete_min, wait)?;
             } else if self.exhausted() {
                 return self.sync_at_end();
             } else {
@@ -222,6 +232,9 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 (Submitted::Done, completed) => {
                     self.give_back(op.slot, completed);
                     now = if self.busied() { self.lane.now() } else { completed };
+                }
+                (Submitted::Flying, submitted) if self.plan.batch.gathers() => {
+                    now = self.gathered(submitted)?;
                 }
                 // What is dressed next must not keep this one from the device.
                 (Submitted::Flying, _) if self.dresses() => now = self.take_back(0, 0)?,
@@ -354,12 +367,13 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     #[inline]
     fn take_back(&mut self, at_least: usize, wait: u64) -> io::Result<u64> {
         let mut returned = std::mem::take(&mut self.returned);
-        self.backend.reap(at_least, Duration::from_nanos(wait), &mut returned)?;
+        self.reap(at_least, Duration::from_nanos(wait), &mut returned)?;
+        let taken = returned.len().min(self.plan.batch.complete_max);
         let mut now = self.lane.now();
         if W::ON {
-            self.watches.reaped(returned.len(), now, &self.lane);
+            self.watches.reaped(taken, now, &self.lane);
         }
-        for Returned { slot, result, more } in returned.drain(..) {
+        for Returned { slot, result, more } in returned.drain(..taken) {
             let Some(state) = self.slots[slot as usize].take() else { continue };
             let follower = self.complete(slot, state, result, now);
             if more {

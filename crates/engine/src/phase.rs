@@ -17,7 +17,7 @@ use crate::crew::{Crew, Finished, Outcome};
 use crate::flow::{FlowGroup, FlowSeat};
 use crate::gate::StartLine;
 use crate::lane::Start;
-use crate::measured::{Fill, Loop, Plan};
+use crate::measured::{Batching, Fill, Loop, Plan};
 use crate::target::Targets;
 use crate::validate::validate;
 use crate::verify::{Checker, State, Unchecked, Verification};
@@ -262,6 +262,7 @@ impl Phase {
             BackendKind::IoUring(options) => {
                 let method = self.task.sync.map(|rule| rule.method).unwrap_or_default();
                 let ring = Uring::new(files, depth, block, options, method).map_err(failed)?;
+                let ring = if self.task.batch.submit > 0 { ring.gathering() } else { ring };
                 self.invalidating(ring, again, plan, start)
             }
             BackendKind::Vectored(flags) => {
@@ -336,6 +337,7 @@ impl Phase {
             filler: Filler::of(task, worker).map_err(refused)?,
             fill,
             depth: task.depth_of(worker),
+            batch: Batching::of(task.batch),
             share: Share::of(task, worker),
             largest: task.largest().0 as u32,
             sync: task.sync,

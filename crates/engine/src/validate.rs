@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolite_model::{
-    Access, BackendKind, BusyOptions, Bytes, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
+    Access, BackendKind, Batch, BusyOptions, Bytes, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
     RingOptions, Stop, SyncMethod, SyncRule, Target,
 };
 
@@ -71,6 +71,12 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if task.backend.is_synchronous() && task.concurrency != task.workers {
         return refuse(
             "its back end has one outstanding operation per worker: give as many workers, or an asynchronous back end",
+        );
+    }
+    let Batch { complete_min, complete_max, .. } = task.batch;
+    if (1..complete_min).contains(&complete_max) {
+        return refuse(
+            "its batches wait for more completions than are taken at once: make `complete_max` as large as `complete_min`",
         );
     }
     let idle = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));

@@ -44,6 +44,9 @@ pub(crate) trait Watches {
     /// It took longer than any may, which ends the phase.
     fn back(&mut self, back: &Back, lane: &Lane) -> Result<(), EngineError>;
 
+    /// What was queued has been handed over.
+    fn handed_over(&mut self, now: u64, lane: &Lane);
+
     /// What was queued has been handed over, and so many operations were brought back.
     fn reaped(&mut self, returned: usize, now: u64, lane: &Lane);
 
@@ -65,6 +68,8 @@ impl Watches for Unwatched {
     fn back(&mut self, _back: &Back, _lane: &Lane) -> Result<(), EngineError> {
         Ok(())
     }
+
+    fn handed_over(&mut self, _now: u64, _lane: &Lane) {}
 
     fn reaped(&mut self, _returned: usize, _now: u64, _lane: &Lane) {}
 
@@ -161,13 +166,17 @@ impl Watches for Watcher {
         Err(EngineError::TooLong { kind: back.kind, offset: back.offset, took, longest: self.longest })
     }
 
-    fn reaped(&mut self, returned: usize, now: u64, lane: &Lane) {
+    fn handed_over(&mut self, now: u64, lane: &Lane) {
         let handed_over = std::mem::take(&mut self.pending);
+        // Waiting alone hands nothing over.
+        if let Some(detail) = self.detail.as_mut().filter(|_| handed_over > 0 && lane.measures(now)) {
+            detail.handed_over(handed_over);
+        }
+    }
+
+    fn reaped(&mut self, returned: usize, now: u64, lane: &Lane) {
+        self.handed_over(now, lane);
         if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(now)) {
-            // Waiting alone hands nothing over.
-            if handed_over > 0 {
-                detail.handed_over(handed_over);
-            }
             detail.brought_back(returned);
         }
         self.pass(now, lane);

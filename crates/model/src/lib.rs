@@ -26,7 +26,7 @@ mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, Stop};
-pub use backend::{BackendKind, BusyOptions, IoFlags, RingOptions};
+pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use job::{Job, JobTask};
@@ -45,7 +45,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task, Watch,
+    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task,
+    Watch,
 };
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};

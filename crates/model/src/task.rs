@@ -80,6 +80,8 @@ pub struct FileTask {
     pub placement: Placement,
     /// Operations outstanding at once over all workers; at least `workers`.
     pub concurrency: u32,
+    /// How many operations are handed over and taken back at a time.
+    pub batch: Batch,
     /// When operations are meant to start.
     pub arrival: Arrival,
     /// Makes what was written durable every so often.
@@ -134,6 +136,7 @@ impl Default for FileTask {
             processes: false,
             placement: Placement::default(),
             concurrency: 1,
+            batch: Batch::default(),
             arrival: Arrival::Closed,
             sync: None,
             end_sync: None,
@@ -151,6 +154,31 @@ impl Default for FileTask {
             interval: Nanos::SECOND,
             seed: 1,
         }
+    }
+}
+
+/// How many operations a worker hands over and takes back at a time. It changes nothing for back ends that have one
+/// operation in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Batch {
+    /// Operations that are handed to the kernel together at most; 0 for all that are due. They do not wait for others
+    /// that are not due yet.
+    pub submit: u32,
+    /// Completions that are waited for, as far as so many operations are in flight; 0 to look without waiting, also
+    /// after each batch.
+    pub complete_min: u32,
+    /// Completions that are taken at once at most, not below `complete_min`; 0 for all that have come back. Those that are
+    /// left count as in flight.
+    pub complete_max: u32,
+    /// A worker that has reached its depth begins nothing until no more than this are in flight; 0 to refill at once.
+    pub low: u32,
+}
+
+impl Default for Batch {
+    /// All that is due is handed over, and all that has come back is taken.
+    fn default() -> Batch {
+        Batch { submit: 0, complete_min: 1, complete_max: 0, low: 0 }
     }
 }
 

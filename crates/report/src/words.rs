@@ -1,9 +1,9 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Contents, FileTask, Fill, IoFlags, MetadataOperation, MetadataTask,
-    Mix, Nanos, OpKind, Overwrite, Placement, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod,
-    SyncRule, Target, Task, Verify, ZoneSize,
+    Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoFlags, MetadataOperation,
+    MetadataTask, Mix, Nanos, OpKind, Overwrite, Placement, Regions, RingOptions, SizeLaw, Sizes, Stop,
+    SyncMethod, SyncRule, Target, Task, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -76,7 +76,9 @@ pub(crate) fn load(task: &Task) -> String {
             } else {
                 number(task.workers, "thread", "threads")
             };
-            let mut parts = vec![workers, format!("{} outstanding", task.concurrency), arrival(task)];
+            let mut parts = vec![workers, format!("{} outstanding", task.concurrency)];
+            parts.extend(batch(task.batch));
+            parts.push(arrival(task));
             parts.extend(placement(&task.placement));
             parts.join(", ")
         }
@@ -170,6 +172,7 @@ fn access(access: &Access) -> String {
     match access {
         Access::Sequential => "one after the other".to_owned(),
         Access::SequentialSkip { hole } => format!("one after the other, leaving out {hole} after each"),
+        Access::SequentialBack { step } => format!("each {step} back from the end of the one before"),
         Access::Backwards => "backwards".to_owned(),
         Access::Strided { stride } => format!("every {stride}"),
         Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),
@@ -339,6 +342,22 @@ fn verify(verify: &Verify) -> String {
     format!("verified by {}{when}", verify.check.name())
 }
 
+/// What is not as by default.
+fn batch(batch: Batch) -> Option<String> {
+    let Batch { submit, complete_min, complete_max, low } = batch;
+    let mut parts = Vec::new();
+    parts.extend((submit > 0).then(|| format!("handed over {submit} at a time")));
+    match (complete_min, complete_max) {
+        (1, 0) => {}
+        (0, 0) => parts.push("polled for".to_owned()),
+        (0, most) => parts.push(format!("polled for, up to {most} at a time")),
+        (least, 0) => parts.push(format!("taken back {least} or more at a time")),
+        (least, most) => parts.push(format!("taken back {least} to {most} at a time")),
+    }
+    parts.extend((low > 0).then(|| format!("filled again at {low}")));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 fn arrival(task: &FileTask) -> String {
     match task.arrival {
         Arrival::Closed => "each as soon as an earlier one is back".to_owned(),
@@ -425,6 +444,7 @@ mod tests {
             processes: true,
             placement: Placement { cpus: vec![0, 2], nodes: vec![1], one_each: true, memory_node: Some(0) },
             concurrency: 32,
+            batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
             sync: Some(SyncRule { every: 8, method: SyncMethod::FileRange }),
             verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }),
@@ -435,7 +455,7 @@ mod tests {
         }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, made for this, growing)
         io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers over and over, verified by crc32c (as it is read, and all after the phase)
-        4 processes, 32 outstanding, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0
+        4 processes, 32 outstanding, handed over 4 at a time, taken back 2 to 8 at a time, filled again at 16, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0
         for 1.00 s or until 2 times the target's size or until 12,345 operations of each worker, after a ramp of 1.00 s that is left out, starting after 1.00 s
         ");
         let device = ExistingTarget {

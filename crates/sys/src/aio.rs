@@ -194,7 +194,7 @@ impl Aio {
     }
 
     /// Hands what is queued to the kernel. What it refuses comes back at once, with the reason.
-    fn submit(&mut self) {
+    pub fn submit(&mut self) {
         let mut given = 0;
         self.pointers.clear();
         let blocks = self.blocks.as_mut_ptr();

@@ -105,6 +105,10 @@ fn ending(jobs: &[JobResult], control: &Control) -> Ending {
 /// Checks every task before the first one does anything.
 fn validate(threads: &[Thread]) -> anyhow::Result<()> {
     for thread in threads {
+        if let Some(directory) = thread.directory.as_deref().filter(|directory| !directory.is_dir()) {
+            let error = format!("directory: `{}` is not a directory: make it first", directory.display());
+            return Err(UsageError(error).into());
+        }
         iolite_engine::validate_task(&thread.task).map_err(|error| UsageError(error.to_string()))?;
     }
     Ok(())

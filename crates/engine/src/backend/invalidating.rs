@@ -36,6 +36,10 @@ impl Backend for Invalidating {
         submission
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.inner.hand_over()
+    }
+
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
         self.inner.reap(at_least, timeout, out)
     }

@@ -60,6 +60,11 @@ impl Backend for Libaio {
         }
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.aio.submit();
+        Ok(())
+    }
+
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
         self.aio.submit_and_wait(at_least, timeout)?;

@@ -134,6 +134,15 @@ pub trait Backend {
     /// Submits an operation.
     fn submit(&mut self, op: &Op) -> Submission;
 
+    /// Hands what was queued to the kernel, for back ends that queue: as [`reap`](Backend::reap) would, without looking at
+    /// what has come back.
+    ///
+    /// # Errors
+    /// As [`reap`](Backend::reap).
+    fn hand_over(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Hands what was queued to the kernel and appends operations that have come back to `out`, waiting until there are
     /// `at_least` of them, but not longer than `timeout`. One call for both, because the kernel needs only one.
     ///

@@ -52,6 +52,12 @@ impl Uring {
         Ok(Uring { ring, medium, linked: sync_op(linked), eager, waits: submit_polling })
     }
 
+    /// Hands nothing over before it is told to.
+    pub fn gathering(mut self) -> Uring {
+        self.eager = usize::MAX;
+        self
+    }
+
     fn without_ring(&self, op: &Op) -> Submission {
         Submission::Done(self.medium.without_data(op))
     }
@@ -105,6 +111,10 @@ impl Backend for Uring {
             Err(PushError::Slot) => Submission::Done(Err(EINVAL)),
             Err(PushError::Unsupported) => self.without_ring(op),
         }
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.ring.submit()
     }
 
     #[inline]

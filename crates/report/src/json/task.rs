@@ -49,6 +49,12 @@ fn file(task: &FileTask) -> Value {
         "workers": task.workers,
         "processes": task.processes,
         "placement": placement(&task.placement),
+        "batch": json!({
+            "submit": task.batch.submit,
+            "complete_min": task.batch.complete_min,
+            "complete_max": task.batch.complete_max,
+            "low": task.batch.low,
+        }),
         "arrival": arrival,
         "arrival_iops": task.asked_rate().map(|rate| rate.0),
         "arrival_parameters": arrival_parameters,
@@ -207,6 +213,7 @@ fn access(access: &Access) -> (&'static str, Value) {
     match access {
         Access::Sequential => ("sequential", Value::Null),
         Access::SequentialSkip { hole } => ("sequential_skip", json!({ "hole_bytes": hole.0 })),
+        Access::SequentialBack { step } => ("sequential_back", json!({ "step_bytes": step.0 })),
         Access::Backwards => ("backwards", Value::Null),
         Access::Strided { stride } => ("strided", json!({ "stride_bytes": stride.0 })),
         Access::Runs { blocks } => ("runs", json!({ "blocks": blocks })),

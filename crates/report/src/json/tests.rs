@@ -122,6 +122,11 @@ fn the_keys_are_a_promise() {
     .phases[].task.arrival_iops
     .phases[].task.arrival_parameters
     .phases[].task.backend
+    .phases[].task.batch
+    .phases[].task.batch.complete_max
+    .phases[].task.batch.complete_min
+    .phases[].task.batch.low
+    .phases[].task.batch.submit
     .phases[].task.block_bytes
     .phases[].task.contents.compressible_percent
     .phases[].task.contents.duplicate_percent

@@ -1,6 +1,6 @@
 //! Queue depth.
 
-use iolite_model::{Access, BackendKind, FileTask, IoFlags, JobTask};
+use iolite_model::{Access, BackendKind, Batch, FileTask, IoFlags, JobTask};
 
 use crate::fio::lower::{Place, Thread};
 use crate::fio::option::{Form, Opt, Support};
@@ -13,7 +13,7 @@ pub struct Depth {
     /// `iodepth`: operations in flight; at least 1.
     pub iodepth: u32,
     /// `iodepth_batch`: operations handed over at once; 0 for the depth.
-    pub batch: u32,
+    pub batch: Option<u32>,
     /// `iodepth_batch_complete_min`: completions waited for; 0 to poll.
     pub complete_min: u32,
     /// `iodepth_batch_complete_max`: completions taken at once.
@@ -30,7 +30,7 @@ impl Default for Depth {
     fn default() -> Depth {
         Depth {
             iodepth: 1,
-            batch: 1,
+            batch: None,
             complete_min: 1,
             complete_max: None,
             low: None,
@@ -49,6 +49,7 @@ impl Depth {
         }
         // As in fio, the depth of a synchronous engine is 1 whatever is asked for.
         task.concurrency = if task.backend.is_synchronous() { 1 } else { self.iodepth };
+        task.batch = self.batches();
         if self.serialize_overlap && task.concurrency > 1 && may_overlap(task) {
             return Err("serialize_overlap: operations in flight are not kept from overlapping: use iodepth=1, or an \
                         order in which they do not overlap, such as rw=write or rw=randwrite with one block size and \
@@ -56,6 +57,22 @@ impl Depth {
                 .into());
         }
         Ok(())
+    }
+}
+
+impl Depth {
+    /// How many operations are handed over and taken back at a time; as fio was seen to take numbers that do not go with each
+    /// other.
+    fn batches(&self) -> Batch {
+        let complete_min = self.complete_min.min(self.iodepth);
+        Batch {
+            submit: self
+                .batch
+                .map_or(0, |batch| if batch == 0 { self.iodepth } else { batch.min(self.iodepth) }),
+            complete_min,
+            complete_max: self.complete_max.map_or(0, |most| most.max(complete_min).max(1)),
+            low: self.low.filter(|low| *low < self.iodepth).unwrap_or(0),
+        }
     }
 }
 
@@ -94,9 +111,6 @@ fn count(given: &Given<'_>, least: i64) -> Result<u32, String> {
     given.integer(least, MOST).map(|count| count as u32)
 }
 
-const ALL_AT_ONCE: &str = "operations that may start are handed to the kernel together, and the queue is filled again as \
-    soon as anything has come back; the sizes of batches that came of it are told with the results";
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
     Opt {
@@ -112,10 +126,13 @@ pub const OPTIONS: &[Opt] = &[
         name: "iodepth_batch",
         aliases: &["iodepth_batch_submit"],
         form: Form::Integer { least: 0, most: MOST },
-        default: "1",
-        help: "Operations that are gathered before they are submitted together; 0 gathers as many as iodepth.",
-        support: Support::Differs(ALL_AT_ONCE),
-        set: |spec, given| count(given, 0).map(|batch| spec.depth.batch = batch),
+        help: "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without it all that may \
+               start are.",
+        support: Support::Differs(
+            "where it is not given, all operations that may start are handed over together, where fio has one at a time; \
+             where it is, a batch does not wait for operations whose time has not come",
+        ),
+        set: |spec, given| count(given, 0).map(|batch| spec.depth.batch = Some(batch)),
         ..Opt::PLAIN
     },
     Opt {
@@ -123,29 +140,26 @@ pub const OPTIONS: &[Opt] = &[
         aliases: &["iodepth_batch_complete"],
         form: Form::Integer { least: 0, most: MOST },
         default: "1",
-        help: "Completions that the job waits for when it asks for them; with 0 it polls.",
-        support: Support::Differs(
-            "one completion is waited for and all that have come back are taken, so that the queue stays fuller than \
-             where more are waited for",
-        ),
+        help: "Completions that the job waits for when it asks for them; with 0 it looks without waiting, also after each \
+               batch that it has handed over.",
         set: |spec, given| count(given, 0).map(|least| spec.depth.complete_min = least),
         ..Opt::PLAIN
     },
     Opt {
         name: "iodepth_batch_complete_max",
         form: Form::Integer { least: 0, most: MOST },
-        help: "The most completions that are taken at once.",
-        support: Support::Differs("all operations that have come back are taken at once"),
+        help: "The most completions that are taken at once; no fewer than iodepth_batch_complete_min. Without it all that \
+               have come back are.",
+        support: Support::Differs(
+            "where it is not given, all that have come back are taken, where fio takes iodepth_batch_complete_min",
+        ),
         set: |spec, given| count(given, 0).map(|most| spec.depth.complete_max = Some(most)),
         ..Opt::PLAIN
     },
     Opt {
         name: "iodepth_low",
         form: Form::Integer { least: 0, most: MOST },
-        help: "Once the queue is full, it drains to this depth before it is filled again.",
-        support: Support::Differs(
-            "the queue is filled again at once, so that it stays fuller than asked for",
-        ),
+        help: "Once the queue is full, it drains to this depth before it is filled again; with 0 it does not drain.",
         set: |spec, given| count(given, 0).map(|low| spec.depth.low = Some(low)),
         ..Opt::PLAIN
     },
@@ -198,6 +212,24 @@ mod tests {
             assert_eq!(on(backend, &[("iodepth", "16")]).unwrap().concurrency, depth, "{backend:?}");
         }
         assert_eq!(on(ring, &[]).unwrap().concurrency, 1);
+    }
+
+    #[test]
+    fn batches_are_no_larger_than_the_depth() {
+        let ring = BackendKind::IoUring(RingOptions::default());
+        let batch = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> = [("iodepth", "16")].iter().chain(settings).copied().collect();
+            let Batch { submit, complete_min, complete_max, low } = on(ring, &settings).unwrap().batch;
+            [submit, complete_min, complete_max, low]
+        };
+        assert_eq!(on(ring, &[("iodepth", "16")]).unwrap().batch, Batch::default());
+        assert_eq!(batch(&[("iodepth_batch", "1")]), [1, 1, 0, 0]);
+        assert_eq!(batch(&[("iodepth_batch_submit", "0")]), [16, 1, 0, 0]);
+        assert_eq!(batch(&[("iodepth_batch", "40"), ("iodepth_batch_complete", "32")]), [16, 16, 0, 0]);
+        let both = [("iodepth_batch_complete_min", "8"), ("iodepth_batch_complete_max", "4")];
+        assert_eq!(batch(&both), [0, 8, 8, 0]);
+        assert_eq!(batch(&[("iodepth_batch_complete_min", "0")]), [0, 0, 0, 0]);
+        assert_eq!([batch(&[("iodepth_low", "4")])[3], batch(&[("iodepth_low", "16")])[3]], [4, 0]);
     }
 
     #[test]

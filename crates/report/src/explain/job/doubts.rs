@@ -275,10 +275,7 @@ fn small_block(task: &FileTask) -> Option<Doubt> {
 
 /// Random writes onto storage that nothing has filled.
 fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
-    let random = !matches!(
-        task.access,
-        Access::Sequential | Access::Append | Access::SequentialSkip { .. } | Access::Backwards
-    );
+    let random = !task.access.is_sequential();
     let prepared = paths(task).iter().all(|path| filled.contains(path));
     (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
         (
@@ -291,10 +288,7 @@ fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
 }
 
 fn same_offsets(task: &FileTask) -> Option<Doubt> {
-    let random = !matches!(
-        task.access,
-        Access::Sequential | Access::Append | Access::SequentialSkip { .. } | Access::Backwards
-    );
+    let random = !task.access.is_sequential();
     (random && task.mix.reads() && is_real(task) && !task.direct && !task.invalidate).then(|| {
         (
             "repeat",

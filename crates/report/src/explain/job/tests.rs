@@ -1,7 +1,8 @@
 //! Jobs explained.
 
 use iolite_model::{
-    BusyOptions, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, RingOptions, SyncRule,
+    BusyOptions, BusyWork, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, RingOptions,
+    SyncRule,
 };
 
 use super::doubts::doubts;
@@ -123,7 +124,11 @@ fn each_doubt_has_its_reason() {
         (
             vec![],
             FileTask {
-                backend: BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos(1) }),
+                backend: BackendKind::Busy(BusyOptions {
+                    percent: 50,
+                    chunk: Nanos(1),
+                    work: BusyWork::Spin,
+                }),
                 direct: false,
                 concurrency: 1,
                 ..sound()
