@@ -328,6 +328,7 @@ fn stop(stop: Stop) -> Value {
         "loops": stop.loops,
         "worker_bytes": stop.worker_bytes.map(|bytes| bytes.0),
         "worker_operations": stop.worker_operations,
+        "full": stop.full,
     })
 }
 
