@@ -13,6 +13,7 @@ mod latency;
 mod load;
 mod metadata;
 mod oplog;
+mod priority;
 mod profile;
 mod record;
 mod storage;
@@ -34,6 +35,7 @@ pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOut
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
+pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
@@ -45,8 +47,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task,
-    Watch,
+    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement, SyncMethod,
+    SyncRule, Task, Watch,
 };
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
