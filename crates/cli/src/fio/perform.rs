@@ -1,6 +1,9 @@
 //! Runs the threads of a plan, set by set, and puts together what came of each.
 
+use std::fs::File;
 use std::process::Command;
+
+use anyhow::Context;
 
 use iolite_engine::{Control, EngineError};
 use iolite_jobs::fio::Thread;
@@ -55,16 +58,17 @@ impl Performance<'_, '_> {
         {
             return vec![latency::search(self, thread, target)];
         }
-        for command in set.iter().filter_map(|thread| thread.exec[0].as_deref()) {
-            if let Err(error) = shell(command) {
+        for thread in set {
+            if let Err(error) = shell(thread.exec[0].as_deref(), &thread.name, "prerun") {
                 return set.iter().map(|thread| failed(thread, &error)).collect();
             }
         }
         if let Err(error) = self.prepare(set) {
             return set.iter().map(|thread| failed(thread, &error)).collect();
         }
-        let results = self.run(set);
-        let after = set.iter().filter_map(|thread| thread.exec[1].as_deref()).map(shell);
+        let results =
+            if set.iter().all(|thread| thread.create_only) { self.make(set) } else { self.run(set) };
+        let after = set.iter().map(|thread| shell(thread.exec[1].as_deref(), &thread.name, "postrun"));
         match after.collect::<Result<(), _>>() {
             Ok(()) => results,
             Err(error) => results
@@ -72,6 +76,19 @@ impl Performance<'_, '_> {
                 .map(|result| JobResult { error: EIO, ..failing(result, &error) })
                 .collect(),
         }
+    }
+
+    /// Makes the files of threads that want no more (`create_only`).
+    fn make(&mut self, set: &[Thread]) -> Vec<JobResult> {
+        let made = |thread: &Thread| match self.runner.make_ready(&thread.task) {
+            Ok(()) => {
+                let mut result = not_begun(thread);
+                result.phase.end.ending = Ending::Completed;
+                result
+            }
+            Err(error) => failed(thread, &error),
+        };
+        set.iter().map(made).collect()
     }
 
     /// Makes the names that threads are to look for or to remove, unmeasured.
@@ -124,10 +141,21 @@ impl Performance<'_, '_> {
     }
 }
 
-/// Runs a command of the user's.
-pub(super) fn shell(command: &str) -> anyhow::Result<()> {
-    let status = Command::new("/bin/sh").arg("-c").arg(command).status();
-    match status {
+/// Runs a command of the user's, if there is one; what it prints goes to `NAME.WHEN.txt`, as in fio.
+fn shell(command: Option<&str>, name: &str, when: &str) -> anyhow::Result<()> {
+    let Some(command) = command else { return Ok(()) };
+    let path = format!("{name}.{when}.txt");
+    let told = File::create(&path).and_then(|out| Ok((out.try_clone()?, out)));
+    let (out, errors) = told.with_context(|| format!("cannot keep what `{command}` prints in {path}"))?;
+    run(command, Command::new("/bin/sh").stdout(out).stderr(errors))
+}
+
+/// Runs a command of the user's by a shell.
+///
+/// # Errors
+/// It can't be run, or says that it has failed.
+pub(super) fn run(command: &str, shell: &mut Command) -> anyhow::Result<()> {
+    match shell.arg("-c").arg(command).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => anyhow::bail!("`{command}` failed: {status}"),
         Err(error) => anyhow::bail!("cannot run `{command}`: {error}"),
