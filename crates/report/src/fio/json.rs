@@ -65,8 +65,12 @@ fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {
         .with_int("job_start", first.started_unix.0 / 1_000_000)
         .with_int("error", entry.error())
         .with_int("eta", 0)
-        .with_int("elapsed", elapsed.0.div_ceil(1_000_000_000))
-        .with("job options", options(&thread.settings));
+        .with_int("elapsed", elapsed.0.div_ceil(1_000_000_000));
+    // A job that says nothing of its own has none of them.
+    let settings = &entry.last().thread.settings;
+    if !settings.is_empty() {
+        members = members.with("job options", options(settings));
+    }
     let directions = entry.directions();
     for &direction in directions.iter().filter(|&&direction| direction != Direction::Mixed) {
         members = members.with(direction.name(), flow(entry, direction, plus));
