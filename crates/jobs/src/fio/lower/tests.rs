@@ -754,7 +754,9 @@ fn differences_that_no_option_says_are_noted() {
         let notes = thread(&settings).unwrap().notes;
         assert!(notes.iter().any(|note| note.starts_with(part)), "{settings:?}: {notes:?}");
     }
-    for settings in [&[][..], &[("rw", "rw")], &[("ioengine", "io_uring"), ("iodepth", "8")]] {
+    for settings in
+        [&[][..], &[("rw", "rw")], &[("fadvise_hint", "none")], &[("ioengine", "io_uring"), ("iodepth", "8")]]
+    {
         let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         assert_eq!(thread(&settings).unwrap().notes, [""; 0], "{settings:?}");
     }

@@ -181,7 +181,9 @@ pub const OPTIONS: &[Opt] = &[
         "So many writes repeat what others have written. Implies refill_buffers.",
         |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
     )
-    .differs("what is repeated are 16 blocks that are the same for all jobs of a seed"),
+    .differs(
+        "what is repeated are 16 blocks that are the same for all jobs of a seed, whatever dedupe_mode says",
+    ),
     opt(
         "dedupe_mode",
         &[],
@@ -190,7 +192,7 @@ pub const OPTIONS: &[Opt] = &[
         "Whether the write before is repeated, or one of a set.",
         |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
     )
-    .differs("both repeat one of 16 blocks"),
+    .bounded("both repeat one of 16 blocks"),
     opt(
         "dedupe_working_set_percentage",
         &[],
@@ -199,7 +201,7 @@ pub const OPTIONS: &[Opt] = &[
         "Size of the set that is repeated, in percent of the job's size.",
         |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
     )
-    .differs("the set always has 16 blocks"),
+    .bounded("the set always has 16 blocks"),
     opt(
         "dedupe_global",
         &[],
@@ -216,7 +218,7 @@ pub const OPTIONS: &[Opt] = &[
         "Where memory of the buffers comes from.",
         |s, g| put(&mut s.buffers.memory, memory(g)),
     )
-    .differs(
+    .bounded(
         "it always is anonymous memory of the process, aligned to pages; huge pages, files \
          and graphics cards are refused",
     ),
@@ -228,7 +230,7 @@ pub const OPTIONS: &[Opt] = &[
         "What the first buffer's address is a multiple of.",
         |s, g| put(&mut s.buffers.align, align(g)),
     )
-    .differs("buffers always are aligned to 4096 bytes"),
+    .bounded("buffers always are aligned to 4096 bytes"),
     missing(
         "hugepage-size",
         Form::Size,
