@@ -34,7 +34,7 @@ const JOB: [(&str, &[&str]); 9] = [
     ("backend", &["BackendKind", "IoFlags", "RingOptions"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
-    ("arrival", &["Arrival", "Stop"]),
+    ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),
     ("verify", &["Verify", "Checksum"]),
     ("fault", &["OnError", "ErrorClass"]),
 ];

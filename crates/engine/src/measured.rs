@@ -216,6 +216,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 held
             } else {
                 let Some(&slot) = self.free.last() else { break };
+                self.plan.arrivals.choose(now);
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
                 }
@@ -282,7 +283,10 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// Draws the next operation.
     #[inline]
     fn prepare(&mut self, slot: u32, now: u64) -> (Op, InFlight) {
-        let planned = self.plan.stream.next_op();
+        let planned = match self.plan.arrivals.kind() {
+            None => self.plan.stream.next_op(),
+            Some(kind) => self.plan.stream.next_of(kind),
+        };
         let io = match planned.kind {
             IoKind::Read => {
                 // What is read takes the place of the data that was made up.

@@ -25,7 +25,7 @@ mod verify;
 mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
-pub use arrival::{Arrival, Stop};
+pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, IoFlags, RingOptions};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};

@@ -6,7 +6,7 @@ use crate::access::{Access, Regions};
 use crate::arrival::{Arrival, Stop};
 use crate::backend::BackendKind;
 use crate::fault::OnError;
-use crate::load::{Contents, Sizes};
+use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
 use crate::target::Target;
 use crate::units::{Bytes, Iops, Nanos};
@@ -386,8 +386,7 @@ impl FileTask {
 
     /// Bytes of an operation in the mean, by the laws of its sizes and the shares of its mix.
     pub fn mean_size(&self) -> f64 {
-        let Some(sizes) = &self.sizes else { return self.block.0 as f64 };
-        let (reads, writes, trims) = (sizes.reads.mean(), sizes.writes.mean(), sizes.trims.mean());
+        let [reads, writes, trims] = self.mean_sizes();
         let mixed = |percent: u8, one: f64, other: f64| {
             let share = f64::from(percent) / 100.0;
             share * one + (1.0 - share) * other
@@ -401,9 +400,21 @@ impl FileTask {
         }
     }
 
+    /// Bytes of a read, a write and a trim in the mean.
+    pub fn mean_sizes(&self) -> [f64; 3] {
+        let laws = self.sizes.as_ref().map(|sizes| [&sizes.reads, &sizes.writes, &sizes.trims]);
+        laws.map_or([self.block.0 as f64; 3], |laws| laws.map(SizeLaw::mean))
+    }
+
     /// The rate asked for over all workers, in operations a second; `None` in a closed loop.
     pub fn asked_rate(&self) -> Option<Iops> {
-        self.arrival.rate(self.mean_size())
+        let [reads, writes, trims] = self.mean_sizes();
+        let done = [
+            self.mix.reads().then_some(reads),
+            self.mix.writes().then_some(writes),
+            self.mix.trims().then_some(trims),
+        ];
+        self.arrival.rate(self.mean_size(), done)
     }
 }
 

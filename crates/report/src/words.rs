@@ -1,9 +1,9 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoFlags, MetadataOperation,
-    MetadataTask, Mix, Nanos, OpKind, Overwrite, Placement, Regions, RingOptions, SizeLaw, Sizes, Stop,
-    SyncMethod, SyncRule, Target, Task, Verify, ZoneSize,
+    Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoFlags, KindRates,
+    MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement, Regions, RingOptions,
+    SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Task, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -365,11 +365,29 @@ fn arrival(task: &FileTask) -> String {
         Arrival::Bursts { rate, operations } => format!("{rate} a second asked in bursts of {operations}"),
         Arrival::ConstantBytes(rate) => format!("{rate} asked at equal distances"),
         Arrival::PoissonBytes(rate) => format!("{rate} asked at random instants"),
+        Arrival::ByKind(rates) => by_kind(rates, task),
         Arrival::ThinkTime { pause, operations, spin } => {
             let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
             format!("a pause of {pause}{busy} after every {operations} of a worker")
         }
     }
+}
+
+fn by_kind(rates: KindRates, task: &FileTask) -> String {
+    let KindRates { reads, writes, trims, poisson } = rates;
+    let mix = task.mix;
+    let kinds =
+        [("reads", reads, mix.reads()), ("writes", writes, mix.writes()), ("trims", trims, mix.trims())];
+    let told = |(name, pace, done): (&str, Option<Pace>, bool)| {
+        let rate = match pace {
+            Some(Pace::Operations(rate)) => format!("{rate} {name} a second"),
+            Some(Pace::Bytes(rate)) => format!("{rate} of {name}"),
+            None => format!("{name} as fast as they go"),
+        };
+        done.then_some(rate)
+    };
+    let each: Vec<String> = kinds.into_iter().filter_map(told).collect();
+    format!("{} asked at {}", each.join(" and "), if poisson { "random instants" } else { "equal distances" })
 }
 
 fn placement(placement: &Placement) -> Option<String> {

@@ -24,7 +24,7 @@ pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     files::check(task)?;
     check_increment(task)?;
     check_append(task)?;
-    arrival::check(task.arrival)?;
+    arrival::check(task.arrival, task.mix)?;
     data::check(&task.contents)?;
     task.verify.as_ref().map_or(Ok(()), |verify| verification::check(task, verify))
 }

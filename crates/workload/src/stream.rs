@@ -120,6 +120,18 @@ impl OpStream {
     }
 }
 
+impl OpStream {
+    /// The next operation, of this kind where the mix leaves it to chance.
+    #[inline(never)]
+    pub fn next_of(&mut self, kind: IoKind) -> PlannedOp {
+        match &mut self.course {
+            Course::Or { blocks, .. } => blocks.next(kind),
+            Course::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
+            Course::Always { .. } | Course::Other(_) => self.next_op(),
+        }
+    }
+}
+
 impl Blocks {
     #[inline]
     fn next(&mut self, kind: IoKind) -> PlannedOp {

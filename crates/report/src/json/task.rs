@@ -2,8 +2,8 @@
 
 use iolite_model::{
     Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoFlags,
-    MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Placement, Regions, RingOptions, SizeLaw, Stop,
-    SyncMethod, Target, Task, Zone, ZoneSize,
+    KindRates, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Pace, Placement, Regions, RingOptions,
+    SizeLaw, Stop, SyncMethod, Target, Task, Zone, ZoneSize,
 };
 use serde_json::{Value, json};
 
@@ -263,6 +263,15 @@ fn arrival(arrival: Arrival) -> (&'static str, Value) {
         Arrival::Bursts { rate: _, operations } => ("bursts", json!({ "operations": operations })),
         Arrival::ConstantBytes(rate) => ("constant_bytes", json!({ "bytes_per_second": rate.0 })),
         Arrival::PoissonBytes(rate) => ("poisson_bytes", json!({ "bytes_per_second": rate.0 })),
+        Arrival::ByKind(KindRates { reads, writes, trims, poisson }) => {
+            let pace = |pace: Pace| match pace {
+                Pace::Operations(rate) => json!({ "operations_per_second": rate.0 }),
+                Pace::Bytes(rate) => json!({ "bytes_per_second": rate.0 }),
+            };
+            let [reads, writes, trims] = [reads, writes, trims].map(|of| of.map(pace));
+            let parameters = json!({ "reads": reads, "writes": writes, "trims": trims, "poisson": poisson });
+            ("by_kind", parameters)
+        }
         Arrival::ThinkTime { pause, operations, spin } => {
             ("think_time", json!({ "pause_ns": pause.0, "operations": operations, "spin_ns": spin.0 }))
         }

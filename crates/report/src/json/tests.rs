@@ -122,7 +122,6 @@ fn the_keys_are_a_promise() {
     .phases[].task.arrival_iops
     .phases[].task.arrival_parameters
     .phases[].task.backend
-    .phases[].task.batch
     .phases[].task.batch.complete_max
     .phases[].task.batch.complete_min
     .phases[].task.batch.low

@@ -8,8 +8,8 @@ mod search;
 mod windows;
 
 use iolite_model::{
-    Access, Arrival, Ending, FileTask, Iops, LatencyAnswer, LatencyTarget, Load, LoadParameter, Nanos,
-    OnError, Quantile, Stop, Target, Try, TryOutcome, TryPurpose, Verify,
+    Access, Arrival, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load, LoadParameter,
+    Nanos, OnError, Quantile, Stop, Target, Try, TryOutcome, TryPurpose, Verify,
 };
 use iolite_stats::PhaseResult;
 
@@ -235,11 +235,15 @@ fn with_depth(task: FileTask, depth: u32) -> FileTask {
 /// Arrivals of the same law at another rate; Poisson's where the task has none.
 fn at_rate(arrival: Arrival, rate: Iops) -> Arrival {
     match arrival {
-        Arrival::Constant(_) | Arrival::ConstantBytes(_) => Arrival::Constant(rate),
+        Arrival::Constant(_)
+        | Arrival::ConstantBytes(_)
+        | Arrival::ByKind(KindRates { poisson: false, .. }) => Arrival::Constant(rate),
         Arrival::Bursts { operations, .. } => Arrival::Bursts { rate, operations },
-        Arrival::Poisson(_) | Arrival::PoissonBytes(_) | Arrival::Closed | Arrival::ThinkTime { .. } => {
-            Arrival::Poisson(rate)
-        }
+        Arrival::Poisson(_)
+        | Arrival::PoissonBytes(_)
+        | Arrival::ByKind(_)
+        | Arrival::Closed
+        | Arrival::ThinkTime { .. } => Arrival::Poisson(rate),
     }
 }
 
