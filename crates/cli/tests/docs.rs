@@ -27,12 +27,13 @@ fn commands() -> String {
 }
 
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
-const JOB: [(&str, &[&str]); 9] = [
+const JOB: [(&str, &[&str]); 10] = [
     ("job", &["Job", "JobTask"]),
     ("task", &["FileTask", "Mix", "Batch", "SyncRule", "SyncMethod", "Placement"]),
     ("target", &["Target", "FileTarget", "ExistingTarget", "Overwrite"]),
     ("backend", &["BackendKind", "IoFlags", "RingOptions"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
+    ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
     ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),
     ("verify", &["Verify", "Checksum"]),

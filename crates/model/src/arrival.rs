@@ -33,6 +33,9 @@ pub enum Arrival {
     /// The two kinds of operations of a mix each at a rate of its own; the mix's shares mean nothing then. The next operation is
     /// of the kind that has been due for longest.
     ByKind(KindRates),
+    /// At the instants of the trace that is repeated ([`Access::Trace`](crate::Access)), at this speed in percent of the
+    /// original; above 0. The instants are kept whether or not earlier operations have completed.
+    Traced(u32),
     /// A closed loop in which each worker, after every so many operations, waits for all that it has underway and then
     /// pauses (fio's `thinktime` and `thinktime_blocks`).
     ThinkTime {
@@ -76,7 +79,7 @@ impl Arrival {
     /// reads, writes, trims); `None` in a closed loop, also of one kind only.
     pub(crate) fn rate(self, mean_size: f64, by_kind: [Option<f64>; 3]) -> Option<Iops> {
         match self {
-            Arrival::Closed | Arrival::ThinkTime { .. } => None,
+            Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::Traced(_) => None,
             Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => Some(rate),
             Arrival::ConstantBytes(bytes) | Arrival::PoissonBytes(bytes) => Some(Iops(bytes.0 / mean_size)),
             Arrival::ByKind(KindRates { reads, writes, trims, .. }) => {

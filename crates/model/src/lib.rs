@@ -19,6 +19,7 @@ mod storage;
 mod study;
 mod target;
 mod task;
+mod trace;
 mod units;
 mod verdict;
 mod verify;
@@ -48,6 +49,7 @@ pub use task::{
     Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task,
     Watch,
 };
+pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Finding, Verified, Verify};

@@ -9,6 +9,7 @@ use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
 use crate::target::Target;
+use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
 use crate::verify::Verify;
 
@@ -279,6 +280,8 @@ pub enum Mix {
     TrimPercent(u8),
     /// A trim of each block, then a write of the same one (fio's `trimwrite`).
     TrimThenWrite,
+    /// What a trace says ([`Access::Trace`]): these kinds.
+    Traced(TracedKinds),
 }
 
 /// Operations inside a database by `workers` sessions.
@@ -386,6 +389,9 @@ impl FileTask {
 
     /// Bytes of an operation in the mean, by the laws of its sizes and the shares of its mix.
     pub fn mean_size(&self) -> f64 {
+        if let Access::Trace(trace) = &self.access {
+            return trace.mean_size();
+        }
         let [reads, writes, trims] = self.mean_sizes();
         let mixed = |percent: u8, one: f64, other: f64| {
             let share = f64::from(percent) / 100.0;
@@ -397,6 +403,7 @@ impl FileTask {
             Mix::Trim => trims,
             Mix::ReadPercent(percent) => mixed(percent, reads, writes),
             Mix::TrimPercent(percent) => mixed(percent, trims, writes),
+            Mix::Traced(_) => self.block.0 as f64,
         }
     }
 
@@ -408,6 +415,11 @@ impl FileTask {
 
     /// The rate asked for over all workers, in operations a second; `None` in a closed loop.
     pub fn asked_rate(&self) -> Option<Iops> {
+        if let (Access::Trace(trace), Arrival::Traced(percent)) = (&self.access, self.arrival) {
+            let last = trace.operations().last().filter(|last| last.at.0 > 0)?;
+            let operations = trace.operations().len() as f64;
+            return Some(Iops(operations * f64::from(percent) / 100.0 / last.at.as_secs_f64()));
+        }
         let [reads, writes, trims] = self.mean_sizes();
         let done = [
             self.mix.reads().then_some(reads),
@@ -421,16 +433,22 @@ impl FileTask {
 impl Mix {
     /// Whether any operation reads.
     pub fn reads(self) -> bool {
-        matches!(self, Mix::Read | Mix::ReadPercent(1..))
+        matches!(self, Mix::Read | Mix::ReadPercent(1..) | Mix::Traced(TracedKinds { reads: true, .. }))
     }
 
     /// Whether any operation writes data.
     pub fn writes(self) -> bool {
-        !matches!(self, Mix::Read | Mix::ReadPercent(100) | Mix::Trim | Mix::TrimPercent(100))
+        match self {
+            Mix::Traced(kinds) => kinds.writes,
+            mix => !matches!(mix, Mix::Read | Mix::ReadPercent(100) | Mix::Trim | Mix::TrimPercent(100)),
+        }
     }
 
     /// Whether any operation trims.
     pub fn trims(self) -> bool {
-        matches!(self, Mix::Trim | Mix::TrimThenWrite | Mix::TrimPercent(1..))
+        match self {
+            Mix::Traced(kinds) => kinds.trims,
+            mix => matches!(mix, Mix::Trim | Mix::TrimThenWrite | Mix::TrimPercent(1..)),
+        }
     }
 }

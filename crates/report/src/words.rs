@@ -3,7 +3,7 @@
 use iolite_model::{
     Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoFlags, KindRates,
     MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement, Regions, RingOptions,
-    SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Task, Verify, ZoneSize,
+    SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -129,11 +129,20 @@ fn mix(task: &FileTask) -> String {
         Mix::Trim => "trims".to_owned(),
         Mix::TrimPercent(percent) => both(percent, "trims", "writes"),
         Mix::TrimThenWrite => "a trim, then a write, of each block".to_owned(),
+        Mix::Traced(kinds) => return traced(kinds, task),
     };
     match &task.sizes {
         None => format!("{kinds} of {}", task.block),
         Some(sizes) => format!("{kinds} of {}", law_of(sizes, task.mix)),
     }
+}
+
+/// The kinds of a trace's operations.
+fn traced(kinds: TracedKinds, task: &FileTask) -> String {
+    let TracedKinds { reads, writes, trims, syncs } = kinds;
+    let names = [(reads, "reads"), (writes, "writes"), (trims, "trims"), (syncs, "syncs")];
+    let names: Vec<_> = names.into_iter().filter_map(|(done, name)| done.then_some(name)).collect();
+    format!("{} of up to {}", names.join(" and "), task.block)
 }
 
 /// The sizes of the operations that there are.
@@ -201,6 +210,9 @@ fn access(access: &Access) -> String {
             format!("{order} in zones of {}, {} in each{skip}", cycle.range, cycle.amount)
         }
         Access::Append => "at the end of the growing file".to_owned(),
+        Access::Trace(trace) => {
+            format!("{} operations of a trace in their order", count(trace.operations().len() as u64))
+        }
     }
 }
 
@@ -366,6 +378,8 @@ fn arrival(task: &FileTask) -> String {
         Arrival::ConstantBytes(rate) => format!("{rate} asked at equal distances"),
         Arrival::PoissonBytes(rate) => format!("{rate} asked at random instants"),
         Arrival::ByKind(rates) => by_kind(rates, task),
+        Arrival::Traced(100) => "when the trace says".to_owned(),
+        Arrival::Traced(percent) => format!("when the trace says, at {percent} % of its speed"),
         Arrival::ThinkTime { pause, operations, spin } => {
             let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
             format!("a pause of {pause}{busy} after every {operations} of a worker")

@@ -2,7 +2,7 @@
 
 mod by_kind;
 
-use iolite_model::{Arrival, Bandwidth, FileTask, Iops, Mix, Pace};
+use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Pace, Trace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{IoKind, Purpose, WorkloadError, generator, unit};
@@ -65,6 +65,15 @@ pub enum Arrivals {
     },
     /// Two kinds of operations, each with arrivals of its own.
     ByKind(Box<ByKind>),
+    /// The instants of a trace.
+    Traced {
+        /// The trace.
+        trace: Trace,
+        /// The next operation's position.
+        next: usize,
+        /// Nanoseconds for each of the trace's.
+        scale: f64,
+    },
     /// A closed loop with pauses.
     ThinkTime {
         /// Length of a pause in nanoseconds.
@@ -90,7 +99,7 @@ pub enum Arrivals {
 /// A rate that is not a positive number, or a burst or a pause after no operations, or rates of kinds that are not done.
 pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
     match arrival {
-        Arrival::Closed | Arrival::ThinkTime { .. } => {}
+        Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::Traced(_) => {}
         Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => {
             check_pace(Pace::Operations(rate))?;
         }
@@ -110,6 +119,12 @@ pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// The instant of a trace's operation; the end of time beyond the last.
+fn traced_instant(trace: &Trace, position: usize, scale: f64) -> u64 {
+    let operation = trace.operations().get(position);
+    operation.map_or(u64::MAX, |operation| (operation.at.0 as f64 * scale) as u64)
 }
 
 fn check_pace(pace: Pace) -> Result<(), WorkloadError> {
@@ -164,6 +179,10 @@ impl Arrivals {
                 Arrivals::ConstantBytes { first, per_byte: 1e9 * workers / rate, mean_size, bytes: 0 }
             }
             Arrival::Bursts { rate, operations } => bursts(rate, operations),
+            Arrival::Traced(percent) => {
+                let Access::Trace(trace) = &task.access else { return Arrivals::Closed };
+                Arrivals::Traced { trace: trace.clone(), next: 0, scale: 100.0 / f64::from(percent.max(1)) }
+            }
             Arrival::ByKind(rates) => Arrivals::ByKind(Box::new(ByKind::new(rates, task, worker))),
             Arrival::ThinkTime { pause, operations, spin } => {
                 let (pause, spin, operations) = (pause.0, spin.0.min(pause.0), operations.max(1));
@@ -204,6 +223,7 @@ impl Arrivals {
             }
             Arrivals::Bursts { first, period, burst, .. } => Some((first + *burst as f64 * period) as u64),
             Arrivals::ByKind(kinds) => kinds.next(),
+            Arrivals::Traced { trace, next, scale } => Some(traced_instant(trace, *next, *scale)),
             Arrivals::ThinkTime { left: 0, .. } => Some(u64::MAX),
             Arrivals::ThinkTime { resume, .. } => *resume,
         }
@@ -237,6 +257,7 @@ impl Arrivals {
     fn step(&mut self, size: f64) {
         match self {
             Arrivals::Closed | Arrivals::ByKind(_) => (),
+            Arrivals::Traced { next, .. } => *next += 1,
             Arrivals::Poisson { mean_gap, next, generator } => *next += -unit(generator).ln() * *mean_gap,
             Arrivals::PoissonBytes { per_byte, next, generator, .. } => {
                 *next += -unit(generator).ln() * *per_byte * size;
@@ -279,14 +300,14 @@ impl Arrivals {
         let size = match self {
             Arrivals::Closed | Arrivals::ThinkTime { .. } => return 0,
             Arrivals::ByKind(kinds) => return kinds.backlog(until),
-            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } => 0.0,
+            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } | Arrivals::Traced { .. } => 0.0,
             Arrivals::PoissonBytes { mean_size, .. } | Arrivals::ConstantBytes { mean_size, .. } => {
                 *mean_size
             }
         };
         let mut count = 0u64;
         while self.next().is_some_and(|next| next < until) {
-            if count == MOST_DRAWN {
+            if count == MOST_DRAWN && !matches!(self, Arrivals::Traced { .. }) {
                 return count.saturating_add(self.expected(until));
             }
             self.step(size);
@@ -299,7 +320,9 @@ impl Arrivals {
     fn expected(&self, until: u64) -> u64 {
         let until = until as f64;
         match self {
-            Arrivals::Closed | Arrivals::ThinkTime { .. } | Arrivals::ByKind(_) => 0,
+            Arrivals::Closed | Arrivals::ThinkTime { .. } | Arrivals::ByKind(_) | Arrivals::Traced { .. } => {
+                0
+            }
             Arrivals::Poisson { mean_gap, next, .. } => ((until - next) / mean_gap) as u64,
             Arrivals::PoissonBytes { per_byte, mean_size, next, .. } => {
                 ((until - next) / (per_byte * mean_size)) as u64

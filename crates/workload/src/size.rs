@@ -63,7 +63,7 @@ impl SizeStream {
         let law = match kind {
             IoKind::Read => &self.reads,
             IoKind::Write => &self.writes,
-            IoKind::Trim => &self.trims,
+            IoKind::Trim | IoKind::Sync(_) => &self.trims,
         };
         match law {
             Law::Fixed(size) => *size,

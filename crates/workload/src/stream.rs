@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use iolite_model::{FileTask, Mix};
+use iolite_model::{Access, FileTask, Mix, SyncMethod, Trace, TracedKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::files::{self, Spread};
@@ -20,6 +20,8 @@ pub enum IoKind {
     Write,
     /// Trim: the blocks are given back.
     Trim,
+    /// Makes what was written to its file durable; at the file's start, of no length.
+    Sync(SyncMethod),
 }
 
 /// An operation to come.
@@ -47,6 +49,7 @@ enum Course {
     Always { kind: IoKind, blocks: Blocks },
     Or { dice: Dice, blocks: Blocks },
     Other(Box<Other>),
+    Traced(Box<Traced>),
 }
 
 /// Equal blocks.
@@ -93,6 +96,14 @@ impl OpStream {
     /// The operations of worker `worker` of the task; `None` where the target, or the worker's part of it, is too small
     /// for its blocks or its largest size. Parameters that [`validate`](crate::validate) refuses give `None` as well.
     pub fn new(task: &FileTask, worker: u32) -> Option<OpStream> {
+        if let Access::Trace(trace) = &task.access {
+            let starts = files::file_starts(task);
+            let traced = Traced { trace: trace.clone(), next: 0, starts };
+            return Some(OpStream {
+                course: Course::Traced(Box::new(traced)),
+                part: 0..task.target.size().0,
+            });
+        }
         let (places, part) =
             if files::has_several(task) { spread(task, worker)? } else { Places::of(task, worker, 0)? };
         let course = match (Kinds::of(task, worker), places) {
@@ -116,7 +127,39 @@ impl OpStream {
             Course::Always { kind, blocks } => blocks.next(*kind),
             Course::Or { dice, blocks } => blocks.next(dice.roll()),
             Course::Other(other) => other.next(),
+            Course::Traced(traced) => traced.next(),
         }
+    }
+}
+
+/// Operations that were written down, over and over.
+#[derive(Debug, Clone)]
+struct Traced {
+    trace: Trace,
+    next: usize,
+    /// Where each file begins in the span; empty where there is one.
+    starts: Vec<u64>,
+}
+
+impl Traced {
+    /// Apart, so that the fast path stays small.
+    #[inline(never)]
+    fn next(&mut self) -> PlannedOp {
+        let operations = self.trace.operations();
+        // validate() has seen to it that there is one.
+        let Some(traced) = operations.get(self.next).or(operations.first()) else {
+            return PlannedOp { kind: IoKind::Read, offset: 0, length: 0 };
+        };
+        self.next = if self.next + 1 < operations.len() { self.next + 1 } else { 0 };
+        let start = self.starts.get(usize::from(traced.file)).copied().unwrap_or(0);
+        let (kind, offset) = match traced.kind {
+            TracedKind::Read => (IoKind::Read, traced.offset),
+            TracedKind::Write => (IoKind::Write, traced.offset),
+            TracedKind::Trim => (IoKind::Trim, traced.offset),
+            TracedKind::Fsync => (IoKind::Sync(SyncMethod::Fsync), 0),
+            TracedKind::Fdatasync => (IoKind::Sync(SyncMethod::Fdatasync), 0),
+        };
+        PlannedOp { kind, offset: start + offset, length: traced.length }
     }
 }
 
@@ -127,7 +170,7 @@ impl OpStream {
         match &mut self.course {
             Course::Or { blocks, .. } => blocks.next(kind),
             Course::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
-            Course::Always { .. } | Course::Other(_) => self.next_op(),
+            Course::Always { .. } | Course::Other(_) | Course::Traced(_) => self.next_op(),
         }
     }
 }
@@ -224,6 +267,8 @@ impl Kinds {
             Mix::ReadPercent(percent) => or(IoKind::Read, percent),
             Mix::TrimPercent(percent) => or(IoKind::Trim, percent),
             Mix::TrimThenWrite => Kinds::TrimThenWrite(None),
+            // That goes with a trace, which has its own.
+            Mix::Traced(_) => Kinds::Always(IoKind::Read),
         }
     }
 }

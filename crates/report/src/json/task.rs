@@ -139,6 +139,8 @@ fn mix(mix: Mix) -> (&'static str, u8, u8) {
         Mix::Trim => ("trim", 0, 100),
         Mix::TrimPercent(percent) => ("trim_write", 0, percent),
         Mix::TrimThenWrite => ("trim_then_write", 0, 50),
+        // Shares are the trace's.
+        Mix::Traced(_) => ("traced", 0, 0),
     }
 }
 
@@ -235,6 +237,7 @@ fn access(access: &Access) -> (&'static str, Value) {
             ("zone_cycle", parameters)
         }
         Access::Append => ("append", Value::Null),
+        Access::Trace(trace) => ("trace", json!({ "operations": trace.operations().len() })),
     }
 }
 
@@ -272,6 +275,7 @@ fn arrival(arrival: Arrival) -> (&'static str, Value) {
             let parameters = json!({ "reads": reads, "writes": writes, "trims": trims, "poisson": poisson });
             ("by_kind", parameters)
         }
+        Arrival::Traced(percent) => ("traced", json!({ "percent": percent })),
         Arrival::ThinkTime { pause, operations, spin } => {
             ("think_time", json!({ "pause_ns": pause.0, "operations": operations, "spin_ns": spin.0 }))
         }

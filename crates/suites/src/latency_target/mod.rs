@@ -242,6 +242,7 @@ fn at_rate(arrival: Arrival, rate: Iops) -> Arrival {
         Arrival::Poisson(_)
         | Arrival::PoissonBytes(_)
         | Arrival::ByKind(_)
+        | Arrival::Traced(_)
         | Arrival::Closed
         | Arrival::ThinkTime { .. } => Arrival::Poisson(rate),
     }
@@ -275,6 +276,9 @@ fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyT
     let think = matches!(task.arrival, Arrival::ThinkTime { .. });
     if task.access == Access::Append || matches!(&task.target, Target::File(file) if file.create) {
         return refuse("every try would have to make its file anew: lay it out before, and search on that");
+    }
+    if matches!(task.access, Access::Trace(_)) {
+        return refuse("a trace is over when it is through: search with a task that goes on");
     }
     if matches!(&task.verify, Some(Verify { state: Some(_), .. })) {
         return refuse("every try would want to keep its own verification state: leave `state` out");

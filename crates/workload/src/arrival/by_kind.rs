@@ -21,7 +21,7 @@ fn kinds(mix: Mix) -> Option<[IoKind; 2]> {
     match mix {
         Mix::ReadPercent(_) => Some([IoKind::Read, IoKind::Write]),
         Mix::TrimPercent(_) => Some([IoKind::Trim, IoKind::Write]),
-        Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite => None,
+        Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite | Mix::Traced(_) => None,
     }
 }
 
@@ -30,6 +30,7 @@ fn pace(rates: KindRates, kind: IoKind) -> Option<Pace> {
         IoKind::Read => rates.reads,
         IoKind::Write => rates.writes,
         IoKind::Trim => rates.trims,
+        IoKind::Sync(_) => None,
     }
 }
 
@@ -53,7 +54,7 @@ impl ByKind {
             let (size, seed) = match kind {
                 IoKind::Read => (reads, 0),
                 IoKind::Write => (writes, 1),
-                IoKind::Trim => (trims, 2),
+                IoKind::Trim | IoKind::Sync(_) => (trims, 2),
             };
             let arrival = match (pace(rates, kind)?, rates.poisson) {
                 (Pace::Operations(Iops(rate)), true) => Arrival::Poisson(Iops(rate)),

@@ -41,6 +41,8 @@ pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>, Str
             };
             one(slower.map(|slower| 2.0 * slower))
         }
+        // A trace says itself what is done when.
+        Mix::Traced(_) => None,
         Mix::ReadPercent(_) => by_kind(rate, by_bytes, [reads, writes, None]),
         Mix::TrimPercent(_) => by_kind(rate, by_bytes, [None, writes, trims]),
     })
