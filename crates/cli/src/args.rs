@@ -1,5 +1,6 @@
 //! The command line as typed. What it means is worked out in each command's own module.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -24,11 +25,21 @@ pub(crate) enum Command {
     /// Measures the file layer (random and sequential I/O, commit latency) and a database on it, for at most 90 seconds,
     /// and judges the result by a profile. Needs no root.
     Check(Box<CheckArgs>),
-    /// Run a job: workloads described in a TOML file
+    /// Run a job: workloads described in a TOML file, or a job file of fio's
     ///
     /// Runs the tasks of a job one after the other, or together, and prints what each did: rates, response times, errors,
     /// what verification found, and how much was served by a cache.
     Run(Box<RunArgs>),
+    /// Be fio: take fio's options and job files, print fio's outputs
+    ///
+    /// All that follows is fio's own command line: see `iolite fio --help`, and docs/fio.md for every option and where this differs
+    /// from fio on purpose. Called by the name `fio` (a link), the program does the same.
+    #[command(disable_help_flag = true)]
+    Fio {
+        /// fio's options and job files
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Find the largest queue depth, or rate, that keeps a response time
     ///
     /// Runs a job's last task again and again, in windows, with more or less load, until the largest one is found that keeps

@@ -53,17 +53,36 @@ fn read(from: impl Read) -> std::io::Result<String> {
 /// # Errors
 /// It is no job: says where and what was expected.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
+    parse_for(text, path, Purpose::Run)
+}
+
+/// As [`parse`], of a job that is only looked at: what is for `iolite fio` alone is told in the notes.
+///
+/// # Errors
+/// It is no job: says where and what was expected.
+pub(crate) fn parse_to_explain(text: &str, path: &Path) -> Result<Loaded, UsageError> {
+    parse_for(text, path, Purpose::Explain)
+}
+
+/// What a job is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    Explain,
+}
+
+fn parse_for(text: &str, path: &Path, purpose: Purpose) -> Result<Loaded, UsageError> {
     match Language::of(text, Some(path)) {
         Language::Native => {
             let job = native::parse(text)
                 .map_err(|message| UsageError(format!("{}: {message}", path.display())))?;
             Ok(Loaded { job, notes: Vec::new() })
         }
-        Language::Fio => fio(text, &path.to_string_lossy()),
+        Language::Fio => fio(text, &path.to_string_lossy(), purpose),
     }
 }
 
-fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
+fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
     let plan = surroundings::surroundings(|around| {
         let document =
             job_file::read(file, text.as_bytes(), around).map_err(|problem| problem.to_string())?;
@@ -75,7 +94,7 @@ fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
             "{file}: it has no job: add a section with a name, such as [random-read]"
         )));
     }
-    let notes = notes(&threads)?;
+    let notes = notes(&threads, purpose)?;
     let mut tasks = Vec::with_capacity(threads.len());
     for set in threads.chunk_by(|_, next| next.task.together()) {
         tasks.extend(set.iter().filter_map(preparation).map(JobTask::Metadata));
@@ -85,9 +104,14 @@ fn fio(text: &str, file: &str) -> Result<Loaded, UsageError> {
 }
 
 /// What is told of a fio job here, and what only fio's own command line does.
-fn notes(threads: &[Thread]) -> Result<Vec<String>, UsageError> {
-    let mut notes: Vec<String> = Vec::new();
+fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError> {
+    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for thread in threads {
+        let mut note = |text: String| match notes.iter_mut().find(|(told, _)| *told == text) {
+            Some((_, jobs)) if jobs.contains(&thread.name.as_str()) => {}
+            Some((_, jobs)) => jobs.push(&thread.name),
+            None => notes.push((text, vec![&thread.name])),
+        };
         let only_fio = [
             (thread.exit_all.is_some(), "exitall"),
             (thread.steady.is_some(), "steadystate"),
@@ -97,16 +121,17 @@ fn notes(threads: &[Thread]) -> Result<Vec<String>, UsageError> {
             (thread.exec.iter().any(Option::is_some), "exec_prerun and exec_postrun"),
             (!thread.logs.is_empty(), "write_*_log"),
         ];
-        if let Some((_, option)) = only_fio.iter().find(|(given, _)| *given) {
-            return Err(UsageError(format!(
-                "job `{}`: {option} is for `iolite fio JOBFILE`: run it with that, or leave the option out",
-                thread.name
-            )));
+        for (_, option) in only_fio.iter().filter(|(given, _)| *given) {
+            let text =
+                format!("{option} is for `iolite fio JOBFILE`: run it with that, or leave the option out");
+            match purpose {
+                Purpose::Run => return Err(UsageError(format!("job `{}`: {text}", thread.name))),
+                Purpose::Explain => note(text),
+            }
         }
-        notes.extend(thread.notes.iter().map(|note| format!("{}: {note}", thread.name)));
+        thread.notes.iter().cloned().for_each(note);
     }
-    notes.dedup();
-    Ok(notes)
+    Ok(notes.into_iter().map(|(text, jobs)| format!("{}: {text}", jobs.join(", "))).collect())
 }
 
 /// Checks every task before the first one does anything.

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
     let result = match args.command {
         Command::Check(args) => check::run(*args),
         Command::Run(args) => run::run(*args),
+        Command::Fio { arguments } => return fio::main(arguments.into_iter()),
         Command::LatencyTarget(args) => run::latency_target(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),

@@ -20,8 +20,6 @@ pub(crate) struct Measured {
     pub(crate) calibration: Option<Calibration>,
     /// The phases, in order.
     pub(crate) history: Vec<PhaseResult>,
-    /// What else is known of each.
-    pub(crate) besides: Vec<Besides>,
 }
 
 /// What is known of a phase besides its result.
@@ -75,7 +73,7 @@ impl<'a> Runner<'a> {
 
     /// Removes the run's files, and returns what was measured.
     pub(crate) fn end(self) -> Measured {
-        Measured { calibration: self.calibration, history: self.history, besides: self.besides }
+        Measured { calibration: self.calibration, history: self.history }
     }
 
     /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is

@@ -11,12 +11,27 @@ use std::process::Command;
 use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
+/// The commands with a help text of their own.
+const COMMANDS: [&[&str]; 11] = [
+    &[],
+    &["check"],
+    &["run"],
+    &["latency-target"],
+    &["verify"],
+    &["profiles"],
+    &["study"],
+    &["study", "cache"],
+    &["study", "readahead"],
+    &["study", "blocksize"],
+    &["explain"],
+];
+
 /// docs/cli.md, made from the help texts.
 fn commands() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
-    for command in [&[][..], &["check"], &["run"], &["latency-target"], &["verify"], &["profiles"]] {
+    for command in COMMANDS {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
@@ -29,9 +44,25 @@ fn commands() -> String {
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
 const JOB: [(&str, &[&str]); 10] = [
     ("job", &["Job", "JobTask"]),
-    ("task", &["FileTask", "Mix", "Batch", "SyncRule", "SyncMethod", "Placement"]),
-    ("target", &["Target", "FileTarget", "ExistingTarget", "Overwrite"]),
-    ("backend", &["BackendKind", "IoFlags", "RingOptions"]),
+    (
+        "task",
+        &["FileTask", "Mix", "Batch", "SyncRule", "SyncMethod", "Durable", "Placement", "Flow", "Watch"],
+    ),
+    (
+        "target",
+        &[
+            "Target",
+            "FileTarget",
+            "ExistingTarget",
+            "FilesTarget",
+            "NamedFile",
+            "FileOrder",
+            "LayOut",
+            "Reserve",
+            "Overwrite",
+        ],
+    ),
+    ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
@@ -196,4 +227,9 @@ fn the_reference_of_the_command_line_is_current() {
 #[test]
 fn the_reference_of_jobs_is_current() {
     is_current("job.md", &jobs());
+}
+
+#[test]
+fn the_reference_of_fio_s_options_is_current() {
+    is_current("fio.md", &iolite_jobs::fio::reference::page());
 }

@@ -132,6 +132,33 @@ fn a_job_is_explained_before_it_is_run() {
 }
 
 #[test]
+fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
+    let place = Place::new();
+    let job = place.root.path().join("job.fio");
+    let text = "[global]\ndirectory=/nowhere\nsize=64m\n[scan]\nrw=read\nnumjobs=2\niodepth=8\nioengine=psync\nwrite_bw_log=x\n";
+    fs::write(&job, text).unwrap();
+    let output = explain(&[], &job);
+    let words = told(&output);
+    for part in [
+        "2 tasks",
+        "scan, 2 times at once",
+        "/nowhere/scan.1.0",
+        "iodepth",
+        "write_*_log is for `iolite fio",
+        "page cache",
+    ] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    // The TOML is the same job.
+    let whole = String::from_utf8(output.stdout).unwrap();
+    let (_, native) = whole.split_once("(TOML)\n").unwrap();
+    assert_eq!(iolite_jobs::native::parse(native).unwrap().tasks.len(), 2);
+    assert_eq!(entries(&place.data()), [""; 0]);
+    fs::write(&job, "[a]\nrw=sideways\n").unwrap();
+    refused(&explain(&[], &job), "sideways");
+}
+
+#[test]
 fn what_can_not_be_explained_is_told() {
     let place = Place::new();
     let file = place.root.path().join("file");

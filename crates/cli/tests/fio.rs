@@ -194,6 +194,34 @@ fn jobs_move_what_fio_moves_and_tell_it_by_the_same_keys() {
     }
 }
 
+/// Depths, batches and the parts of a latency are measured, not made up.
+#[test]
+fn depths_and_submissions_are_told_of_asynchronous_engines() {
+    let place = Place::new();
+    for engine in ["libaio", "io_uring", "posixaio"] {
+        let engine = format!("--ioengine={engine}");
+        let arguments = [
+            "--name=x",
+            "--rw=randread",
+            "--size=4m",
+            "--iodepth=8",
+            "--direct=1",
+            &engine,
+            "--output-format=json",
+        ];
+        let document = document(&done(ours(&place, &arguments)));
+        let job = &document["jobs"][0];
+        let read = &job["read"];
+        assert_eq!(read["slat_ns"]["N"], 1024, "{engine}");
+        assert_eq!(read["clat_ns"]["N"], 1024, "{engine}");
+        let at_one = job["iodepth_level"]["1"].as_f64().unwrap();
+        assert!(at_one < 50.0, "{engine}: {at_one} % at a depth of 1");
+        let mean = |part: &str| read[part]["mean"].as_f64().unwrap();
+        let sum = mean("slat_ns") + mean("clat_ns");
+        assert!((sum / mean("lat_ns") - 1.0).abs() < 0.01, "{engine}: {sum} and {}", mean("lat_ns"));
+    }
+}
+
 /// The offsets that a log tells, in order.
 fn logged_offsets(path: &Path) -> Vec<u64> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -24,6 +24,8 @@ struct Disk {
     // Before the device, so that it is unmounted first.
     mount: Option<Mount>,
     device: Loop,
+    /// The device's read-ahead as it was: a loop device keeps it for whoever gets it next.
+    original: String,
     _memory: tempfile::TempDir,
 }
 
@@ -43,7 +45,9 @@ impl Disk {
             other => return skip(&format!("mkfs.ext4: {other:?}")),
         }
         let mount = Mount::new(&[&device.0], &place.root.path().join("mounted"))?;
-        let disk = Disk { place, mount: Some(mount), device, _memory: memory };
+        let (mount, original) = (Some(mount), String::new());
+        let mut disk = Disk { place, mount, device, original, _memory: memory };
+        disk.original = fs::read_to_string(disk.read_ahead()).unwrap();
         let bytes: Vec<u8> = (0..SIZE).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         fs::write(disk.file(), bytes).unwrap();
         fs::File::open(disk.file()).unwrap().sync_all().unwrap();
@@ -86,6 +90,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
+        let _ = fs::write(self.read_ahead(), &self.original);
         self.mount = None;
     }
 }

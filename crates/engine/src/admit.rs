@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use iolite_model::{Bytes, Overwrite};
@@ -25,7 +25,7 @@ fn identity(file: &File) -> io::Result<Identity> {
 pub(crate) fn identity_of(metadata: &Metadata) -> Identity {
     let number = metadata.rdev();
     // A device may have several nodes.
-    if number > 0 { (0, 0, number) } else { (metadata.dev(), metadata.ino(), 0) }
+    if metadata.file_type().is_block_device() { (0, 0, number) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
 /// How much of a target's start and end has to be zeros for it to be blank: partition tables, file systems, LVM, RAID and
@@ -121,6 +121,11 @@ impl Admitted {
             return guarded("say with `overwrite` what may be destroyed (blank, anything)".into());
         }
         if self.claims.contains_key(&found) {
+            return Ok(());
+        }
+        if device::is_endless(&looked).map_err(failed)? {
+            // There is nothing to lose, nor anything that others could take for their own.
+            self.claims.insert(found, looked);
             return Ok(());
         }
         let reasons = match device::device_number(&looked).map_err(failed)? {
@@ -245,10 +250,23 @@ mod tests {
     }
 
     #[test]
+    fn devices_without_an_end_are_anybodys() {
+        let mut admitted = [Admitted::default(), Admitted::default()];
+        for path in ["/dev/null", "/dev/zero"] {
+            for admitted in &mut admitted {
+                let access = Access { write: true, ..Access::default() };
+                let (_, size) = admitted.open(Path::new(path), Overwrite::Anything, access).unwrap();
+                assert_eq!(size, i64::MAX as u64);
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_target_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         assert!(try_open(dir.path(), Overwrite::Anything, true).is_err());
-        assert!(try_open(Path::new("/dev/null"), Overwrite::Anything, true).is_err());
+        assert!(try_open(Path::new("/dev/tty"), Overwrite::Anything, true).is_err());
+        assert!(try_open(Path::new("/dev/null"), Overwrite::Never, true).is_err());
         let error = try_open(&dir.path().join("none"), Overwrite::Anything, true).unwrap_err();
         assert!(error.contains("check the path"), "{error}");
     }

@@ -32,6 +32,8 @@ pub(crate) struct Layout<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     made: Vec<PathBuf>,
+    /// In the order in which they were made.
+    directories: Vec<PathBuf>,
     /// Files that were there, with their length before.
     extended: Vec<(File, u64)>,
 }
@@ -81,9 +83,22 @@ impl<'a> Layout<'a> {
         if named.size.0 == 0 {
             return missing("it is not there, and no size is given that it could be made with");
         }
+        self.make_parents(path)?;
         let file = self.admitted.make(path)?;
         self.undo.made.push(path.clone());
         self.lengthen(named, &file, 0)
+    }
+
+    /// Makes the directories that a file is to be in, as far as they are missing.
+    fn make_parents(&mut self, path: &Path) -> Result<(), EngineError> {
+        let missing =
+            path.ancestors().skip(1).take_while(|parent| !parent.as_os_str().is_empty() && !parent.exists());
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        for directory in missing.into_iter().rev() {
+            fs::create_dir(&directory).map_err(|source| failed("make", &directory, source))?;
+            self.undo.directories.push(directory);
+        }
+        Ok(())
     }
 
     /// Extends a file that is there, or writes it anew.
@@ -172,6 +187,7 @@ impl Undo {
     /// All that is made stays.
     pub(crate) fn keep(mut self) {
         self.made.clear();
+        self.directories.clear();
         self.extended.clear();
     }
 }
@@ -180,6 +196,9 @@ impl Drop for Undo {
     fn drop(&mut self) {
         for path in &self.made {
             let _ = fs::remove_file(path);
+        }
+        for directory in self.directories.iter().rev() {
+            let _ = fs::remove_dir(directory);
         }
         for (file, length) in &self.extended {
             let _ = file.set_len(*length);

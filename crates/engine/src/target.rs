@@ -165,6 +165,9 @@ impl Targets {
     /// What is in memory can't be written out: then it is not on the device.
     pub(crate) fn forget_cached(&self, task: &str) -> Result<(), EngineError> {
         for span in self.spans() {
+            if device::is_endless(&span.file).is_ok_and(|endless| endless) {
+                continue;
+            }
             let failed = |source| EngineError::Lost { task: task.to_owned(), source };
             span.file.sync_data().map_err(failed)?;
             let _ = page_cache::drop_clean(&span.file, span.offset, span.size);

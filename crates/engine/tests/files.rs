@@ -11,9 +11,10 @@ use std::sync::atomic::AtomicBool;
 
 use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_set, verify_state};
 use iolite_model::{
-    Access, BackendKind, BusyOptions, Bytes, Checksum, Durable, Ending, Event, ExistingTarget, FileOrder,
-    FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos, OpKind, Overwrite, Regions,
-    Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Verified, Verify,
+    Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Durable, Ending, ErrorClass, Event,
+    ExistingTarget, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos,
+    OpKind, Overwrite, Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod,
+    SyncRule, Target, Verified, Verify,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::page_cache;
@@ -222,12 +223,14 @@ fn always_lays_out_the_span_whatever_it_holds() {
 #[test]
 fn what_can_not_be_made_is_refused_with_its_reason() {
     let mut place = Place::new();
+    write(&place.path("file"), 7, 8192);
     let target = |name: &str, size| FilesTarget::of(vec![place.named(name, size)]);
     let never = FilesTarget { lay_out: LayOut::Never, ..target("none", 8192) };
     let nothing = FilesTarget::of(Vec::new());
     let huge = target("huge", u64::MAX);
     let cases = [
-        (target("no/directory/file", 8192), "there is no directory"),
+        (target("file/within", 8192), "Not a directory"),
+        (target("new/directory/huge", u64::MAX / 2), "lay out"),
         (target("none", 0), "no size is given"),
         (never, "not to be made"),
         (nothing, "names no file"),
@@ -242,7 +245,47 @@ fn what_can_not_be_made_is_refused_with_its_reason() {
     assert!(place.refused(&link).contains("exists"), "{}", place.refused(&link));
     let directory = FilesTarget::of(vec![NamedFile { path: place.dir.clone(), ..place.named("", 8192) }]);
     assert!(place.refused(&task(directory, Mix::Read)).contains("this is a directory"));
-    assert_eq!(place.left(), 1, "but the link nothing is there");
+    assert_eq!(place.left(), 2, "but the file and the link nothing is there");
+}
+
+#[test]
+fn directories_of_files_that_are_made_are_made_too() {
+    let mut place = Place::new();
+    let files = ["a/b/one", "a/two", "a/b/c/three"].map(|name| place.named(name, 8192));
+    let target = FilesTarget::of(files.to_vec());
+    assert_eq!(done(&place.run(&task(target, Mix::Write)).unwrap(), OpKind::Write), 6);
+    assert_eq!(std::fs::read(place.path("a/b/c/three")).unwrap().len(), 8192);
+}
+
+#[test]
+fn devices_without_an_end_are_read_and_written() {
+    for kind in backends() {
+        let mut place = Place::new();
+        for (path, mix) in
+            [("/dev/null", Mix::Write), ("/dev/zero", Mix::Read), ("/dev/zero", Mix::ReadPercent(50))]
+        {
+            // What the kernel does not splice to, it tells.
+            if kind == BackendKind::Mmap || kind == BackendKind::Splice && mix != Mix::Read {
+                continue;
+            }
+            let kind = match kind {
+                BackendKind::Vectored(_) => BackendKind::Vectored(IoFlags::default()),
+                other => other,
+            };
+            let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(65536) };
+            let target = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
+            let task = FileTask { backend: kind, invalidate: true, ..task(target, mix) };
+            let outcome = place.run(&task).unwrap_or_else(|error| panic!("{kind:?} {path}: {error}"));
+            let operations = done(&outcome, OpKind::Read) + done(&outcome, OpKind::Write);
+            assert_eq!(operations, 16, "{kind:?} {path}");
+        }
+    }
+    let mut place = Place::new();
+    let file = NamedFile { path: "/dev/full".into(), offset: Bytes(0), size: Bytes(65536) };
+    let target = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
+    let outcome = place.run(&task(target, Mix::Write)).unwrap();
+    let tally = &outcome.errors[0];
+    assert_eq!((tally.class, tally.number, tally.count), (ErrorClass::Space, Some(28), 16));
 }
 
 #[test]
@@ -252,7 +295,10 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
     let grow = || FilesTarget { lay_out: LayOut::Grow, ..target() };
     let plain = task(target(), Mix::Write);
     let null = Target::Null { size: Bytes::MIB };
-    let busy = |percent, chunk| BackendKind::Busy(BusyOptions { percent, chunk: Nanos(chunk) });
+    let busy = |percent, chunk| {
+        let work = BusyWork::Spin;
+        BackendKind::Busy(BusyOptions { percent, chunk: Nanos(chunk), work })
+    };
     let verify = verify(false, false, true);
     let state = Verify { state: Some(place.path("state")), ..verify.clone() };
     let twice = FilesTarget::of(vec![place.named("data", 8192), place.named("data", 8192)]);
@@ -469,6 +515,15 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     let (_, later) = verify_state(&state, Clock::best(), &Control::default()).unwrap();
     assert_eq!((later.wrong, later.unreadable), (0, 0), "{later:?}");
     assert!(later.units >= 60, "{later:?}");
+    // So it is with what was only stamped, for others to compare.
+    let stamping = FileTask {
+        verify: Some(verify(false, true, false)),
+        ..task(FilesTarget::of(vec![place.named("e", 8192)]), Mix::Write)
+    };
+    assert_eq!(found(&place.run(&stamping).unwrap()), &Verified::default());
+    let checking = FileTask { verify: Some(verify(true, true, false)), mix: Mix::Read, ..stamping };
+    let outcome = Place::at(&place.dir, None).run(&checking).unwrap();
+    assert_eq!((found(&outcome).units, found(&outcome).wrong), (2, 0));
     // Others read file by file, however they are put together, and know it for iolite's.
     let alone = FilesTarget::of(vec![place_of[2].clone(), place_of[1].clone()]);
     let mut reading = FileTask {
@@ -663,7 +718,7 @@ fn truncate_cuts_off_at_each_offset() {
 
 #[test]
 fn busy_takes_its_share_of_a_processor() {
-    let options = BusyOptions { percent: 25, chunk: Nanos(2_000_000) };
+    let options = BusyOptions { percent: 25, chunk: Nanos(2_000_000), work: BusyWork::Sort };
     let stop = Stop { operations: Some(10), ..Stop::default() };
     let task = FileTask {
         target: Target::Null { size: Bytes::MIB },
@@ -682,7 +737,7 @@ fn a_long_pause_of_busy_is_interrupted() {
     let flag = Arc::new(AtomicBool::new(false));
     let mut place = Place::new();
     place.control = Control::new(flag.clone());
-    let options = BusyOptions { percent: 1, chunk: Nanos(1_000_000_000) };
+    let options = BusyOptions { percent: 1, chunk: Nanos(1_000_000_000), work: BusyWork::Spin };
     let task = FileTask {
         target: Target::Null { size: Bytes::MIB },
         backend: BackendKind::Busy(options),

@@ -6,20 +6,24 @@
 use std::time::{Duration, Instant};
 
 use iolite_engine::{Control, Outcome, Scratch, WORKER_COMMAND, run_file_task, serve_worker};
-use iolite_model::{Bytes, Ending, Event, FileTask, Nanos, OpKind, RunId, Sink, Stage, Stop, Target, Watch};
+use iolite_model::{
+    Access, BackendKind, Bytes, Checksum, Ending, Event, FileTask, FilesTarget, Mix, NamedFile, Nanos,
+    OpKind, RunId, Sink, Stage, Stop, Target, Verify, Watch,
+};
 use iolite_sys::clock::Clock;
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some(WORKER_COMMAND) {
         return serve_worker().unwrap();
     }
-    let tests: [(&str, fn()); 3] = [
+    let tests: [(&str, fn()); 4] = [
         (
             "a_phase_that_is_ended_keeps_what_it_has_measured",
             a_phase_that_is_ended_keeps_what_it_has_measured,
         ),
         ("a_phase_that_is_failed_tells_why", a_phase_that_is_failed_tells_why),
         ("what_only_threads_keep_is_refused", what_only_threads_keep_is_refused),
+        ("processes_inherit_every_file", processes_inherit_every_file),
     ];
     for (name, test) in tests {
         test();
@@ -86,4 +90,38 @@ fn what_only_threads_keep_is_refused() {
     let mut sink = Asker(|| (), false);
     let refused = run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut sink);
     assert!(refused.unwrap_err().to_string().contains("`processes` or `watch`"));
+}
+
+fn processes_inherit_every_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
+    let named =
+        |(name, size)| NamedFile { path: dir.path().join(name), offset: Bytes(4096), size: Bytes(size) };
+    let files = [("a", 10_000), ("b", 40_960), ("c", 8192)].map(named).to_vec();
+    let verify = Verify {
+        check: Checksum::Crc32c,
+        unit: Bytes(0),
+        reads: false,
+        anyone: false,
+        after: true,
+        block: Bytes(0),
+        state: None,
+    };
+    let task = FileTask {
+        target: Target::Files(FilesTarget { remove: true, ..FilesTarget::of(files) }),
+        backend: BackendKind::Sync,
+        access: Access::Sequential,
+        mix: Mix::Write,
+        verify: Some(verify),
+        stop: Stop { loops: Some(1), ..Stop::default() },
+        ..task()
+    };
+    let mut sink = Asker(|| (), false);
+    let outcome =
+        run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut sink).unwrap();
+    assert_eq!((&outcome.ending, outcome.totals.operations(OpKind::Write)), (&Ending::Completed, 14));
+    let verified = outcome.verified.unwrap();
+    assert_eq!((verified.units, verified.wrong, verified.unreadable), (14, 0, 0), "{verified:?}");
+    drop(scratch);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "removed by the parent, after all");
 }

@@ -21,7 +21,8 @@ pub enum Regions {
 }
 
 /// Order of the offsets. Where workers have slices, each starts over at its own slice's end; otherwise all workers share
-/// the whole span.
+/// the whole span. In a mix of reads or trims with writes, each kind goes through the slice by itself where the order is one
+/// block after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
@@ -35,6 +36,12 @@ pub enum Access {
     },
     /// From the last block of each worker's slice down to its first.
     Backwards,
+    /// From the start of each worker's slice on, each operation so many bytes before the end of the one before; where that is
+    /// before the slice's start, so many bytes before its end (fio's `rw=read:-8k`).
+    SequentialBack {
+        /// Bytes from the end of an operation back to the start of the next: at least the largest operation, at most the slice.
+        step: Bytes,
+    },
     /// Every so many bytes through each worker's slice, then again one block further, and so on: as a table stored by
     /// rows is read by columns. A round does each block of the slice once.
     Strided {
@@ -84,6 +91,22 @@ pub enum Access {
     /// These operations, once, by each worker: their kinds, places and sizes, and with [`Arrival::Traced`](crate::Arrival) their
     /// instants too. `block` is the size of the largest read or write, the mix is [`Mix::Traced`](crate::Mix).
     Trace(Trace),
+}
+
+impl Access {
+    /// Whether each operation follows from the one before, without chance.
+    pub fn is_sequential(&self) -> bool {
+        match self {
+            Access::Sequential
+            | Access::SequentialSkip { .. }
+            | Access::SequentialBack { .. }
+            | Access::Backwards
+            | Access::Strided { .. }
+            | Access::Append => true,
+            Access::ZoneCycle(zones) => !zones.random,
+            _ => false,
+        }
+    }
 }
 
 /// Zones of [`Access::ZoneCycle`].

@@ -52,6 +52,20 @@ pub struct BusyOptions {
     pub percent: u8,
     /// How long each operation keeps the CPU busy.
     pub chunk: Nanos,
+    /// What the CPU is busy with.
+    #[serde(default)]
+    pub work: BusyWork,
+}
+
+/// What [`BackendKind::Busy`] keeps the CPU busy with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BusyWork {
+    /// Waiting in a loop.
+    #[default]
+    Spin,
+    /// Sorting numbers: branches, comparisons and memory, and so more power.
+    Sort,
 }
 
 impl RingOptions {

@@ -27,7 +27,7 @@ mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
-pub use backend::{BackendKind, BusyOptions, IoFlags, RingOptions};
+pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use job::{Job, JobTask};

@@ -24,7 +24,7 @@ pub struct Verify {
     #[serde(default)]
     pub reads: bool,
     /// What any run wrote counts, not only what this worker knows that it has written: for tasks that read what others have
-    /// written. Units that iolite has not written are wrong then.
+    /// written, and for those that only write what others are to verify. Units that iolite has not written are wrong then.
     #[serde(default)]
     pub anyone: bool,
     /// All that was written is read and checked after the phase.

@@ -181,6 +181,7 @@ fn access(access: &Access) -> String {
     match access {
         Access::Sequential => "one after the other".to_owned(),
         Access::SequentialSkip { hole } => format!("one after the other, leaving out {hole} after each"),
+        Access::SequentialBack { step } => format!("each {step} back from the end of the one before"),
         Access::Backwards => "backwards".to_owned(),
         Access::Strided { stride } => format!("every {stride}"),
         Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),

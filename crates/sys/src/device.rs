@@ -30,7 +30,8 @@ pub struct Existing {
     pub device: Option<Number>,
 }
 
-/// Opens a regular file or block device that exists, and nothing else: no pipe is waited for, no other device touched.
+/// Opens a regular file, a block device or one of the [endless](is_endless) devices that exists, and nothing else: no pipe is
+/// waited for, no other device touched.
 ///
 /// Links are followed once; what is opened is what the path without links then led to. `exclusive` keeps block devices
 /// from others who ask so, as the kernel does for mounted ones (O_EXCL); it means nothing for regular files.
@@ -42,7 +43,8 @@ pub fn open_existing(path: &Path, access: Access, exclusive: bool) -> io::Result
     let path = fs::canonicalize(path)?;
     // With O_PATH nothing is really opened: no driver hears of it.
     let found = File::from(find(&path)?);
-    let device = device_number(&found)?;
+    let number = |file: &File| if is_endless(file)? { Ok(None) } else { device_number(file) };
+    let device = number(&found)?;
     let mut flags = access.flags();
     if exclusive && device.is_some() {
         flags |= libc::O_EXCL;
@@ -53,7 +55,7 @@ pub fn open_existing(path: &Path, access: Access, exclusive: bool) -> io::Result
     let same = |one: fs::Metadata, other: fs::Metadata| {
         (one.dev(), one.ino(), one.rdev()) == (other.dev(), other.ino(), other.rdev())
     };
-    if same(found.metadata()?, file.metadata()?) && device_number(&file)? == device {
+    if same(found.metadata()?, file.metadata()?) && number(&file)? == device {
         Ok(Existing { file, path, device })
     } else {
         Err(io::Error::other(format!("{} became another file while it was opened", path.display())))
@@ -71,6 +73,22 @@ fn find(path: &Path) -> io::Result<OwnedFd> {
         }
         found => Ok(found?),
     }
+}
+
+/// Major number of the devices that are memory, and minor numbers of those of them that have neither an end nor data to lose:
+/// null, zero, full, random, urandom (Linux, Documentation/admin-guide/devices.txt).
+const MEMORY: u32 = 1;
+const ENDLESS: [u32; 5] = [3, 5, 7, 8, 9];
+
+/// Whether it is a character device that has neither an end nor data to lose, such as /dev/null.
+///
+/// # Errors
+/// As fstat(2).
+pub fn is_endless(file: &File) -> io::Result<bool> {
+    let metadata = file.metadata()?;
+    let number = metadata.rdev();
+    let endless = major(number) == MEMORY && ENDLESS.contains(&minor(number));
+    Ok(metadata.file_type().is_char_device() && endless)
 }
 
 /// The number of the block device that was opened; `None` for a regular file.
@@ -105,11 +123,14 @@ pub fn is_block_device(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.file_type().is_block_device())
 }
 
-/// Size in bytes of a regular file or block device.
+/// Size in bytes of a regular file or block device; of an [endless](is_endless) device the largest offset that there is.
 ///
 /// # Errors
 /// `InvalidInput` for anything else; the kernel's.
 pub fn size_of(file: &File) -> io::Result<u64> {
+    if is_endless(file)? {
+        return Ok(i64::MAX as u64);
+    }
     if device_number(file)?.is_none() {
         return Ok(file.metadata()?.len());
     }
@@ -380,7 +401,7 @@ mod tests {
         let pipe = dir.path().join("pipe");
         rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         // The pipe has no writer: opening it would wait forever.
-        for path in [dir.path(), Path::new("/dev/null"), &pipe] {
+        for path in [dir.path(), Path::new("/dev/tty"), Path::new("/dev/kmsg"), &pipe] {
             let error = open_existing(path, READ, true).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{}: {error}", path.display());
             assert!(error.to_string().contains("name a regular file or a block device"), "{error}");
@@ -388,6 +409,14 @@ mod tests {
         let missing = open_existing(&dir.path().join("missing"), WRITE, false);
         assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn devices_without_an_end_are_opened() {
+        let existing = open_existing(Path::new("/dev/zero"), WRITE, true).unwrap();
+        assert!(existing.device.is_none() && is_endless(&existing.file).unwrap());
+        assert_eq!(size_of(&existing.file).unwrap(), i64::MAX as u64);
+        assert!(!is_endless(&tempfile::tempfile().unwrap()).unwrap());
     }
 
     #[test]

@@ -43,6 +43,10 @@ impl Mapping {
     /// The kernel's: `StorageFull` where there is no space for the holes, `Unsupported` where space can't be reserved,
     /// `PermissionDenied` where the file is not open for what is to be done with it.
     pub fn new(file: Arc<File>, usage: Use) -> io::Result<Mapping> {
+        if device::is_endless(&file)? {
+            let text = "a device without an end is not mapped: use another way to it";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let device = device::is_block_device(&file)?;
         let length = usize::try_from(device::size_of(&file)?)
             .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than the memory"))?;

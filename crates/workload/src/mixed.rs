@@ -33,13 +33,30 @@ pub(crate) struct Mixed {
 
 #[derive(Debug, Clone)]
 enum Walk {
-    Up { next: u64, hole: u64 },
-    Down { next: u64 },
-    Runs { next: u64, run: u64, left: u64, generator: Xoshiro256PlusPlus },
+    Up {
+        next: [u64; 2],
+        hole: u64,
+    },
+    Down {
+        next: [u64; 2],
+    },
+    /// Each so many bytes before the end of the one before.
+    Back {
+        next: [u64; 2],
+        step: u64,
+    },
+    Runs {
+        next: u64,
+        run: u64,
+        left: u64,
+        generator: Xoshiro256PlusPlus,
+    },
     Drawn(Offsets),
     Cycle(Cycle),
     Covering(Cover),
-    Append { next: u64 },
+    Append {
+        next: u64,
+    },
 }
 
 /// Checks what different sizes ask of an order, besides what equal ones do. `length` is the smallest part of a worker.
@@ -54,6 +71,20 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
             "columns are of equal blocks",
             "give one block size, or use sequential with skip",
         )),
+        Access::SequentialBack { step } => {
+            let most = size::most(sizes, task.mix);
+            WorkloadError::unless(
+                step.0 >= most,
+                || {
+                    format!(
+                        "each operation is to begin {} bytes before the end of the one before, with sizes up to {most}",
+                        step.0
+                    )
+                },
+                "that has to be at least the largest size",
+                "give more",
+            )
+        }
         Access::ZoneCycle(zones) => {
             let most = Bytes(size::most(sizes, task.mix));
             WorkloadError::unless(
@@ -101,9 +132,10 @@ impl Mixed {
             return None;
         }
         let walk = match &task.access {
-            Access::Sequential => Walk::Up { next: 0, hole: 0 },
-            Access::SequentialSkip { hole } => Walk::Up { next: 0, hole: hole.0 },
-            Access::Backwards => Walk::Down { next: length },
+            Access::Sequential => Walk::Up { next: [0; 2], hole: 0 },
+            Access::SequentialSkip { hole } => Walk::Up { next: [0; 2], hole: hole.0 },
+            Access::SequentialBack { step } => Walk::Back { next: [0; 2], step: step.0 },
+            Access::Backwards => Walk::Down { next: [length; 2] },
             Access::Runs { blocks } => {
                 Walk::Runs { next: 0, run: (*blocks).max(1), left: 0, generator: seat.chance() }
             }
@@ -126,20 +158,43 @@ impl Mixed {
 
     /// Where the next operation goes, in bytes from the span's start, and its size.
     pub(crate) fn next(&mut self, kind: IoKind) -> (u64, u32) {
-        let size = self.sizes.next_size(kind);
+        let mut size = self.sizes.next_size(kind);
         let bytes = u64::from(size);
         // No size is larger than the part.
         let last = self.length.saturating_sub(bytes);
+        // In a mix each kind goes by itself.
+        let whose = usize::from(kind == IoKind::Write);
         let place = match &mut self.walk {
             Walk::Up { next, hole } => {
-                let here = if *next > last { 0 } else { *next };
-                *next = round_up((here + bytes).saturating_add(*hole), self.alignment);
+                let next = &mut next[whose];
+                if *next > last {
+                    // To the end by what still fits.
+                    match self.sizes.next_size_within(kind, self.length.saturating_sub(*next)) {
+                        Some(less) => size = less,
+                        None => *next = 0,
+                    }
+                }
+                let here = *next;
+                *next = round_up((here + u64::from(size)).saturating_add(*hole), self.alignment);
                 here
             }
             Walk::Down { next } => {
-                let here = next.checked_sub(bytes).unwrap_or(last);
+                let next = &mut next[whose];
+                if *next < bytes
+                    && let Some(less) = self.sizes.next_size_within(kind, *next)
+                {
+                    size = less;
+                }
+                let here = next.checked_sub(u64::from(size)).unwrap_or(last);
                 *next = here - here % self.alignment;
                 *next
+            }
+            Walk::Back { next, step } => {
+                let next = &mut next[whose];
+                let here = if *next > last { 0 } else { *next };
+                let after = (here + bytes).checked_sub(*step).unwrap_or(self.length - *step);
+                *next = after - after % self.alignment;
+                here
             }
             Walk::Runs { next, run, left, generator } => {
                 if *left == 0 {
@@ -209,6 +264,7 @@ mod tests {
         vec![
             Access::Sequential,
             Access::SequentialSkip { hole: Bytes(1000) },
+            Access::SequentialBack { step: Bytes(12288) },
             Access::Backwards,
             Access::Runs { blocks: 5 },
             Access::Random,
@@ -227,7 +283,7 @@ mod tests {
         #[test]
         fn operations_lie_in_their_part_at_the_alignment(
             span in 50_000u64..1_000_000, alignment in prop::sample::select(vec![1u64, 512, 4096]),
-            family in 0usize..13, regions in 0usize..4, worker in 0u32..2, seed: u64,
+            family in 0usize..14, regions in 0usize..4, worker in 0u32..2, seed: u64,
         ) {
             let access = families()[family].clone();
             let law = if access == Access::Covering { range(4096, 4096) } else { range(512, 8192) };
@@ -252,18 +308,20 @@ mod tests {
         let part = |access| task(access, law.clone(), 4096, 1 << 20);
         for pair in draw(&part(Access::Sequential), 1, 1000).windows(2) {
             let next = (pair[0].0 + u64::from(pair[0].1)).next_multiple_of(4096);
-            let over = next + u64::from(pair[1].1) > 1 << 20;
-            assert_eq!(pair[1].0, if over { 1 << 19 } else { next });
+            // To the end by sizes that fit.
+            assert_eq!(pair[1].0, if next + 512 > 1 << 20 { 1 << 19 } else { next });
         }
         for pair in draw(&part(Access::Backwards), 1, 1000).windows(2) {
-            let fits = (1 << 19) + u64::from(pair[1].1) <= pair[0].0;
-            let end = if fits { pair[0].0 } else { 1 << 20 };
+            let end = if (1 << 19) + 512 <= pair[0].0 { pair[0].0 } else { 1 << 20 };
             assert_eq!(pair[1].0, (end - u64::from(pair[1].1)) / 4096 * 4096);
         }
         for pair in draw(&part(Access::SequentialSkip { hole: Bytes(9000) }), 0, 1000).windows(2) {
             let next = (pair[0].0 + u64::from(pair[0].1) + 9000).next_multiple_of(4096);
-            let over = next + u64::from(pair[1].1) > 1 << 19;
-            assert_eq!(pair[1].0, if over { 0 } else { next });
+            assert_eq!(pair[1].0, if next + 512 > 1 << 19 { 0 } else { next });
+        }
+        for pair in draw(&part(Access::SequentialBack { step: Bytes(12288) }), 0, 1000).windows(2) {
+            let end = pair[0].0 + u64::from(pair[0].1);
+            assert_eq!(pair[1].0, end.checked_sub(12288).unwrap_or((1 << 19) - 12288) / 4096 * 4096);
         }
         for run in draw(&part(Access::Runs { blocks: 5 }), 0, 1000).chunks(5) {
             for pair in run.windows(2) {
@@ -279,6 +337,22 @@ mod tests {
         let drawn = draw(&task, 1, 100);
         assert_eq!(drawn[0].0, 0);
         assert!(drawn.windows(2).all(|pair| pair[1].0 == pair[0].0 + u64::from(pair[0].1)));
+    }
+
+    /// A round of a walk without holes is all of the part.
+    #[test]
+    fn walks_end_with_their_part() {
+        for access in [Access::Sequential, Access::Backwards] {
+            let task = FileTask { workers: 1, ..task(access, range(512, 8192), 512, 100 * 512) };
+            let drawn = draw(&task, 0, 1000);
+            let mut left: u64 = 100 * 512;
+            for (offset, length) in drawn {
+                left = left.checked_sub(u64::from(length)).unwrap_or_else(|| panic!("{offset}+{length}"));
+                if left == 0 {
+                    left = 100 * 512;
+                }
+            }
+        }
     }
 
     /// 100 places of the alignment, all sizes fit everywhere but at the end: 98 classes, 97 degrees of freedom, of which

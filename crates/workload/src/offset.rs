@@ -21,7 +21,7 @@ pub(crate) use pareto::Pareto;
 use permutation::Permutation;
 use random::Runs;
 pub(crate) use sequential::Slice;
-use sequential::{Columns, Steps};
+use sequential::{Back, Columns, Steps};
 pub(crate) use zipf::Zipf;
 use zones::Zones;
 
@@ -42,6 +42,7 @@ pub struct Offsets {
 #[derive(Debug, Clone)]
 enum Order {
     Steps(Steps),
+    Back(Back),
     Columns(Columns),
     Runs(Runs),
     Random { blocks: u64, generator: Xoshiro256PlusPlus },
@@ -105,6 +106,12 @@ impl Offsets {
         let order = match access {
             Access::Sequential => Order::Steps(Steps::forwards(slice()?, block, 0)?),
             Access::SequentialSkip { hole } => Order::Steps(Steps::forwards(slice()?, block, hole.0)?),
+            Access::SequentialBack { step } => {
+                let slice = slice()?;
+                // A part that is one worker's alone goes on to its last byte.
+                let length = if seat.turns == 1 { span } else { slice.blocks * block };
+                Order::Back(Back::new(slice.first * block, length, block, step.0)?)
+            }
             Access::Backwards => Order::Steps(Steps::backwards(slice()?, block)),
             Access::Strided { stride } => Order::Columns(Columns::new(slice()?, stride.0 / block)),
             Access::Runs { blocks: length } => Order::Runs(Runs::new(blocks, *length, generator)?),
@@ -140,6 +147,7 @@ impl Offsets {
     pub fn next_offset(&mut self) -> u64 {
         let block = match &mut self.order {
             Order::Steps(steps) => return steps.next_offset(),
+            Order::Back(back) => return back.next_offset(),
             Order::Columns(columns) => columns.next_block(),
             Order::Runs(runs) => runs.next_block(),
             Order::Random { blocks, generator } => below(generator, *blocks),
@@ -171,6 +179,7 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
         Access::Trace(_) => Ok(()),
         Access::ZoneCycle(zones) => cycle::check(*zones, block, direct),
         Access::SequentialSkip { hole } => check_hole(*hole, block, direct),
+        Access::SequentialBack { step } => check_step(*step, span, block, direct),
         Access::Strided { stride } => WorkloadError::unless(
             stride.0 > 0 && block.0 > 0 && stride.0.is_multiple_of(block.0),
             || format!("the stride is {stride} with blocks of {block}"),
@@ -195,6 +204,21 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
             Zones::hot_spots(spots, blocks, block.0, generator(0, 0, Purpose::Offsets)).map(drop)
         }
     }
+}
+
+fn check_step(step: Bytes, span: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        step >= block && step <= span,
+        || format!("each operation is to begin {} bytes before the end of the one before", step.0),
+        "that has to be at least a block, and no more than there is",
+        "twice the block goes back block by block",
+    )?;
+    WorkloadError::unless(
+        !direct || step.0.is_multiple_of(DIRECT_ALIGNMENT),
+        || format!("operations begin {} bytes before the end of the one before", step.0),
+        "direct I/O needs offsets that are multiples of at least 512 bytes",
+        "round it to 512 bytes or to the device's block, or use the page cache",
+    )
 }
 
 fn check_hole(hole: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
@@ -273,6 +297,7 @@ mod tests {
         vec![
             Access::Sequential,
             Access::SequentialSkip { hole: Bytes(8192) },
+            Access::SequentialBack { step: Bytes(8192) },
             Access::Backwards,
             Access::Strided { stride: Bytes(4096 * 7) },
             Access::Runs { blocks: 8 },
@@ -308,6 +333,7 @@ mod tests {
                 access,
                 Access::Sequential
                     | Access::SequentialSkip { .. }
+                    | Access::SequentialBack { .. }
                     | Access::Backwards
                     | Access::Strided { .. }
             );
@@ -320,7 +346,7 @@ mod tests {
     /// which every law here spreads evenly enough to fill all cells.
     #[test]
     fn workers_are_independent() {
-        for access in families().into_iter().filter(|access| !matches!(access, Access::Covering)).skip(5) {
+        for access in families().into_iter().filter(|access| !matches!(access, Access::Covering)).skip(6) {
             let class = |offset: u64| (offset / 4096 % 4) as usize;
             let mut cells = [[0f64; 4]; 4];
             let count = 20_000;
@@ -385,6 +411,8 @@ mod tests {
             (Access::Strided { stride: Bytes(6000) }, "multiple of the block"),
             (Access::Strided { stride: Bytes(0) }, "multiple of the block"),
             (Access::Runs { blocks: 0 }, "at least one"),
+            (Access::SequentialBack { step: Bytes(2048) }, "at least a block"),
+            (Access::SequentialBack { step: Bytes(u64::MAX) }, "no more than there is"),
             (Access::SequentialSkip { hole: Bytes(u64::MAX) }, "smaller than the target"),
             (Access::Zipf { theta: -1.0 }, "from 0"),
             (Access::Pareto { h: 20.0 }, "below 1"),

@@ -1,6 +1,6 @@
 //! Which part of the target's span a worker's operations lie in.
 
-use iolite_model::{Access, FileTask, Regions, Target};
+use iolite_model::{Access, FileTask, Mix, Regions, Target};
 
 use crate::offset::Slice;
 use crate::{files, size};
@@ -100,12 +100,20 @@ pub(crate) fn has_slices(task: &FileTask) -> bool {
     match task.access {
         Access::Sequential
         | Access::SequentialSkip { .. }
+        | Access::SequentialBack { .. }
         | Access::Backwards
         | Access::Strided { .. }
         | Access::ZoneCycle(_) => true,
         Access::Covering => task.sizes.is_some(),
         _ => false,
     }
+}
+
+/// Whether reads or trims and the writes among them each go through the span by themselves.
+pub(crate) fn kinds_apart(task: &FileTask) -> bool {
+    let two = matches!(task.mix, Mix::ReadPercent(_) | Mix::TrimPercent(_));
+    let cycle = matches!(task.access, Access::ZoneCycle(_));
+    two && task.access.is_sequential() && !cycle
 }
 
 #[cfg(test)]

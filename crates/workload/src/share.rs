@@ -2,8 +2,8 @@
 
 use iolite_model::{Access, Arrival, FileTask, Mix, Regions};
 
-use crate::files;
 use crate::region::{Region, own_files};
+use crate::{files, size};
 
 /// What one worker may do at most: its share of the phase's limits.
 ///
@@ -108,15 +108,21 @@ impl Count {
         }
     }
 
+    /// What operations can cover of so much.
+    fn coverable(self, task: &FileTask, bytes: u64) -> u64 {
+        let grain = task.sizes.as_ref().map_or(1, |sizes| size::divisor(sizes, task.mix).max(1));
+        self.units(bytes / grain * grain)
+    }
+
     /// What a worker covers of the target.
     fn of_a_loop(self, task: &FileTask, worker: u32, divide: impl Fn(u64) -> u64) -> u64 {
         match Region::of(task, worker) {
             // Slices, and spans that a worker has by itself. Not those that all append to.
             Some(region) if region.turns == 1 && (task.access != Access::Append || own_files(task)) => {
-                self.units(region.length)
+                self.coverable(task, region.length)
             }
             None if matches!(task.regions, Regions::Increment(_)) => 0,
-            _ => divide(self.units(task.target.size().0)),
+            _ => divide(self.coverable(task, task.target.size().0)),
         }
     }
 }

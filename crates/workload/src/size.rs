@@ -60,6 +60,7 @@ impl SizeStream {
     /// The size of the next operation, in bytes.
     #[inline]
     pub fn next_size(&mut self, kind: IoKind) -> u32 {
+        // Not by `law`, which would lend the generator too.
         let law = match kind {
             IoKind::Read => &self.reads,
             IoKind::Write => &self.writes,
@@ -75,6 +76,42 @@ impl SizeStream {
                 let index = ends.partition_point(|(end, _)| *end < draw);
                 ends[index.min(ends.len() - 1)].1
             }
+        }
+    }
+
+    /// The size of the next operation, of those that are no more than `most` bytes, in their proportions; `None` where there are
+    /// none. It is drawn anew: for what a size drawn before does not fit into.
+    #[cold]
+    pub fn next_size_within(&mut self, kind: IoKind, most: u64) -> Option<u32> {
+        let fits = |size: u32| u64::from(size) <= most;
+        match self.law(kind).clone() {
+            Law::Fixed(size) => Some(size).filter(|size| fits(*size)),
+            Law::Range { least, multiple, steps } => {
+                let fitting = most.checked_sub(u64::from(least))? / u64::from(multiple) + 1;
+                Some(least + below(&mut self.generator, fitting.min(steps)) as u32 * multiple)
+            }
+            Law::Split(ends) => {
+                let starts = std::iter::once(0).chain(ends.iter().map(|(end, _)| *end));
+                let shares = starts.zip(&ends).map(|(start, (end, size))| (end - start, *size));
+                let fitting: Vec<(u64, u32)> = shares.filter(|(_, size)| fits(*size)).collect();
+                let total = fitting.iter().fold(0u64, |sum, (share, _)| sum.saturating_add(*share));
+                let mut drawn = below(&mut self.generator, total.max(1));
+                for (share, size) in fitting {
+                    if drawn < share {
+                        return Some(size);
+                    }
+                    drawn -= share;
+                }
+                None
+            }
+        }
+    }
+
+    fn law(&self, kind: IoKind) -> &Law {
+        match kind {
+            IoKind::Read => &self.reads,
+            IoKind::Write => &self.writes,
+            IoKind::Trim | IoKind::Sync(_) => &self.trims,
         }
     }
 
@@ -220,6 +257,32 @@ mod tests {
         let chi_square: f64 =
             expected.iter().map(|(size, count)| (counts[size] - count).powi(2) / count).sum();
         assert!(chi_square < 13.8, "{chi_square}");
+    }
+
+    #[test]
+    fn what_fits_is_drawn_in_its_proportions() {
+        let laws = [
+            (range(512, 8192, 512), 1100, vec![(512, 5000.0f64), (1024, 5000.0)]),
+            (
+                split(&[(4096, 60.0), (512, 10.0), (65536, 10.0), (1024, 20.0)]),
+                4096,
+                vec![(512, 1111.0), (1024, 2222.0), (4096, 6667.0)],
+            ),
+            (SizeLaw::Fixed(Bytes(4096)), 4096, vec![(4096, 10_000.0)]),
+        ];
+        for (law, most, expected) in laws {
+            let mut stream = SizeStream::new(&sizes(law, SizeLaw::Fixed(Bytes(1))), 0, 3).unwrap();
+            assert_eq!(stream.next_size_within(IoKind::Read, 511), None);
+            let mut counts = BTreeMap::new();
+            for _ in 0..10_000 {
+                *counts.entry(stream.next_size_within(IoKind::Read, most).unwrap()).or_insert(0.0) += 1.0;
+            }
+            assert!(counts.keys().eq(expected.iter().map(|(size, _)| size)), "{counts:?}");
+            // Two degrees of freedom at most: 13.8 is the 99.9 % quantile.
+            let chi_square: f64 =
+                expected.iter().map(|(size, count)| (counts[size] - count).powi(2) / count).sum();
+            assert!(chi_square < 13.8, "{chi_square}");
+        }
     }
 
     #[test]

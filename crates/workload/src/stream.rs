@@ -1,15 +1,18 @@
 //! The operations of one worker, one after the other.
 
+mod traced;
+
 use std::ops::Range;
 
-use iolite_model::{Access, FileTask, Mix, SyncMethod, Trace, TracedKind};
+use iolite_model::{Access, FileTask, Mix, SyncMethod};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::files::{self, Spread};
 use crate::mixed::Mixed;
 use crate::offset::{Offsets, Seat};
-use crate::region::{Region, grain};
+use crate::region::{Region, grain, kinds_apart};
 use crate::{Purpose, below, generator};
+use traced::Traced;
 
 /// What a planned operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +49,19 @@ pub struct OpStream {
 /// else.
 #[derive(Debug, Clone)]
 enum Course {
-    Always { kind: IoKind, blocks: Blocks },
-    Or { dice: Dice, blocks: Blocks },
+    Always {
+        kind: IoKind,
+        blocks: Blocks,
+    },
+    Or {
+        dice: Dice,
+        blocks: Blocks,
+    },
+    /// Each kind goes through the span by itself.
+    Apart {
+        dice: Dice,
+        blocks: Box<[Blocks; 2]>,
+    },
     Other(Box<Other>),
     Traced(Box<Traced>),
 }
@@ -88,6 +102,8 @@ enum Kinds {
 #[derive(Debug, Clone)]
 pub(crate) enum Places {
     Equal(Blocks),
+    /// Those of writes come second.
+    Apart(Box<[Blocks; 2]>),
     Mixed(Mixed),
     Spread(Box<Spread>),
 }
@@ -109,6 +125,7 @@ impl OpStream {
         let course = match (Kinds::of(task, worker), places) {
             (Kinds::Always(kind), Places::Equal(blocks)) => Course::Always { kind, blocks },
             (Kinds::Or(dice), Places::Equal(blocks)) => Course::Or { dice, blocks },
+            (Kinds::Or(dice), Places::Apart(blocks)) => Course::Apart { dice, blocks },
             (kinds, places) => Course::Other(Box::new(Other { kinds, places })),
         };
         Some(OpStream { course, part })
@@ -126,40 +143,13 @@ impl OpStream {
         match &mut self.course {
             Course::Always { kind, blocks } => blocks.next(*kind),
             Course::Or { dice, blocks } => blocks.next(dice.roll()),
+            Course::Apart { dice, blocks } => {
+                let which = dice.which();
+                blocks[which].next(dice.kinds[which])
+            }
             Course::Other(other) => other.next(),
             Course::Traced(traced) => traced.next(),
         }
-    }
-}
-
-/// Operations that were written down, over and over.
-#[derive(Debug, Clone)]
-struct Traced {
-    trace: Trace,
-    next: usize,
-    /// Where each file begins in the span; empty where there is one.
-    starts: Vec<u64>,
-}
-
-impl Traced {
-    /// Apart, so that the fast path stays small.
-    #[inline(never)]
-    fn next(&mut self) -> PlannedOp {
-        let operations = self.trace.operations();
-        // validate() has seen to it that there is one.
-        let Some(traced) = operations.get(self.next).or(operations.first()) else {
-            return PlannedOp { kind: IoKind::Read, offset: 0, length: 0 };
-        };
-        self.next = if self.next + 1 < operations.len() { self.next + 1 } else { 0 };
-        let start = self.starts.get(usize::from(traced.file)).copied().unwrap_or(0);
-        let (kind, offset) = match traced.kind {
-            TracedKind::Read => (IoKind::Read, traced.offset),
-            TracedKind::Write => (IoKind::Write, traced.offset),
-            TracedKind::Trim => (IoKind::Trim, traced.offset),
-            TracedKind::Fsync => (IoKind::Sync(SyncMethod::Fsync), 0),
-            TracedKind::Fdatasync => (IoKind::Sync(SyncMethod::Fdatasync), 0),
-        };
-        PlannedOp { kind, offset: start + offset, length: traced.length }
     }
 }
 
@@ -169,6 +159,10 @@ impl OpStream {
     pub fn next_of(&mut self, kind: IoKind) -> PlannedOp {
         match &mut self.course {
             Course::Or { blocks, .. } => blocks.next(kind),
+            Course::Apart { dice, blocks } => {
+                let which = usize::from(kind != dice.kinds[0]);
+                blocks[which].next(kind)
+            }
             Course::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
             Course::Always { .. } | Course::Other(_) | Course::Traced(_) => self.next_op(),
         }
@@ -186,7 +180,13 @@ impl Dice {
     #[inline]
     fn roll(&mut self) -> IoKind {
         // An index rather than a branch, which would be mispredicted as often as the rarer kind comes.
-        self.kinds[usize::from(below(&mut self.generator, 100) >= self.percent)]
+        self.kinds[self.which()]
+    }
+
+    /// The first kind or the second.
+    #[inline]
+    fn which(&mut self) -> usize {
+        usize::from(below(&mut self.generator, 100) >= self.percent)
     }
 }
 
@@ -218,12 +218,16 @@ impl Places {
         // Each file has an order of its own.
         let seed = task.seed.wrapping_add(index.wrapping_mul(0xd1b5_4a32_d192_ed03));
         let seat = Seat { worker, turn: region.turn, turns: region.turns, seed };
-        let places = match &task.sizes {
-            None => Places::Equal(Blocks {
+        let blocks = || {
+            Some(Blocks {
                 offsets: Offsets::seated(&task.access, region.length, grain(task), seat)?,
                 start: region.start,
                 length: u32::try_from(task.block.0).ok()?,
-            }),
+            })
+        };
+        let places = match &task.sizes {
+            None if kinds_apart(task) => Places::Apart(Box::new([blocks()?, blocks()?])),
+            None => Places::Equal(blocks()?),
             Some(sizes) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
         };
         Some((places, region.start..region.start + region.length))
@@ -233,6 +237,7 @@ impl Places {
         match self {
             Places::Spread(spread) => spread.next(kind),
             Places::Equal(blocks) => blocks.next(kind),
+            Places::Apart(blocks) => blocks[usize::from(kind == IoKind::Write)].next(kind),
             Places::Mixed(mixed) => {
                 let (offset, length) = mixed.next(kind);
                 PlannedOp { kind, offset, length }
@@ -277,7 +282,9 @@ impl Kinds {
 pub(crate) mod tests {
     use super::*;
     use crate::Share;
-    use iolite_model::{Access, Bytes, FileTarget, Regions, SizeLaw, Sizes, Stop, Target};
+    use iolite_model::{
+        Access, Bytes, FileTarget, FilesTarget, NamedFile, Regions, SizeLaw, Sizes, Stop, Target,
+    };
     use std::collections::BTreeSet;
 
     pub(crate) fn task(mix: Mix, stop: Stop) -> FileTask {
@@ -314,6 +321,36 @@ pub(crate) mod tests {
         for (pair, write) in paired.chunks(2).zip(plain) {
             assert_eq!(pair[0], PlannedOp { kind: IoKind::Trim, ..write });
             assert_eq!(pair[1], write);
+        }
+    }
+
+    #[test]
+    fn kinds_of_a_mix_go_through_the_span_by_themselves() {
+        let sizes = Sizes::alike(SizeLaw::Fixed(Bytes(4096)), Bytes(4096));
+        let plain = FileTask { access: Access::Sequential, ..task(Mix::ReadPercent(50), Stop::default()) };
+        let several = |plain: &FileTask| {
+            let file = |name: &str| NamedFile { path: name.into(), offset: Bytes(0), size: Bytes::MIB };
+            let target = Target::Files(FilesTarget::of(vec![file("a"), file("b")]));
+            FileTask { target, ..plain.clone() }
+        };
+        for task in [
+            plain.clone(),
+            FileTask { sizes: Some(sizes), ..plain.clone() },
+            FileTask { workers: 1, ..plain.clone() },
+        ] {
+            let mut next = [None, None];
+            for op in draw(&task, 0, 80) {
+                let next = &mut next[usize::from(op.kind == IoKind::Write)];
+                assert!(next.is_none_or(|next| op.offset == next), "{op:?}");
+                *next = Some(op.offset + 4096);
+            }
+            assert!(next[0] != next[1], "one of them is ahead");
+        }
+        let mut ends = [[0; 2]; 2];
+        for op in draw(&FileTask { workers: 1, ..several(&plain) }, 0, 80) {
+            let end = &mut ends[usize::from(op.offset >= 1 << 20)][usize::from(op.kind == IoKind::Write)];
+            assert_eq!(op.offset % (1 << 20), *end);
+            *end += 4096;
         }
     }
 

@@ -5,25 +5,33 @@ use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use iolite_jobs::{Language, native};
 use iolite_model::{Bytes, Job, JobTask, Target};
 use iolite_report::Style;
 
-use iolite_report::explain::job::{Found, JobToExplain, Surroundings, text};
+use iolite_report::explain::job::{Found, JobToExplain, Surroundings, text as words};
 
 use crate::exit::UsageError;
-use crate::job::Loaded;
+use crate::job::{Loaded, check, parse_to_explain};
 
-/// What a job will do, in words.
+/// What a job will do, in words, and what it is in iolite's own language where it is written in another.
 ///
 /// # Errors
 /// It is no job: says what was expected, and where.
-pub(super) fn explain(path: &Path, job: &str, style: Style) -> Result<String, UsageError> {
-    let Loaded { job, notes } = crate::job::parse(job, path)?;
+pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, UsageError> {
+    let Loaded { job, mut notes } = parse_to_explain(text, path)?;
+    let native = match Language::of(text, Some(path)) {
+        Language::Native => None,
+        Language::Fio => {
+            native::print(&job).map_err(|why| notes.push(format!("it can't be told as TOML: {why}"))).ok()
+        }
+    };
+    // What makes no sense is told with what the rest means.
+    notes.extend(check(&job).err().map(|error| format!("it would be refused: {error}")));
     let surroundings = surroundings(&job);
-    let native = iolite_jobs::native::print(&job).map_err(UsageError)?;
     let explained =
-        JobToExplain { job: &job, notes: &notes, surroundings: &surroundings, native: Some(&native) };
-    Ok(text(explained, style))
+        JobToExplain { job: &job, notes: &notes, surroundings: &surroundings, native: native.as_deref() };
+    Ok(words(explained, style))
 }
 
 /// What the job's doubts depend on: the memory, and what of its files is there.

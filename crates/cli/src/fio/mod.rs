@@ -2,6 +2,8 @@
 //!
 //! Standard error stays empty unless something is wrong: programs that call fio take anything there for a failure.
 
+mod debug;
+mod eta;
 mod latency;
 mod output;
 mod perform;
@@ -85,6 +87,11 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     let plan = plan(invocation, &documents)?;
     if invocation.parse_only {
         return Ok(Outcome::Done);
+    }
+    if plan.threads.is_empty() {
+        crate::output::print(&help::general())?;
+        let message = "no job is defined: give a job file, or --name=NAME and the job's options";
+        return Err(UsageError(message.into()).into());
     }
     run::run(invocation, plan)
 }

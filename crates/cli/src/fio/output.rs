@@ -9,7 +9,7 @@ use anyhow::Context;
 use iolite_jobs::fio::command_line::OutputFormat;
 use iolite_jobs::fio::{Invocation, Thread};
 use iolite_report::fio::terse::TerseVersion;
-use iolite_report::fio::{Results, header, json, normal, terse};
+use iolite_report::fio::{self, Format, Results, header};
 
 /// Digits of numbers in the text for people.
 const SIGNIFICANT: u32 = 4;
@@ -17,7 +17,7 @@ const SIGNIFICANT: u32 = 4;
 /// The outputs that were asked for, shared by whoever has something to tell.
 #[derive(Debug, Clone)]
 pub(super) struct Outputs {
-    formats: Vec<OutputFormat>,
+    formats: Vec<Format>,
     terse_version: TerseVersion,
     to: Arc<Mutex<To>>,
 }
@@ -44,11 +44,18 @@ impl Outputs {
             }
         };
         let terse_version = invocation.terse_version.and_then(|version| TerseVersion::of(version.into()));
-        let (formats, terse_version) = (invocation.formats.0.clone(), terse_version.unwrap_or_default());
+        let format = |format: &OutputFormat| match format {
+            OutputFormat::Normal => Format::Normal,
+            OutputFormat::Terse => Format::Terse,
+            OutputFormat::Json => Format::Json,
+            OutputFormat::JsonPlus => Format::JsonPlus,
+        };
+        let (formats, terse_version) =
+            (invocation.formats.0.iter().map(format).collect(), terse_version.unwrap_or_default());
         Ok(Outputs { formats, terse_version, to: Arc::new(Mutex::new(to)) })
     }
 
-    /// Tells what is about to run; only people want to know.
+    /// Tells what is about to run, and what `--debug` asks for; only people want to know.
     ///
     /// # Errors
     /// It can't be written.
@@ -56,9 +63,11 @@ impl Outputs {
         &self,
         threads: &[Thread],
         global_settings: &[(String, String)],
+        debug: Option<&str>,
     ) -> anyhow::Result<()> {
-        if self.formats.contains(&OutputFormat::Normal) {
-            return self.write(&header::header(threads, global_settings, super::VERSION));
+        if self.formats.contains(&Format::Normal) {
+            self.write(&header::header(threads, global_settings, super::VERSION))?;
+            debug.map_or(Ok(()), |debug| self.write(debug))?;
         }
         Ok(())
     }
@@ -68,13 +77,7 @@ impl Outputs {
     /// # Errors
     /// They can't be written.
     pub(super) fn results(&self, results: &Results) -> anyhow::Result<()> {
-        let told = self.formats.iter().map(|format| match format {
-            OutputFormat::Normal => normal::normal(results, SIGNIFICANT),
-            OutputFormat::Terse => terse::terse(results, self.terse_version),
-            OutputFormat::Json => json::json(results, false),
-            OutputFormat::JsonPlus => json::json(results, true),
-        });
-        self.write(&told.collect::<String>())
+        self.write(&fio::output(results, &self.formats, self.terse_version, SIGNIFICANT))
     }
 
     /// Writes text as it is.

@@ -14,6 +14,8 @@ use iolite_report::LiveKind;
 use iolite_report::fio::logs::{AggregateLog, LogWriter};
 use iolite_report::fio::{JobResult, Results};
 
+use super::debug;
+use super::eta::EtaLine;
 use super::output::Outputs;
 use super::perform::Performance;
 use super::status::Status;
@@ -31,10 +33,11 @@ use crate::{output, session, signals};
 /// Nothing could be begun, or the results can't be told. What goes wrong with a job is part of its results.
 pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome> {
     let Plan { threads, global_settings, .. } = plan;
+    debug::refuse_unknown(invocation)?;
     validate(&threads)?;
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation)?;
-    outputs.header(&threads, &global_settings)?;
+    outputs.header(&threads, &global_settings, debug::told(invocation, &threads)?.as_deref())?;
     let mut bench = set_up(invocation, &threads, &control)?;
     let trigger = Trigger {
         file: invocation.trigger_file.clone(),
@@ -102,6 +105,10 @@ fn ending(jobs: &[JobResult], control: &Control) -> Ending {
 /// Checks every task before the first one does anything.
 fn validate(threads: &[Thread]) -> anyhow::Result<()> {
     for thread in threads {
+        if let Some(directory) = thread.directory.as_deref().filter(|directory| !directory.is_dir()) {
+            let error = format!("directory: `{}` is not a directory: make it first", directory.display());
+            return Err(UsageError(error).into());
+        }
         iolite_engine::validate_task(&thread.task).map_err(|error| UsageError(error.to_string()))?;
     }
     Ok(())
@@ -146,16 +153,20 @@ fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> any
         Some(thread) => session::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
         None => std::env::temp_dir(),
     };
-    let live = match invocation.eta {
-        Eta::Never => LiveKind::Quiet,
-        Eta::Always => LiveKind::Plain,
-        Eta::Auto if output::can_draw() => LiveKind::Terminal { color: output::colour_wanted() },
-        Eta::Auto => LiveKind::Quiet,
-    };
     let tasks: Vec<JobTask> = threads.iter().map(|thread| thread.task.clone()).collect();
     let sets: Vec<&[JobTask]> = tasks.chunk_by(|_, next| next.together()).collect();
-    let setup = Setup { directory: &directory, results: None, live, duration: duration(&sets) };
-    Bench::set_up(storage(threads)?, setup, control)
+    let duration = duration(&sets);
+    let line = EtaLine::of(invocation, output::can_draw(), duration);
+    let live = match invocation.eta {
+        Eta::Auto if line.is_none() && output::can_draw() => {
+            LiveKind::Terminal { color: output::colour_wanted() }
+        }
+        _ => LiveKind::Quiet,
+    };
+    let setup = Setup { directory: &directory, results: None, live, duration };
+    let mut bench = Bench::set_up(storage(threads)?, setup, control)?;
+    line.into_iter().for_each(|line| bench.events.listen(Box::new(line)));
+    Ok(bench)
 }
 
 /// Whoever listens to a run's events.

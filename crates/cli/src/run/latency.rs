@@ -37,7 +37,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let mut bench = bench_for(&whole, &args.directory, &args.output, &control)?;
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let found = find(&mut runner, &job, &search, &control);
-    let Measured { calibration, history, .. } = runner.end();
+    let Measured { calibration, history } = runner.end();
     let (found, failure) = match found {
         Ok(found) => (found, None),
         Err(error) => (None, Some(error)),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let ending = ending(failure, &control);
     bench.events.emit(&Event::RunEnded(ending.clone()));
     let warnings = bench.events.finish(&control);
-    let Measured { calibration, history, .. } = measured;
+    let Measured { calibration, history } = measured;
     let report = RunReport { run: bench.run, name: job.name, calibration, phases: history, warnings, ending };
     let text = if args.output.json {
         format!("{:#}\n", iolite_report::run::json(&report))

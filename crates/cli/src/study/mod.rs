@@ -44,7 +44,7 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
         lab.warn(Warning::LeftOut { what: format!("direct reads of {}", args.block), why });
         (study.subject.direct, study.device) = (false, None);
     }
-    let measured = lab.conduct(&study.steps(), |point| Ok(point));
+    let measured = lab.conduct(&study.steps(), Ok);
     let findings = study.findings(&measured.windows, measured.history());
     measured.print(&place, findings, None)
 }
@@ -119,7 +119,7 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
         }
         study.blocks.retain(fits);
     }
-    let measured = lab.conduct(&study.steps(), |point| Ok(point));
+    let measured = lab.conduct(&study.steps(), Ok);
     let findings = study.findings(&measured.windows, measured.history());
     measured.print(&place, findings, None)
 }

@@ -1,10 +1,10 @@
-//! No I/O: keeps the processor busy for a share of the time.
+//! No I/O: keeps the processor busy for a share of the time, spinning or sorting.
 
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iolite_model::BusyOptions;
+use iolite_model::{BusyOptions, BusyWork};
 use iolite_sys::clock::thread_time;
 
 use super::{Backend, Completions, Op, Submission};
@@ -14,6 +14,10 @@ const LONGEST: Duration = Duration::from_millis(100);
 
 /// How often a busy thread spins before it looks at its time again: about a microsecond.
 const SPINS: u32 = 100;
+
+/// Numbers that are sorted before a busy thread looks at its time again: some tens of microseconds, and 32 KiB, which a first
+/// level of caches holds.
+const NUMBERS: usize = 4096;
 
 /// Each operation is a pause, as long as the share of the time asks for after the one before, and then so much time of the
 /// processor.
@@ -25,6 +29,10 @@ pub struct Busy {
     pause: Duration,
     /// When the pause is over.
     until: Option<Instant>,
+    /// What is sorted; empty where the thread spins.
+    numbers: Vec<u64>,
+    /// State of the generator that they come from.
+    state: u64,
 }
 
 impl Busy {
@@ -32,7 +40,28 @@ impl Busy {
     pub fn new(options: BusyOptions) -> Busy {
         let percent = u64::from(options.percent.clamp(1, 100));
         let pause = Duration::from_nanos(options.chunk.0.saturating_mul(100 - percent) / percent);
-        Busy { chunk: options.chunk.0, pause, until: None }
+        let numbers = match options.work {
+            BusyWork::Spin => Vec::new(),
+            BusyWork::Sort => vec![0; NUMBERS],
+        };
+        Busy { chunk: options.chunk.0, pause, until: None, numbers, state: 1 }
+    }
+
+    /// Keeps the processor busy for a moment.
+    fn work(&mut self) {
+        if self.numbers.is_empty() {
+            (0..SPINS).for_each(|_| std::hint::spin_loop());
+            return;
+        }
+        for number in &mut self.numbers {
+            // Marsaglia's xorshift: any order will do that has to be sorted again.
+            self.state ^= self.state << 13;
+            self.state ^= self.state >> 7;
+            self.state ^= self.state << 17;
+            *number = self.state;
+        }
+        self.numbers.sort_unstable();
+        std::hint::black_box(&self.numbers);
     }
 }
 
@@ -49,7 +78,7 @@ impl Backend for Busy {
         thread::sleep(left);
         let start = thread_time();
         while thread_time() - start < self.chunk {
-            (0..SPINS).for_each(|_| std::hint::spin_loop());
+            self.work();
         }
         self.until = Some(Instant::now() + self.pause);
         Submission::Done(Ok(op.length))
@@ -61,5 +90,27 @@ impl Backend for Busy {
 
     fn buffer(&mut self, _slot: u32) -> &mut [u8] {
         &mut []
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::IoOp;
+    use iolite_model::Nanos;
+
+    #[test]
+    fn each_operation_takes_its_time_of_the_processor() {
+        for work in [BusyWork::Spin, BusyWork::Sort] {
+            let mut busy = Busy::new(BusyOptions { percent: 100, chunk: Nanos(2_000_000), work });
+            let start = thread_time();
+            for _ in 0..3 {
+                let op = Op { io: IoOp::Read, slot: 0, offset: 0, length: 512 };
+                assert_eq!(busy.submit(&op), Submission::Done(Ok(512)));
+            }
+            assert!(thread_time() - start >= 6_000_000, "{work:?}");
+            assert!(busy.numbers.is_sorted() && busy.numbers.iter().all(|number| *number != 0), "{work:?}");
+            assert_eq!(busy.numbers.is_empty(), work == BusyWork::Spin);
+        }
     }
 }

@@ -107,7 +107,10 @@ fn backend() -> impl Strategy<Value = BackendKind> {
             BackendKind::IoUring(RingOptions { submit_polling, linked_sync, ..RingOptions::PLAIN })
         }),
         any::<bool>().prop_map(|dsync| BackendKind::Vectored(IoFlags { dsync, ..IoFlags::default() })),
-        (any::<u8>(), nanos()).prop_map(|(percent, chunk)| BackendKind::Busy(BusyOptions { percent, chunk })),
+        (any::<u8>(), nanos(), any::<bool>()).prop_map(|(percent, chunk, sorts)| {
+            let work = if sorts { BusyWork::Sort } else { BusyWork::Spin };
+            BackendKind::Busy(BusyOptions { percent, chunk, work })
+        }),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 mod doubts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
@@ -114,28 +114,68 @@ fn duration(job: &Job) -> Option<Nanos> {
     sets.map(|sets| Nanos(sets.into_iter().fold(0, u64::saturating_add))).filter(|time| time.0 > 0)
 }
 
+/// Tasks that are told as one: clones, each on its own files perhaps.
+struct Alike {
+    numbers: Vec<usize>,
+    name: String,
+    masked: String,
+    text: String,
+    files: Vec<String>,
+}
+
 /// Tasks that start together; those that do the same are told once.
 fn set_text(set: &[JobTask], number: &mut usize, surroundings: &Surroundings, pen: Pen) -> String {
-    let mut told: Vec<(Vec<usize>, String, String)> = Vec::new();
+    let mut told: Vec<Alike> = Vec::new();
     for task in set {
         *number += 1;
-        let (name, text) = (task.task().name().to_owned(), task_text(task, surroundings, pen));
+        let name = task.task().name().to_owned();
+        let masked = task_text(&masked(task, surroundings), surroundings, pen);
+        let files = doubts::paths_of(task).into_iter().map(|path| path.display().to_string()).collect();
         match told.last_mut() {
-            Some((numbers, last, same)) if *last == name && *same == text => numbers.push(*number),
-            _ => told.push((vec![*number], name, text)),
+            Some(last) if last.name == name && last.masked == masked => {
+                last.numbers.push(*number);
+                last.files.extend(files);
+            }
+            _ => {
+                let text = task_text(task, surroundings, pen);
+                told.push(Alike { numbers: vec![*number], name, masked, text, files });
+            }
         }
     }
     let beside = if told.len() > 1 { ", together with the others of this step" } else { "" };
-    let each = told.into_iter().map(|(numbers, name, text)| {
-        let name = pen.clean(name);
-        let title = match numbers.as_slice() {
-            [first, .., last] => format!("{first} to {last}. {name}, {} times at once", numbers.len()),
-            [only] => format!("{only}. {name}{beside}"),
-            [] => name,
-        };
-        pen.paint(Ink::Strong, &title) + "\n" + &text
-    });
-    each.collect()
+    told.into_iter().map(|alike| alike_text(alike, beside, pen)).collect()
+}
+
+fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {
+    let Alike { numbers, name, text, mut files, .. } = alike;
+    let name = pen.clean(name);
+    let title = match numbers.as_slice() {
+        [first, .., last] => format!("{first} to {last}. {name}, {} times at once{beside}", numbers.len()),
+        [only] => format!("{only}. {name}{beside}"),
+        [] => name,
+    };
+    let mut out = pen.paint(Ink::Strong, &title) + "\n" + &text;
+    let apart = files.iter().collect::<BTreeSet<_>>().len() == files.len();
+    if numbers.len() > 1 && apart && !files.is_empty() {
+        let rest = files.len().saturating_sub(FILES);
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        files.truncate(FILES);
+        out +=
+            &pen.item("   each       ", LABEL, format_args!("on its own files: {}{more}", files.join(", ")));
+    }
+    out
+}
+
+/// The task without what tells clones apart. Files are alike that are both missing, or both there and of one size.
+fn masked(task: &JobTask, surroundings: &Surroundings) -> JobTask {
+    let JobTask::Io(task) = task else { return task.clone() };
+    let mut task = task.clone();
+    if let Target::Files(files) = &mut task.target {
+        for file in &mut files.files {
+            file.path = PathBuf::from(format!("{:?}", surroundings.found.get(&file.path)));
+        }
+    }
+    JobTask::Io(task)
 }
 
 fn task_text(task: &JobTask, surroundings: &Surroundings, pen: Pen) -> String {

@@ -2,7 +2,7 @@
 
 use iolite_jobs::fio::Thread;
 use iolite_model::{
-    Access, BackendKind, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes, TracedKinds,
+    BackendKind, BusyWork, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes, TracedKinds,
 };
 
 use super::normal::one_line;
@@ -53,8 +53,12 @@ fn line(thread: &Thread, global: &[(String, String)]) -> String {
         JobTask::Io(task) => {
             if let BackendKind::Busy(busy) = task.backend {
                 let chunk = busy.chunk.0 / 1000;
+                let work = match busy.work {
+                    BusyWork::Spin => "noop",
+                    BusyWork::Sort => "qsort",
+                };
                 return format!(
-                    "{name} (noop): ioengine=cpuio, cpuload={}, cpucycle={chunk}\n",
+                    "{name} ({work}): ioengine=cpuio, cpuload={}, cpucycle={chunk}\n",
                     busy.percent
                 );
             }
@@ -80,15 +84,7 @@ fn line(thread: &Thread, global: &[(String, String)]) -> String {
 
 /// The word of fio's for the direction and the order of a task.
 fn direction(task: &FileTask) -> &'static str {
-    let sequential = matches!(
-        task.access,
-        Access::Sequential
-            | Access::SequentialSkip { .. }
-            | Access::Backwards
-            | Access::Strided { .. }
-            | Access::Append
-    ) || matches!(&task.access, Access::ZoneCycle(zones) if !zones.random);
-    match (task.mix, sequential) {
+    match (task.mix, task.access.is_sequential()) {
         (Mix::Read, true) => "read",
         (Mix::Read, false) => "randread",
         (Mix::Write, true) => "write",

@@ -215,6 +215,7 @@ fn access(access: &Access) -> (&'static str, Value) {
     match access {
         Access::Sequential => ("sequential", Value::Null),
         Access::SequentialSkip { hole } => ("sequential_skip", json!({ "hole_bytes": hole.0 })),
+        Access::SequentialBack { step } => ("sequential_back", json!({ "step_bytes": step.0 })),
         Access::Backwards => ("backwards", Value::Null),
         Access::Strided { stride } => ("strided", json!({ "stride_bytes": stride.0 })),
         Access::Runs { blocks } => ("runs", json!({ "blocks": blocks })),

@@ -19,8 +19,11 @@ const LABEL: usize = 10;
 /// A figure of a window.
 type Figure = fn(&PhaseResult) -> Option<f64>;
 
+/// A figure as people read it.
+type Told = fn(f64) -> String;
+
 pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
-    let surfaces: [(&str, Figure, fn(f64) -> String); 3] = [
+    let surfaces: [(&str, Figure, Told); 3] = [
         ("operations a second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
         ("MiB a second", |result| Some(rates(result)?.1), mebibytes),
         (
@@ -38,13 +41,7 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
         )
 }
 
-fn surface(
-    report: &StudyReport<BlockPoint>,
-    title: &str,
-    figure: Figure,
-    told: fn(f64) -> String,
-    pen: Pen,
-) -> String {
+fn surface(report: &StudyReport<BlockPoint>, title: &str, figure: Figure, told: Told, pen: Pen) -> String {
     let points = || report.windows.iter().map(|window| window.circumstance);
     let mut blocks: Vec<Bytes> = points().map(|point| point.block).collect();
     blocks.sort_unstable();

@@ -27,6 +27,20 @@ pub(super) struct Steps {
     next: u64,
 }
 
+/// Steps back from each operation's end.
+#[derive(Debug, Clone)]
+pub(super) struct Back {
+    /// First byte of the slice.
+    first: u64,
+    /// Bytes of it.
+    length: u64,
+    block: u64,
+    /// Bytes from an operation's end back to the next.
+    step: u64,
+    /// Where in the slice the next operation goes.
+    next: u64,
+}
+
 /// Columns of a table of `stride` columns that holds the slice's blocks row by row.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
@@ -89,6 +103,21 @@ impl Steps {
     }
 }
 
+impl Back {
+    /// Through a slice of `length` bytes from `first` on; `None` where a step is shorter than a block or longer than the slice.
+    pub(super) fn new(first: u64, length: u64, block: u64, step: u64) -> Option<Back> {
+        (block..=length).contains(&step).then_some(Back { first, length, block, step, next: 0 })
+    }
+
+    #[inline]
+    pub(super) fn next_offset(&mut self) -> u64 {
+        let here = self.next;
+        let end = here + self.block;
+        self.next = end.checked_sub(self.step).unwrap_or(self.length - self.step);
+        self.first + here
+    }
+}
+
 impl Columns {
     /// Every `stride`-th block of the slice (at least 1), then again one block further.
     pub(super) fn new(slice: Slice, stride: u64) -> Columns {
@@ -136,6 +165,23 @@ mod tests {
     #[test]
     fn backwards_ends_at_the_first_block() {
         assert_eq!(take(Steps::backwards(Slice { first: 0, blocks: 3 }, 4), 4), [8, 4, 0, 8]);
+    }
+
+    /// As fio 3.33 goes for `bs=4k` with `rw=read:-8k`, `-16k`, `-10k` and `-4k`, in KiB.
+    #[test]
+    fn a_step_goes_back_from_the_end() {
+        for (length, step, expected) in [
+            (64, 8, [0, 56, 52, 48, 44, 40]),
+            (63, 8, [0, 55, 51, 47, 43, 39]),
+            (64, 16, [0, 48, 36, 24, 12, 0]),
+            (20, 10, [0, 10, 4, 10, 4, 10]),
+            (64, 4, [0; 6]),
+        ] {
+            let mut back = Back::new(100, length, 4, step).unwrap();
+            let seen: Vec<_> = (0..6).map(|_| back.next_offset() - 100).collect();
+            assert_eq!(seen, expected, "{step} of {length}");
+        }
+        assert!(Back::new(0, 64, 4, 3).is_none() && Back::new(0, 64, 4, 65).is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Order of the offsets.
 
-use iolite_model::{Access, Bytes, Mix, SizeLaw, ZoneCycle};
+use iolite_model::{Access, Bytes, Mix, ZoneCycle};
 
 use super::sizes::used;
 use crate::fio::spec::Spec;
@@ -32,20 +32,16 @@ fn sequential(spec: &Spec, mix: Mix) -> Result<Access, String> {
     if let Ok(hole) = u64::try_from(modifier) {
         return Ok(if hole == 0 { Access::Sequential } else { Access::SequentialSkip { hole: Bytes(hole) } });
     }
-    let block = match used(mix)[..] {
-        [direction] => spec.sizes.law(spec.sizes.place(direction, false)),
-        _ => SizeLaw::Fixed(Bytes(0)),
-    };
-    match block {
-        // After a block it goes back over that and the one before.
-        SizeLaw::Fixed(block) if block.0 > 0 && modifier.unsigned_abs() == 2 * block.0 => {
-            Ok(Access::Backwards)
-        }
-        _ => Err(format!(
-            "rw: a hole of {modifier} bytes is not built: a negative one has to be twice a fixed \
-         bs and without a mix, which means going backwards block by block"
-        )),
+    let law = |direction: usize| spec.sizes.law(spec.sizes.place(direction, false));
+    let most = used(mix).into_iter().map(|direction| law(direction).most()).max().unwrap_or_default();
+    let step = Bytes(modifier.unsigned_abs());
+    if step >= most {
+        return Ok(Access::SequentialBack { step });
     }
+    Err(format!(
+        "rw: going back by {step} from the end of each operation is not built where operations have up to {most}: go \
+         back by at least that"
+    ))
 }
 
 fn random(spec: &Spec, mix: Mix) -> Result<Access, String> {

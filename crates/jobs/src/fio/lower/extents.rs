@@ -93,15 +93,19 @@ fn device_number(packed: u64) -> (u64, u64) {
 /// # Errors
 /// A file is too small, or a percentage is one of nothing.
 pub(super) fn extents(spec: &Spec, place: Place, least: Bytes) -> Result<Vec<NamedFile>, String> {
-    let paths = paths(spec, place)?;
+    let (paths, files) = (paths(spec, place)?, &spec.files);
     let number = paths.len() as u64;
     let extent = |(index, path): (usize, PathBuf)| {
         let length = length(&path);
+        let open = files.size.is_none() && files.file_size.is_none();
+        if open && fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
+            return Err(format!("size: `{}` has none of its own: give it one", path.display()));
+        }
         let draw = |(low, high): (Bytes, Bytes)| {
             let drawn = spec.io.draw(place, FILE_SIZE, index as u64, (low.0, high.0));
             if low == high { drawn } else { Bytes(drawn).round_down(least.0).0.max(low.0) }
         };
-        let file = File { path, length, given: spec.files.file_size.map(draw) };
+        let file = File { path, length, given: files.file_size.map(draw) };
         file.extent(spec, place, number, least)
     };
     paths.into_iter().enumerate().map(extent).collect()

@@ -25,11 +25,10 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
         BackendKind::Busy(_) => Vec::new(),
         _ => extents::extents(spec, place, sizes::least(spec, mix))?,
     };
-    let spans: Vec<u64> = files.iter().map(|file| file.size.0).collect();
     let task = FileTask {
         name: spec.job.name.clone(),
         together: place.together,
-        target: target(spec, backend, mix, files)?,
+        target: target(spec, backend, mix, files.clone())?,
         backend,
         mix,
         access,
@@ -48,7 +47,7 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
     };
     let stop = match backend {
         BackendKind::Busy(_) => busy_stop(spec)?,
-        _ => stop::stop(spec, &task, &spans)?,
+        _ => stop::stop(spec, &task, &files)?,
     };
     Ok(FileTask { stop, ..task })
 }
@@ -72,13 +71,6 @@ pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
         notes.push("direct: ioengine=mmap works on the page cache, so that nothing bypasses it".into());
-    }
-    if spec.io.direction == Direction::Mixed && task.access == Access::Sequential {
-        notes.push(
-            "rw: reads and writes move one offset on together; in fio each goes through the files \
-         by itself"
-                .into(),
-        );
     }
     notes
 }
@@ -156,6 +148,8 @@ fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
 
 fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
     match backend {
+        // Reads reserve blocks within a file's size, which it has to have; it must not have the blocks yet.
+        BackendKind::Fallocate if mix.reads() => Reserve::Truncate,
         // These are about a file that is not there yet.
         BackendKind::Fallocate | BackendKind::Truncate => Reserve::None,
         // A mapping needs a file that has its size.

@@ -11,7 +11,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use iolite_model::{FileTask, JobTask, LatencyTarget, Nanos};
+use iolite_model::{BackendKind, FileTask, JobTask, LatencyTarget, Nanos};
 
 use super::options::engine::Kind;
 use super::spec::Spec;
@@ -239,9 +239,22 @@ pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result
     spec.errors.lower(spec, place, changes)?;
     spec.trace.lower(spec, place, changes)?;
     spec.placement.lower(spec, place, changes)?;
+    watch(&mut thread);
     let notes = io::notes(spec, &thread.task);
     thread.notes.extend(notes);
     Ok(thread)
+}
+
+/// What is kept of each operation follows from what is told of the thread, and is said last.
+fn watch(thread: &mut Thread) {
+    let logs = !thread.logs.is_empty();
+    let parts = !(thread.reporting.disable_slat && thread.reporting.disable_clat);
+    let Some(task) = thread.io() else { return };
+    let at_once = task.backend == BackendKind::Null && task.concurrency == 1;
+    let synchronous = task.backend.is_synchronous() || at_once;
+    task.watch.detail |= parts && !synchronous;
+    task.watch.operations |= logs;
+    thread.reporting.synchronous = synchronous;
 }
 
 impl Thread {

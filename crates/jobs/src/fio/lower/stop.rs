@@ -1,17 +1,16 @@
 //! What ends a job.
 
-use iolite_model::{Access, Bytes, FileTask, Nanos, Stop};
+use iolite_model::{Access, Bytes, FileTask, NamedFile, Nanos, Stop};
 
 use super::extents::share;
 use crate::fio::spec::Spec;
 use crate::fio::value::Amount;
 
-/// What ends a job whose files, sizes and order of offsets are known. `spans` are the sizes of its files, 0 where only the
-/// file will tell.
+/// What ends a job whose files, sizes and order of offsets are known. Sizes of files are 0 where only the file will tell.
 ///
 /// # Errors
 /// A percentage is one of nothing.
-pub(super) fn stop(spec: &Spec, task: &FileTask, spans: &[u64]) -> Result<Stop, String> {
+pub(super) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<Stop, String> {
     let loops = u64::from(spec.job.loops);
     let operations = spec.files.operations.map(|most| most.saturating_mul(loops));
     let runtime: Option<Nanos> = spec.job.limit();
@@ -19,18 +18,18 @@ pub(super) fn stop(spec: &Spec, task: &FileTask, spans: &[u64]) -> Result<Stop, 
     if spec.job.goes_on() {
         return Ok(stop);
     }
+    let spans: Vec<u64> = files.iter().map(|file| file.size.0).collect();
     let known = !spans.contains(&0);
-    if let Some(amount) = amount(spec, known, spans)? {
-        // The last operation may go beyond.
-        let bytes = amount.saturating_mul(loops);
-        let bytes = if task.sizes.is_none() { up(bytes, task.block.0) } else { bytes };
-        return Ok(Stop { bytes: Some(Bytes(bytes)), ..stop });
+    // The last operation may go beyond.
+    let whole = |bytes| if task.sizes.is_none() { up(bytes, task.block.0) } else { bytes };
+    if let Some(amount) = amount(spec, known, &spans)? {
+        return Ok(Stop { bytes: Some(Bytes(whole(amount.saturating_mul(loops)))), ..stop });
     }
     if !known {
         return Ok(Stop { loops: Some(spec.job.loops), ..stop });
     }
-    let pass = Bytes(spans.iter().map(|span| pass(task, *span)).sum::<u64>().saturating_mul(loops));
-    Ok(Stop { bytes: Some(pass), ..stop })
+    let pass = whole(files.iter().map(|file| pass(task, file)).fold(0, u64::saturating_add));
+    Ok(Stop { bytes: Some(Bytes(pass.saturating_mul(loops))), ..stop })
 }
 
 /// What is to be done in a loop, where that is not the files once.
@@ -46,17 +45,26 @@ fn amount(spec: &Spec, known: bool, spans: &[u64]) -> Result<Option<u64>, String
     }
 }
 
-/// Bytes that are done when work has gone through a span once.
-fn pass(task: &FileTask, span: u64) -> u64 {
-    let block = task.block.0.max(1);
-    match task.access {
-        _ if task.sizes.is_some() && !matches!(task.access, Access::SequentialSkip { .. }) => span,
-        Access::SequentialSkip { hole } => {
-            let size = task.sizes.as_ref().map_or(block, |_| (task.mean_size() as u64).max(1));
-            let last = (span / block).saturating_sub(1).saturating_mul(block);
-            (last / size.saturating_add(hole.0).max(1) + 1).saturating_mul(size)
+/// Bytes that are done when work has gone through a file once.
+///
+/// An order with jumps has done so, as with fio 3.33, when the operation that ends at the last byte is done, or when a jump leads
+/// to where no operation fits. A jump beyond the end leads back to the start instead; then the file's size in bytes is done.
+fn pass(task: &FileTask, file: &NamedFile) -> u64 {
+    let (span, block) = (file.size.0, task.block.0.max(1));
+    match (&task.access, &task.sizes) {
+        // These start over wherever they are.
+        (Access::SequentialBack { .. } | Access::ZoneCycle(_), _) => span,
+        (Access::SequentialSkip { .. }, Some(_)) => span,
+        (Access::SequentialSkip { hole }, None) => {
+            let step = block.saturating_add(hole.0);
+            let last = span.saturating_sub(block) / step * step;
+            let ends_there = last + block == span || last.saturating_add(step) < file.offset.0 + span;
+            if ends_there { (last / step + 1) * block } else { span }
         }
-        _ => span / block * block,
+        // These end with what is too little for any operation.
+        (Access::Sequential | Access::Covering, Some(sizes)) => span / sizes.alignment.0 * sizes.alignment.0,
+        (_, Some(_)) => span,
+        (_, None) => span / block * block,
     }
 }
 

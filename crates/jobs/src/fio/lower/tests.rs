@@ -2,9 +2,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
-    Access, BackendKind, BusyOptions, Bytes, Contents, Durable, FileOrder, FileTask, Fill, IoFlags, JobTask,
-    LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions, SizeLaw, Sizes, Stop,
-    SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
+    Access, BackendKind, BusyOptions, BusyWork, Bytes, Contents, Durable, FileOrder, FileTask, Fill, IoFlags,
+    JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions, SizeLaw,
+    Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
 use super::{ExitAll, ExitWhat, Place, Thread, lower, preparation};
@@ -81,7 +81,6 @@ fn a_job_without_settings_is_as_fios() {
         contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false },
         invalidate: true,
         on_error: task.on_error.clone(),
-        watch: task.watch,
         interval: Nanos(500_000_000),
         stop: bytes(1 << 20),
         seed: task.seed,
@@ -180,7 +179,23 @@ fn extents_and_amounts_are_fios() {
         (&[("size", "64k"), ("rw", "read:8k")], &[(0, 65536)], 24 << 10),
         (&[("size", "64k"), ("rw", "read:8k"), ("loops", "2")], &[(0, 65536)], 48 << 10),
         (&[("size", "64k"), ("rw", "read:8k"), ("io_size", "64k")], &[(0, 65536)], 64 << 10),
+        (&[("size", "64k"), ("rw", "read:4k")], &[(0, 65536)], 64 << 10),
+        (&[("size", "63k"), ("rw", "read:4k")], &[(0, 63 << 10)], 64 << 10),
+        (&[("size", "64k"), ("rw", "read:3k")], &[(0, 65536)], 36 << 10),
+        (&[("size", "64k"), ("rw", "write:100k")], &[(0, 65536)], 64 << 10),
+        (&[("size", "64k"), ("rw", "read:4k"), ("offset", "32k")], &[(32 << 10, 65536)], 32 << 10),
+        (&[("size", "64k"), ("rw", "read:8k"), ("nrfiles", "2")], &[(0, 32768), (0, 32768)], 64 << 10),
+        (&[("size", "64k"), ("rw", "read:4k"), ("nrfiles", "3")], &[(0, 21845); 3], 64 << 10),
         (&[("size", "64k"), ("rw", "read:-8k")], &[(0, 65536)], 64 << 10),
+        (&[("size", "63k"), ("rw", "read:-8k")], &[(0, 63 << 10)], 64 << 10),
+        (
+            &[("size", "63k"), ("zonemode", "strided"), ("zonesize", "8k"), ("zoneskip", "8k")],
+            &[(0, 63 << 10)],
+            64 << 10,
+        ),
+        (&[("size", "65k"), ("rw", "read"), ("bsrange", "4k-16k")], &[(0, 65 << 10)], 64 << 10),
+        (&[("size", "65k"), ("rw", "randread"), ("bsrange", "4k-16k")], &[(0, 65 << 10)], 64 << 10),
+        (&[("size", "66k"), ("nrfiles", "3"), ("bsrange", "4k-16k")], &[(0, 22 << 10); 3], 60 << 10),
         (&[("size", "64k"), ("offset", "60k")], &[(60 << 10, 65536)], 64 << 10),
         (&[("size", "66k"), ("rw", "randread")], &[(0, 66 << 10)], 64 << 10),
         (&[("size", "32k"), ("rw", "trimwrite")], &[(0, 32 << 10)], 32 << 10),
@@ -283,8 +298,13 @@ fn directions_and_orders() {
         (&[("rw", "read")][..], Mix::Read, Access::Sequential),
         (&[("rw", "write:8k")], Mix::Write, Access::SequentialSkip { hole: Bytes(8192) }),
         (&[("rw", "write:0")], Mix::Write, Access::Sequential),
-        (&[("rw", "read:-8k")], Mix::Read, Access::Backwards),
-        (&[("rw", "read:-32k"), ("bs", "16k")], Mix::Read, Access::Backwards),
+        (&[("rw", "read:-8k")], Mix::Read, Access::SequentialBack { step: Bytes(8192) }),
+        (&[("rw", "rw:-4k")], Mix::ReadPercent(50), Access::SequentialBack { step: Bytes(4096) }),
+        (
+            &[("rw", "read:-32k"), ("bsrange", "4k-32k")],
+            Mix::Read,
+            Access::SequentialBack { step: Bytes(32768) },
+        ),
         (&[("rw", "trim")], Mix::Trim, Access::Sequential),
         (&[("rw", "trimwrite")], Mix::TrimThenWrite, Access::Sequential),
         (&[("rw", "randtrimwrite")], Mix::TrimThenWrite, Access::Covering),
@@ -431,7 +451,11 @@ fn engines_are_back_ends() {
         (&[("ioengine", "ftruncate"), ("rw", "write")], BackendKind::Truncate),
         (
             &[("ioengine", "cpuio"), ("cpuload", "50"), ("cpuchunks", "1000"), ("runtime", "1")],
-            BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos::MILLISECOND }),
+            BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos::MILLISECOND, work: BusyWork::Spin }),
+        ),
+        (
+            &[("ioengine", "cpuio"), ("cpuload", "5"), ("cpumode", "qsort"), ("runtime", "1")],
+            BackendKind::Busy(BusyOptions { percent: 5, chunk: Nanos(50_000_000), work: BusyWork::Sort }),
         ),
     ] {
         let task = task(settings).unwrap_or_else(|error| panic!("{settings:?}: {error}"));
@@ -555,7 +579,8 @@ fn files_are_laid_out_reserved_and_removed() {
         (vec![("unlink_each_loop", "1")], LayOut::Needed, Reserve::Allocate, true),
         ([&write[..], &[("create_on_open", "1")]].concat(), LayOut::Needed, Reserve::None, false),
         (vec![("create_on_open", "1")], LayOut::Needed, Reserve::Allocate, false),
-        (vec![("ioengine", "falloc")], LayOut::Needed, Reserve::None, false),
+        (vec![("ioengine", "falloc")], LayOut::Needed, Reserve::Truncate, false),
+        ([&write[..], &[("ioengine", "falloc")]].concat(), LayOut::Needed, Reserve::None, false),
         (vec![("ioengine", "mmap"), ("fallocate", "none")], LayOut::Needed, Reserve::Truncate, false),
     ] {
         let task = task(&settings).unwrap();
@@ -622,10 +647,9 @@ fn what_does_not_go_together_is_refused() {
         (&[("size", "4k"), ("nrfiles", "2")], "2048 bytes"),
         (&[("direct", "1"), ("bs", "1000")], "multiples of 512"),
         (&[("direct", "1"), ("rw", "randread"), ("blockalign", "100")], "multiples of 512"),
-        (&[("rw", "read:-4k")], "twice a fixed bs"),
-        (&[("rw", "read:-16k")], "twice a fixed bs"),
-        (&[("rw", "rw:-8k")], "twice a fixed bs"),
-        (&[("rw", "read:-8k"), ("bsrange", "4k-8k")], "twice a fixed bs"),
+        (&[("rw", "read:-2k")], "at least that"),
+        (&[("rw", "rw:-6k"), ("bs", "4k,8k")], "at least that"),
+        (&[("rw", "read:-6k"), ("bsrange", "4k-8k")], "at least that"),
         (&[("rw", "randread:-8")], "operations in a row"),
         (&[("rw", "randread:4"), ("rw_sequencer", "identical")], "identical is not built"),
         (&[("rw", "randread"), ("percentage_random", "30")], "divides 100"),
@@ -691,7 +715,6 @@ fn values_that_mean_nothing_are_refused() {
         ("fallocate", "2", "none of"),
         ("numjobs", "0", "range"),
         ("startdelay", "1-x", "x"),
-        ("cpumode", "qsort", "noop"),
         ("stat_type", "statx", "stat"),
         ("hipri_percentage", "50", "hipri"),
     ] {
@@ -706,17 +729,28 @@ fn values_that_mean_nothing_are_refused() {
 
 #[test]
 fn differences_that_no_option_says_are_noted() {
-    for (settings, part) in [
-        (&[("rw", "rw")][..], "rw: "),
-        (&[("iodepth", "8")], "iodepth: "),
-        (&[("ioengine", "mmap"), ("direct", "1")], "direct: "),
-    ] {
+    for (settings, part) in
+        [(&[("iodepth", "8")][..], "iodepth: "), (&[("ioengine", "mmap"), ("direct", "1")], "direct: ")]
+    {
         let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         let notes = thread(&settings).unwrap().notes;
         assert!(notes.iter().any(|note| note.starts_with(part)), "{settings:?}: {notes:?}");
     }
-    for settings in [&[][..], &[("rw", "randrw")], &[("ioengine", "io_uring"), ("iodepth", "8")]] {
+    for settings in [&[][..], &[("rw", "rw")], &[("ioengine", "io_uring"), ("iodepth", "8")]] {
         let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         assert_eq!(thread(&settings).unwrap().notes, [""; 0], "{settings:?}");
     }
+}
+
+#[test]
+fn what_is_told_of_operations_is_watched() {
+    let watch = |settings: &[(&str, &str)]| {
+        let thread = thread(settings).unwrap();
+        let JobTask::Io(task) = &thread.task else { panic!("{thread:?}") };
+        (task.watch.detail, task.watch.operations, thread.reporting.synchronous)
+    };
+    assert_eq!(watch(&[("size", "1m")]), (false, false, true));
+    assert_eq!(watch(&[("size", "1m"), ("ioengine", "libaio")]), (true, false, false));
+    assert_eq!(watch(&[("size", "1m"), ("ioengine", "libaio"), ("gtod_reduce", "1")]), (false, false, false));
+    assert_eq!(watch(&[("size", "1m"), ("write_lat_log", "x")]), (false, true, true));
 }

@@ -200,11 +200,13 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
     )
     .differs("the set always has 16 blocks"),
-    missing(
+    opt(
         "dedupe_global",
+        &[],
         Form::Flag,
-        "Jobs share the blocks that are repeated.",
-        "leave it out: they share them anyway",
+        "0",
+        "Jobs share the blocks that are repeated; here those of a seed always do.",
+        |_, g| g.flag().map(drop),
     ),
     opt(
         "mem",

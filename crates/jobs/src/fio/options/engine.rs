@@ -2,7 +2,7 @@
 
 mod elsewhere;
 
-use iolite_model::{BackendKind, BusyOptions, IoFlags, MetadataOperation, Nanos, RingOptions};
+use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
 use super::entry::{missing, opt, put};
 use crate::fio::option::{Form, Opt};
@@ -34,6 +34,8 @@ pub struct Engine {
     pub cpu_load: u8,
     /// How long it does so at once.
     pub cpu_chunk: Nanos,
+    /// What it is busy with.
+    pub cpu_work: BusyWork,
 }
 
 impl Default for Engine {
@@ -50,6 +52,7 @@ impl Default for Engine {
             userspace_reap: false,
             cpu_load: 0,
             cpu_chunk: Nanos(50_000_000),
+            cpu_work: BusyWork::Spin,
         }
     }
 }
@@ -57,7 +60,7 @@ impl Default for Engine {
 /// What an engine is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Block I/O, by a back end that [`Engine::backend`] makes.
+    /// Block I/O, by a back end that `Engine::backend` makes.
     Io,
     /// Operations on names.
     Names(MetadataOperation),
@@ -200,7 +203,7 @@ impl Engine {
             }
             "cpuio" => {
                 let chunk = Nanos(self.cpu_chunk.0.max(1_000));
-                BackendKind::Busy(BusyOptions { percent: self.cpu_load, chunk })
+                BackendKind::Busy(BusyOptions { percent: self.cpu_load, chunk, work: self.cpu_work })
             }
             _ => BackendKind::Sync,
         })
@@ -225,13 +228,6 @@ fn engine(given: &Given<'_>) -> Result<&'static str, String> {
 
 fn non_vectored(given: &Given<'_>) -> Result<i8, String> {
     given.integer(-1, 1).map(|value| value as i8)
-}
-
-fn cpu_mode(given: &Given<'_>) -> Result<(), String> {
-    match given.text()? {
-        "noop" => Ok(()),
-        other => Err(format!("`{other}` is not built: use noop")),
-    }
 }
 
 fn stat_type(given: &Given<'_>) -> Result<(), String> {
@@ -378,10 +374,10 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "cpumode",
         &[],
-        Form::Choice(&["noop"]),
+        Form::Choice(&["noop", "qsort"]),
         "noop",
-        "What the CPU is busy with; qsort is not built.",
-        |_, g| cpu_mode(g),
+        "What the CPU is busy with: waiting in a loop, or sorting numbers, which takes more power.",
+        |s, g| put(&mut s.engine.cpu_work, g.choice(&[("noop", BusyWork::Spin), ("qsort", BusyWork::Sort)])),
     )
     .of(&["cpuio"]),
     missing(

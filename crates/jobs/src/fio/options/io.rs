@@ -188,9 +188,9 @@ pub const OPTIONS: &[Opt] = &[
         "What operations do, and whether one after the other or at random offsets. A number \
          after a colon: of a sequential job the bytes left out after each operation, of a \
          random one how many operations follow each other before the next jump. A negative \
-         number of bytes is taken where it means going backwards block by block. The reads \
-         and the writes of a sequential mix move one offset on together, which is told with \
-         its results.",
+         number of bytes goes back from the end of each operation: twice bs is backwards, block \
+         by block. It has to be at least the largest bs. Reads and writes of a sequential mix go \
+         through the files each by themselves.",
         |s, g| readwrite(&mut s.io, g),
     ),
     opt(

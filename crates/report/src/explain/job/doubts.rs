@@ -81,6 +81,14 @@ pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
     found
 }
 
+/// The files and devices of a task of a job.
+pub(super) fn paths_of(task: &JobTask) -> Vec<&Path> {
+    match task {
+        JobTask::Io(task) => paths(task),
+        JobTask::Metadata(_) => Vec::new(),
+    }
+}
+
 /// The files and devices of a task.
 fn paths(task: &FileTask) -> Vec<&Path> {
     match &task.target {
@@ -139,6 +147,12 @@ fn through_cache(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> 
     }
     let memory = surroundings.memory;
     match span(task, surroundings) {
+        Some(span) if task.invalidate && once(task, span) => Some((
+            "page-cache",
+            format!(
+                "the page cache is not bypassed: the kernel's read-ahead decides what the device gets; {remedy}"
+            ),
+        )),
         Some(span) if memory.0 > 0 && span < memory => Some((
             "page-cache",
             format!(
@@ -151,6 +165,14 @@ fn through_cache(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> 
             format!("the page cache is not bypassed and serves a part of the reads: {remedy}"),
         )),
     }
+}
+
+/// Whether it goes through its target but once, so that nothing is read again.
+fn once(task: &FileTask, span: Bytes) -> bool {
+    let stop = &task.stop;
+    let bytes = stop.bytes.or(stop.worker_bytes).is_some_and(|bytes| bytes <= span);
+    let ordered = matches!(task.access, Access::Sequential | Access::Covering | Access::Backwards);
+    ordered && task.workers == 1 && (stop.loops == Some(1) || bytes)
 }
 
 /// Direct I/O to so little that caches beneath hold it.
@@ -253,10 +275,7 @@ fn small_block(task: &FileTask) -> Option<Doubt> {
 
 /// Random writes onto storage that nothing has filled.
 fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
-    let random = !matches!(
-        task.access,
-        Access::Sequential | Access::Append | Access::SequentialSkip { .. } | Access::Backwards
-    );
+    let random = !task.access.is_sequential();
     let prepared = paths(task).iter().all(|path| filled.contains(path));
     (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
         (
@@ -269,10 +288,7 @@ fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
 }
 
 fn same_offsets(task: &FileTask) -> Option<Doubt> {
-    let random = !matches!(
-        task.access,
-        Access::Sequential | Access::Append | Access::SequentialSkip { .. } | Access::Backwards
-    );
+    let random = !task.access.is_sequential();
     (random && task.mix.reads() && is_real(task) && !task.direct && !task.invalidate).then(|| {
         (
             "repeat",

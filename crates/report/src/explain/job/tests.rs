@@ -1,7 +1,8 @@
 //! Jobs explained.
 
 use iolite_model::{
-    BusyOptions, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, RingOptions, SyncRule,
+    BusyOptions, BusyWork, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, RingOptions,
+    SyncRule,
 };
 
 use super::doubts::doubts;
@@ -123,7 +124,11 @@ fn each_doubt_has_its_reason() {
         (
             vec![],
             FileTask {
-                backend: BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos(1) }),
+                backend: BackendKind::Busy(BusyOptions {
+                    percent: 50,
+                    chunk: Nanos(1),
+                    work: BusyWork::Spin,
+                }),
                 direct: false,
                 concurrency: 1,
                 ..sound()
@@ -148,6 +153,15 @@ fn what_is_smaller_than_memory_is_served_from_it() {
     );
     assert!(told(16 << 30).contains("serves a part of the reads"));
     assert!(told(0).contains("serves a part of the reads"));
+    let once = FileTask {
+        access: Access::Sequential,
+        stop: Stop { loops: Some(1), ..Stop::default() },
+        direct: false,
+        invalidate: true,
+        ..sound()
+    };
+    let found = doubts(&job(vec![once]), &surroundings());
+    assert!(found[0].text.contains("read-ahead decides"), "nothing is read twice: {found:?}");
 }
 
 #[test]
@@ -266,4 +280,27 @@ to be doubted
 the same as iolite's own job (TOML)
 name = 'j'
 "#);
+}
+
+#[test]
+fn clones_are_told_once_unless_what_they_do_differs() {
+    let on = |path: &str, together| {
+        let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(1 << 30) };
+        let files = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
+        FileTask { target: Target::Files(files), mix: Mix::Write, together, ..sound() }
+    };
+    let told = |second: &str| {
+        let job = job(vec![on("/data/a.0", false), on(second, true)]);
+        let surroundings = surroundings();
+        text(JobToExplain { job: &job, notes: &[], surroundings: &surroundings, native: None }, PLAIN)
+    };
+    let alike = told("/data/a.1");
+    assert!(
+        alike.contains("1 to 2. reads, 2 times at once")
+            && alike.contains("on its own files: /data/a.0, /data/a.1")
+    );
+    assert!(!alike.contains("DESTROYS"), "{alike}");
+    // One that is there already is another matter.
+    let differs = told("/dev/sdx");
+    assert!(differs.contains("1. reads, together") && differs.contains("DESTROYS"), "{differs}");
 }
