@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iolite_model::{ErrorClass, OnError, OpKind, SyncMethod, SyncRule};
 use iolite_stats::Completion;
-use iolite_workload::{Arrivals, Filler, IoKind, OpStream, Share};
+use iolite_workload::{Arrivals, Filler, IoKind, OpStream, PlannedOp, Share};
 
 use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
@@ -218,6 +218,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 held
             } else {
                 let Some(&slot) = self.free.last() else { break };
+                self.plan.arrivals.choose(now);
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
                 }
@@ -284,7 +285,10 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// Draws the next operation.
     #[inline]
     fn prepare(&mut self, slot: u32, now: u64) -> (Op, InFlight) {
-        let planned = self.plan.stream.next_op();
+        let planned = match self.plan.arrivals.kind() {
+            None => self.plan.stream.next_op(),
+            Some(kind) => self.plan.stream.next_of(kind),
+        };
         let io = match planned.kind {
             IoKind::Read => {
                 // What is read takes the place of the data that was made up.
@@ -294,6 +298,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 IoOp::Read
             }
             IoKind::Trim => IoOp::Trim,
+            IoKind::Sync(method) => IoOp::Sync(method),
             IoKind::Write => {
                 // A synchronous back end frees a slot as soon as it has taken it: fresh data for each write all the same.
                 self.filled[slot as usize] = !self.plan.filler.refills();
@@ -302,11 +307,14 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         };
         self.plan.share.operations -= 1;
         self.plan.share.bytes = self.plan.share.bytes.saturating_sub(u64::from(planned.length));
-        let op = Op { io, slot, offset: planned.offset + self.plan.base, length: planned.length };
+        // A sync of a trace's is of one file, which a byte of it names.
+        let length = if io == IoOp::Read || io.writes() { planned.length } else { planned.length.max(1) };
+        let op = Op { io, slot, offset: planned.offset + self.plan.base, length };
         let issued = if self.dresses() { self.dress(&op) } else { now };
         let intended = self.plan.arrivals.next().unwrap_or(issued);
         self.plan.arrivals.advance(planned.length);
-        let Op { offset, length, .. } = op;
+        let PlannedOp { length, .. } = planned;
+        let offset = op.offset;
         (op, InFlight { io, offset, length, intended, issued, commit: Commit::None })
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use iolite_model::{Access, BackendKind, Ending, FileTask, OpKind, Sink, Target};
+use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds};
 use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
@@ -377,7 +377,8 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     kinds.extend(task.mix.reads().then_some(OpKind::Read));
     kinds.extend(task.mix.writes().then_some(OpKind::Write));
     kinds.extend(task.mix.trims().then_some(OpKind::Trim));
-    let syncs = task.sync.is_some() || task.end_sync.is_some();
+    let traced = matches!(task.mix, Mix::Traced(TracedKinds { syncs: true, .. }));
+    let syncs = task.sync.is_some() || task.end_sync.is_some() || traced;
     kinds.extend(syncs.then_some(OpKind::Sync));
     if let Some(rule) = task.sync {
         kinds.extend((rule.every == 1).then_some(OpKind::Commit));

@@ -66,8 +66,7 @@ impl Performance<'_, '_> {
         if let Err(error) = self.prepare(set) {
             return set.iter().map(|thread| failed(thread, &error)).collect();
         }
-        let results =
-            if set.iter().all(|thread| thread.create_only) { self.make(set) } else { self.run(set) };
+        let results = self.make_or_run(set);
         let after = set.iter().map(|thread| shell(thread.exec[1].as_deref(), &thread.name, "postrun"));
         match after.collect::<Result<(), _>>() {
             Ok(()) => results,
@@ -78,17 +77,27 @@ impl Performance<'_, '_> {
         }
     }
 
-    /// Makes the files of threads that want no more (`create_only`).
-    fn make(&mut self, set: &[Thread]) -> Vec<JobResult> {
-        let made = |thread: &Thread| match self.runner.make_ready(&thread.task) {
+    /// Makes the files of threads that want no more (`create_only`), and runs the others.
+    fn make_or_run(&mut self, set: &[Thread]) -> Vec<JobResult> {
+        let (make, run): (Vec<Thread>, Vec<Thread>) =
+            set.iter().cloned().partition(|thread| thread.create_only);
+        let mut results: Vec<JobResult> = make.iter().map(|thread| self.make(thread)).collect();
+        if !run.is_empty() {
+            results.extend(self.run(&run));
+        }
+        results.sort_by_key(|result| result.thread.number);
+        results
+    }
+
+    fn make(&mut self, thread: &Thread) -> JobResult {
+        match self.runner.make_ready(&thread.task) {
             Ok(()) => {
                 let mut result = not_begun(thread);
                 result.phase.end.ending = Ending::Completed;
                 result
             }
             Err(error) => failed(thread, &error),
-        };
-        set.iter().map(made).collect()
+        }
     }
 
     /// Makes the names that threads are to look for or to remove, unmeasured.

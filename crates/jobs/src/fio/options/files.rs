@@ -133,7 +133,7 @@ impl Default for Files {
 }
 
 /// Names with colons between them; `\:` is a colon of a name.
-fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
+pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
     let mut characters = given.text()?.chars().peekable();
     while let Some(character) = characters.next() {
