@@ -75,11 +75,22 @@ fn parse_for(text: &str, path: &Path, purpose: Purpose) -> Result<Loaded, UsageE
     match Language::of(text, Some(path)) {
         Language::Native => {
             let job = native::parse(text)
-                .map_err(|message| UsageError(format!("{}: {message}", path.display())))?;
+                .map_err(|message| UsageError(format!("{}: {}", path.display(), in_short_lines(&message))))?;
             Ok(Loaded { job, notes: Vec::new() })
         }
         Language::Fio => fio(text, &path.to_string_lossy(), purpose),
     }
+}
+
+/// A message that may quote what it is about, without the rest of lines that no terminal has room for.
+fn in_short_lines(message: &str) -> String {
+    /// Characters.
+    const LONGEST: usize = 200;
+    let short = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    };
+    message.lines().map(short).collect::<Vec<_>>().join("\n")
 }
 
 fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
@@ -153,21 +164,27 @@ pub(crate) fn makes_files(job: &Job) -> bool {
     job.tasks.iter().any(makes)
 }
 
-/// What exists already and is all that the job works on.
-pub(crate) fn only_target(job: &Job) -> Option<&Path> {
-    let mut targets = job.tasks.iter().map(|task| match task {
+/// What the user has named for the job to work on; files need not be there yet.
+pub(crate) fn targets(job: &Job) -> impl Iterator<Item = &Path> {
+    job.tasks.iter().flat_map(|task| match task {
+        JobTask::Io(task) => match &task.target {
+            Target::Existing(existing) => vec![existing.path.as_path()],
+            Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
+            Target::Null { .. } | Target::File(_) => Vec::new(),
+        },
+        JobTask::Metadata(_) => Vec::new(),
+    })
+}
+
+/// What has to be there before the job begins.
+pub(crate) fn existing(job: &Job) -> impl Iterator<Item = &Path> {
+    job.tasks.iter().filter_map(|task| match task {
         JobTask::Io(task) => match &task.target {
             Target::Existing(existing) => Some(existing.path.as_path()),
-            Target::Files(files) => match files.files.as_slice() {
-                [file] => Some(file.path.as_path()),
-                _ => None,
-            },
-            Target::Null { .. } | Target::File(_) => None,
+            Target::Files(_) | Target::Null { .. } | Target::File(_) => None,
         },
         JobTask::Metadata(_) => None,
-    });
-    let first = targets.next()??;
-    targets.all(|target| target == Some(first)).then_some(first)
+    })
 }
 
 #[cfg(test)]
@@ -189,9 +206,10 @@ mod tests {
             ("[x]\nioengine=null\nsize=1m\nblok=1\n", "a.job:4:"),
             ("[global]\nbs=4k\n", "has no job"),
             ("[x]\nioengine=null\nsize=1m\nexitall\n", "iolite fio"),
+            (&"[".repeat(100_000), "line 1"),
         ] {
             let error = parse(text, Path::new("a.job")).unwrap_err().to_string();
-            assert!(error.contains(part), "{text:?}: {error}");
+            assert!(error.contains(part) && error.len() < 1000, "{text:.99}: {error:.999}");
         }
     }
 }

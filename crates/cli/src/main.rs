@@ -17,6 +17,7 @@ mod run;
 mod runner;
 mod session;
 mod signals;
+mod storage;
 mod study;
 mod verify;
 

@@ -25,8 +25,6 @@ pub(crate) struct Measured {
 /// What is known of a phase besides its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Besides {
-    /// When it began, in nanoseconds since 1970 (UTC).
-    pub(crate) started_unix: Nanos,
     /// What reading back all that was written counted.
     pub(crate) read_back: Option<PhaseTotals>,
     /// What its workers used of the machine.
@@ -99,7 +97,6 @@ impl<'a> Runner<'a> {
     /// Runs tasks that start together, and appends their results to the history.
     fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
         let first = self.history.len() as u32;
-        let started_unix = unix_now();
         let started = Nanos(self.clock.now() - self.started);
         let infos: Vec<_> = (first..)
             .zip(tasks)
@@ -125,38 +122,32 @@ impl<'a> Runner<'a> {
         let cache = probe.finish(read, written);
         // Only now: what is read to be verified is not what was measured.
         match run.map(MeasuredSet::verify) {
-            Ok(outcomes) => self.end_set(infos, outcomes, cache, started_unix),
+            Ok(outcomes) => self.end_set(infos, outcomes, cache),
             Err(error) => {
                 for info in infos {
                     let ending = match &error {
                         EngineError::Interrupted => Ending::Interrupted,
                         other => Ending::Failed(other.to_string()),
                     };
-                    self.end_phase(info, Outcome::nothing(ending), cache, started_unix);
+                    self.end_phase(info, Outcome::nothing(ending), cache);
                 }
                 bail!(error)
             }
         }
     }
 
-    fn end_set(
-        &mut self,
-        infos: Vec<PhaseInfo>,
-        outcomes: Vec<Outcome>,
-        cache: Cache,
-        started_unix: Nanos,
-    ) -> anyhow::Result<()> {
+    fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> anyhow::Result<()> {
         let mut failure = None;
         for (info, outcome) in infos.into_iter().zip(outcomes) {
             if let Ending::Failed(reason) = &outcome.ending {
                 failure.get_or_insert_with(|| format!("`{}`: {reason}", info.task.name()));
             }
-            self.end_phase(info, outcome, cache, started_unix);
+            self.end_phase(info, outcome, cache);
         }
         failure.map_or(Ok(()), |failure| Err(anyhow::anyhow!(failure)))
     }
 
-    fn end_phase(&mut self, info: PhaseInfo, outcome: Outcome, cache: Cache, started_unix: Nanos) {
+    fn end_phase(&mut self, info: PhaseInfo, outcome: Outcome, cache: Cache) {
         let end = phase_end(info.index, &outcome, cache);
         self.events.emit(&Event::PhaseEnded(end.clone()));
         let first_error = outcome.first_error().map(str::to_owned);
@@ -164,7 +155,7 @@ impl<'a> Runner<'a> {
         doubts(&result, first_error.as_deref()).into_iter().for_each(|doubt| self.events.warn(doubt));
         self.history.push(result);
         let Outcome { read_back, usage, detail, .. } = outcome;
-        self.besides.push(Besides { started_unix, read_back, usage, detail });
+        self.besides.push(Besides { read_back, usage, detail });
     }
 
     /// The one file that all these tasks go to, where it is there already, with its span: to see how much of it is in the

@@ -431,3 +431,24 @@ fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
         assert!(number(&errors[0]["first_offsets"][0]) > 6e6, "{errors}");
     }
 }
+
+/// fio makes the files that its jobs name, and tells about the storage that they are on.
+#[test]
+fn a_job_file_of_fios_makes_its_files_where_it_says() {
+    let place = Place::new();
+    let there = place.root.path().join("there");
+    fs::create_dir(&there).unwrap();
+    for (jobs, files) in [(1, 1), (2, 3)] {
+        let text = format!(
+            "[x]\ndirectory={}\nsize=64k\nrw=randread\nioengine=psync\nnumjobs={jobs}\nnrfiles={files}\n",
+            there.display()
+        );
+        let document = run(&place, &text);
+        assert_eq!(document["phases"].as_array().unwrap().len(), jobs);
+        let told = document.pointer("/run/storage/directory").expect("the storage is told");
+        assert_eq!(told, there.canonicalize().unwrap().to_str().unwrap());
+        assert_eq!(fs::read_dir(&there).unwrap().count(), jobs * files, "files of fio's jobs stay");
+        fs::remove_dir_all(&there).unwrap();
+        fs::create_dir(&there).unwrap();
+    }
+}

@@ -113,6 +113,8 @@ impl Conductor<'_> {
             outstanding.lost += missing;
             outstanding.oldest = Nanos(outstanding.oldest.0.max(now - end));
         }
+        let oldest = ends.stuck.iter().map(|stuck| stuck.age).max();
+        outstanding.oldest = outstanding.oldest.max(oldest.unwrap_or_default());
         ends.stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.age));
         ends.stuck.truncate(Stuck::LISTED);
         let ending = match ends.failure.or_else(|| self.control.failure().map(str::to_owned)) {

@@ -77,13 +77,13 @@ impl Control {
         signal.end();
     }
 
-    /// Asks the phase, or a run that has no phases, to end.
+    /// Asks the phase, or a run that has no phases, to end. Phases of a run don't learn of it.
     pub fn interrupt(&self) {
         self.phase.asked.store(INTERRUPTED, Ordering::Relaxed);
     }
 
-    /// Asks the whole run to end.
-    pub(crate) fn interrupt_run(&self) {
+    /// Asks the whole run to end, as the user does: all phases that are running, and those to come.
+    pub fn interrupt_run(&self) {
         self.run.store(true, Ordering::Relaxed);
     }
 

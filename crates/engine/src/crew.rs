@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolite_model::{
-    Ending, ErrorTally, Nanos, OpKind, OperationLog, Outstanding, RateKept, Sink, Stop, Stuck, Usage,
-    Verified,
+    Ending, ErrorTally, Event, Nanos, OpKind, OperationLog, Outstanding, PhaseRelease, RateKept, Sink, Stop,
+    Stuck, Usage, Verified,
 };
 use iolite_stats::{Collector, Detail, DetailRecorder, PhaseTotals, Snapshot, Timetable, recorder};
 use iolite_sys::board::Board;
@@ -231,6 +231,7 @@ impl Crew {
                 recorder,
                 board,
                 used: None,
+                ramping: self.ramp > Nanos(0),
                 tell: tell.clone(),
             };
             let start = Start { gate: gate.clone(), lane: Some(lane) };
@@ -242,6 +243,7 @@ impl Crew {
         }
         drop(tell);
         let Some(origin) = self.release(&gate, line) else { return self.called_off(&told) };
+        sink.event(&Event::PhaseReleased(release(self.phase, self.clock, origin)));
         let collector = Collector::new(self.phase, feeds);
         Ok(Conductor { crew: self, control, timetable, origin, collector, told, boards }.conduct(sink))
     }
@@ -284,6 +286,14 @@ impl Crew {
     }
 }
 
+/// What is told of a phase's origin, an instant of its clock that may lie ahead.
+pub(crate) fn release(phase: u32, clock: Clock, origin: u64) -> PhaseRelease {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
+    let at_unix = Nanos(now.saturating_add_signed(origin.wrapping_sub(clock.now()) as i64));
+    PhaseRelease { phase, at_unix }
+}
+
 /// Starts a worker's thread; `index` counts from the crew's first worker.
 fn spawn<W>(index: u32, start: Start, work: W, tell: SyncSender<Word>) -> std::io::Result<()>
 where
@@ -293,7 +303,9 @@ where
     thread.spawn(move || {
         let worker = index as usize;
         let report = match work(start) {
-            Ok(Some((Lane { closed, recorder, used, .. }, mut end))) => {
+            Ok(Some((Lane { closed, recorder, used, ramping, .. }, mut end))) => {
+                // One that was ended in its ramp has measured nothing.
+                let used = used.filter(|_| !ramping);
                 end.usage.add(used.map_or_else(Usage::default, used_since));
                 Report { worker, result: Ok(Some(end)), closed, left: recorder.finish() }
             }

@@ -29,8 +29,10 @@ pub struct Lane {
     pub(crate) control: Control,
     pub(crate) recorder: Recorder,
     pub(crate) board: Arc<Board>,
-    /// What the worker's thread had used of the machine when it was ready.
+    /// What the worker's thread had used of the machine when it was ready, or at the ramp's end.
     pub(crate) used: Option<ThreadUsage>,
+    /// Its ramp is not over.
+    pub(crate) ramping: bool,
     /// The way to the conductor.
     pub(crate) tell: SyncSender<Word>,
 }
@@ -108,7 +110,9 @@ impl Lane {
     /// Counts an operation that succeeded.
     #[inline]
     pub fn record(&mut self, op: Completion) {
-        self.recorder.record(op);
+        if self.recorder.record(op) {
+            self.interval_begins(op.completed);
+        }
     }
 
     /// Counts an operation that failed.
@@ -118,7 +122,18 @@ impl Lane {
 
     /// Notes that time has passed though nothing completed.
     pub fn advance(&mut self, now: u64) {
-        self.recorder.advance(now);
+        if self.recorder.advance(now) {
+            self.interval_begins(now);
+        }
+    }
+
+    /// What a ramp has used of the machine is left out, as what it has done is.
+    #[cold]
+    fn interval_begins(&mut self, now: u64) {
+        if self.ramping && now >= self.recorder.grid().0 {
+            self.ramping = false;
+            self.used = usage::of_this_thread().ok();
+        }
     }
 
     /// Tells whoever looks from outside that this worker is about to make a system call from which it may not come back:

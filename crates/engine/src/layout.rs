@@ -80,7 +80,7 @@ impl<'a> Layout<'a> {
         if self.target.lay_out == LayOut::Never {
             return missing("it is not there, and not to be made (`lay_out`)");
         }
-        if named.size.0 == 0 {
+        if named.size.0 == 0 && !self.task.stop.full {
             return missing("it is not there, and no size is given that it could be made with");
         }
         self.make_parents(path)?;

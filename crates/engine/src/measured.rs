@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
     pub(crate) on_error: OnError,
+    /// A write for which there is no space ends the phase, and is no error.
+    pub(crate) until_full: bool,
     /// The ratio that it keeps with others.
     pub(crate) flow: Option<FlowSeat>,
 }
@@ -527,8 +529,12 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         completed: u64,
     ) -> Option<(Op, InFlight)> {
         let kind = state.io.kind();
-        if state.commit != Commit::Cancelled {
-            let class = result.map_or_else(ErrorClass::of, |_| ErrorClass::Short);
+        let class = result.map_or_else(ErrorClass::of, |_| ErrorClass::Short);
+        // The last of the space may hold a part of a write.
+        let full = matches!(class, ErrorClass::Space | ErrorClass::Short) && state.io.writes();
+        if self.plan.until_full && full {
+            self.lane.cut(completed);
+        } else if state.commit != Commit::Cancelled {
             self.note_error(class, &state, completed, || match result {
                 Ok(moved) => (format!("a {} moved {moved} of {} bytes", kind.name(), state.length), None),
                 Err(number) => {

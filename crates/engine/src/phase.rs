@@ -344,6 +344,7 @@ impl Phase {
             end_sync: task.end_sync,
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
             on_error: task.on_error.clone(),
+            until_full: task.stop.full,
             flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
         })
     }

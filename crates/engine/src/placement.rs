@@ -1,14 +1,17 @@
-//! Where a worker runs and where its memory comes from.
+//! Where a worker runs, before whom, and where its memory comes from.
 
-use iolite_model::Placement;
-use iolite_sys::placement as system;
+use std::io;
+
+use iolite_model::{MemoryPolicy, Placement};
+use iolite_sys::placement::{self as system, Memory};
+use iolite_sys::priority;
 
 use crate::EngineError;
 
 /// Binds the calling thread, which is worker number `worker`, before it makes its buffers.
 ///
 /// # Errors
-/// A CPU or a node that there is not, or that this process may not use.
+/// A CPU or a node that there is not, or that this process may not use; a priority that it may not have.
 pub(crate) fn place(placement: &Placement, worker: u32) -> Result<(), EngineError> {
     let failed = EngineError::Placement;
     let mut cpus: Vec<usize> = placement.cpus.iter().map(|cpu| *cpu as usize).collect();
@@ -26,8 +29,38 @@ pub(crate) fn place(placement: &Placement, worker: u32) -> Result<(), EngineErro
     if !cpus.is_empty() {
         system::run_on(&cpus).map_err(failed)?;
     }
-    match placement.memory_node {
-        Some(node) => system::bind_memory(node as usize).map_err(failed),
-        None => Ok(()),
+    take_memory(&placement.memory).map_err(failed)?;
+    placement.nice.map_or(Ok(()), |nice| priority::be_nice(nice).map_err(failed))?;
+    placement.io_priority.map_or(Ok(()), |level| priority::set_io(level.packed()).map_err(failed))
+}
+
+fn take_memory(policy: &MemoryPolicy) -> io::Result<()> {
+    let (policy, nodes) = match policy {
+        MemoryPolicy::Default => return Ok(()),
+        MemoryPolicy::Prefer(node) => (Memory::Prefer, vec![*node as usize]),
+        MemoryPolicy::Bind(nodes) => (Memory::Bind, all_if_none(nodes)?),
+        MemoryPolicy::Interleave(nodes) => (Memory::Interleave, all_if_none(nodes)?),
+    };
+    system::take_memory(policy, &nodes)
+}
+
+fn all_if_none(nodes: &[u32]) -> io::Result<Vec<usize>> {
+    if nodes.is_empty() { system::nodes() } else { Ok(nodes.iter().map(|node| *node as usize).collect()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::{IoClass, IoPriority};
+
+    #[test]
+    fn a_worker_has_its_priorities() {
+        let io_priority = Some(IoPriority { class: IoClass::BestEffort, level: 6 });
+        let placement = Placement { nice: Some(19), io_priority, ..Placement::default() };
+        let found = std::thread::spawn(move || {
+            place(&placement, 0).unwrap();
+            (priority::nice().unwrap(), priority::io().unwrap())
+        });
+        assert_eq!(found.join().unwrap(), (19, 0x4006));
     }
 }

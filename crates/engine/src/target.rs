@@ -291,8 +291,13 @@ fn open_named(
             LayOut::Needed | LayOut::Always => !reads_data(task),
             LayOut::Grow => true,
         };
+    let fills = target.lay_out == LayOut::Grow && task.stop.full;
     let size = if may_grow && named.size.0 > 0 {
         named.size
+    } else if may_grow && fills {
+        // No more than this fits, apart from holes and what is compressed.
+        let most = file::file_system_size(&file).map_err(|source| failed("look at", &named.path, source))?;
+        Bytes(most.saturating_sub(named.offset.0).max(task.largest().0))
     } else {
         span_within(&named.path, whole, named.offset, named.size)?
     };

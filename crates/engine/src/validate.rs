@@ -86,6 +86,11 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if !ends(&task.stop) && task.access != Access::Append {
         return refuse("nothing would end it: give a runtime, bytes, operations or loops");
     }
+    if task.stop.full && task.mix != Mix::Write {
+        return refuse(
+            "it is to end when there is no space left, which only writes find out: let it write only",
+        );
+    }
     if let Some(flow) = task.flow
         && (flow.weight == 0 || task.processes)
     {
@@ -112,8 +117,8 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
 }
 
 fn ends(stop: &Stop) -> bool {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = *stop;
-    runtime.is_some()
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = *stop;
+    full || runtime.is_some()
         || bytes.or(worker_bytes).is_some()
         || operations.or(worker_operations).is_some()
         || loops.is_some()
@@ -121,7 +126,7 @@ fn ends(stop: &Stop) -> bool {
 
 /// Whether a limit is 0.
 fn nothing_to_do(stop: &Stop) -> bool {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = *stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full: _ } = *stop;
     runtime == Some(Nanos(0))
         || bytes.or(worker_bytes) == Some(Bytes(0))
         || operations.or(worker_operations) == Some(0)
@@ -177,7 +182,7 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
         if reads_data(task) {
             return refuse("it reads from files that are made empty: let it write only, or lay them out");
         }
-        if target.files.iter().any(|file| file.size.0 == 0) {
+        if !task.stop.full && target.files.iter().any(|file| file.size.0 == 0) {
             return refuse("how far a file is to grow is its size: give one");
         }
     }

@@ -209,6 +209,7 @@ impl Log {
             issued: back.issued,
             submitted,
             completed: back.completed,
+            counted: lane.measures(back.completed),
         });
         if self.operations.len() >= CHUNK || back.completed >= self.tell_at {
             self.tell(back.completed, lane);

@@ -805,3 +805,33 @@ fn the_cache_is_dropped_before_the_phase() {
         std::fs::read(&path).unwrap();
     }
 }
+
+#[test]
+fn a_full_file_system_ends_what_is_to_fill_it() {
+    let Some(small) = Small::new("size=1m") else { return };
+    for (kind, block) in
+        [(BackendKind::Sync, 65536), (BackendKind::Threads, 65536), (BackendKind::Sync, 100_000)]
+    {
+        let mut place = Place::at(small.0.path(), None);
+        let target =
+            FilesTarget { lay_out: LayOut::Grow, remove: true, ..FilesTarget::of(vec![place.named("f", 0)]) };
+        let stop = Stop { full: true, loops: Some(1), ..Stop::default() };
+        let filling = FileTask { backend: kind, block: Bytes(block), stop, ..task(target, Mix::Write) };
+        assert_eq!(done(&place.run(&filling).unwrap(), OpKind::Write), (1 << 20) / block, "{kind:?} {block}");
+        // Without leave to, it is an error.
+        let stop = Stop { bytes: Some(Bytes(2 << 20)), ..Stop::default() };
+        let named = FilesTarget {
+            lay_out: LayOut::Grow,
+            remove: true,
+            ..FilesTarget::of(vec![place.named("f", 2 << 20)])
+        };
+        let failing = FileTask { target: Target::Files(named), stop, ..filling };
+        let outcome = place.run(&failing).unwrap();
+        assert!(outcome.errors.iter().any(|tally| tally.class == ErrorClass::Space), "{:?}", outcome.errors);
+    }
+    let reading = FileTask {
+        stop: Stop { full: true, ..Stop::default() },
+        ..task(FilesTarget::of(Vec::new()), Mix::Read)
+    };
+    assert!(Place::new().refused(&reading).contains("write only"));
+}

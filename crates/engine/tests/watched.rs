@@ -373,3 +373,12 @@ fn a_thousand_tasks_start_together() {
     };
     assert!(outcomes.iter().all(|outcome| outcome.ending == Ending::Completed && done(outcome) == 10));
 }
+
+/// A thread cannot use more of a CPU than the time that has passed: of 600 ms only the last 100 are told.
+#[test]
+fn what_the_ramp_has_used_of_the_machine_is_not_told() {
+    let task = FileTask { ramp: Nanos(500 * MS), ..task("ramped", runtime(100 * MS)) };
+    let usage = run(&[task], &Control::default(), &mut events()).remove(0).usage;
+    let used = usage.user.0 + usage.system.0;
+    assert!(used > 0 && used < 250 * MS, "{used}");
+}

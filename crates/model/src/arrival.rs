@@ -118,4 +118,7 @@ pub struct Stop {
     pub worker_bytes: Option<Bytes>,
     /// Operations of each worker, the ramp included.
     pub worker_operations: Option<u64>,
+    /// A write for which there is no space left ends the phase, and is no error. Files that are to grow and have no size may then
+    /// take their whole file system.
+    pub full: bool,
 }

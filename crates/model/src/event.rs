@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::oplog::OperationLog;
-use crate::record::{Calibration, Ending, Interval, PhaseEnd, PhaseInfo, RunInfo, WorkerTotals};
+use crate::record::{
+    Calibration, Ending, Interval, PhaseEnd, PhaseInfo, PhaseRelease, RunInfo, WorkerTotals,
+};
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
@@ -19,6 +21,8 @@ pub enum Event {
     Calibrated(Calibration),
     /// A phase begins; nothing is measured before this.
     PhaseStarted(PhaseInfo),
+    /// A phase's target and its workers are ready: its time counts from now on, or from the end of its delay.
+    PhaseReleased(PhaseRelease),
     /// An interval of the running phase is complete.
     Interval(Interval),
     /// Operations one by one, where a task asks for them ([`Watch`](crate::Watch)).

@@ -13,6 +13,7 @@ mod latency;
 mod load;
 mod metadata;
 mod oplog;
+mod priority;
 mod profile;
 mod record;
 mod storage;
@@ -35,10 +36,11 @@ pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOut
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
+pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
-    PhaseEnd, PhaseInfo, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
+    PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};
@@ -46,8 +48,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, Mix, Placement, SyncMethod, SyncRule, Task,
-    Watch,
+    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement, SyncMethod,
+    SyncRule, Task, Watch,
 };
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};

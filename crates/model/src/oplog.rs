@@ -37,4 +37,6 @@ pub struct LoggedOperation {
     pub submitted: u64,
     /// When it came back.
     pub completed: u64,
+    /// It is among the phase's totals: neither the ramp's nor the drain's.
+    pub counted: bool,
 }

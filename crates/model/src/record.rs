@@ -66,6 +66,15 @@ pub struct PhaseInfo {
     pub started: Nanos,
 }
 
+/// The instant that a phase's times are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseRelease {
+    /// Number of the phase.
+    pub phase: u32,
+    /// That instant, since 1970 (UTC): after all that had to be made ready, and after the phase's delay.
+    pub at_unix: Nanos,
+}
+
 /// What an operation is, for the purpose of counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

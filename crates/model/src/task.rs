@@ -8,6 +8,7 @@ use crate::backend::BackendKind;
 use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
+use crate::priority::{IoPriority, PriorityShare};
 use crate::target::Target;
 use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
@@ -77,8 +78,10 @@ pub struct FileTask {
     pub workers: u32,
     /// Each worker is a process of its own rather than a thread.
     pub processes: bool,
-    /// Where the workers run.
+    /// Where the workers run, and before whom.
     pub placement: Placement,
+    /// Shares of the operations that have an I/O priority of their own; on io_uring and libaio only.
+    pub priorities: Vec<PriorityShare>,
     /// Operations outstanding at once over all workers; at least `workers`.
     pub concurrency: u32,
     /// How many operations are handed over and taken back at a time.
@@ -136,6 +139,7 @@ impl Default for FileTask {
             workers: 1,
             processes: false,
             placement: Placement::default(),
+            priorities: Vec::new(),
             concurrency: 1,
             batch: Batch::default(),
             arrival: Arrival::Closed,
@@ -250,7 +254,7 @@ impl SyncRule {
     }
 }
 
-/// Where workers run.
+/// Where workers run, and before whom.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
@@ -260,8 +264,27 @@ pub struct Placement {
     pub nodes: Vec<u32>,
     /// Worker w gets one CPU, the one at w modulo their number, instead of all.
     pub one_each: bool,
-    /// NUMA node that their memory comes from, and only from there.
-    pub memory_node: Option<u32>,
+    /// NUMA nodes that their memory comes from.
+    pub memory: MemoryPolicy,
+    /// Their nice value: from -20, which gets most of the CPU, to 19. Values below that of the program are for privileged users.
+    pub nice: Option<i8>,
+    /// Priority of their I/O, unless an operation has its own.
+    pub io_priority: Option<IoPriority>,
+}
+
+/// NUMA nodes that memory comes from (set_mempolicy(2)). An empty list means all nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryPolicy {
+    /// As the system has it: from the node that the worker runs on.
+    #[default]
+    Default,
+    /// From this node as long as it has some.
+    Prefer(u32),
+    /// From these nodes and only from them.
+    Bind(Vec<u32>),
+    /// From these nodes in turns, page by page.
+    Interleave(Vec<u32>),
 }
 
 /// What operations do.

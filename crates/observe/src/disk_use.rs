@@ -1,8 +1,8 @@
-//! What the block devices beneath some paths did from one instant to another, as fio tells it.
+//! What the block devices beneath some paths did while it counted, as fio tells it.
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use iolite_model::{Device, DiskCounts, DiskUse};
 
@@ -13,7 +13,10 @@ use crate::sysfs::{Number, Sysfs};
 #[derive(Debug)]
 pub struct DiskProbe {
     sysfs: Sysfs,
-    started: Instant,
+    /// Since when it counts; `None` while it does not.
+    since: Option<Instant>,
+    /// Time that was counted before.
+    counted: Duration,
     disks: Vec<Watched>,
 }
 
@@ -22,6 +25,8 @@ struct Watched {
     name: String,
     number: Number,
     before: Counts,
+    /// What was counted before.
+    counted: Counts,
     /// Numbers of the devices that a composed one is made of.
     beneath: Vec<Number>,
 }
@@ -35,9 +40,9 @@ struct Counts {
 }
 
 impl DiskProbe {
-    /// Notes what the devices beneath these paths have done so far. A path that does not exist yet stands for the directory
-    /// that it will be in.
-    pub fn start<'a>(paths: impl IntoIterator<Item = &'a Path>) -> DiskProbe {
+    /// Finds the devices beneath these paths. A path that does not exist yet stands for the directory that it will be in.
+    /// Nothing is counted yet.
+    pub fn find<'a>(paths: impl IntoIterator<Item = &'a Path>) -> DiskProbe {
         let mut devices: Vec<Vec<Device>> = Vec::new();
         for path in paths {
             let existing = path.ancestors().find(|path| path.exists());
@@ -60,20 +65,44 @@ impl DiskProbe {
                 watch(&sysfs, chain, top, &mut disks);
             }
         }
-        DiskProbe { sysfs, started: Instant::now(), disks }
+        DiskProbe { sysfs, since: None, counted: Duration::ZERO, disks }
     }
 
-    /// What they have done since.
-    pub fn finish(self) -> Vec<DiskUse> {
-        let elapsed = self.started.elapsed().as_secs_f64() * 1e3;
+    /// Counts from now on, unless it does already.
+    pub fn resume(&mut self) {
+        if self.since.is_some() {
+            return;
+        }
+        for disk in &mut self.disks {
+            disk.before = read(&self.sysfs, disk.number).unwrap_or_default();
+        }
+        self.since = Some(Instant::now());
+    }
+
+    /// Counts no more, until it is [resumed](DiskProbe::resume).
+    pub fn pause(&mut self) {
+        let Some(since) = self.since.take() else { return };
+        self.counted += since.elapsed();
+        for disk in &mut self.disks {
+            if let Some(now) = read(&self.sysfs, disk.number) {
+                disk.counted = sum(disk.counted, difference(now, disk.before));
+            }
+        }
+    }
+
+    /// What they have done while it counted.
+    pub fn finish(mut self) -> Vec<DiskUse> {
+        self.pause();
+        let elapsed = self.counted.as_secs_f64() * 1e3;
         let used = |watched: &Watched| {
-            let now = read(&self.sysfs, watched.number)?;
-            Some(since(now, watched.before, elapsed))
+            let Counts { counts, busy } = watched.counted;
+            let util = if elapsed > 0.0 { (busy as f64 / elapsed * 100.0).min(100.0) } else { 0.0 };
+            DiskCounts { util, ..counts }
         };
-        let told = self.disks.iter().filter_map(|watched| {
+        let told = self.disks.iter().map(|watched| {
             let others = self.disks.iter().filter(|other| watched.beneath.contains(&other.number));
-            let beneath = others.filter_map(used).reduce(together);
-            Some(DiskUse { name: watched.name.clone(), counts: used(watched)?, beneath })
+            let beneath = others.map(used).reduce(together);
+            DiskUse { name: watched.name.clone(), counts: used(watched), beneath }
         });
         told.collect()
     }
@@ -89,7 +118,8 @@ fn watch(sysfs: &Sysfs, chain: &[Device], disk: &Device, disks: &mut Vec<Watched
     let parts: Vec<&Device> =
         if composed { below(chain, disk).flat_map(|part| whole(chain, part)).collect() } else { Vec::new() };
     let beneath = parts.iter().map(|part| part.number).collect();
-    disks.push(Watched { name: disk.name.clone(), number: disk.number, before, beneath });
+    let counted = Counts::default();
+    disks.push(Watched { name: disk.name.clone(), number: disk.number, before, counted, beneath });
     parts.into_iter().for_each(|part| watch(sysfs, chain, part, disks));
 }
 
@@ -136,21 +166,25 @@ fn parse(text: &str) -> Option<Counts> {
     Some(Counts { counts, busy })
 }
 
-/// What was counted over so many milliseconds; a counter that went back (device replaced) counts as zero.
-fn since(now: Counts, before: Counts, elapsed: f64) -> DiskCounts {
+/// What was counted in between; a counter that went back (device replaced) counts as zero.
+fn difference(now: Counts, before: Counts) -> Counts {
     let pair = |of: fn(&DiskCounts) -> [u64; 2]| {
         let (now, before) = (of(&now.counts), of(&before.counts));
         [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
     };
-    let busy = now.busy.saturating_sub(before.busy) as f64;
-    DiskCounts {
+    let counts = DiskCounts {
         ios: pair(|counts| counts.ios),
         merges: pair(|counts| counts.merges),
         sectors: pair(|counts| counts.sectors),
         ticks: pair(|counts| counts.ticks),
         in_queue: now.counts.in_queue.saturating_sub(before.counts.in_queue),
-        util: if elapsed > 0.0 { (busy / elapsed * 100.0).min(100.0) } else { 0.0 },
-    }
+        util: 0.0,
+    };
+    Counts { counts, busy: now.busy.saturating_sub(before.busy) }
+}
+
+fn sum(one: Counts, other: Counts) -> Counts {
+    Counts { counts: together(one.counts, other.counts), busy: one.busy + other.busy }
 }
 
 fn together(one: DiskCounts, other: DiskCounts) -> DiskCounts {
@@ -184,7 +218,8 @@ mod tests {
         fake.add("sda", (8, 0), &[("stat", BEFORE)]);
         fake.add("sda/sda1", (8, 1), &[("partition", "1"), ("stat", BEFORE)]);
         let devices = chain(&fake.sysfs(), &[(8, 1)], &|_: &Path| Vec::new());
-        let probe = DiskProbe::within(fake.sysfs(), &[devices.clone(), devices]);
+        let mut probe = DiskProbe::within(fake.sysfs(), &[devices.clone(), devices]);
+        probe.resume();
         set(&fake, "sda", AFTER);
         let told = probe.finish();
         assert_eq!((told.len(), told[0].name.as_str(), told[0].beneath), (1, "sda", None));
@@ -201,8 +236,9 @@ mod tests {
         fake.add("sdb", (8, 16), &[("stat", BEFORE)]);
         fake.add("dm-0", (253, 0), &[("dm/name", "both"), ("stat", BEFORE)]);
         fake.rest("dm-0", &["sda", "sdb"]);
-        let probe =
-            DiskProbe::within(fake.sysfs(), &[chain(&fake.sysfs(), &[(253, 0)], &|_: &Path| Vec::new())]);
+        let chain = chain(&fake.sysfs(), &[(253, 0)], &|_: &Path| Vec::new());
+        let mut probe = DiskProbe::within(fake.sysfs(), &[chain]);
+        probe.resume();
         set(&fake, "sda", AFTER);
         set(&fake, "sdb", AFTER);
         let told = probe.finish();
@@ -210,6 +246,26 @@ mod tests {
         assert_eq!(names, ["dm-0", "sda", "sdb"]);
         assert_eq!(told[0].beneath.map(|beneath| (beneath.ios, beneath.in_queue)), Some(([20, 60], 26)));
         assert_eq!((told[0].counts.ios, told[1].beneath), ([0, 0], None));
+    }
+
+    #[test]
+    fn what_is_done_while_it_does_not_count_is_not_told() {
+        let fake = Fake::new();
+        fake.add("sda", (8, 0), &[("stat", "0 0 0 0 0 0 0 0 0 0 0")]);
+        let devices = chain(&fake.sysfs(), &[(8, 0)], &|_: &Path| Vec::new());
+        let mut probe = DiskProbe::within(fake.sysfs(), &[devices]);
+        let mut pass = |reads: u64, counting: bool| {
+            if counting {
+                probe.resume()
+            } else {
+                probe.pause()
+            }
+            set(&fake, "sda", &format!("{reads} 0 0 0 0 0 0 0 0 0 0"));
+        };
+        for (reads, counting) in [(1, false), (11, true), (111, true), (1_111, false), (11_111, true)] {
+            pass(reads, counting);
+        }
+        assert_eq!(probe.finish()[0].counts.ios, [110 + 10_000, 0]);
     }
 
     #[test]
@@ -227,7 +283,7 @@ mod tests {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let missing = directory.path().join("some/new/file");
         let names = |path: &Path| -> Vec<String> {
-            DiskProbe::start([path]).finish().into_iter().map(|disk| disk.name).collect()
+            DiskProbe::find([path]).finish().into_iter().map(|disk| disk.name).collect()
         };
         assert_eq!(names(&missing), names(directory.path()));
     }

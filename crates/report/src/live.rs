@@ -208,6 +208,7 @@ impl Sink for Live {
             Event::RunEnded(_) => self.finish(),
             Event::RunStarted(_)
             | Event::Calibrated(_)
+            | Event::PhaseReleased(_)
             | Event::Operations(_)
             | Event::Worker(_)
             | Event::Warning(_)

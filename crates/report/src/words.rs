@@ -1,9 +1,10 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoFlags, KindRates,
-    MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement, Regions, RingOptions,
-    SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, ZoneSize,
+    Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoClass, IoFlags, IoPriority,
+    KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement,
+    Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target,
+    Task, TracedKinds, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -80,6 +81,7 @@ pub(crate) fn load(task: &Task) -> String {
             parts.extend(batch(task.batch));
             parts.push(arrival(task));
             parts.extend(placement(&task.placement));
+            parts.extend(priorities(&task.priorities));
             parts.join(", ")
         }
         Task::Metadata(task) => number(task.workers, "thread", "threads"),
@@ -104,7 +106,7 @@ pub(crate) fn extent(task: &Task) -> String {
 }
 
 fn stop(stop: Stop) -> Vec<String> {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = stop;
     let mut ends = Vec::new();
     ends.extend(runtime.map(|runtime| format!("for {runtime}")));
     ends.extend(bytes.map(|bytes| format!("until {bytes}")));
@@ -115,6 +117,7 @@ fn stop(stop: Stop) -> Vec<String> {
     }));
     ends.extend(worker_bytes.map(|bytes| format!("until {bytes} of each worker")));
     ends.extend(worker_operations.map(|n| format!("until {} operations of each worker", count(n))));
+    ends.extend(full.then(|| "until there is no space left".to_owned()));
     ends
 }
 
@@ -406,7 +409,7 @@ fn by_kind(rates: KindRates, task: &FileTask) -> String {
 }
 
 fn placement(placement: &Placement) -> Option<String> {
-    let Placement { cpus, nodes, one_each, memory_node } = placement;
+    let Placement { cpus, nodes, one_each, memory, nice, io_priority } = placement;
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let mut parts = Vec::new();
     if !cpus.is_empty() {
@@ -418,8 +421,42 @@ fn placement(placement: &Placement) -> Option<String> {
     if *one_each {
         parts.push("a CPU for each worker".to_owned());
     }
-    parts.extend(memory_node.map(|node| format!("memory of node {node}")));
+    let of = |nodes: &[u32]| match nodes {
+        [] => "all nodes".to_owned(),
+        [node] => format!("node {node}"),
+        nodes => format!("nodes {}", list(nodes)),
+    };
+    match memory {
+        MemoryPolicy::Default => {}
+        MemoryPolicy::Prefer(node) => parts.push(format!("memory of node {node} if it has some")),
+        MemoryPolicy::Bind(nodes) => parts.push(format!("memory of {}", of(nodes))),
+        MemoryPolicy::Interleave(nodes) => parts.push(format!("memory of {} in turns", of(nodes))),
+    }
+    parts.extend(nice.map(|nice| format!("nice {nice}")));
+    parts.extend(io_priority.map(|priority| format!("I/O priority {}", self::priority(priority))));
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A priority of I/O, as in `best effort 4`.
+fn priority(IoPriority { class, level }: IoPriority) -> String {
+    match class {
+        IoClass::RealTime => format!("real time {level}"),
+        IoClass::BestEffort => format!("best effort {level}"),
+        IoClass::Idle => "idle".to_owned(),
+    }
+}
+
+/// Shares of the operations that have priorities of their own.
+fn priorities(shares: &[PriorityShare]) -> Option<String> {
+    let told = |share: &PriorityShare| {
+        let of = match share.of {
+            Prioritized::Reads => "reads",
+            Prioritized::Writes => "writes",
+        };
+        let size = share.size.map_or(String::new(), |size| format!(" of {size}"));
+        format!("{} % of the {of}{size} with priority {}", share.percent, priority(share.priority))
+    };
+    (!shares.is_empty()).then(|| shares.iter().map(told).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -474,7 +511,8 @@ mod tests {
             direct: true,
             workers: 4,
             processes: true,
-            placement: Placement { cpus: vec![0, 2], nodes: vec![1], one_each: true, memory_node: Some(0) },
+            placement: Placement { cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7 }) },
+            priorities: vec![PriorityShare { of: Prioritized::Reads, size: Some(Bytes(4096)), percent: 20.0, priority: IoPriority { class: IoClass::RealTime, level: 0 } }],
             concurrency: 32,
             batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
@@ -487,7 +525,7 @@ mod tests {
         }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, made for this, growing)
         io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers over and over, verified by crc32c (as it is read, and all after the phase)
-        4 processes, 32 outstanding, handed over 4 at a time, taken back 2 to 8 at a time, filled again at 16, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0
+        4 processes, 32 outstanding, handed over 4 at a time, taken back 2 to 8 at a time, filled again at 16, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
         for 1.00 s or until 2 times the target's size or until 12,345 operations of each worker, after a ramp of 1.00 s that is left out, starting after 1.00 s
         ");
         let device = ExistingTarget {

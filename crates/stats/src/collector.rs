@@ -192,7 +192,9 @@ mod tests {
                 completed: issued + 1000,
                 bytes: 1,
             };
-            recorders.iter_mut().for_each(|recorder| recorder.record(op));
+            for recorder in &mut recorders {
+                recorder.record(op);
+            }
             if number % 2 == 0 {
                 told += collector.collect(issued).len() as u64;
                 assert!(collector.open.len() < 5);

@@ -131,10 +131,15 @@ impl Timetable {
 impl Recorder {
     /// Counts an operation that succeeded, in the interval in which it came back.
     // Part of the measured loop's body: called, it would cost a fifth of the loop on nothing.
+    ///
+    /// True where it is the first of an interval.
     #[inline(always)]
-    pub fn record(&mut self, op: Completion) {
-        self.advance(op.completed);
-        let Some(record) = &mut self.active.ops[op.kind.index()] else { return self.unannounced(op) };
+    pub fn record(&mut self, op: Completion) -> bool {
+        let first = self.advance(op.completed);
+        let Some(record) = &mut self.active.ops[op.kind.index()] else {
+            self.unannounced(op);
+            return first;
+        };
         let response = op.completed.saturating_sub(op.intended);
         record.sums.count(op.bytes, response);
         if op.issued == op.intended {
@@ -144,6 +149,7 @@ impl Recorder {
             record.response.count(response);
             record.service.count(op.completed.saturating_sub(op.issued));
         }
+        first
     }
 
     /// Counts an operation that failed.
@@ -153,12 +159,15 @@ impl Recorder {
         self.active.ops[kind.index()].get_or_insert_default().sums.errors += 1;
     }
 
-    /// Notes that time has passed, so that finished intervals are handed over though nothing completes.
+    /// Notes that time has passed, so that finished intervals are handed over though nothing completes. True where an
+    /// interval was finished.
     #[inline]
-    pub fn advance(&mut self, now: u64) {
-        if now >= self.active.slot.end {
+    pub fn advance(&mut self, now: u64) -> bool {
+        let over = now >= self.active.slot.end;
+        if over {
             self.rotate(now);
         }
+        over
     }
 
     /// Whether what comes back at this instant counts as measured: neither the ramp's nor the drain's.
@@ -215,7 +224,7 @@ impl Recorder {
     #[cold]
     fn unannounced(&mut self, op: Completion) {
         self.active.ops[op.kind.index()] = Some(Box::default());
-        self.record(op);
+        let _ = self.record(op);
     }
 }
 

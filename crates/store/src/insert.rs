@@ -56,6 +56,8 @@ impl Recording {
             Event::Calibrated(calibration) => row.calibrated(calibration),
             Event::PhaseStarted(phase) => row.phase_started(phase),
             Event::Interval(interval) => row.interval(interval),
+            // A phase's start is told in its own row, on the run's clock.
+            Event::PhaseReleased(_) => return Ok(()),
             // Logs of operations go to files of their own: a row each would be slower than the operation.
             Event::Operations(_) => return Ok(()),
             Event::Worker(worker) => row.worker(worker),

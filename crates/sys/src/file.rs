@@ -87,6 +87,15 @@ pub fn create_to_stay(path: &Path) -> io::Result<File> {
     create(path, Access { write: true, ..Access::default() }, 0o644)
 }
 
+/// Size in bytes of the file system that a file is on, whatever of it is in use.
+///
+/// # Errors
+/// As fstatvfs(3).
+pub fn file_system_size(file: &File) -> io::Result<u64> {
+    let found = rustix::fs::fstatvfs(file)?;
+    Ok(found.f_blocks.saturating_mul(found.f_frsize))
+}
+
 fn create(path: &Path, access: Access, mode: u32) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | access.flags();
     let made =

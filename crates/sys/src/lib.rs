@@ -10,6 +10,7 @@ pub mod file;
 pub mod mapping;
 pub mod page_cache;
 pub mod placement;
+pub mod priority;
 pub mod ring;
 mod slots;
 pub mod splice;

@@ -135,45 +135,68 @@ pub fn cpus_of_node(node: usize) -> io::Result<Vec<usize>> {
     read_list(&format!("{NODES}/node{node}/cpulist"))
 }
 
-/// Has memory that the calling thread touches for the first time come from this NUMA node only, from now on
-/// (set_mempolicy(2), MPOL_BIND).
+/// How memory is taken from NUMA nodes (set_mempolicy(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// From the one node as long as it has some (MPOL_PREFERRED).
+    Prefer,
+    /// From the nodes and only from them (MPOL_BIND).
+    Bind,
+    /// From the nodes in turns, page by page (MPOL_INTERLEAVE).
+    Interleave,
+}
+
+/// Has memory that the calling thread touches for the first time come from these NUMA nodes, from now on.
 ///
 /// # Errors
-/// `InvalidInput` where there is no such node or it has no memory, `Unsupported` where the kernel has no NUMA,
-/// `PermissionDenied` where a container forbids it.
-pub fn bind_memory(node: usize) -> io::Result<()> {
+/// `InvalidInput` for no nodes, where there is no such node or none of them has memory, `Unsupported` where the kernel has no
+/// NUMA, `PermissionDenied` where a container forbids it.
+pub fn take_memory(policy: Memory, from: &[usize]) -> io::Result<()> {
     const BITS: usize = libc::c_ulong::BITS as usize;
-    check_node(node)?;
-    let mut mask: Vec<libc::c_ulong> = vec![0; node / BITS + 1];
-    mask[node / BITS] = 1 << (node % BITS);
+    from.iter().try_for_each(|&node| check_node(node))?;
+    let Some(last) = from.iter().max() else {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "no NUMA node to take memory from: name at least one",
+        ));
+    };
+    let mut mask: Vec<libc::c_ulong> = vec![0; last / BITS + 1];
+    from.iter().for_each(|node| mask[node / BITS] |= 1 << (node % BITS));
     // One more than there are bits: the kernel subtracts one (mm/mempolicy.c, get_nodes).
     let bits = (mask.len() * BITS + 1) as libc::c_ulong;
-    // SAFETY: the kernel reads `bits` - 1 bits from the mask, which has as many and lives until the call returns.
-    let set = unsafe {
-        libc::syscall(libc::SYS_set_mempolicy, libc::c_long::from(libc::MPOL_BIND), mask.as_ptr(), bits)
+    let mode = match policy {
+        Memory::Prefer => libc::MPOL_PREFERRED,
+        Memory::Bind => libc::MPOL_BIND,
+        Memory::Interleave => libc::MPOL_INTERLEAVE,
     };
+    // SAFETY: the kernel reads `bits` - 1 bits from the mask, which has as many and lives until the call returns.
+    let set =
+        unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::c_long::from(mode), mask.as_ptr(), bits) };
     if set == 0 {
         return Ok(());
     }
-    let error = io::Error::last_os_error();
+    Err(refused_memory(io::Error::last_os_error(), &listed(from)))
+}
+
+fn refused_memory(error: io::Error, nodes: &str) -> io::Error {
     let (kind, text) = match error.raw_os_error() {
-        Some(libc::ENOSYS) => return Err(without_numa()),
+        Some(libc::ENOSYS) => return without_numa(),
         Some(libc::EINVAL) => (
             ErrorKind::InvalidInput,
             format!(
-                "NUMA node {node} has no memory that this process may use: choose another or change its cpuset"
+                "NUMA node {nodes} has no memory that this process may use: choose another or change its cpuset"
             ),
         ),
         Some(libc::EPERM) => (
             ErrorKind::PermissionDenied,
             format!(
-                "memory can't be bound to NUMA node {node}: a container's filter of system calls forbids set_mempolicy; \
-                 allow it (CAP_SYS_NICE does for most) or leave the node out"
+                "memory can't be taken from NUMA node {nodes}: a container's filter of system calls forbids \
+                 set_mempolicy; allow it (CAP_SYS_NICE does for most) or leave the node out"
             ),
         ),
-        _ => return Err(error),
+        _ => return error,
     };
-    Err(io::Error::new(kind, text))
+    io::Error::new(kind, text)
 }
 
 #[cfg(test)]
@@ -246,15 +269,23 @@ mod tests {
         let mut of_all: Vec<_> = nodes.iter().flat_map(|&node| cpus_of_node(node).unwrap()).collect();
         of_all.sort_unstable();
         assert_eq!(of_all, cpus_online().unwrap());
-        std::thread::spawn(move || match bind_memory(nodes[0]) {
-            Ok(()) => {
-                let policy = fs::read_to_string("/proc/thread-self/numa_maps").unwrap_or_default();
-                let bound = format!("bind:{}", nodes[0]);
-                assert!(policy.is_empty() || policy.contains(&bound), "{policy}");
-            }
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::PermissionDenied);
-                eprintln!("skipped: {error}");
+        std::thread::spawn(move || {
+            let last = nodes[nodes.len() - 1];
+            let range = if last > 0 { format!("0-{last}") } else { "0".to_owned() };
+            for (policy, from, told) in [
+                (Memory::Bind, &nodes[..1], "bind:0".to_owned()),
+                (Memory::Prefer, &nodes[..1], "prefer:0".to_owned()),
+                (Memory::Interleave, &nodes, format!("interleave:{range}")),
+            ] {
+                if let Err(error) = take_memory(policy, from) {
+                    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+                    eprintln!("skipped: {error}");
+                    return;
+                }
+                let maps = fs::read_to_string("/proc/thread-self/numa_maps").unwrap_or_default();
+                // What a preference is called has changed with Linux 5.15.
+                let told = if policy == Memory::Prefer { "prefer" } else { &told };
+                assert!(maps.is_empty() || nodes[0] != 0 || maps.contains(told), "{told}: {maps}");
             }
         })
         .join()
@@ -264,7 +295,8 @@ mod tests {
     #[test]
     fn nodes_that_are_not_there_are_named() {
         for node in [1023, 1 << 20, usize::MAX] {
-            let errors = [bind_memory(node).unwrap_err(), cpus_of_node(node).unwrap_err()];
+            let errors =
+                [take_memory(Memory::Bind, &[0, node]).unwrap_err(), cpus_of_node(node).unwrap_err()];
             for error in errors {
                 assert!(matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported), "{error}");
             }

@@ -27,21 +27,23 @@ pub(super) fn of(text: &str) -> Result<Content, String> {
     if text.trim().is_empty() {
         return Err("it is empty: give a result as JSON (fio --output-format=json), or a job".into());
     }
-    if let Some(form) = other_form(text) {
-        return Err(format!(
-            "it is a result of fio's as {form}: run it with --output-format=json to have it explained"
-        ));
-    }
     let whole = text.trim_start();
     if whole.starts_with('{') || serde_json::from_str::<Value>(whole).is_ok() {
-        return result(whole, Vec::new());
+        return result(text, text.len() - whole.len(), Vec::new());
     }
-    // Messages may stand before the document, which begins a line of its own.
-    let Some(start) = lines(text).find(|(_, line)| line.trim_end() == "{").map(|(start, _)| start) else {
-        return Ok(Content::Job);
-    };
-    let skipped = text[..start].lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
-    result(&text[start..], skipped)
+    // Messages, or the same result in another form, may stand before the document, which begins a line of its own.
+    let start = lines(text).find(|(_, line)| line.trim_end() == "{").map(|(start, _)| start);
+    match (other_form(&text[..start.unwrap_or(text.len())]), start) {
+        (Some(form), None) => Err(format!(
+            "it is a result of fio's as {form}: run it with --output-format=json to have it explained"
+        )),
+        (None, None) => Ok(Content::Job),
+        (Some(_), Some(start)) => result(text, start, Vec::new()),
+        (None, Some(start)) => {
+            let before = text[..start].lines().filter(|line| !line.trim().is_empty());
+            result(text, start, before.map(str::to_owned).collect())
+        }
+    }
 }
 
 /// The lines of a text with where they begin.
@@ -53,15 +55,16 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-fn result(text: &str, skipped: Vec<String>) -> Result<Content, String> {
+/// The result that begins at this byte.
+fn result(text: &str, start: usize, skipped: Vec<String>) -> Result<Content, String> {
     let (mut last, mut documents) = (None, 0);
-    for document in Deserializer::from_str(text).into_iter::<Value>() {
+    for document in Deserializer::from_str(&text[start..]).into_iter::<Value>() {
         match document {
             Ok(document) => (last, documents) = (Some(document), documents + 1),
             // What stands behind a whole document are messages again, or one that was cut off.
             Err(_) if last.is_some() => break,
             Err(error) => {
-                let line = error.line() + skipped.len();
+                let line = error.line() + text[..start].matches('\n').count();
                 let cause = if error.is_eof() { "; it is cut off" } else { "" };
                 return Err(format!(
                     "it begins as JSON, but is none: {error} (line {line} of the file){cause}"
@@ -102,9 +105,13 @@ mod tests {
         let document = serde_json::json!({ "a": 1 });
         assert_eq!(found("{\"a\": 1}"), (document.clone(), 0, 1));
         assert_eq!(found("\u{feff}\n {\"a\": 1}\n"), (document.clone(), 0, 1));
-        assert_eq!(found("fio: a warning {x}\n\nnote\n{\n\"a\": 1\n}\nfio: bye\n"), (document, 2, 1));
+        assert_eq!(found("fio: a warning {x}\n\nnote\n{\n\"a\": 1\n}\nfio: bye\n"), (document.clone(), 2, 1));
         assert_eq!(found("{\n\"a\": 1\n}\n{\n\"a\": 2\n}\n").0["a"], 2);
         assert_eq!(found("[1, 2]").0[1], 2);
+        // Of several forms in one file.
+        let normal = "a: (g=0)\nStarting 1 process\n{\n\"a\": 1\n}\n\nRun status group 0 (all jobs):\n";
+        assert_eq!(found(normal), (document.clone(), 2, 1));
+        assert_eq!(found("3;fio-3.33;a;0;0;1\n{\n\"a\": 1\n}\n"), (document, 0, 1));
     }
 
     #[test]
@@ -122,6 +129,7 @@ mod tests {
             ("{\n\"a\": ", "cut off"),
             ("{\n\"a\": }", "line 2"),
             ("note\n{\n\"a\": }", "line 3 of the file"),
+            ("\nnote\n\n{\n\"a\": }", "line 5 of the file"),
             ("3;fio-3.33;a;0;0;1", "terse"),
             ("a: (g=0)\n\nRun status group 0 (all jobs):\n", "text for people"),
         ] {

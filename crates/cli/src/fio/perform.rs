@@ -5,9 +5,12 @@ use std::process::Command;
 use iolite_engine::{Control, EngineError};
 use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::preparation;
-use iolite_model::{Cache, Ending, ErrorClass, JobTask, Nanos, Outstanding, PhaseEnd, PhaseInfo, Usage};
+use iolite_model::{
+    Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    Task, Usage,
+};
 use iolite_report::fio::JobResult;
-use iolite_stats::{PhaseResult, PhaseTotals};
+use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
 
 use super::latency;
 use super::watchers::{Ended, Watchers};
@@ -19,6 +22,7 @@ const ENOSPC: i32 = 28;
 const EINVAL: i32 = 22;
 const EAGAIN: i32 = 11;
 const EILSEQ: i32 = 84;
+const ETIMEDOUT: i32 = 110;
 
 /// What running threads takes.
 pub(super) struct Performance<'a, 'b> {
@@ -104,7 +108,6 @@ impl Performance<'_, '_> {
     ) -> JobResult {
         let index = phase.info.index;
         let error = error_number(phase, failure);
-        let continued = continued(phase);
         JobResult {
             thread: thread.clone(),
             process: std::process::id(),
@@ -112,10 +115,9 @@ impl Performance<'_, '_> {
             detail: besides.detail.clone(),
             read_back: besides.read_back.clone(),
             usage: besides.usage,
-            started_unix: besides.started_unix,
-            ended_unix: unix_now(),
+            started_unix: self.watchers.released(index).unwrap_or_else(unix_now),
             error,
-            continued: if error == 0 { continued } else { None },
+            continued: continued(thread, phase),
             steady: self.watchers.steady(index),
             depth: None,
         }
@@ -141,15 +143,29 @@ fn error_number(phase: &PhaseResult, failure: Option<&anyhow::Error>) -> i32 {
     if !matches!(phase.end.ending, Ending::Failed(_)) {
         return 0;
     }
+    if too_long(phase) {
+        return ETIMEDOUT;
+    }
     let of_operations = phase.end.errors.first().map(|tally| number_of(tally.class, tally.number));
     of_operations.or_else(|| failure.map(number_of_failure)).unwrap_or(EIO)
 }
 
-/// Errors that a phase went on after: how many, and the number of the first.
-fn continued(phase: &PhaseResult) -> Option<(u64, i32)> {
-    let first = phase.end.errors.first()?;
+/// Whether an operation took longer than any may (`max_latency`), which ends a phase.
+fn too_long(phase: &PhaseResult) -> bool {
+    let Task::File(FileTask { longest: Some(longest), .. }) = &phase.info.task else { return false };
+    let services = OpKind::ALL.into_iter().filter_map(|kind| phase.totals.service(kind));
+    services.map(Histogram::max).any(|taken| taken > *longest)
+}
+
+/// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
+fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
+    let JobTask::Io(task) = &thread.task else { return None };
+    if task.on_error == OnError::stop_always() {
+        return None;
+    }
     let count = phase.end.errors.iter().map(|tally| tally.count).sum();
-    Some((count, number_of(first.class, first.number)))
+    let first = phase.end.errors.first();
+    Some((count, first.map_or(0, |first| number_of(first.class, first.number))))
 }
 
 fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {
@@ -167,7 +183,9 @@ pub(super) fn number_of_failure(error: &anyhow::Error) -> i32 {
     let system = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
     system.unwrap_or(match error.downcast_ref::<EngineError>() {
         Some(EngineError::Interrupted) => 0,
-        _ => EINVAL,
+        Some(_) => EINVAL,
+        // What went wrong while it ran: a rate that was missed, a queue that broke.
+        None => EIO,
     })
 }
 
@@ -184,7 +202,6 @@ fn failing(mut result: JobResult, error: &anyhow::Error) -> JobResult {
 
 /// The result of a thread that has not begun.
 pub(super) fn not_begun(thread: &Thread) -> JobResult {
-    let now = unix_now();
     let task = thread.task.task();
     let info = PhaseInfo { index: thread.number, task, started: Nanos(0) };
     let end = PhaseEnd {
@@ -205,8 +222,7 @@ pub(super) fn not_begun(thread: &Thread) -> JobResult {
         detail: None,
         read_back: None,
         usage: Usage::default(),
-        started_unix: now,
-        ended_unix: now,
+        started_unix: unix_now(),
         error: 0,
         continued: None,
         steady: None,

@@ -46,12 +46,12 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let armed = trigger.arm(&control)?;
     let listeners = Listeners::new(invocation, &threads, &control, &bench.run, &global_settings, &outputs);
     listeners.listen(&mut bench);
-    let disks = DiskProbe::start(paths(&threads).iter().map(PathBuf::as_path));
     let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
     let mut performance =
         Performance { runner: &mut runner, watchers: &listeners.watchers, control: &control };
     let jobs = performance.all(&threads, |results| listeners.done(results));
     let measured = runner.end();
+    let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
     let ending = ending(&jobs, &control);
     bench.events.emit(&Event::RunEnded(ending.clone()));
     let warnings = bench.events.finish(&control);
@@ -60,7 +60,7 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
         ended_unix: unix_now(),
         global_settings,
         jobs,
-        disks: disks.finish(),
+        disks,
         run: bench.run,
         calibration: measured.calibration,
         warnings,
@@ -175,6 +175,8 @@ struct Listeners {
     logs: Option<Shared<LogWriter>>,
     bandwidth: Option<Shared<AggregateLog>>,
     status: Option<Status>,
+    /// Counts while threads run: neither while files are laid out nor between the sets.
+    disks: Shared<DiskProbe>,
 }
 
 impl Listeners {
@@ -189,8 +191,7 @@ impl Listeners {
         let logs = threads.iter().any(|thread| !thread.logs.is_empty());
         let logs =
             logs.then(|| Shared::of(LogWriter::new(threads.iter().map(|thread| (thread.number, thread)))));
-        // That was told before anybody could listen.
-        logs.iter().for_each(|logs| logs.with(|logs| logs.event(&Event::RunStarted(Box::new(run.clone())))));
+        let watchers = Watchers::new(control, logs.clone());
         let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
         let status = invocation.status_interval.map(|every| {
             let (outputs, run, global_settings) = (outputs.clone(), run.clone(), global_settings.to_vec());
@@ -209,9 +210,12 @@ impl Listeners {
                 // The final results tell whether the output can be written to.
                 let _ = outputs.results(&results);
             };
-            Status::new(Duration::from_nanos(every.0), threads, Box::new(told))
+            let known = watchers.clone();
+            let thread_of = move |phase| known.thread(phase);
+            Status::new(Duration::from_nanos(every.0), Box::new(thread_of), Box::new(told))
         });
-        Listeners { watchers: Watchers::new(control, logs.clone()), logs, bandwidth, status }
+        let disks = Shared::of(DiskProbe::find(paths(threads).iter().map(PathBuf::as_path)));
+        Listeners { watchers, logs, bandwidth, status, disks }
     }
 
     fn listen(&self, bench: &mut Bench) {
@@ -220,10 +224,12 @@ impl Listeners {
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
         let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
-        logs.chain(bandwidth).chain(status).for_each(|listener| bench.events.listen(listener));
+        let disks = std::iter::once(Box::new(Disks(self.disks.clone())) as Box<dyn Sink>);
+        logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| bench.events.listen(listener));
     }
 
     fn done(&self, results: &[JobResult]) {
+        self.disks.with(DiskProbe::pause);
         if let Some(status) = &self.status {
             status.done(results);
         }
@@ -231,8 +237,8 @@ impl Listeners {
 
     /// Closes the logs; what could not be written is told.
     fn finish(self) -> Vec<String> {
-        let logs = self.logs.and_then(Shared::take).map(|logs| logs.finish());
-        let bandwidth = self.bandwidth.and_then(Shared::take).map(|log| log.finish());
+        let logs = self.logs.as_ref().and_then(Shared::take).map(|logs| logs.finish());
+        let bandwidth = self.bandwidth.as_ref().and_then(Shared::take).map(|log| log.finish());
         let failures = [logs, bandwidth].into_iter().flatten().filter_map(Result::err);
         failures.flatten().map(|error| error.to_string()).collect()
     }
@@ -252,7 +258,7 @@ impl<S> Shared<S> {
         Shared(Arc::new(Mutex::new(Some(sink))))
     }
 
-    fn take(self) -> Option<S> {
+    fn take(&self) -> Option<S> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -267,5 +273,16 @@ impl<S> Shared<S> {
 impl<S: Sink> Sink for Shared<S> {
     fn event(&mut self, event: &Event) {
         self.with(|sink| sink.event(event));
+    }
+}
+
+/// Begins to count what the disks do when a thread begins.
+struct Disks(Shared<DiskProbe>);
+
+impl Sink for Disks {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::PhaseReleased(_)) {
+            self.0.with(DiskProbe::resume);
+        }
     }
 }

@@ -10,10 +10,12 @@ use iolite_report::fio::JobResult;
 use iolite_stats::{Merger, Timetable};
 
 use super::perform::not_begun;
-use crate::runner::unix_now;
 
 /// Told, now and then, what has come of the jobs so far.
 pub(super) type Told = Box<dyn FnMut(&[JobResult]) + Send>;
+
+/// The thread that runs as a phase, if one does.
+pub(super) type ThreadOf = Box<dyn Fn(u32) -> Option<Thread> + Send>;
 
 /// Collects what running threads have counted, and tells it every so often.
 #[derive(Clone)]
@@ -22,8 +24,8 @@ pub(super) struct Status(Arc<Mutex<State>>);
 struct State {
     every: Duration,
     last: Instant,
-    /// Threads that are to run as phases from `.0` on.
-    threads: Vec<Thread>,
+    /// The thread that a phase is, if it is one.
+    thread_of: ThreadOf,
     /// Results of threads that have ended.
     done: Vec<JobResult>,
     /// By phase.
@@ -42,10 +44,10 @@ struct Running {
 
 impl Status {
     /// Tells `told` every `every`.
-    pub(super) fn new(every: Duration, threads: &[Thread], told: Told) -> Status {
-        let (last, threads) = (Instant::now(), threads.to_vec());
+    pub(super) fn new(every: Duration, thread_of: ThreadOf, told: Told) -> Status {
+        let last = Instant::now();
         let (done, running) = (Vec::new(), BTreeMap::new());
-        Status(Arc::new(Mutex::new(State { every, last, threads, done, running, told })))
+        Status(Arc::new(Mutex::new(State { every, last, thread_of, done, running, told })))
     }
 
     /// These threads have ended.
@@ -61,6 +63,11 @@ impl Sink for Status {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::PhaseStarted(info) => state.started(info),
+            Event::PhaseReleased(release) => {
+                if let Some(running) = state.running.get_mut(&release.phase) {
+                    running.result.started_unix = release.at_unix;
+                }
+            }
             Event::Interval(interval) => state.interval(interval),
             _ => {}
         }
@@ -69,21 +76,18 @@ impl Sink for Status {
 
 impl State {
     fn started(&mut self, info: &PhaseInfo) {
-        // Threads run in their order, as phases: the first that has neither ended nor begun is this one.
-        let next = self.done.len() + self.running.len();
-        let Some(thread) = self.threads.get(next) else { return };
+        // Which thread it is only the watchers know: a search and a preparation are phases too.
+        let Some(thread) = (self.thread_of)(info.index) else { return };
         let (ramp, interval) = match &info.task {
             iolite_model::Task::File(task) => (task.ramp, task.interval),
             iolite_model::Task::Metadata(task) => (task.ramp, task.interval),
             iolite_model::Task::Database(task) => (task.ramp, task.interval),
         };
         let timetable = Timetable { ramp_end: ramp.0, interval: interval.0, end: u64::MAX };
-        let running = Running {
-            result: JobResult { started_unix: unix_now(), ..not_begun(thread) },
-            merger: Merger::new(timetable),
-            ramp,
-            reached: ramp,
-        };
+        // A further try of the same thread takes the place of the one before.
+        self.running.retain(|_, running| running.result.thread.number != thread.number);
+        let running =
+            Running { result: not_begun(&thread), merger: Merger::new(timetable), ramp, reached: ramp };
         self.running.insert(info.index, running);
     }
 
@@ -111,7 +115,6 @@ impl Running {
         let mut result = self.result.clone();
         result.phase.totals = self.merger.clone().finish(self.ramp.0, measured);
         result.phase.end.measured = Nanos(measured);
-        result.ended_unix = unix_now();
         result
     }
 }

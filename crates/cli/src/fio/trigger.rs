@@ -44,7 +44,7 @@ impl Trigger {
                 thread::sleep(LOOK);
             }
             fired.store(true, Ordering::Relaxed);
-            control.interrupt();
+            control.interrupt_run();
         })?;
         Ok(armed)
     }

@@ -44,6 +44,8 @@ struct Watched {
     thread: Thread,
     /// It is still to be looked at.
     live: bool,
+    /// When it was released, since 1970.
+    released: Option<Nanos>,
     steady: Option<Steady>,
     least: Vec<Least>,
 }
@@ -72,6 +74,18 @@ impl Watchers {
         state.watched.get(&phase)?.steady.as_ref().map(Steady::result)
     }
 
+    /// The thread that a phase is.
+    pub(super) fn thread(&self, phase: u32) -> Option<Thread> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(state.watched.get(&phase)?.thread.clone())
+    }
+
+    /// When a phase's time began, since 1970; `None` before.
+    pub(super) fn released(&self, phase: u32) -> Option<Nanos> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.watched.get(&phase)?.released
+    }
+
     /// What `exitall` has ended so far.
     pub(super) fn ended(&self) -> Ended {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).ended
@@ -82,6 +96,11 @@ impl Sink for Watchers {
     fn event(&mut self, event: &Event) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
+            Event::PhaseReleased(release) => {
+                if let Some(watched) = state.watched.get_mut(&release.phase) {
+                    watched.released = Some(release.at_unix);
+                }
+            }
             Event::Interval(interval) if interval.stage == Stage::Measured => state.interval(interval),
             // Each phase has one worker: its totals are the phase's end.
             Event::Worker(worker) => {
@@ -137,7 +156,13 @@ impl Watched {
         };
         let least = thread.rate_min.iter().zip(DIRECTIONS).filter_map(bytes);
         let least = least.chain(thread.rate_iops_min.iter().zip(DIRECTIONS).filter_map(operations)).collect();
-        Watched { thread: thread.clone(), live: true, steady: thread.steady.map(Steady::new), least }
+        Watched {
+            thread: thread.clone(),
+            live: true,
+            released: None,
+            steady: thread.steady.map(Steady::new),
+            least,
+        }
     }
 }
 

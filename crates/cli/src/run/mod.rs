@@ -14,8 +14,7 @@ use crate::bench::{Bench, Setup, duration, ending};
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::runner::{Measured, Runner};
-use crate::session;
-use crate::{output, signals};
+use crate::{output, session, signals, storage};
 
 pub(crate) use latency::run as latency_target;
 
@@ -53,15 +52,15 @@ fn bench_for(job: &Job, directory: &Path, output: &OutputArgs, control: &Control
     let directory = session::directory(directory)?;
     // A job without files of its own needs no place that can be written to where it is started.
     let directory = if job::makes_files(job) { directory } else { std::env::temp_dir() };
-    let storage = match job::only_target(job) {
-        Some(target) => {
-            if let Err(error) = std::fs::metadata(target) {
-                let message =
-                    format!("cannot look at the target {}: {error}; check the path", target.display());
-                return Err(UsageError(message).into());
-            }
-            iolite_observe::storage_of_target(target)?
+    for target in job::existing(job) {
+        if let Err(error) = std::fs::metadata(target) {
+            let message = format!("cannot look at the target {}: {error}; check the path", target.display());
+            return Err(UsageError(message).into());
         }
+    }
+    let own = job::makes_files(job).then_some(&*directory);
+    let storage = match storage::beneath(own.into_iter().chain(job::targets(job)))? {
+        Some(storage) => storage,
         None => iolite_observe::storage(&directory)?,
     };
     let (results, live) = (output.results.clone(), session::live(output.quiet));

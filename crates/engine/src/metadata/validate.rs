@@ -33,9 +33,12 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
             "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
         );
     }
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = task.stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = task.stop;
     if bytes.or(worker_bytes).is_some() {
         return refuse("bytes don't end operations on names: give operations or a runtime instead");
+    }
+    if full {
+        return refuse("operations on names don't end where space does: leave `full` out");
     }
     if changes(task.operation) {
         // `sync` without a change is nothing to do; rounds without end are another matter.

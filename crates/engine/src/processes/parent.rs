@@ -17,7 +17,7 @@ use iolite_sys::clock::Clock;
 
 use super::{Assignment, ChildEnd, END, Message, WORKER_COMMAND, child};
 use crate::conductor::LAST_SYNC;
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED, Outcome, TICK};
+use crate::crew::{DRAIN, DRAIN_INTERRUPTED, Outcome, TICK, release};
 use crate::gate::StartLine;
 use crate::phase::{Phase, Ran, Verifying};
 use crate::{Control, EngineError};
@@ -80,6 +80,7 @@ fn run_under(
     family.release(clock.monotonic_at(origin));
     // The children add the phase's delay themselves.
     let origin = origin.saturating_add(phase.task.delay.0);
+    sink.event(&Event::PhaseReleased(release(phase.number, clock, origin)));
     let mut collecting = Collecting::new(phase, family, clock, origin, control);
     collecting.collect(sink);
     Ok(collecting.conclude(sink))

@@ -222,7 +222,7 @@ fn span(task: &FileTask, surroundings: &Surroundings) -> Option<Bytes> {
 
 /// How much data a task moves.
 fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations } = task.stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = task.stop;
     let (mean, workers) = (task.mean_size(), f64::from(task.workers));
     let rate = task.asked_rate().zip(runtime).map(|(rate, runtime)| rate.0 * mean * runtime.as_secs_f64());
     let limits = [
@@ -236,6 +236,10 @@ fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
     let least = limits.into_iter().flatten().reduce(f64::min);
     let region = span(task, surroundings).map_or(String::new(), |span| format!(", within {span}"));
     match (least, runtime) {
+        (None, None) if full => Some("all that there is space for".to_owned()),
+        (Some(least), None) if full => {
+            Some(format!("{} or all that there is space for", Bytes(least as u64)))
+        }
         (Some(least), None) => Some(format!("{} in all", Bytes(least as u64))),
         (Some(least), Some(_)) if rate == Some(least) => {
             Some(format!("about {} at the rate asked for{region}", Bytes(least as u64)))

@@ -2,7 +2,7 @@
 //! averaged.
 
 use iolite_jobs::fio::Reporting;
-use iolite_model::{ErrorClass, FileTask, OpKind, Task, Usage};
+use iolite_model::{BackendKind, ErrorClass, FileTask, OpKind, Task, Usage};
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
 use super::result::{JobResult, Results};
@@ -91,7 +91,9 @@ impl Counted {
             let totals = &job.phase.totals;
             let operations = kinds.iter().map(|&kind| totals.operations(kind)).sum::<u64>();
             counted.operations += operations;
-            counted.bytes += kinds.iter().map(|&kind| totals.bytes(kind)).sum::<u64>();
+            if moves_data(job) {
+                counted.bytes += kinds.iter().map(|&kind| totals.bytes(kind)).sum::<u64>();
+            }
             let tallies = job.phase.end.errors.iter();
             let short =
                 tallies.filter(|tally| tally.class == ErrorClass::Short && kinds.contains(&tally.kind));
@@ -121,6 +123,11 @@ impl Counted {
     pub(crate) fn milliseconds(&self) -> u64 {
         milliseconds(self.runtime)
     }
+}
+
+/// Whether its operations are about data at all: what keeps CPUs busy is counted in operations alone, as in fio.
+pub(super) fn moves_data(job: &JobResult) -> bool {
+    !matches!(&job.phase.info.task, Task::File(FileTask { backend: BackendKind::Busy(_), .. }))
 }
 
 /// What verification has read after the job: fio counts it among the job's reads.
@@ -248,9 +255,13 @@ impl<'a> Entry<'a> {
         self.jobs.iter().map(|job| job_time(job)).sum()
     }
 
-    /// User and system time in percent of the time of its jobs.
+    /// User and system time in percent of the time that its jobs were measured for, which is what they are told of.
     pub(crate) fn cpu(&self) -> (f64, f64) {
-        let (usage, time) = (self.usage(), self.job_time().max(1) as f64);
+        let measured: u64 = self.jobs.iter().map(|job| job.phase.totals.measured).sum();
+        if measured == 0 {
+            return (0.0, 0.0);
+        }
+        let (usage, time) = (self.usage(), measured as f64);
         (usage.user.0 as f64 / time * 100.0, usage.system.0 as f64 / time * 100.0)
     }
 
@@ -289,10 +300,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The time that a job took, its ramp included, in nanoseconds.
+/// The time that a job took, in nanoseconds: neither its ramp nor what it had to wait for, but reading back included.
 fn job_time(job: &JobResult) -> u64 {
-    let wall = job.ended_unix.saturating_sub(job.started_unix).0;
-    if wall > 0 { wall } else { job.phase.totals.measured }
+    let read_back = job.read_back.as_ref().map_or(0, |totals| totals.measured);
+    job.phase.totals.measured.saturating_add(read_back)
 }
 
 fn add(flow: &mut Flow, job: &JobResult, direction: Direction, kinds: &[OpKind]) {

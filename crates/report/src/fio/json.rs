@@ -56,7 +56,9 @@ fn options(settings: &[(String, String)]) -> Json {
 fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {
     let first = entry.first();
     let thread = &first.thread;
-    let elapsed = first.ended_unix.saturating_sub(results.run.started_unix);
+    // From the first job's start, as fio counts: what was laid out before is not a job's time.
+    let begun = results.jobs.iter().map(|job| job.started_unix).min().unwrap_or(results.ended_unix);
+    let elapsed = results.ended_unix.saturating_sub(begun);
     let mut members = Members::default()
         .with_text("jobname", &thread.name)
         .with_int("groupid", thread.group)

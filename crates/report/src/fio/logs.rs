@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::{Log, LogKind};
-use iolite_model::{Event, LoggedOperation, Nanos, OpKind, OperationLog, Sink, Stage, Task};
+use iolite_model::{Event, Interval, LoggedOperation, Nanos, OpKind, OperationLog, Sink, Stage, Task};
 
 use super::iolog::Iolog;
 use super::windows::{Told, Windows};
@@ -59,7 +59,6 @@ pub struct LogWriter {
     /// The logs of each phase, by its number.
     phases: HashMap<u32, Phase>,
     files: Vec<LogFile>,
-    started_unix: Nanos,
     /// By phase: the number of its thread, where that is another one.
     numbers: HashMap<u32, u32>,
 }
@@ -88,12 +87,7 @@ struct OpenLog {
 impl LogWriter {
     /// A writer for these threads, each the phase of that number. The files are made at once, empty.
     pub fn new<'a>(threads: impl IntoIterator<Item = (u32, &'a Thread)>) -> LogWriter {
-        let mut writer = LogWriter {
-            phases: HashMap::new(),
-            files: Vec::new(),
-            started_unix: Nanos(0),
-            numbers: HashMap::new(),
-        };
+        let mut writer = LogWriter { phases: HashMap::new(), files: Vec::new(), numbers: HashMap::new() };
         for (number, thread) in threads {
             let task = thread.task.task();
             let workers = match &task {
@@ -199,15 +193,10 @@ impl LogWriter {
 impl Sink for LogWriter {
     fn event(&mut self, event: &Event) {
         match event {
-            Event::RunStarted(run) => self.started_unix = run.started_unix,
-            Event::PhaseStarted(info) => {
-                let delay = match &info.task {
-                    Task::File(task) => task.delay.0,
-                    Task::Metadata(_) | Task::Database(_) => 0,
-                };
-                let number = self.number(info.index);
+            Event::PhaseReleased(release) => {
+                let number = self.number(release.phase);
                 if let Some(phase) = self.phases.get_mut(&number) {
-                    phase.started_unix = self.started_unix.0 + info.started.0 + delay;
+                    phase.started_unix = release.at_unix.0;
                 }
             }
             Event::Operations(told) => self.operations(told),
@@ -233,7 +222,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// `None` for what is not logged: what failed, what the ramp did, syncs.
+    /// `None` for what is not logged: what failed, syncs, and what is not in the totals either.
     fn of(operation: &LoggedOperation, log: &Log, synchronous: bool, ramp: u64) -> Option<Entry> {
         let direction = match operation.kind {
             OpKind::Sync | OpKind::Commit => return None,
@@ -241,7 +230,7 @@ impl Entry {
             OpKind::Trim => 2,
             _ => 0,
         };
-        if operation.error.is_some() || operation.completed < ramp {
+        if operation.error.is_some() || !operation.counted {
             return None;
         }
         let LoggedOperation { issued, submitted, completed, length, .. } = *operation;
@@ -258,7 +247,7 @@ impl Entry {
             LogKind::Iops => 1,
             LogKind::Trace => return None,
         };
-        let (at, issued) = (completed - ramp, issued.saturating_sub(ramp));
+        let (at, issued) = (completed.saturating_sub(ramp), issued.saturating_sub(ramp));
         Some(Entry { at, value, direction, length, offset: operation.offset, issued })
     }
 }
@@ -367,9 +356,11 @@ impl Writing {
 pub struct AggregateLog {
     directory: PathBuf,
     /// Bytes of reads, writes and trims by the number of the window.
-    windows: std::collections::BTreeMap<u64, [u64; 3]>,
-    /// When each phase started, in nanoseconds since the run's start.
-    started: HashMap<u32, u64>,
+    windows: std::collections::BTreeMap<u64, [f64; 3]>,
+    /// When each phase was released, in nanoseconds since 1970.
+    released: HashMap<u32, u64>,
+    /// When the first one was.
+    origin: Option<u64>,
 }
 
 /// Length of a window of an [`AggregateLog`].
@@ -379,7 +370,7 @@ impl AggregateLog {
     /// A log into files `agg-read_bw.log`, `agg-write_bw.log` and `agg-trim_bw.log` in this directory.
     pub fn new(directory: &Path) -> AggregateLog {
         let directory = directory.to_path_buf();
-        AggregateLog { directory, windows: Default::default(), started: HashMap::new() }
+        AggregateLog { directory, windows: Default::default(), released: HashMap::new(), origin: None }
     }
 
     /// Writes the files.
@@ -390,10 +381,10 @@ impl AggregateLog {
         let files = ["read", "write", "trim"].into_iter().enumerate().filter_map(|(direction, name)| {
             let path = self.directory.join(format!("agg-{name}_bw.log"));
             let mut text = String::new();
-            for (window, bytes) in self.windows.iter().filter(|(_, bytes)| bytes[direction] > 0) {
-                let (end, rate) =
-                    ((window + 1) * AGGREGATE, bytes[direction] as f64 * 1e9 / AGGREGATE as f64);
-                let _ = writeln!(text, "{}, {}, {direction}, 0, 0", end / 1_000_000, (rate / 1024.0) as u64);
+            for (window, bytes) in self.windows.iter().filter(|(_, bytes)| bytes[direction] > 0.0) {
+                let (end, rate) = ((window + 1) * AGGREGATE, bytes[direction] * 1e9 / AGGREGATE as f64);
+                let rate = (rate / 1024.0).round() as u64;
+                let _ = writeln!(text, "{}, {rate}, {direction}, 0, 0", end / 1_000_000);
             }
             let written = std::fs::write(&path, text);
             written.err().map(|source| LogError { path, source })
@@ -401,31 +392,45 @@ impl AggregateLog {
         let errors: Vec<LogError> = files.collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
+
+    /// Spreads what was done from one instant to another evenly over the windows.
+    fn add(&mut self, (from, to): (u64, u64), bytes: [u64; 3]) {
+        let length = (to - from) as f64;
+        for window in from / AGGREGATE..to.div_ceil(AGGREGATE) {
+            let (start, end) = (window * AGGREGATE, (window + 1) * AGGREGATE);
+            let share = (end.min(to) - start.max(from)) as f64 / length;
+            let sums = self.windows.entry(window).or_default();
+            sums.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum += bytes as f64 * share);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let released = self.released.get(&interval.phase).zip(self.origin);
+        let start = released.map_or(0, |(released, origin)| released.saturating_sub(origin));
+        let start = start.saturating_add(interval.start.0);
+        let mut bytes = [0; 3];
+        for op in &interval.ops {
+            match op.kind {
+                OpKind::Read => bytes[0] += op.bytes,
+                OpKind::Write => bytes[1] += op.bytes,
+                OpKind::Trim => bytes[2] += op.bytes,
+                _ => {}
+            }
+        }
+        self.add((start, start.saturating_add(interval.length.0)), bytes);
+    }
 }
 
 impl Sink for AggregateLog {
     fn event(&mut self, event: &Event) {
         match event {
-            Event::PhaseStarted(info) => {
-                let delay = match &info.task {
-                    Task::File(task) => task.delay.0,
-                    Task::Metadata(_) | Task::Database(_) => 0,
-                };
-                self.started.insert(info.index, info.started.0 + delay);
+            Event::PhaseReleased(release) => {
+                self.released.insert(release.phase, release.at_unix.0);
+                // One whose delay is longer may be told before it.
+                let origin = self.origin.unwrap_or(u64::MAX);
+                self.origin = Some(origin.min(release.at_unix.0));
             }
-            Event::Interval(interval) if interval.stage != Stage::Ramp => {
-                let started = self.started.get(&interval.phase).copied().unwrap_or(0);
-                let middle = started.saturating_add(interval.start.0).saturating_add(interval.length.0 / 2);
-                let bytes = self.windows.entry(middle / AGGREGATE).or_default();
-                for op in &interval.ops {
-                    match op.kind {
-                        OpKind::Read => bytes[0] += op.bytes,
-                        OpKind::Write => bytes[1] += op.bytes,
-                        OpKind::Trim => bytes[2] += op.bytes,
-                        _ => {}
-                    }
-                }
-            }
+            Event::Interval(interval) if interval.stage == Stage::Measured => self.interval(interval),
             _ => {}
         }
     }

@@ -42,10 +42,8 @@ pub struct JobResult {
     pub read_back: Option<PhaseTotals>,
     /// What it used of the machine.
     pub usage: Usage,
-    /// When it started, since 1970.
+    /// When it started, since 1970: when all was ready and its delay was over.
     pub started_unix: Nanos,
-    /// When it ended, since 1970.
-    pub ended_unix: Nanos,
     /// Error number that it ended with, 0 if none. Its words, where known, are in the phase's ending.
     pub error: i32,
     /// Errors that it went on after (`continue_on_error`): how many, and the number of the first.

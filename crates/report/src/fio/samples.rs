@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use iolite_model::{OpKind, Task};
+use iolite_model::OpKind;
 use iolite_stats::Point;
 
+use super::group::moves_data;
 use super::result::JobResult;
 
 /// Values of intervals.
@@ -107,12 +108,13 @@ impl Course {
         let width = series.first().map_or(1, |point| nanos(point).max(1));
         // Jobs that started together did so to some microseconds: their intervals are taken as side by side.
         let start = (start(job) - first + width / 2) / width * width;
+        let moves = moves_data(job);
         let (mut end, mut points) = (start, BTreeMap::<u64, Cell>::new());
         for point in series {
             end = end.saturating_add(nanos(point));
             let cell = points.entry(end).or_default();
             for kind in kinds {
-                cell.bytes += point.bytes[kind.index()];
+                cell.bytes += if moves { point.bytes[kind.index()] } else { 0 };
                 cell.operations += point.operations[kind.index()];
             }
         }
@@ -131,19 +133,13 @@ fn nanos(point: &Point) -> u64 {
 
 /// When what is measured of a job starts, in nanoseconds since the run's start.
 fn start(job: &JobResult) -> u64 {
-    let info = &job.phase.info;
-    let delay = match &info.task {
-        Task::File(task) => task.delay.0,
-        Task::Metadata(_) | Task::Database(_) => 0,
-    };
-    info.started.0.saturating_add(delay).saturating_add(info.task.ramp().0)
+    job.started_unix.0.saturating_add(job.phase.info.task.ramp().0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fio::synthetic::job;
-    use iolite_model::Nanos;
 
     fn iops(jobs: &[JobResult]) -> Samples {
         samples(&jobs.iter().collect::<Vec<_>>(), &[OpKind::Read]).1
@@ -151,7 +147,7 @@ mod tests {
 
     fn reads(started: u64) -> JobResult {
         let mut job = job("r", 0, &[(OpKind::Read, 20_000.0)]);
-        job.phase.info.started = Nanos(started);
+        job.started_unix.0 += started;
         job
     }
 

@@ -93,7 +93,6 @@ pub(crate) fn job(name: &str, number: u32, loads: &[(OpKind, f64)]) -> JobResult
             minor_faults: 12,
         },
         started_unix: Nanos(1_767_323_045_000_000_000),
-        ended_unix: Nanos(1_767_323_045_250_000_000),
         error: 0,
         continued: None,
         steady: None,

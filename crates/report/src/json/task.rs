@@ -1,9 +1,10 @@
 //! What was asked of a phase, with units in the keys.
 
 use iolite_model::{
-    Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoFlags,
-    KindRates, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Pace, Placement, Regions, RingOptions,
-    SizeLaw, Stop, SyncMethod, Target, Task, Zone, ZoneSize,
+    Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoClass, IoFlags,
+    IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Pace,
+    Placement, Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task,
+    Zone, ZoneSize,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +50,7 @@ fn file(task: &FileTask) -> Value {
         "workers": task.workers,
         "processes": task.processes,
         "placement": placement(&task.placement),
+        "priorities": task.priorities.iter().map(priority_share).collect::<Vec<_>>(),
         "batch": json!({
             "submit": task.batch.submit,
             "complete_min": task.batch.complete_min,
@@ -174,7 +176,42 @@ fn placement(placement: &Placement) -> Value {
         "cpus": placement.cpus,
         "nodes": placement.nodes,
         "one_each": placement.one_each,
-        "memory_node": placement.memory_node,
+        "memory": memory(&placement.memory),
+        "nice": placement.nice,
+        "io_priority": placement.io_priority.map(io_priority),
+    })
+}
+
+/// A policy's name and its nodes.
+fn memory(policy: &MemoryPolicy) -> Value {
+    let (name, nodes) = match policy {
+        MemoryPolicy::Default => return Value::Null,
+        MemoryPolicy::Prefer(node) => ("prefer", vec![*node]),
+        MemoryPolicy::Bind(nodes) => ("bind", nodes.clone()),
+        MemoryPolicy::Interleave(nodes) => ("interleave", nodes.clone()),
+    };
+    json!({ "policy": name, "nodes": nodes })
+}
+
+fn io_priority(priority: IoPriority) -> Value {
+    let class = match priority.class {
+        IoClass::RealTime => "real_time",
+        IoClass::BestEffort => "best_effort",
+        IoClass::Idle => "idle",
+    };
+    json!({ "class": class, "level": priority.level })
+}
+
+fn priority_share(share: &PriorityShare) -> Value {
+    let of = match share.of {
+        Prioritized::Reads => "reads",
+        Prioritized::Writes => "writes",
+    };
+    json!({
+        "of": of,
+        "size_bytes": share.size.map(|size| size.0),
+        "percent": share.percent,
+        "priority": io_priority(share.priority),
     })
 }
 
@@ -341,6 +378,7 @@ fn stop(stop: Stop) -> Value {
         "loops": stop.loops,
         "worker_bytes": stop.worker_bytes.map(|bytes| bytes.0),
         "worker_operations": stop.worker_operations,
+        "full": stop.full,
     })
 }
 

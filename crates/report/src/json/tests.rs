@@ -147,10 +147,13 @@ fn the_keys_are_a_promise() {
     .phases[].task.on_error.most
     .phases[].task.on_error.stop
     .phases[].task.placement.cpus
-    .phases[].task.placement.memory_node
+    .phases[].task.placement.io_priority
+    .phases[].task.placement.memory
+    .phases[].task.placement.nice
     .phases[].task.placement.nodes
     .phases[].task.placement.one_each
     .phases[].task.processes
+    .phases[].task.priorities
     .phases[].task.ramp_ns
     .phases[].task.read_percent
     .phases[].task.regions.kind
@@ -158,6 +161,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.seed
     .phases[].task.sizes
     .phases[].task.stop.bytes
+    .phases[].task.stop.full
     .phases[].task.stop.loops
     .phases[].task.stop.operations
     .phases[].task.stop.runtime_ns

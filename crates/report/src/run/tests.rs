@@ -473,7 +473,7 @@ fn the_keys_are_a_promise() {
     ");
     let mut task = Vec::new();
     keys(&document["phases"][3]["task"], "", &mut task);
-    insta::assert_snapshot!(task.join(" "), @".files .files_per_directory .interval_ns .kind .operation .ramp_ns .random .seed .size_bytes .stop.bytes .stop.loops .stop.operations .stop.runtime_ns .stop.worker_bytes .stop.worker_operations .sync .together .tree .workers");
+    insta::assert_snapshot!(task.join(" "), @".files .files_per_directory .interval_ns .kind .operation .ramp_ns .random .seed .size_bytes .stop.bytes .stop.full .stop.loops .stop.operations .stop.runtime_ns .stop.worker_bytes .stop.worker_operations .sync .together .tree .workers");
 }
 
 #[test]

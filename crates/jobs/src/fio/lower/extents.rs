@@ -96,7 +96,9 @@ pub(super) fn extents(spec: &Spec, place: Place, least: Bytes) -> Result<Vec<Nam
     let (paths, files) = (paths(spec, place)?, &spec.files);
     let number = paths.len() as u64;
     let extent = |(index, path): (usize, PathBuf)| {
-        let length = length(&path);
+        let device = is_device(&path);
+        // A file that is there may grow.
+        let length = length(&path).filter(|_| device || !files.fill);
         let open = files.size.is_none() && files.file_size.is_none();
         if open && fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
             return Err(format!("size: `{}` has none of its own: give it one", path.display()));

@@ -25,6 +25,9 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
         BackendKind::Busy(_) => Vec::new(),
         _ => extents::extents(spec, place, sizes::least(spec, mix))?,
     };
+    if spec.files.fill {
+        can_fill(mix, &access, &files)?;
+    }
     let task = FileTask {
         name: spec.job.name.clone(),
         together: place.together,
@@ -140,10 +143,24 @@ fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
     };
     match spec.files.overwrite && mix.writes() {
         _ if !spec.files.create => LayOut::Never,
+        _ if spec.files.fill => LayOut::Grow,
         // What is large enough is left as it is.
         true if !files.iter().all(is_there) => LayOut::Always,
         _ => LayOut::Needed,
     }
+}
+
+/// Whether work can go on until there is no space left.
+fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result<(), String> {
+    if mix != Mix::Write {
+        return Err(
+            "fill_device: what is there is filled by writes: use rw=write, and read in a job after it".into(),
+        );
+    }
+    if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
+        return Err("fill_device: random offsets need to know how large the file is to be: give size".into());
+    }
+    Ok(())
 }
 
 fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {

@@ -259,6 +259,20 @@ fn what_only_the_file_will_tell_is_left_open() {
 }
 
 #[test]
+fn what_fills_a_file_system_grows_whatever_is_there() {
+    let (_folder, path) = existing(64 << 10);
+    for settings in [&[("filename", path.as_str())][..], &[]] {
+        let fill = [("rw", "write"), ("fill_device", "1")];
+        let settings: Vec<_> = fill.iter().chain(settings).copied().collect();
+        let task = task_of(thread(&settings).unwrap());
+        assert_eq!(extents(&task), [(0, 0)]);
+        assert_eq!(task.stop, Stop { full: true, loops: Some(1), ..Stop::default() });
+        let Target::Files(target) = &task.target else { panic!("{task:?}") };
+        assert_eq!(target.lay_out, LayOut::Grow);
+    }
+}
+
+#[test]
 fn sizes_of_files_by_chance_are_within_their_range() {
     let task = task_at(&[("filesize", "4k-16k"), ("nrfiles", "50")], FIRST);
     let sizes: HashSet<u64> = extents(&task).into_iter().map(|(_, size)| size).collect();
@@ -281,6 +295,7 @@ fn what_ends_a_job() {
             Stop { runtime, operations: Some(3), ..Stop::default() },
         ),
         (&[("loops", "0")], bytes(1 << 20)),
+        (&[("rw", "write"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),
         (&[("bssplit", "4k/50:6k/50")], bytes(1 << 20)),
     ] {
         assert_eq!(task(settings).unwrap().stop, stop, "{settings:?}");
@@ -645,6 +660,9 @@ fn what_does_not_go_together_is_refused() {
     for (settings, part) in [
         (&[("size", "1000")][..], "has 1000 bytes"),
         (&[("size", "4k"), ("nrfiles", "2")], "2048 bytes"),
+        (&[("fill_fs", "1")], "use rw=write"),
+        (&[("fill_fs", "1"), ("rw", "rw")], "use rw=write"),
+        (&[("fill_fs", "1"), ("rw", "randwrite"), ("size", "0")], "give size"),
         (&[("direct", "1"), ("bs", "1000")], "multiples of 512"),
         (&[("direct", "1"), ("rw", "randread"), ("blockalign", "100")], "multiples of 512"),
         (&[("rw", "read:-2k")], "at least that"),

@@ -39,6 +39,8 @@ pub struct Files {
     pub append: bool,
     /// The most operations.
     pub operations: Option<u64>,
+    /// Work ends when there is no space left.
+    pub fill: bool,
     /// Files may be made.
     pub create: bool,
     /// Files are made durable when they are made.
@@ -107,6 +109,7 @@ impl Default for Files {
             increment: Amount::Bytes(Bytes(0)),
             append: false,
             operations: None,
+            fill: false,
             create: true,
             create_sync: true,
             create_serialize: true,
@@ -354,13 +357,15 @@ pub const OPTIONS: &[Opt] = &[
     opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| {
         put(&mut s.files.append, g.flag())
     }),
-    missing(
+    opt(
         "fill_device",
+        &["fill_fs"],
         Form::Flag,
-        "Writes until there is no space left.",
-        "give size= with the free space, which `df -B1` tells",
-    )
-    .named_also(&["fill_fs"]),
+        "0",
+        "Writes until there is no space left, which is no error then, or until size is written. Files \
+         get no space before. For rw=write; with size for randwrite too.",
+        |s, g| put(&mut s.files.fill, g.flag()),
+    ),
     opt(
         "create_serialize",
         &[],

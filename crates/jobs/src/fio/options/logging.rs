@@ -2,7 +2,7 @@
 
 mod logs;
 
-use iolite_model::{JobTask, Nanos, Watch};
+use iolite_model::{JobTask, Nanos};
 
 use crate::fio::lower::{LogValue, Place, Thread};
 use crate::fio::option::{Form, Opt, Support};
@@ -122,11 +122,7 @@ impl Logging {
         thread.logs = logs::logs(self, place, thread);
         let interval = logs::interval(self, thread);
         match &mut thread.task {
-            JobTask::Io(task) => {
-                task.interval = interval;
-                // Depths and the halves of latencies are always told.
-                task.watch = Watch { detail: true, operations: !thread.logs.is_empty() };
-            }
+            JobTask::Io(task) => task.interval = interval,
             JobTask::Metadata(_) if !thread.logs.is_empty() => {
                 return Err("write_bw_log, write_iops_log, write_lat_log and write_hist_log are not for engines that work on \
                             names: leave them out"
@@ -546,13 +542,6 @@ mod tests {
         assert_eq!(paths(&[("write_bw_log", "p"), ("log_store_compressed", "1")]), ["p_bw.4.log.gz"]);
         assert_eq!(paths(&[("write_lat_log", "p"), ("disable_slat", "1")]), ["p_clat.4.log", "p_lat.4.log"]);
         assert_eq!(paths(&[("write_bw_log", "p"), ("disable_bw", "1")]), ["p_bw.4.log"]);
-    }
-
-    #[test]
-    fn operations_are_told_one_by_one_for_logs_only() {
-        let watch = |settings: &[_]| io(settings, task(Mix::Read)).unwrap().1.watch;
-        assert_eq!(watch(&[]), Watch { detail: true, operations: false });
-        assert_eq!(watch(&[("write_lat_log", "p")]), Watch { detail: true, operations: true });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! CPUs, memory nodes, priorities, users.
 
-use iolite_model::JobTask;
+use iolite_model::{IoClass, IoPriority, JobTask, MemoryPolicy};
 
 use crate::fio::lower::{Place, Thread};
 use crate::fio::option::{Form, Opt, Support};
@@ -17,34 +17,18 @@ pub struct Placement {
     /// `numa_cpu_nodes`: nodes whose CPUs the job may run on; empty for all.
     pub nodes: Vec<u32>,
     /// `numa_mem_policy`.
-    pub memory: Memory,
-}
-
-/// Where memory comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Memory {
-    /// As the system has it.
-    #[default]
-    Default,
-    /// From this node.
-    Node(u32),
-    /// From several nodes; as it was written.
-    Several(String),
+    pub memory: MemoryPolicy,
+    /// `nice`; 0 for as it is.
+    pub nice: i8,
+    /// `prio`.
+    pub level: Option<u8>,
+    /// `prioclass`; 0 for none.
+    pub class: Option<u8>,
 }
 
 impl Placement {
     /// Changes `thread` to what these settings say.
     pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
-        let memory_node = match &self.memory {
-            Memory::Default => None,
-            Memory::Node(node) => Some(*node),
-            Memory::Several(text) => {
-                return Err(format!(
-                    "numa_mem_policy={text}: memory from several nodes is not built: name one, as in bind:0, or run under \
-                     numactl"
-                ));
-            }
-        };
         let one = |cpus: &[u32]| cpus.get(place.number as usize % cpus.len().max(1)).copied();
         let cpus = match one(&self.cpus) {
             Some(cpu) if self.split => vec![cpu],
@@ -52,17 +36,42 @@ impl Placement {
         };
         match &mut thread.task {
             JobTask::Io(task) => {
-                let (nodes, one_each) = (self.nodes.clone(), false);
-                task.placement = iolite_model::Placement { cpus, nodes, one_each, memory_node };
+                task.placement = iolite_model::Placement {
+                    cpus,
+                    nodes: self.nodes.clone(),
+                    one_each: false,
+                    memory: self.memory.clone(),
+                    nice: (self.nice != 0).then_some(self.nice),
+                    io_priority: self.io_priority(),
+                };
                 Ok(())
             }
             JobTask::Metadata(_) if *self == Placement::default() => Ok(()),
             JobTask::Metadata(_) => {
-                Err("cpus_allowed, cpumask, numa_cpu_nodes and numa_mem_policy are not for engines that work on names: \
-                     leave them out, or run under taskset or numactl"
+                Err("cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio and prioclass are not for engines that \
+                     work on names: leave them out, or run under taskset, numactl, nice or ionice"
                     .into())
             }
         }
+    }
+
+    /// The priority of the job's I/O. A level alone is one of the class best effort.
+    fn io_priority(&self) -> Option<IoPriority> {
+        let given = self.class.filter(|class| *class > 0);
+        let class = class(given.or(self.level.map(|_| BEST_EFFORT))?)?;
+        Some(IoPriority { class, level: self.level.unwrap_or(0) })
+    }
+}
+
+const BEST_EFFORT: u8 = 2;
+
+/// A class by its number; 0 is none.
+pub(crate) fn class(number: u8) -> Option<IoClass> {
+    match number {
+        1 => Some(IoClass::RealTime),
+        BEST_EFFORT => Some(IoClass::BestEffort),
+        3 => Some(IoClass::Idle),
+        _ => None,
     }
 }
 
@@ -100,18 +109,19 @@ fn nodes(text: &str) -> Result<Vec<u32>, String> {
     if text == "all" { Ok(Vec::new()) } else { list(text) }
 }
 
-fn memory(given: &Given<'_>) -> Result<Memory, String> {
+fn memory(given: &Given<'_>) -> Result<MemoryPolicy, String> {
     let text = given.text()?;
     let (mode, of) = text.split_once(':').unwrap_or((text, ""));
     match mode {
-        "default" | "local" => Ok(Memory::Default),
+        "default" | "local" => Ok(MemoryPolicy::Default),
         "bind" | "prefer" | "interleave" if of.is_empty() => {
             Err(format!("`{mode}` needs its nodes: {mode}:0"))
         }
-        "bind" | "prefer" | "interleave" => match nodes(of)?[..] {
-            [node] => Ok(Memory::Node(node)),
-            _ if mode == "prefer" => Err("`prefer` takes one node".into()),
-            _ => Ok(Memory::Several(text.to_owned())),
+        "bind" => nodes(of).map(MemoryPolicy::Bind),
+        "interleave" => nodes(of).map(MemoryPolicy::Interleave),
+        "prefer" => match nodes(of)?[..] {
+            [node] => Ok(MemoryPolicy::Prefer(node)),
+            _ => Err("`prefer` takes one node".into()),
         },
         _ => Err(format!("`{mode}` is none of default, local, prefer, bind, interleave")),
     }
@@ -170,30 +180,31 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Special("default, local, prefer:NODE, bind:NODES or interleave:NODES"),
         default: "default",
         help: "NUMA nodes that the job's memory comes from.",
-        support: Support::Differs(
-            "prefer takes memory from its node only; several nodes are refused when the job is to run",
-        ),
         set: |spec, given| memory(given).map(|memory| spec.placement.memory = memory),
         ..Opt::PLAIN
     },
-    missing(
-        "nice",
-        Form::Integer { least: -20, most: 19 },
-        "The job's CPU priority, from -20, the highest, to 19.",
-        "start the program under `nice`",
-    ),
-    missing(
-        "prio",
-        Form::Integer { least: 0, most: 7 },
-        "The job's I/O priority, from 0, the highest, to 7.",
-        IONICE,
-    ),
-    missing(
-        "prioclass",
-        Form::Integer { least: 0, most: 3 },
-        "The job's class of I/O priorities: 1 real time, 2 best effort, 3 idle.",
-        IONICE,
-    ),
+    Opt {
+        name: "nice",
+        form: Form::Integer { least: -20, most: 19 },
+        default: "0",
+        help: "The job's CPU priority, from -20, the highest, to 19.",
+        set: |spec, given| given.integer(-20, 19).map(|nice| spec.placement.nice = nice as i8),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "prio",
+        form: Form::Integer { least: 0, most: 7 },
+        help: "The job's I/O priority within its class, from 0, the highest, to 7.",
+        set: |spec, given| given.integer(0, 7).map(|level| spec.placement.level = Some(level as u8)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "prioclass",
+        form: Form::Integer { least: 0, most: 3 },
+        help: "The job's class of I/O priorities: 1 real time, 2 best effort, 3 idle; 0 for none.",
+        set: |spec, given| given.integer(0, 3).map(|class| spec.placement.class = Some(class as u8)),
+        ..Opt::PLAIN
+    },
     missing(
         "priohint",
         Form::Integer { least: 0, most: 1023 },
@@ -255,16 +266,39 @@ mod tests {
     #[test]
     fn nodes_are_for_cpus_and_for_memory() {
         let found = placed(&[("numa_cpu_nodes", "0-1"), ("numa_mem_policy", "bind:1")]).unwrap();
-        assert_eq!((found.nodes, found.memory_node), (vec![0, 1], Some(1)));
-        for (policy, node) in
-            [("default", None), ("local", None), ("prefer:2", Some(2)), ("interleave:0", Some(0))]
-        {
-            assert_eq!(placed(&[("numa_mem_policy", policy)]).unwrap().memory_node, node, "{policy}");
+        assert_eq!((found.nodes, found.memory), (vec![0, 1], MemoryPolicy::Bind(vec![1])));
+        for (policy, memory) in [
+            ("default", MemoryPolicy::Default),
+            ("local", MemoryPolicy::Default),
+            ("prefer:2", MemoryPolicy::Prefer(2)),
+            ("interleave:0-2", MemoryPolicy::Interleave(vec![0, 1, 2])),
+            ("bind:all", MemoryPolicy::Bind(Vec::new())),
+        ] {
+            assert_eq!(placed(&[("numa_mem_policy", policy)]).unwrap().memory, memory, "{policy}");
         }
         assert_eq!(placed(&[("numa_cpu_nodes", "all")]), Ok(iolite_model::Placement::default()));
-        for policy in ["bind", "prefer:0-1", "spread:0", "interleave:0-1", "bind:all"] {
+        for policy in ["bind", "prefer:0-1", "spread:0", "interleave:"] {
             assert!(placed(&[("numa_mem_policy", policy)]).is_err(), "{policy}");
         }
+    }
+
+    /// As the logs of fio 3.33 tell them.
+    #[test]
+    fn priorities_are_fios() {
+        for (settings, packed) in [
+            (&[("prio", "3")][..], Some(0x4003)),
+            (&[("prio", "3"), ("prioclass", "2")], Some(0x4003)),
+            (&[("prioclass", "1")], Some(0x2000)),
+            (&[("prioclass", "3"), ("prio", "7")], Some(0x6007)),
+            (&[("prioclass", "0"), ("prio", "7")], Some(0x4007)),
+            (&[("prioclass", "0")], None),
+            (&[], None),
+        ] {
+            let placed = placed(settings).unwrap();
+            assert_eq!(placed.io_priority.map(IoPriority::packed), packed, "{settings:?}");
+        }
+        assert_eq!(placed(&[("nice", "-3")]).unwrap().nice, Some(-3));
+        assert_eq!(placed(&[("nice", "0")]).unwrap().nice, None);
     }
 
     #[test]

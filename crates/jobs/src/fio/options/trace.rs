@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolite_model::{
-    Access, Arrival, Bytes, FileTask, JobTask, Mix, NamedFile, Stop, SyncMethod, Target, Trace as Operations,
+    Access, Arrival, Bytes, FileTask, Mix, NamedFile, Stop, SyncMethod, Target, Trace as Operations,
     TracedKind,
 };
 

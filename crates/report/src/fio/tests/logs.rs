@@ -6,7 +6,7 @@ use std::path::Path;
 use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::{Log, LogKind, LogValue};
 use iolite_model::{
-    Bytes, Event, Interval, LoggedOperation, Nanos, OpKind, OpTotals, OperationLog, PhaseInfo, Sink, Stage,
+    Bytes, Event, Interval, LoggedOperation, Nanos, OpKind, OpTotals, OperationLog, PhaseRelease, Sink, Stage,
 };
 
 use super::super::logs::{AggregateLog, LogWriter};
@@ -29,6 +29,7 @@ fn operation(kind: OpKind, at: u64, micros: u64) -> LoggedOperation {
         issued,
         submitted: issued + 2000,
         completed,
+        counted: true,
     }
 }
 
@@ -44,10 +45,7 @@ fn one(logs: Vec<Log>) -> Thread {
 }
 
 fn started(index: u32) -> Event {
-    Event::PhaseStarted(PhaseInfo {
-        started: Nanos(250 * MS),
-        ..synthetic::info(index, synthetic::read("job", 4096, 1))
-    })
+    Event::PhaseReleased(PhaseRelease { phase: index, at_unix: Nanos(1_767_323_045_250 * MS) })
 }
 
 /// What is in the file after all these events.
@@ -109,7 +107,7 @@ fn columns_come_as_they_are_asked_for() {
 }
 
 #[test]
-fn what_failed_and_what_the_ramp_did_is_not_logged() {
+fn what_is_not_in_the_totals_is_not_logged() {
     let directory = tempfile::tempdir().unwrap();
     let log = plain(LogKind::Latency, directory.path());
     let mut thread = one(vec![log.clone()]);
@@ -121,7 +119,14 @@ fn what_failed_and_what_the_ramp_did_is_not_logged() {
     let sync = operation(OpKind::Sync, 1200, 10);
     writer.event(&told(
         0,
-        vec![operation(OpKind::Read, 900, 10), failed, sync, operation(OpKind::Read, 1300, 10)],
+        vec![
+            LoggedOperation { counted: false, ..operation(OpKind::Read, 900, 10) },
+            failed,
+            sync,
+            operation(OpKind::Read, 1300, 10),
+            // Still under way at the end.
+            LoggedOperation { counted: false, ..operation(OpKind::Read, 1400, 200_000) },
+        ],
     ));
     writer.finish().unwrap();
     assert_eq!(std::fs::read_to_string(log.path).unwrap(), "300, 10000, 0, 4096, 0\n");
@@ -211,9 +216,7 @@ fn times_may_count_from_1970() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
     log.unix_epoch = true;
-    let mut events = vec![Event::RunStarted(Box::new(synthetic::run()))];
-    events.push(started(0));
-    events.push(told(0, vec![operation(OpKind::Read, 12, 10)]));
+    let events = [started(0), told(0, vec![operation(OpKind::Read, 12, 10)])];
     assert_eq!(written(log.clone(), true, &events), "1767323045262, 10000, 0, 4096, 0\n");
     log.window = Some(Nanos(100 * MS));
     assert_eq!(written(log, true, &events), "1767323045350, 10000, 0, 0, 0\n");
@@ -304,9 +307,10 @@ fn all_jobs_together_have_a_bandwidth() {
         let ops = vec![op(OpKind::Read, bytes), op(OpKind::Write, 2 * bytes)];
         Event::Interval(Interval { phase, start: Nanos(start * MS), length: Nanos(500 * MS), stage, ops })
     };
-    for phase in [0, 1] {
-        let info = PhaseInfo { started: Nanos(0), ..synthetic::info(phase, synthetic::read("j", 4096, 1)) };
-        log.event(&Event::PhaseStarted(info));
+    // The second begins 200 ms after the first, but is told before it.
+    for (phase, at) in [(1, 200), (0, 0)] {
+        let at_unix = Nanos((1_767_323_045_250 + at) * MS);
+        log.event(&Event::PhaseReleased(PhaseRelease { phase, at_unix }));
     }
     log.event(&interval(0, 0, Stage::Ramp, Bytes::MIB.0));
     for phase in [0, 1] {
@@ -314,8 +318,9 @@ fn all_jobs_together_have_a_bandwidth() {
     }
     log.finish().unwrap();
     let text = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
-    assert_eq!(text("agg-read_bw.log"), "1000, 4096, 0, 0, 0\n");
-    assert_eq!(text("agg-write_bw.log"), "1000, 8192, 1, 0, 0\n");
+    // Of the second's 500 ms 200 belong to the next window.
+    assert_eq!(text("agg-read_bw.log"), "1000, 3277, 0, 0, 0\n1500, 819, 0, 0, 0\n");
+    assert_eq!(text("agg-write_bw.log"), "1000, 6554, 1, 0, 0\n1500, 1638, 1, 0, 0\n");
     assert_eq!(text("agg-trim_bw.log"), "");
     assert_eq!(AggregateLog::new(Path::new("/no/such/place")).finish().unwrap_err().len(), 3);
 }

@@ -1,6 +1,6 @@
 use std::io;
 
-use iolite_model::{BackendKind, Bytes, TracedKinds};
+use iolite_model::{BackendKind, Bytes, JobTask, TracedKinds};
 
 use super::*;
 use crate::fio::lower::lower;
