@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::path::Path;
 
 use iolite_jobs::fio::Thread;
-use iolite_model::{JobTask, LoggedOperation, OpKind, SyncMethod, Target};
+use iolite_model::{Access, JobTask, LoggedOperation, OpKind, SyncMethod, Target, TracedKind};
 
 /// Operations that wait for others that were begun before them and are not back. One that is overtaken by more stands in the
 /// trace where it came back, with the time of its start.
@@ -47,8 +47,13 @@ impl Iolog {
                 Target::File(file) => vec![absolute(&file.name)],
                 Target::Null { .. } => vec![thread.name.clone()],
             };
-            if task.sync.map(|rule| rule.method).or(task.end_sync) == Some(SyncMethod::Fdatasync) {
+            let rule = task.sync.map(|rule| rule.method).or(task.end_sync);
+            if rule == Some(SyncMethod::Fdatasync) || repeats(&task.access, TracedKind::Fdatasync) {
                 sync = "datasync";
+            }
+            // Of two kinds the one that does more.
+            if task.end_sync == Some(SyncMethod::Fsync) || repeats(&task.access, TracedKind::Fsync) {
+                sync = "sync";
             }
         }
         let (waiting, told, opened, closed) = (BinaryHeap::new(), 0, false, false);
@@ -67,11 +72,12 @@ impl Iolog {
         self.open(started, began, write);
         for operation in operations {
             let LoggedOperation { kind, file, offset, length, issued, .. } = *operation;
-            let (action, length) = match kind {
-                OpKind::Read => ("read", length),
-                OpKind::Write => ("write", length),
-                OpKind::Trim => ("trim", length),
-                OpKind::Sync => (self.sync, 0),
+            let (action, offset, length) = match kind {
+                OpKind::Read => ("read", offset, length),
+                OpKind::Write => ("write", offset, length),
+                OpKind::Trim => ("trim", offset, length),
+                // It is of the whole file.
+                OpKind::Sync => (self.sync, 0, 0),
                 _ => continue,
             };
             self.told += 1;
@@ -116,6 +122,11 @@ impl Iolog {
         write(&format!("{} {name} {} {} {}\n", at / 1000, traced.action, traced.offset, traced.length));
         Some(at)
     }
+}
+
+/// Whether a trace that is repeated has operations of this kind.
+fn repeats(access: &Access, kind: TracedKind) -> bool {
+    matches!(access, Access::Trace(trace) if trace.operations().iter().any(|operation| operation.kind == kind))
 }
 
 fn since(started: u64, began: Option<u64>) -> u64 {
@@ -172,7 +183,7 @@ mod tests {
         second.add(&[operation(OpKind::Trim, 0, 1, 2, 500)], 3_000_000, &mut began, write);
         second.close(3_000_000, &mut began, write);
         let expected = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a open\n0 /b open\n3 /a read 0 8\n\
-                        7 /b write 512 4096\n9 /b datasync 512 0\n9 /a close\n9 /b close\n\
+                        7 /b write 512 4096\n9 /b datasync 0 0\n9 /a close\n9 /b close\n\
                         2000 /a add\n2000 /b add\n2000 /a open\n2000 /b open\n2000 /a trim 1 2\n\
                         2000 /a close\n2000 /b close\n";
         assert_eq!(text, expected);

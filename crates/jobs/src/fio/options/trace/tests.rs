@@ -2,7 +2,7 @@ use iolite_model::JobTask;
 
 use std::io;
 
-use iolite_model::{BackendKind, Bytes, TracedKinds};
+use iolite_model::{BackendKind, Bytes, JobTask, TracedKinds};
 
 use super::*;
 use crate::fio::lower::lower;
