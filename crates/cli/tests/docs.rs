@@ -42,7 +42,7 @@ fn commands() -> String {
 }
 
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
-const JOB: [(&str, &[&str]); 9] = [
+const JOB: [(&str, &[&str]); 10] = [
     ("job", &["Job", "JobTask"]),
     (
         "task",
@@ -64,8 +64,9 @@ const JOB: [(&str, &[&str]); 9] = [
     ),
     ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
+    ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
-    ("arrival", &["Arrival", "Stop"]),
+    ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),
     ("verify", &["Verify", "Checksum"]),
     ("fault", &["OnError", "ErrorClass"]),
 ];

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use iolite_model::{Access, BackendKind, Ending, FileTask, OpKind, Sink, Target};
+use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds};
 use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
@@ -336,6 +336,7 @@ impl Phase {
             arrivals: Arrivals::new(task, worker),
             filler: Filler::of(task, worker).map_err(refused)?,
             fill,
+            filled: false,
             depth: task.depth_of(worker),
             batch: Batching::of(task.batch),
             share: Share::of(task, worker),
@@ -351,8 +352,14 @@ impl Phase {
 
     /// Waits for the barrier and runs the loop: compiled three times per back end. What verifies can bear the few tests of
     /// whether it is also watched.
-    fn measure<B: Backend>(&self, mut backend: B, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+    fn measure<B: Backend>(
+        &self,
+        mut backend: B,
+        mut plan: Plan,
+        start: Start,
+    ) -> Result<Finished, EngineError> {
         let backend = &mut backend;
+        plan.fill_all(backend);
         let watcher = || Watcher::new(&self.task, &kinds(&self.task), &self.targets, plan.depth);
         let Some(verification) = &self.verification else {
             if Watcher::is_needed(&self.task) {
@@ -377,7 +384,8 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     kinds.extend(task.mix.reads().then_some(OpKind::Read));
     kinds.extend(task.mix.writes().then_some(OpKind::Write));
     kinds.extend(task.mix.trims().then_some(OpKind::Trim));
-    let syncs = task.sync.is_some() || task.end_sync.is_some();
+    let traced = matches!(task.mix, Mix::Traced(TracedKinds { syncs: true, .. }));
+    let syncs = task.sync.is_some() || task.end_sync.is_some() || traced;
     kinds.extend(syncs.then_some(OpKind::Sync));
     if let Some(rule) = task.sync {
         kinds.extend((rule.every == 1).then_some(OpKind::Commit));

@@ -91,18 +91,6 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
             "it is to end when there is no space left, which only writes find out: let it write only",
         );
     }
-    if let Some(flow) = task.flow
-        && (flow.weight == 0 || task.processes)
-    {
-        return refuse(
-            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
-        );
-    }
-    if task.processes && (task.watch.detail || task.watch.operations) {
-        return refuse(
-            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
-        );
-    }
     if task.interval < SHORTEST_INTERVAL {
         return refuse(
             "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
@@ -111,9 +99,29 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if let Err(error) = iolite_workload::validate(task) {
         return refuse(&error.to_string());
     }
+    validate_threads_only(task)?;
     validate_target(task)?;
     validate_sync(task)?;
     validate_backend(task)
+}
+
+/// What workers share, which processes can't.
+fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
+    if let Some(flow) = task.flow
+        && (flow.weight == 0 || task.processes)
+    {
+        return refuse(
+            task,
+            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
+        );
+    }
+    if task.processes && (task.watch.detail || task.watch.operations) {
+        return refuse(
+            task,
+            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
+        );
+    }
+    Ok(())
 }
 
 fn ends(stop: &Stop) -> bool {

@@ -24,6 +24,7 @@ fn examples() -> Vec<(String, Document)> {
         page_size: 4096,
         memory_mib: 1024,
         cpus: 2,
+        open_trace: &|_| Err(io::ErrorKind::NotFound.into()),
         read_file: &|_| Err(io::ErrorKind::NotFound.into()),
     };
     let read = |path: &PathBuf| {

@@ -67,6 +67,11 @@ fn surroundings() -> Surroundings<'static> {
         page_size: 4096,
         memory_mib: 1024,
         cpus: 4,
+        open_trace: &|path: &Path| {
+            let lines = ["fio version 3 iolog", "1 /f add", "1 /f read 4096 4096", "2 /f", "-"];
+            let text = lines[..path.as_os_str().len() % 6].join("\n");
+            Ok(Box::new(io::Cursor::new(text)))
+        },
         read_file: &|path: &Path| match path.as_os_str().len() % 3 {
             0 => Ok(b"include ab\ninclude abc\nx".to_vec()),
             1 => Ok(b"bs=4k\nrw=${X}\niodepth=(2*4)".to_vec()),

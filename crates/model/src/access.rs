@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::trace::Trace;
 use crate::units::Bytes;
 
 /// Which part of the target's span a worker's offsets lie in.
@@ -87,6 +88,9 @@ pub enum Access {
     /// At the end of the file, which grows (O_APPEND): writes only, on a file made for this phase without reserving its
     /// blocks. The phase is over when the target's size has been written.
     Append,
+    /// These operations, once, by each worker: their kinds, places and sizes, and with [`Arrival::Traced`](crate::Arrival) their
+    /// instants too. `block` is the size of the largest read or write, the mix is [`Mix::Traced`](crate::Mix).
+    Trace(Trace),
 }
 
 impl Access {

@@ -30,6 +30,12 @@ pub enum Arrival {
     /// As [`Poisson`](Arrival::Poisson) with so many bytes a second: the mean distance after an operation is in
     /// proportion to its size.
     PoissonBytes(Bandwidth),
+    /// The two kinds of operations of a mix each at a rate of its own; the mix's shares mean nothing then. The next operation is
+    /// of the kind that has been due for longest.
+    ByKind(KindRates),
+    /// At the instants of the trace that is repeated ([`Access::Trace`](crate::Access)), at this speed in percent of the
+    /// original; above 0. The instants are kept whether or not earlier operations have completed.
+    Traced(u32),
     /// A closed loop in which each worker, after every so many operations, waits for all that it has underway and then
     /// pauses (fio's `thinktime` and `thinktime_blocks`).
     ThinkTime {
@@ -43,13 +49,54 @@ pub enum Arrival {
     },
 }
 
+/// Rates of the kinds of operations of [`Arrival::ByKind`], over all workers, which share each evenly. One of the two kinds may
+/// have none: whenever none of the other is due, it goes as in a closed loop.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KindRates {
+    /// Of reads.
+    pub reads: Option<Pace>,
+    /// Of writes.
+    pub writes: Option<Pace>,
+    /// Of trims.
+    pub trims: Option<Pace>,
+    /// At random instants (Poisson processes) rather than at equal distances.
+    pub poisson: bool,
+}
+
+/// How fast operations come.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// So many a second.
+    Operations(Iops),
+    /// So many bytes a second.
+    Bytes(Bandwidth),
+}
+
 impl Arrival {
-    /// The rate asked for over all workers, with operations of so many bytes in the mean; `None` in a closed loop.
-    pub fn rate(self, mean_size: f64) -> Option<Iops> {
+    /// The rate asked for over all workers, with operations of `mean_size` bytes in the mean, and of those that are done by kind (of
+    /// reads, writes, trims); `None` in a closed loop, also of one kind only.
+    pub(crate) fn rate(self, mean_size: f64, by_kind: [Option<f64>; 3]) -> Option<Iops> {
         match self {
-            Arrival::Closed | Arrival::ThinkTime { .. } => None,
+            Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::Traced(_) => None,
             Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => Some(rate),
             Arrival::ConstantBytes(bytes) | Arrival::PoissonBytes(bytes) => Some(Iops(bytes.0 / mean_size)),
+            Arrival::ByKind(KindRates { reads, writes, trims, .. }) => {
+                let paces = [reads, writes, trims].into_iter().zip(by_kind);
+                let each = paces.filter_map(|(pace, size)| size.map(|size| Some(pace?.rate(size).0)));
+                each.sum::<Option<f64>>().map(Iops)
+            }
+        }
+    }
+}
+
+impl Pace {
+    /// Operations a second, of so many bytes in the mean.
+    fn rate(self, mean_size: f64) -> Iops {
+        match self {
+            Pace::Operations(rate) => rate,
+            Pace::Bytes(bytes) => Iops(bytes.0 / mean_size),
         }
     }
 }

@@ -20,13 +20,14 @@ mod storage;
 mod study;
 mod target;
 mod task;
+mod trace;
 mod units;
 mod verdict;
 mod verify;
 mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
-pub use arrival::{Arrival, Stop};
+pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
@@ -50,6 +51,7 @@ pub use task::{
     Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement, SyncMethod,
     SyncRule, Task, Watch,
 };
+pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Finding, Verified, Verify};

@@ -6,10 +6,11 @@ use crate::access::{Access, Regions};
 use crate::arrival::{Arrival, Stop};
 use crate::backend::BackendKind;
 use crate::fault::OnError;
-use crate::load::{Contents, Sizes};
+use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
 use crate::priority::{IoPriority, PriorityShare};
 use crate::target::Target;
+use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
 use crate::verify::Verify;
 
@@ -302,6 +303,8 @@ pub enum Mix {
     TrimPercent(u8),
     /// A trim of each block, then a write of the same one (fio's `trimwrite`).
     TrimThenWrite,
+    /// What a trace says ([`Access::Trace`]): these kinds.
+    Traced(TracedKinds),
 }
 
 /// Operations inside a database by `workers` sessions.
@@ -409,8 +412,10 @@ impl FileTask {
 
     /// Bytes of an operation in the mean, by the laws of its sizes and the shares of its mix.
     pub fn mean_size(&self) -> f64 {
-        let Some(sizes) = &self.sizes else { return self.block.0 as f64 };
-        let (reads, writes, trims) = (sizes.reads.mean(), sizes.writes.mean(), sizes.trims.mean());
+        if let Access::Trace(trace) = &self.access {
+            return trace.mean_size();
+        }
+        let [reads, writes, trims] = self.mean_sizes();
         let mixed = |percent: u8, one: f64, other: f64| {
             let share = f64::from(percent) / 100.0;
             share * one + (1.0 - share) * other
@@ -421,28 +426,52 @@ impl FileTask {
             Mix::Trim => trims,
             Mix::ReadPercent(percent) => mixed(percent, reads, writes),
             Mix::TrimPercent(percent) => mixed(percent, trims, writes),
+            Mix::Traced(_) => self.block.0 as f64,
         }
+    }
+
+    /// Bytes of a read, a write and a trim in the mean.
+    pub fn mean_sizes(&self) -> [f64; 3] {
+        let laws = self.sizes.as_ref().map(|sizes| [&sizes.reads, &sizes.writes, &sizes.trims]);
+        laws.map_or([self.block.0 as f64; 3], |laws| laws.map(SizeLaw::mean))
     }
 
     /// The rate asked for over all workers, in operations a second; `None` in a closed loop.
     pub fn asked_rate(&self) -> Option<Iops> {
-        self.arrival.rate(self.mean_size())
+        if let (Access::Trace(trace), Arrival::Traced(percent)) = (&self.access, self.arrival) {
+            let last = trace.operations().last().filter(|last| last.at.0 > 0)?;
+            let operations = trace.operations().len() as f64;
+            return Some(Iops(operations * f64::from(percent) / 100.0 / last.at.as_secs_f64()));
+        }
+        let [reads, writes, trims] = self.mean_sizes();
+        let done = [
+            self.mix.reads().then_some(reads),
+            self.mix.writes().then_some(writes),
+            self.mix.trims().then_some(trims),
+        ];
+        self.arrival.rate(self.mean_size(), done)
     }
 }
 
 impl Mix {
     /// Whether any operation reads.
     pub fn reads(self) -> bool {
-        matches!(self, Mix::Read | Mix::ReadPercent(1..))
+        matches!(self, Mix::Read | Mix::ReadPercent(1..) | Mix::Traced(TracedKinds { reads: true, .. }))
     }
 
     /// Whether any operation writes data.
     pub fn writes(self) -> bool {
-        !matches!(self, Mix::Read | Mix::ReadPercent(100) | Mix::Trim | Mix::TrimPercent(100))
+        match self {
+            Mix::Traced(kinds) => kinds.writes,
+            mix => !matches!(mix, Mix::Read | Mix::ReadPercent(100) | Mix::Trim | Mix::TrimPercent(100)),
+        }
     }
 
     /// Whether any operation trims.
     pub fn trims(self) -> bool {
-        matches!(self, Mix::Trim | Mix::TrimThenWrite | Mix::TrimPercent(1..))
+        match self {
+            Mix::Traced(kinds) => kinds.trims,
+            mix => matches!(mix, Mix::Trim | Mix::TrimThenWrite | Mix::TrimPercent(1..)),
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use iolite_model::{
     Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoClass, IoFlags, IoPriority,
-    MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Placement, Prioritized,
-    PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Task, Verify,
-    ZoneSize,
+    KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement,
+    Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target,
+    Task, TracedKinds, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -132,11 +132,20 @@ fn mix(task: &FileTask) -> String {
         Mix::Trim => "trims".to_owned(),
         Mix::TrimPercent(percent) => both(percent, "trims", "writes"),
         Mix::TrimThenWrite => "a trim, then a write, of each block".to_owned(),
+        Mix::Traced(kinds) => return traced(kinds, task),
     };
     match &task.sizes {
         None => format!("{kinds} of {}", task.block),
         Some(sizes) => format!("{kinds} of {}", law_of(sizes, task.mix)),
     }
+}
+
+/// The kinds of a trace's operations.
+fn traced(kinds: TracedKinds, task: &FileTask) -> String {
+    let TracedKinds { reads, writes, trims, syncs } = kinds;
+    let names = [(reads, "reads"), (writes, "writes"), (trims, "trims"), (syncs, "syncs")];
+    let names: Vec<_> = names.into_iter().filter_map(|(done, name)| done.then_some(name)).collect();
+    format!("{} of up to {}", names.join(" and "), task.block)
 }
 
 /// The sizes of the operations that there are.
@@ -205,6 +214,9 @@ fn access(access: &Access) -> String {
             format!("{order} in zones of {}, {} in each{skip}", cycle.range, cycle.amount)
         }
         Access::Append => "at the end of the growing file".to_owned(),
+        Access::Trace(trace) => {
+            format!("{} operations of a trace in their order", count(trace.operations().len() as u64))
+        }
     }
 }
 
@@ -369,11 +381,31 @@ fn arrival(task: &FileTask) -> String {
         Arrival::Bursts { rate, operations } => format!("{rate} a second asked in bursts of {operations}"),
         Arrival::ConstantBytes(rate) => format!("{rate} asked at equal distances"),
         Arrival::PoissonBytes(rate) => format!("{rate} asked at random instants"),
+        Arrival::ByKind(rates) => by_kind(rates, task),
+        Arrival::Traced(100) => "when the trace says".to_owned(),
+        Arrival::Traced(percent) => format!("when the trace says, at {percent} % of its speed"),
         Arrival::ThinkTime { pause, operations, spin } => {
             let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
             format!("a pause of {pause}{busy} after every {operations} of a worker")
         }
     }
+}
+
+fn by_kind(rates: KindRates, task: &FileTask) -> String {
+    let KindRates { reads, writes, trims, poisson } = rates;
+    let mix = task.mix;
+    let kinds =
+        [("reads", reads, mix.reads()), ("writes", writes, mix.writes()), ("trims", trims, mix.trims())];
+    let told = |(name, pace, done): (&str, Option<Pace>, bool)| {
+        let rate = match pace {
+            Some(Pace::Operations(rate)) => format!("{rate} {name} a second"),
+            Some(Pace::Bytes(rate)) => format!("{rate} of {name}"),
+            None => format!("{name} as fast as they go"),
+        };
+        done.then_some(rate)
+    };
+    let each: Vec<String> = kinds.into_iter().filter_map(told).collect();
+    format!("{} asked at {}", each.join(" and "), if poisson { "random instants" } else { "equal distances" })
 }
 
 fn placement(placement: &Placement) -> Option<String> {
@@ -467,6 +499,7 @@ mod tests {
             fill: Fill::Compressible { percent: 50, pattern: Vec::new() },
             duplicate_percent: 10,
             refill: false,
+            scramble: false,
         };
         insta::assert_snapshot!(told(FileTask {
             target: Target::File(file),

@@ -1,9 +1,12 @@
 //! When operations are meant to start.
 
-use iolite_model::{Arrival, Bandwidth, FileTask, Iops};
+mod by_kind;
+
+use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Pace, Trace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Purpose, WorkloadError, generator, unit};
+use crate::{IoKind, Purpose, WorkloadError, generator, unit};
+pub use by_kind::ByKind;
 
 /// The slowest rate: once in 30 years. Distances beyond are no numbers any more.
 const SLOWEST: f64 = 1e-9;
@@ -60,6 +63,17 @@ pub enum Arrivals {
         /// Operations left of the present burst.
         left: u32,
     },
+    /// Two kinds of operations, each with arrivals of its own.
+    ByKind(Box<ByKind>),
+    /// The instants of a trace.
+    Traced {
+        /// The trace.
+        trace: Trace,
+        /// The next operation's position.
+        next: usize,
+        /// Nanoseconds for each of the trace's.
+        scale: f64,
+    },
     /// A closed loop with pauses.
     ThinkTime {
         /// Length of a pause in nanoseconds.
@@ -82,22 +96,15 @@ pub enum Arrivals {
 /// Checks the parameters of arrivals.
 ///
 /// # Errors
-/// A rate that is not a positive number, or a burst or a pause after no operations.
-pub(crate) fn check(arrival: Arrival) -> Result<(), WorkloadError> {
-    let asked = match arrival {
-        Arrival::Closed | Arrival::ThinkTime { .. } => None,
+/// A rate that is not a positive number, or a burst or a pause after no operations, or rates of kinds that are not done.
+pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
+    match arrival {
+        Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::Traced(_) => {}
         Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => {
-            Some((rate.0, "operations"))
+            check_pace(Pace::Operations(rate))?;
         }
-        Arrival::ConstantBytes(rate) | Arrival::PoissonBytes(rate) => Some((rate.0, "bytes")),
-    };
-    if let Some((rate, what)) = asked {
-        WorkloadError::unless(
-            rate.is_finite() && rate >= SLOWEST,
-            || format!("the rate is {rate} {what} a second"),
-            "it has to be a number above 0, and not less than one in 30 years",
-            "give a rate, or none for a closed loop",
-        )?;
+        Arrival::ConstantBytes(rate) | Arrival::PoissonBytes(rate) => check_pace(Pace::Bytes(rate))?,
+        Arrival::ByKind(rates) => by_kind::check(rates, mix)?,
     }
     match arrival {
         Arrival::Bursts { operations: 0, .. } => Err(WorkloadError::new(
@@ -114,21 +121,45 @@ pub(crate) fn check(arrival: Arrival) -> Result<(), WorkloadError> {
     }
 }
 
+/// The instant of a trace's operation; the end of time beyond the last.
+fn traced_instant(trace: &Trace, position: usize, scale: f64) -> u64 {
+    let operation = trace.operations().get(position);
+    operation.map_or(u64::MAX, |operation| (operation.at.0 as f64 * scale) as u64)
+}
+
+fn check_pace(pace: Pace) -> Result<(), WorkloadError> {
+    let (rate, what) = match pace {
+        Pace::Operations(rate) => (rate.0, "operations"),
+        Pace::Bytes(rate) => (rate.0, "bytes"),
+    };
+    WorkloadError::unless(
+        rate.is_finite() && rate >= SLOWEST,
+        || format!("the rate is {rate} {what} a second"),
+        "it has to be a number above 0, and not less than one in 30 years",
+        "give a rate, or none for a closed loop",
+    )
+}
+
 impl Arrivals {
     /// The arrivals of worker `worker` of the task. The workers share the rate evenly: the sum of independent Poisson
     /// processes is one of the summed rate; at a constant rate, and with bursts, they take turns. With so many bytes a
     /// second they begin one after the other in the distance of a mean operation; from then on each keeps its own
     /// distances.
     pub fn new(task: &FileTask, worker: u32) -> Arrivals {
+        Arrivals::of(task.arrival, task.mean_size(), task, worker, task.seed)
+    }
+
+    /// Arrivals of a worker of the task other than the task's own.
+    fn of(arrival: Arrival, mean_size: f64, task: &FileTask, worker: u32, seed: u64) -> Arrivals {
         let workers = f64::from(task.workers.max(1));
-        let (generator, mean_size) = (generator(task.seed, worker, Purpose::Arrivals), task.mean_size());
+        let generator = generator(seed, worker, Purpose::Arrivals);
         let bursts = |rate: Iops, operations: u32| {
             let operations = operations.max(1);
             let distance = 1e9 * f64::from(operations) / rate.0;
             let (first, period) = (distance * f64::from(worker), distance * workers);
             Arrivals::Bursts { first, period, operations, burst: 0, left: operations }
         };
-        match task.arrival {
+        match arrival {
             Arrival::Closed => Arrivals::Closed,
             Arrival::Poisson(rate) => {
                 let mut arrivals =
@@ -148,11 +179,34 @@ impl Arrivals {
                 Arrivals::ConstantBytes { first, per_byte: 1e9 * workers / rate, mean_size, bytes: 0 }
             }
             Arrival::Bursts { rate, operations } => bursts(rate, operations),
+            Arrival::Traced(percent) => {
+                let Access::Trace(trace) = &task.access else { return Arrivals::Closed };
+                Arrivals::Traced { trace: trace.clone(), next: 0, scale: 100.0 / f64::from(percent.max(1)) }
+            }
+            Arrival::ByKind(rates) => Arrivals::ByKind(Box::new(ByKind::new(rates, task, worker))),
             Arrival::ThinkTime { pause, operations, spin } => {
                 let (pause, spin, operations) = (pause.0, spin.0.min(pause.0), operations.max(1));
                 let (left, underway, completed, resume) = (operations, 0, 0, None);
                 Arrivals::ThinkTime { pause, spin, operations, left, underway, completed, resume }
             }
+        }
+    }
+
+    /// Decides, at the instant `now`, which kind the next operation is of, where that is for arrivals to say; to be called
+    /// before [`next`](Arrivals::next).
+    #[inline]
+    pub fn choose(&mut self, now: u64) {
+        if let Arrivals::ByKind(kinds) = self {
+            kinds.choose(now);
+        }
+    }
+
+    /// The kind that the next operation is of, where that is for arrivals to say.
+    #[inline]
+    pub fn kind(&self) -> Option<IoKind> {
+        match self {
+            Arrivals::ByKind(kinds) => kinds.kind(),
+            _ => None,
         }
     }
 
@@ -168,6 +222,8 @@ impl Arrivals {
                 Some((first + *bytes as f64 * per_byte) as u64)
             }
             Arrivals::Bursts { first, period, burst, .. } => Some((first + *burst as f64 * period) as u64),
+            Arrivals::ByKind(kinds) => kinds.next(),
+            Arrivals::Traced { trace, next, scale } => Some(traced_instant(trace, *next, *scale)),
             Arrivals::ThinkTime { left: 0, .. } => Some(u64::MAX),
             Arrivals::ThinkTime { resume, .. } => *resume,
         }
@@ -189,10 +245,10 @@ impl Arrivals {
     /// Moves on to the instant after; to be called once per operation issued, with its size in bytes.
     #[inline]
     pub fn advance(&mut self, length: u32) {
-        if let Arrivals::ConstantBytes { bytes, .. } = self {
-            *bytes = bytes.saturating_add(u64::from(length));
-        } else {
-            self.step(f64::from(length));
+        match self {
+            Arrivals::ConstantBytes { bytes, .. } => *bytes = bytes.saturating_add(u64::from(length)),
+            Arrivals::ByKind(kinds) => kinds.advance(length),
+            _ => self.step(f64::from(length)),
         }
     }
 
@@ -200,7 +256,8 @@ impl Arrivals {
     #[inline]
     fn step(&mut self, size: f64) {
         match self {
-            Arrivals::Closed => (),
+            Arrivals::Closed | Arrivals::ByKind(_) => (),
+            Arrivals::Traced { next, .. } => *next += 1,
             Arrivals::Poisson { mean_gap, next, generator } => *next += -unit(generator).ln() * *mean_gap,
             Arrivals::PoissonBytes { per_byte, next, generator, .. } => {
                 *next += -unit(generator).ln() * *per_byte * size;
@@ -242,14 +299,15 @@ impl Arrivals {
     pub fn backlog(&mut self, until: u64) -> u64 {
         let size = match self {
             Arrivals::Closed | Arrivals::ThinkTime { .. } => return 0,
-            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } => 0.0,
+            Arrivals::ByKind(kinds) => return kinds.backlog(until),
+            Arrivals::Poisson { .. } | Arrivals::Bursts { .. } | Arrivals::Traced { .. } => 0.0,
             Arrivals::PoissonBytes { mean_size, .. } | Arrivals::ConstantBytes { mean_size, .. } => {
                 *mean_size
             }
         };
         let mut count = 0u64;
         while self.next().is_some_and(|next| next < until) {
-            if count == MOST_DRAWN {
+            if count == MOST_DRAWN && !matches!(self, Arrivals::Traced { .. }) {
                 return count.saturating_add(self.expected(until));
             }
             self.step(size);
@@ -262,7 +320,9 @@ impl Arrivals {
     fn expected(&self, until: u64) -> u64 {
         let until = until as f64;
         match self {
-            Arrivals::Closed | Arrivals::ThinkTime { .. } => 0,
+            Arrivals::Closed | Arrivals::ThinkTime { .. } | Arrivals::ByKind(_) | Arrivals::Traced { .. } => {
+                0
+            }
             Arrivals::Poisson { mean_gap, next, .. } => ((until - next) / mean_gap) as u64,
             Arrivals::PoissonBytes { per_byte, mean_size, next, .. } => {
                 ((until - next) / (per_byte * mean_size)) as u64
@@ -490,9 +550,10 @@ mod tests {
                 "nothing would ever be done",
             ),
         ] {
-            let error = check(arrival).unwrap_err().to_string();
+            let error = check(arrival, Mix::Read).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        assert!(check(Arrival::ThinkTime { pause: Nanos(0), operations: 1, spin: Nanos(9) }).is_ok());
+        let think = Arrival::ThinkTime { pause: Nanos(0), operations: 1, spin: Nanos(9) };
+        assert!(check(think, Mix::Read).is_ok());
     }
 }

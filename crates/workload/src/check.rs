@@ -1,5 +1,6 @@
 //! Whether a task's parameters make a workload.
 
+mod trace;
 mod verification;
 
 use iolite_model::{Access, Bytes, FileTask, LayOut, Mix, Regions, Target};
@@ -24,7 +25,8 @@ pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     files::check(task)?;
     check_increment(task)?;
     check_append(task)?;
-    arrival::check(task.arrival)?;
+    trace::check(task)?;
+    arrival::check(task.arrival, task.mix)?;
     data::check(&task.contents)?;
     task.verify.as_ref().map_or(Ok(()), |verify| verification::check(task, verify))
 }
@@ -33,7 +35,7 @@ fn check_mix(mix: Mix) -> Result<(), WorkloadError> {
     let (what, percent) = match mix {
         Mix::ReadPercent(percent) => ("reads", percent),
         Mix::TrimPercent(percent) => ("trims", percent),
-        Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite => return Ok(()),
+        Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite | Mix::Traced(_) => return Ok(()),
     };
     WorkloadError::unless(
         percent <= 100,

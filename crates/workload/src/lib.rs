@@ -13,7 +13,7 @@ mod size;
 mod stream;
 mod verify;
 
-pub use arrival::Arrivals;
+pub use arrival::{Arrivals, ByKind};
 pub use check::validate;
 pub use data::Filler;
 pub use error::WorkloadError;

@@ -144,7 +144,7 @@ impl Mixed {
             }
             Access::Covering => Walk::Covering(Cover::new(length / grain, grain, seat.chance())?),
             Access::Append => Walk::Append { next: 0 },
-            Access::Strided { .. } => return None,
+            Access::Strided { .. } | Access::Trace(_) => return None,
             Access::Random
             | Access::Zipf { .. }
             | Access::Pareto { .. }

@@ -136,6 +136,8 @@ impl Offsets {
                 Order::Cycle(Box::new(Cycle::new(*zones, start, length, block, block, generator)?))
             }
             Access::Append => Order::Steps(Steps::endless(block)),
+            // A trace has operations, not an order.
+            Access::Trace(_) => return None,
         };
         Some(Offsets { block, order })
     }
@@ -173,6 +175,8 @@ fn places(blocks: u64, seed: u64) -> Box<Permutation> {
 pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
     match access {
         Access::Sequential | Access::Backwards | Access::Random | Access::Covering | Access::Append => Ok(()),
+        // Its operations are looked at as a whole.
+        Access::Trace(_) => Ok(()),
         Access::ZoneCycle(zones) => cycle::check(*zones, block, direct),
         Access::SequentialSkip { hole } => check_hole(*hole, block, direct),
         Access::SequentialBack { step } => check_step(*step, span, block, direct),

@@ -68,6 +68,10 @@ impl Share {
 
 /// Bytes of worker `worker`'s operations in one round of what it covers.
 pub fn round(task: &FileTask, worker: u32) -> u64 {
+    if matches!(task.access, Access::Trace(_)) {
+        // A trace is not done twice.
+        return u64::MAX;
+    }
     let count = Count::of(task);
     let workers = u64::from(task.workers.max(1));
     let divide = |total: u64| total / workers + u64::from(u64::from(worker) < total % workers);

@@ -64,7 +64,7 @@ impl SizeStream {
         let law = match kind {
             IoKind::Read => &self.reads,
             IoKind::Write => &self.writes,
-            IoKind::Trim => &self.trims,
+            IoKind::Trim | IoKind::Sync(_) => &self.trims,
         };
         match law {
             Law::Fixed(size) => *size,
@@ -111,7 +111,7 @@ impl SizeStream {
         match kind {
             IoKind::Read => &self.reads,
             IoKind::Write => &self.writes,
-            IoKind::Trim => &self.trims,
+            IoKind::Trim | IoKind::Sync(_) => &self.trims,
         }
     }
 

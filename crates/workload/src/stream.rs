@@ -1,8 +1,10 @@
 //! The operations of one worker, one after the other.
 
+mod traced;
+
 use std::ops::Range;
 
-use iolite_model::{FileTask, Mix};
+use iolite_model::{Access, FileTask, Mix, SyncMethod};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::files::{self, Spread};
@@ -10,6 +12,7 @@ use crate::mixed::Mixed;
 use crate::offset::{Offsets, Seat};
 use crate::region::{Region, grain, kinds_apart};
 use crate::{Purpose, below, generator};
+use traced::Traced;
 
 /// What a planned operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub enum IoKind {
     Write,
     /// Trim: the blocks are given back.
     Trim,
+    /// Makes what was written to its file durable; at the file's start, of no length.
+    Sync(SyncMethod),
 }
 
 /// An operation to come.
@@ -58,6 +63,7 @@ enum Course {
         blocks: Box<[Blocks; 2]>,
     },
     Other(Box<Other>),
+    Traced(Box<Traced>),
 }
 
 /// Equal blocks.
@@ -106,6 +112,14 @@ impl OpStream {
     /// The operations of worker `worker` of the task; `None` where the target, or the worker's part of it, is too small
     /// for its blocks or its largest size. Parameters that [`validate`](crate::validate) refuses give `None` as well.
     pub fn new(task: &FileTask, worker: u32) -> Option<OpStream> {
+        if let Access::Trace(trace) = &task.access {
+            let starts = files::file_starts(task);
+            let traced = Traced { trace: trace.clone(), next: 0, starts };
+            return Some(OpStream {
+                course: Course::Traced(Box::new(traced)),
+                part: 0..task.target.size().0,
+            });
+        }
         let (places, part) =
             if files::has_several(task) { spread(task, worker)? } else { Places::of(task, worker, 0)? };
         let course = match (Kinds::of(task, worker), places) {
@@ -134,6 +148,23 @@ impl OpStream {
                 blocks[which].next(dice.kinds[which])
             }
             Course::Other(other) => other.next(),
+            Course::Traced(traced) => traced.next(),
+        }
+    }
+}
+
+impl OpStream {
+    /// The next operation, of this kind where the mix leaves it to chance.
+    #[inline(never)]
+    pub fn next_of(&mut self, kind: IoKind) -> PlannedOp {
+        match &mut self.course {
+            Course::Or { blocks, .. } => blocks.next(kind),
+            Course::Apart { dice, blocks } => {
+                let which = usize::from(kind != dice.kinds[0]);
+                blocks[which].next(kind)
+            }
+            Course::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
+            Course::Always { .. } | Course::Other(_) | Course::Traced(_) => self.next_op(),
         }
     }
 }
@@ -241,6 +272,8 @@ impl Kinds {
             Mix::ReadPercent(percent) => or(IoKind::Read, percent),
             Mix::TrimPercent(percent) => or(IoKind::Trim, percent),
             Mix::TrimThenWrite => Kinds::TrimThenWrite(None),
+            // That goes with a trace, which has its own.
+            Mix::Traced(_) => Kinds::Always(IoKind::Read),
         }
     }
 }

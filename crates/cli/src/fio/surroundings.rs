@@ -1,7 +1,7 @@
 //! What a job file depends on besides its text, looked up on this machine.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use iolite_jobs::fio::Surroundings;
@@ -19,6 +19,7 @@ pub(crate) fn surroundings<T>(with: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         memory_mib: host.memory.0 >> 20,
         cpus: u64::from(host.cpus),
         read_file: &read_file,
+        open_trace: &open_trace,
     })
 }
 
@@ -33,6 +34,13 @@ pub(crate) fn read(name: &str) -> Result<Vec<u8>, UsageError> {
 
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     up_to_limit(File::open(path)?)
+}
+
+fn open_trace(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    Ok(Box::new(BufReader::new(File::open(path)?)))
 }
 
 fn up_to_limit(from: impl Read) -> io::Result<Vec<u8>> {

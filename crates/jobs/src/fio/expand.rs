@@ -112,6 +112,7 @@ mod tests {
             page_size: 4096,
             memory_mib: 1000,
             cpus: 2,
+            open_trace: &|_| Err(io::ErrorKind::NotFound.into()),
             read_file: &|_| Err(io::ErrorKind::NotFound.into()),
         };
         read("x.fio", text.as_bytes(), &surroundings)?.expanded(&surroundings)

@@ -1,7 +1,7 @@
 //! Job files: text becomes sections of settings, as written. What depends on where they run (variables, keywords) is worked
 //! out by [`Document::expanded`].
 
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct Surroundings<'a> {
     pub cpus: u64,
     /// Reads an included file. It may stop after [`LARGEST_FILE`] bytes and one more.
     pub read_file: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// Opens a trace, which may be large; standard input for `-`.
+    pub open_trace: &'a dyn Fn(&Path) -> io::Result<Box<dyn BufRead>>,
 }
 
 /// A job file, with what it includes.

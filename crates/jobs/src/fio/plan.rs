@@ -46,7 +46,7 @@ pub fn plan(
     documents: &[Document],
     surroundings: &Surroundings<'_>,
 ) -> Result<Plan, Problems> {
-    let mut planner = Planner::new(invocation);
+    let mut planner = Planner::new(invocation, surroundings);
     for section in &invocation.jobs {
         planner.section(section)?;
     }
@@ -93,6 +93,7 @@ struct Defaults {
 
 struct Planner<'a> {
     invocation: &'a Invocation,
+    surroundings: &'a Surroundings<'a>,
     defaults: Defaults,
     threads: Vec<Thread>,
     /// The jobs so far, by name: how many there are of that name.
@@ -110,9 +111,10 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(invocation: &'a Invocation) -> Planner<'a> {
+    fn new(invocation: &'a Invocation, surroundings: &'a Surroundings<'a>) -> Planner<'a> {
         Planner {
             invocation,
+            surroundings,
             defaults: Defaults::default(),
             threads: Vec::new(),
             names: HashMap::new(),
@@ -186,6 +188,10 @@ impl<'a> Planner<'a> {
             self.group += 1;
             self.grouped = 0;
         }
+        let replaying =
+            spec.trace.loaded(self.surroundings).map_err(|what| at("read_iolog").problem(what, ""))?;
+        let with_trace = replaying.map(|trace| Spec { trace, ..spec.clone() });
+        let spec = with_trace.as_ref().unwrap_or(spec);
         let settings = told(own);
         let size: usize = settings.iter().map(|(name, value)| name.len() + value.len()).sum();
         self.room(spec.job.numjobs, size).map_err(|(what, remedy)| at("numjobs").problem(what, remedy))?;

@@ -1,7 +1,9 @@
 //! What fio says before it runs: the jobs, its version, how many processes start.
 
 use iolite_jobs::fio::Thread;
-use iolite_model::{BackendKind, BusyWork, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes};
+use iolite_model::{
+    BackendKind, BusyWork, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes, TracedKinds,
+};
 
 use super::normal::one_line;
 use super::number::Figures;
@@ -93,6 +95,21 @@ fn direction(task: &FileTask) -> &'static str {
         (Mix::Trim, false) => "randtrim",
         (Mix::TrimThenWrite | Mix::TrimPercent(_), true) => "trimwrite",
         (Mix::TrimThenWrite | Mix::TrimPercent(_), false) => "randtrimwrite",
+        (Mix::Traced(TracedKinds { reads: true, writes, .. }), _) => {
+            if writes {
+                "rw"
+            } else {
+                "read"
+            }
+        }
+        (Mix::Traced(TracedKinds { writes: true, trims, .. }), _) => {
+            if trims {
+                "trimwrite"
+            } else {
+                "write"
+            }
+        }
+        (Mix::Traced(_), _) => "trim",
     }
 }
 

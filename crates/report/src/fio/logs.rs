@@ -13,6 +13,7 @@ use iolite_jobs::fio::Thread;
 use iolite_jobs::fio::lower::{Log, LogKind};
 use iolite_model::{Event, Interval, LoggedOperation, Nanos, OpKind, OperationLog, Sink, Stage, Task};
 
+use super::iolog::Iolog;
 use super::windows::{Told, Windows};
 
 /// The text of a compressed log.
@@ -80,6 +81,7 @@ struct OpenLog {
     /// Position among the files.
     file: usize,
     windows: Option<Windows>,
+    iolog: Option<Iolog>,
 }
 
 impl LogWriter {
@@ -93,7 +95,7 @@ impl LogWriter {
                 Task::Metadata(task) => task.workers,
                 Task::Database(task) => task.workers,
             };
-            let logs = thread.logs.iter().map(|log| writer.open(log, workers)).collect();
+            let logs = thread.logs.iter().map(|log| writer.open(log, thread, workers)).collect();
             let phase = Phase {
                 logs,
                 synchronous: thread.reporting.synchronous,
@@ -106,7 +108,7 @@ impl LogWriter {
         writer
     }
 
-    fn open(&mut self, log: &Log, workers: u32) -> OpenLog {
+    fn open(&mut self, log: &Log, thread: &Thread, workers: u32) -> OpenLog {
         let known = self.files.iter().position(|file| file.path == log.path);
         let file = known.unwrap_or_else(|| {
             self.files.push(LogFile::make(&log.path, log.compressed));
@@ -114,7 +116,8 @@ impl LogWriter {
         });
         let windows = log.window.filter(|window| window.0 > 0);
         let windows = windows.map(|window| Windows::new(log, window.0, workers));
-        OpenLog { log: log.clone(), file, windows }
+        let iolog = (log.kind == LogKind::Trace).then(|| Iolog::of(thread));
+        OpenLog { log: log.clone(), file, windows, iolog }
     }
 
     /// The thread of this number runs as phase `phase`: by default as that of its own number.
@@ -144,6 +147,10 @@ impl LogWriter {
     fn close(&mut self, number: u32, measured: Nanos) {
         let Some(phase) = self.phases.get_mut(&number) else { return };
         for open in &mut phase.logs {
+            if let Some(iolog) = &mut open.iolog {
+                let file = &mut self.files[open.file];
+                iolog.close(phase.started_unix, &mut file.began, &mut |line| file.out.write(line));
+            }
             if let Some(windows) = &mut open.windows {
                 let told = windows.close(measured.0);
                 write_windows(&mut self.files[open.file], &open.log, &told, phase.started_unix + phase.ramp);
@@ -158,6 +165,10 @@ impl LogWriter {
         let several = *workers > 1;
         for open in logs {
             let file = &mut self.files[open.file];
+            if let Some(iolog) = &mut open.iolog {
+                iolog.add(&told.operations, *started_unix, &mut file.began, &mut |line| file.out.write(line));
+                continue;
+            }
             for operation in &told.operations {
                 let Some(entry) = Entry::of(operation, &open.log, *synchronous, *ramp) else { continue };
                 match &mut open.windows {
@@ -234,6 +245,7 @@ impl Entry {
             LogKind::Submission => submitted.saturating_sub(issued),
             LogKind::Bandwidth => (f64::from(length) * 1e9 / completion.max(1) as f64 / 1024.0) as u64,
             LogKind::Iops => 1,
+            LogKind::Trace => return None,
         };
         let (at, issued) = (completed.saturating_sub(ramp), issued.saturating_sub(ramp));
         Some(Entry { at, value, direction, length, offset: operation.offset, issued })
@@ -287,8 +299,13 @@ fn write_windows(file: &mut LogFile, log: &Log, told: &[Told], unix: u64) {
 #[derive(Debug)]
 struct LogFile {
     path: PathBuf,
-    out: Result<Output, io::Error>,
+    out: Writing,
+    /// Where it is a trace and has begun: when the first job that writes to it started, in nanoseconds since 1970.
+    began: Option<u64>,
 }
+
+#[derive(Debug)]
+struct Writing(Result<Output, io::Error>);
 
 #[derive(Debug)]
 enum Output {
@@ -305,26 +322,32 @@ impl LogFile {
                 Output::Plain(file)
             }
         });
-        LogFile { path: path.to_path_buf(), out }
+        LogFile { path: path.to_path_buf(), out: Writing(out), began: None }
     }
 
     fn write(&mut self, text: &str) {
-        let written = match &mut self.out {
+        self.out.write(text);
+    }
+
+    fn finish(self) -> Option<LogError> {
+        let finished = self.out.0.and_then(|out| match out {
+            Output::Plain(mut file) => file.flush(),
+            Output::Compressed(file) => file.finish().and_then(|mut file| file.flush()),
+        });
+        finished.err().map(|source| LogError { path: self.path, source })
+    }
+}
+
+impl Writing {
+    fn write(&mut self, text: &str) {
+        let written = match &mut self.0 {
             Ok(Output::Plain(file)) => file.write_all(text.as_bytes()),
             Ok(Output::Compressed(file)) => file.write_all(text.as_bytes()),
             Err(_) => return,
         };
         if let Err(error) = written {
-            self.out = Err(error);
+            self.0 = Err(error);
         }
-    }
-
-    fn finish(self) -> Option<LogError> {
-        let finished = self.out.and_then(|out| match out {
-            Output::Plain(mut file) => file.flush(),
-            Output::Compressed(file) => file.finish().and_then(|mut file| file.flush()),
-        });
-        finished.err().map(|source| LogError { path: self.path, source })
     }
 }
 

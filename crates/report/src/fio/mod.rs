@@ -8,6 +8,7 @@ mod clock;
 mod closing;
 mod group;
 pub mod header;
+mod iolog;
 pub mod json;
 pub mod logs;
 pub mod normal;

@@ -2,8 +2,9 @@
 
 use iolite_model::{
     Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoClass, IoFlags,
-    IoPriority, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Placement, Prioritized,
-    PriorityShare, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task, Zone, ZoneSize,
+    IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Pace,
+    Placement, Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task,
+    Zone, ZoneSize,
 };
 use serde_json::{Value, json};
 
@@ -140,6 +141,8 @@ fn mix(mix: Mix) -> (&'static str, u8, u8) {
         Mix::Trim => ("trim", 0, 100),
         Mix::TrimPercent(percent) => ("trim_write", 0, percent),
         Mix::TrimThenWrite => ("trim_then_write", 0, 50),
+        // Shares are the trace's.
+        Mix::Traced(_) => ("traced", 0, 0),
     }
 }
 
@@ -272,6 +275,7 @@ fn access(access: &Access) -> (&'static str, Value) {
             ("zone_cycle", parameters)
         }
         Access::Append => ("append", Value::Null),
+        Access::Trace(trace) => ("trace", json!({ "operations": trace.operations().len() })),
     }
 }
 
@@ -300,6 +304,16 @@ fn arrival(arrival: Arrival) -> (&'static str, Value) {
         Arrival::Bursts { rate: _, operations } => ("bursts", json!({ "operations": operations })),
         Arrival::ConstantBytes(rate) => ("constant_bytes", json!({ "bytes_per_second": rate.0 })),
         Arrival::PoissonBytes(rate) => ("poisson_bytes", json!({ "bytes_per_second": rate.0 })),
+        Arrival::ByKind(KindRates { reads, writes, trims, poisson }) => {
+            let pace = |pace: Pace| match pace {
+                Pace::Operations(rate) => json!({ "operations_per_second": rate.0 }),
+                Pace::Bytes(rate) => json!({ "bytes_per_second": rate.0 }),
+            };
+            let [reads, writes, trims] = [reads, writes, trims].map(|of| of.map(pace));
+            let parameters = json!({ "reads": reads, "writes": writes, "trims": trims, "poisson": poisson });
+            ("by_kind", parameters)
+        }
+        Arrival::Traced(percent) => ("traced", json!({ "percent": percent })),
         Arrival::ThinkTime { pause, operations, spin } => {
             ("think_time", json!({ "pause_ns": pause.0, "operations": operations, "spin_ns": spin.0 }))
         }

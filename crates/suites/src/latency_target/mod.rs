@@ -8,8 +8,8 @@ mod search;
 mod windows;
 
 use iolite_model::{
-    Access, Arrival, Ending, FileTask, Iops, LatencyAnswer, LatencyTarget, Load, LoadParameter, Nanos,
-    OnError, Quantile, Stop, Target, Try, TryOutcome, TryPurpose, Verify,
+    Access, Arrival, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load, LoadParameter,
+    Nanos, OnError, Quantile, Stop, Target, Try, TryOutcome, TryPurpose, Verify,
 };
 use iolite_stats::PhaseResult;
 
@@ -235,11 +235,16 @@ fn with_depth(task: FileTask, depth: u32) -> FileTask {
 /// Arrivals of the same law at another rate; Poisson's where the task has none.
 fn at_rate(arrival: Arrival, rate: Iops) -> Arrival {
     match arrival {
-        Arrival::Constant(_) | Arrival::ConstantBytes(_) => Arrival::Constant(rate),
+        Arrival::Constant(_)
+        | Arrival::ConstantBytes(_)
+        | Arrival::ByKind(KindRates { poisson: false, .. }) => Arrival::Constant(rate),
         Arrival::Bursts { operations, .. } => Arrival::Bursts { rate, operations },
-        Arrival::Poisson(_) | Arrival::PoissonBytes(_) | Arrival::Closed | Arrival::ThinkTime { .. } => {
-            Arrival::Poisson(rate)
-        }
+        Arrival::Poisson(_)
+        | Arrival::PoissonBytes(_)
+        | Arrival::ByKind(_)
+        | Arrival::Traced(_)
+        | Arrival::Closed
+        | Arrival::ThinkTime { .. } => Arrival::Poisson(rate),
     }
 }
 
@@ -271,6 +276,9 @@ fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyT
     let think = matches!(task.arrival, Arrival::ThinkTime { .. });
     if task.access == Access::Append || matches!(&task.target, Target::File(file) if file.create) {
         return refuse("every try would have to make its file anew: lay it out before, and search on that");
+    }
+    if matches!(task.access, Access::Trace(_)) {
+        return refuse("a trace is over when it is through: search with a task that goes on");
     }
     if matches!(&task.verify, Some(Verify { state: Some(_), .. })) {
         return refuse("every try would want to keep its own verification state: leave `state` out");

@@ -12,6 +12,7 @@ fn read_with(text: &[u8], files: &[(&str, &str)]) -> Result<Document, Problem> {
         page_size: 4096,
         memory_mib: 1024,
         cpus: 2,
+        open_trace: &|_| Err(io::ErrorKind::NotFound.into()),
         read_file: &read_file,
     };
     read("dir/job.fio", text, &surroundings)

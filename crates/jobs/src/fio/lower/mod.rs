@@ -133,6 +133,8 @@ pub enum LogKind {
     Completion,
     /// Histograms of completion latency.
     Histogram,
+    /// The operations themselves, to be repeated (`write_iolog`).
+    Trace,
 }
 
 /// Which value of a window is logged.
@@ -220,6 +222,8 @@ pub struct Place {
 /// # Errors
 /// The settings do not go together: a sentence with its remedy.
 pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result<Thread, String> {
+    let stand_in = spec.trace.stand_in(spec, place)?;
+    let spec = stand_in.as_ref().unwrap_or(spec);
     let task = match spec.engine.kind() {
         Kind::Io => JobTask::Io(Box::new(io::task(spec, place)?)),
         Kind::Names(operation) => JobTask::Metadata(names::task(spec, place, operation)?),

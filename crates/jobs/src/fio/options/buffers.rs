@@ -75,7 +75,9 @@ impl Buffers {
         // Where all are equal anyway there is nothing to repeat, nor to make anew.
         let duplicate_percent = if all_equal { 0 } else { self.dedupe_percent };
         let implied = self.compress_percent.is_some() || duplicate_percent > 0;
-        Contents { fill, duplicate_percent, refill: !all_equal && (self.refill || implied) }
+        let refill = !all_equal && (self.refill || implied);
+        let scramble = self.scramble && !refill && fill == Fill::Random && duplicate_percent == 0;
+        Contents { fill, duplicate_percent, refill, scramble }
     }
 }
 
@@ -140,10 +142,6 @@ pub const OPTIONS: &[Opt] = &[
         "1",
         "A few bytes of a buffer change with each write, so that no two blocks are equal.",
         |s, g| put(&mut s.buffers.scramble, g.flag()),
-    )
-    .differs(
-        "buffers that are filled once are written as they are: use refill_buffers=1 on \
-         storage that deduplicates",
     ),
     opt(
         "buffer_pattern",

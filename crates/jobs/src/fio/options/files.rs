@@ -133,7 +133,7 @@ impl Default for Files {
 }
 
 /// Names with colons between them; `\:` is a colon of a name.
-fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
+pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
     let mut characters = given.text()?.chars().peekable();
     while let Some(character) = characters.next() {
@@ -235,8 +235,9 @@ pub const OPTIONS: &[Opt] = &[
         Form::Text,
         "",
         "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
-         `\\:`. A job without it makes files of its own, see filename_format.",
-        |s, g| put(&mut s.files.names, names(g)),
+         `\\:`. Given again it adds to those before, of global sections too. A job without it makes files of its own, see \
+         filename_format.",
+        |s, g| names(g).map(|names| s.files.names.extend(names)),
     ),
     opt(
         "directory",

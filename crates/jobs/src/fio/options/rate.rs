@@ -114,8 +114,8 @@ impl Rate {
                                                      give the rate alone"
                     .into())
             }
-            Some((arrival, mix)) => {
-                (task.arrival, task.mix) = (arrival, mix);
+            Some(arrival) => {
+                task.arrival = arrival;
                 Ok(())
             }
             None if self.think_time.0 > 0 => {
@@ -258,9 +258,8 @@ pub const OPTIONS: &[Opt] = &[
         form: BYTES,
         help: "Bytes a second that the job is held to: a schedule that it catches up with where it has fallen behind.",
         support: Support::Differs(
-            "response times count from the instant that the schedule says, so that waiting for a slow device shows. The \
-             rates of a mix become one for both and set their shares, to a whole percent; a rate for one of them alone is \
-             refused",
+            "response times count from the instant that the schedule says, so that waiting for a slow device shows. As in \
+             fio the shares of a mix follow from its rates, and what has none goes as fast as it can",
         ),
         set: |spec, given| limits(given, a_second).map(|limits| spec.rate.bytes = limits),
         ..Opt::PLAIN
@@ -417,7 +416,7 @@ pub const OPTIONS: &[Opt] = &[
 mod tests {
     use super::*;
     use crate::fio::option::samples::{io, lowered, spec, task};
-    use iolite_model::{BackendKind, Bandwidth, Bytes, Iops, MetadataTask, Mix, SizeLaw, Sizes};
+    use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace};
 
     fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), String> {
         io(settings, task(mix)).map(|(_, task)| (task.arrival, task.mix))
@@ -462,37 +461,30 @@ mod tests {
     }
 
     #[test]
-    fn the_rates_of_a_mix_are_one_rate_and_a_mix() {
+    fn each_kind_of_a_mix_has_a_rate_of_its_own() {
         let half = Mix::ReadPercent(90);
-        assert_eq!(
-            arrival(&[("rate_iops", "300,100")], half),
-            Ok((Arrival::Constant(Iops(400.0)), Mix::ReadPercent(75)))
-        );
-        assert_eq!(
-            arrival(&[("rate", "300")], half),
-            Ok((Arrival::ConstantBytes(Bandwidth(600.0)), Mix::ReadPercent(50)))
-        );
-        assert_eq!(
-            arrival(&[("rate_iops", "1,1,3")], Mix::TrimPercent(50)),
-            Ok((Arrival::Constant(Iops(4.0)), Mix::TrimPercent(75)))
-        );
-        assert_eq!(
-            arrival(&[("rate_iops", "1,5,3")], Mix::TrimThenWrite),
-            Ok((Arrival::Constant(Iops(6.0)), Mix::TrimThenWrite))
-        );
-        assert!(arrival(&[("rate", "300,")], half).unwrap_err().contains("two jobs"));
-        assert_eq!(arrival(&[("rate", "300,")], Mix::ReadPercent(100)).unwrap().1, Mix::ReadPercent(100));
-    }
-
-    /// As many bytes of large reads as of small writes are fewer reads.
-    #[test]
-    fn shares_of_bytes_go_by_the_sizes() {
-        let fixed = |size| SizeLaw::Fixed(Bytes(size));
-        let sizes =
-            Sizes { reads: fixed(12288), writes: fixed(4096), trims: fixed(4096), alignment: Bytes(4096) };
-        let task = FileTask { sizes: Some(sizes), ..task(Mix::ReadPercent(50)) };
-        let (_, task) = io(&[("rate", "1m")], task).unwrap();
-        assert_eq!(task.mix, Mix::ReadPercent(25));
+        let bytes = |rate| Some(Pace::Bytes(Bandwidth(rate)));
+        let operations = |rate| Some(Pace::Operations(Iops(rate)));
+        let found = |settings: &[(&str, &str)], mix| {
+            let (arrival, after) = arrival(settings, mix).unwrap();
+            let Arrival::ByKind(rates) = arrival else { panic!("{arrival:?}") };
+            assert_eq!(after, mix);
+            rates
+        };
+        let none = KindRates::default();
+        let both = KindRates { reads: operations(300.0), writes: operations(100.0), ..none };
+        assert_eq!(found(&[("rate_iops", "300,100")], half), both);
+        assert!(found(&[("rate_iops", "300,100,1"), ("rate_process", "poisson")], half).poisson);
+        let both = KindRates { reads: bytes(300.0), writes: bytes(300.0), ..none };
+        assert_eq!(found(&[("rate", "300")], half), both);
+        assert_eq!(found(&[("rate", "300,")], half), KindRates { reads: bytes(300.0), ..none });
+        assert_eq!(found(&[("rate", ",300")], half), KindRates { writes: bytes(300.0), ..none });
+        let trims = KindRates { writes: operations(1.0), trims: operations(3.0), ..none };
+        assert_eq!(found(&[("rate_iops", "1,1,3")], Mix::TrimPercent(50)), trims);
+        let alternating = arrival(&[("rate_iops", "1,5,3")], Mix::TrimThenWrite).unwrap();
+        assert_eq!(alternating, (Arrival::Constant(Iops(6.0)), Mix::TrimThenWrite));
+        let reads = arrival(&[("rate", "300,")], Mix::ReadPercent(100)).unwrap();
+        assert_eq!(reads, (Arrival::ConstantBytes(Bandwidth(300.0)), Mix::ReadPercent(100)));
     }
 
     #[test]

@@ -49,6 +49,8 @@ fn path(logging: &Logging, kind: LogKind, prefix: &str, number: u32) -> PathBuf 
         LogKind::Submission => "slat",
         LogKind::Completion => "clat",
         LogKind::Histogram => "clat_hist",
+        // Its file is named by the user.
+        LogKind::Trace => "iolog",
     };
     let number = if logging.per_job { format!(".{}", u64::from(number) + 1) } else { String::new() };
     let packed = if logging.compressed { ".gz" } else { "" };

@@ -1,0 +1,254 @@
+//! fio's trace files, versions 2 and 3.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Read};
+
+use iolite_model::{Nanos, TracedKind, TracedOp};
+
+/// The most operations of a trace: some 400 MB of them.
+pub(super) const MOST_OPERATIONS: usize = 1 << 24;
+
+/// The longest line, in bytes: a path and what is said of it.
+const LONGEST_LINE: u64 = 8192;
+
+/// Waits below this, in microseconds, are left out, as the manual says.
+const LEAST_WAIT: u64 = 100;
+
+/// A trace as its file says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Iolog {
+    /// The files that something is done to.
+    pub(super) files: Vec<String>,
+    /// The operations, in the order of their instants.
+    pub(super) operations: Vec<TracedOp>,
+    /// Whether it says when.
+    pub(super) timed: bool,
+}
+
+/// A line of a trace.
+enum Line<'a> {
+    Wait(u64),
+    Operation {
+        name: &'a str,
+        kind: TracedKind,
+        offset: u64,
+        length: u32,
+    },
+    /// Files are opened before the first operation here.
+    Nothing,
+}
+
+/// Reads a trace.
+///
+/// # Errors
+/// It can't be read, or is none: a sentence with the line's number and a remedy.
+pub(super) fn read(mut from: impl BufRead) -> Result<Iolog, String> {
+    let mut line = Vec::new();
+    next_line(&mut from, &mut line)?;
+    let stamped = match line.trim_ascii() {
+        b"fio version 3 iolog" => true,
+        b"fio version 2 iolog" => false,
+        other => return Err(no_iolog(other)),
+    };
+    let mut reader = Reader { stamped, now: 0, names: HashMap::new(), found: Iolog::default() };
+    for number in 2u64.. {
+        if !next_line(&mut from, &mut line)? {
+            break;
+        }
+        let text = std::str::from_utf8(&line).map_err(|_| "it is not text".to_owned());
+        text.and_then(|text| reader.line(text.trim())).map_err(|what| format!("line {number}: {what}"))?;
+    }
+    let mut found = reader.found;
+    if !found.operations.is_sorted_by_key(|operation| operation.at) {
+        found.operations.sort_by_key(|operation| operation.at);
+    }
+    found.timed = found.operations.last().is_some_and(|last| last.at.0 > 0);
+    Ok(found)
+}
+
+/// Takes the next line. False where there is none.
+fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, String> {
+    line.clear();
+    let read = from.by_ref().take(LONGEST_LINE).read_until(b'\n', line);
+    let length = read.map_err(|error| format!("cannot read it: {error}; check the path"))?;
+    if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+        // A binary trace has no lines.
+        return Err(no_iolog(line));
+    }
+    Ok(length > 0)
+}
+
+fn no_iolog(start: &[u8]) -> String {
+    // BLK_IO_TRACE_MAGIC of linux/blktrace_api.h with a version, in either order of bytes.
+    let is_binary = matches!(start, [_, 0x74, 0x61, 0x65, ..] | [0x65, 0x61, 0x74, ..]);
+    if is_binary {
+        return "it is a binary trace of blktrace, which is not built: write it as text, a first line `fio version 3 iolog` \
+                and for each operation a line `MICROSECONDS PATH read|write|trim OFFSET LENGTH`, which blkparse -f can print"
+            .into();
+    }
+    "its first line is neither `fio version 2 iolog` nor `fio version 3 iolog`: give a file that write_iolog has made".into()
+}
+
+struct Reader {
+    /// Each line begins with its instant.
+    stamped: bool,
+    /// The instant of the next operation, in microseconds.
+    now: u64,
+    names: HashMap<String, u16>,
+    found: Iolog,
+}
+
+impl Reader {
+    fn line(&mut self, text: &str) -> Result<(), String> {
+        let mut text = text;
+        if text.is_empty() {
+            return Ok(());
+        }
+        if self.stamped {
+            let (stamp, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+            self.now = number(stamp)?;
+            text = rest.trim();
+        }
+        match parse(text)? {
+            Line::Nothing => {}
+            Line::Wait(_) if self.stamped => {
+                return Err("`wait` is not for version 3, whose lines have times: remove it".into());
+            }
+            Line::Wait(time) if time < LEAST_WAIT => {}
+            Line::Wait(time) => self.now = self.now.saturating_add(time),
+            Line::Operation { name, kind, offset, length } => self.operation(name, kind, offset, length)?,
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, name: &str, kind: TracedKind, offset: u64, length: u32) -> Result<(), String> {
+        if self.found.operations.len() == MOST_OPERATIONS {
+            return Err(format!("a trace has {MOST_OPERATIONS} operations at most: split it"));
+        }
+        let file = match self.names.get(name) {
+            Some(file) => *file,
+            None => {
+                let file = u16::try_from(self.found.files.len())
+                    .map_err(|_| "a trace has 65536 files at most: split it".to_owned())?;
+                self.names.insert(name.to_owned(), file);
+                self.found.files.push(name.to_owned());
+                file
+            }
+        };
+        let at = Nanos(self.now.saturating_mul(1000));
+        self.found.operations.push(TracedOp { at, offset, length, file, kind });
+        Ok(())
+    }
+}
+
+/// What a line says after its instant: `NAME ACTION` or `NAME ACTION OFFSET LENGTH`. The name may hold spaces.
+fn parse(text: &str) -> Result<Line<'_>, String> {
+    let unknown = || {
+        format!(
+            "`{}` is no line of a trace: write PATH ACTION OFFSET LENGTH",
+            text.chars().take(60).collect::<String>()
+        )
+    };
+    let (rest, last) = last_word(text).ok_or_else(unknown)?;
+    if matches!(last, "add" | "open" | "close") {
+        return Ok(Line::Nothing);
+    }
+    let (rest, offset) = last_word(rest).ok_or_else(unknown)?;
+    let (name, action) = last_word(rest).ok_or_else(unknown)?;
+    let (offset, length) = (number(offset)?, number(last)?);
+    let kind = match action {
+        "wait" => return Ok(Line::Wait(offset)),
+        "read" => TracedKind::Read,
+        "write" => TracedKind::Write,
+        "trim" => TracedKind::Trim,
+        "sync" => return Ok(Line::Operation { name, kind: TracedKind::Fsync, offset: 0, length: 0 }),
+        "datasync" => return Ok(Line::Operation { name, kind: TracedKind::Fdatasync, offset: 0, length: 0 }),
+        other => {
+            return Err(format!(
+                "`{}` is no action of a trace: write read, write, trim, sync, datasync, wait, add, open or close",
+                other.chars().take(30).collect::<String>()
+            ));
+        }
+    };
+    let length = u32::try_from(length).ok().filter(|length| *length > 0);
+    let length = length.ok_or("an operation has between 1 byte and 4 GiB: correct its length")?;
+    if offset.checked_add(u64::from(length)).is_none_or(|end| i64::try_from(end).is_err()) {
+        return Err("it ends beyond the largest offset there is: correct it".into());
+    }
+    Ok(Line::Operation { name, kind, offset, length })
+}
+
+/// The last word, and what is before it; `None` where nothing is.
+fn last_word(text: &str) -> Option<(&str, &str)> {
+    let (rest, word) = text.trim_end().rsplit_once(char::is_whitespace)?;
+    let rest = rest.trim_end();
+    (!rest.is_empty()).then_some((rest, word))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{}` is no number", text.chars().take(30).collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(at: u64, kind: TracedKind, file: u16, offset: u64, length: u32) -> TracedOp {
+        TracedOp { at: Nanos(at * 1000), offset, length, file, kind }
+    }
+
+    #[test]
+    fn version_3_has_times() {
+        let text = "fio version 3 iolog\n1 /a add\n1 /b c add\n2 /a open\n5 /a read 4096 512\n\n\
+                    9 /b c write 0 8192\n9 /b c datasync 0 0\n 10 /a trim 5 6 \n11 /a sync 4 0\n12 /a close\n";
+        let found = read(text.as_bytes()).unwrap();
+        assert_eq!((found.files, found.timed), (vec!["/a".to_owned(), "/b c".to_owned()], true));
+        let expected = [
+            op(5, TracedKind::Read, 0, 4096, 512),
+            op(9, TracedKind::Write, 1, 0, 8192),
+            op(9, TracedKind::Fdatasync, 1, 0, 0),
+            op(10, TracedKind::Trim, 0, 5, 6),
+            op(11, TracedKind::Fsync, 0, 0, 0),
+        ];
+        assert_eq!(found.operations, expected);
+        let text = "fio version 3 iolog\n7 f write 0 1\n5 f read 0 1";
+        let sorted = read(text.as_bytes()).unwrap().operations;
+        assert_eq!(sorted, [op(5, TracedKind::Read, 0, 0, 1), op(7, TracedKind::Write, 0, 0, 1)]);
+    }
+
+    #[test]
+    fn version_2_has_waits() {
+        let text = "fio version 2 iolog\nf add\nf open\nf read 0 1\nf wait 99 0\nf read 1 1\nf wait 500 0\n\
+                    f write 2 1\nf wait 100 0\nf write 3 1\nf close\n";
+        let found = read(text.as_bytes()).unwrap();
+        let instants: Vec<u64> = found.operations.iter().map(|op| op.at.0 / 1000).collect();
+        assert_eq!((instants, found.timed), (vec![0, 0, 500, 600], true));
+        let text = "fio version 2 iolog\nf read 0 1\nf read 1 1\n";
+        assert!(!read(text.as_bytes()).unwrap().timed);
+    }
+
+    #[test]
+    fn what_is_no_trace_is_told_with_its_line() {
+        let error = |text: &[u8]| read(text).unwrap_err();
+        assert!(error(b"").contains("neither"));
+        assert!(error(b"fio version 1 iolog\n").contains("neither"));
+        assert!(error(&[7, 0x74, 0x61, 0x65, 0, 1, 2]).contains("blktrace"));
+        assert!(error(&[0x65, 0x61, 0x74, 7, 0, 1, 2]).contains("blktrace"));
+        assert!(error(&[b'x'; 10_000]).contains("neither"));
+        for (line, part) in [
+            ("1 f fly 0 1", "`fly` is no action"),
+            ("f read 0 1", "`f` is no number"),
+            ("1 f read 0", "no line of a trace"),
+            ("1 f read 0 x", "`x` is no number"),
+            ("1 f read 0 0", "between 1 byte"),
+            ("1 f read 0 5000000000", "between 1 byte"),
+            ("1 f read 18446744073709551615 1", "largest offset"),
+            ("1 f wait 5 0", "not for version 3"),
+            ("1", "no line of a trace"),
+        ] {
+            let error = read(format!("fio version 3 iolog\n{line}\n").as_bytes()).unwrap_err();
+            assert!(error.starts_with("line 2: ") && error.contains(part), "{line}: {error}");
+        }
+        assert!(error(b"fio version 3 iolog\n\xff\xfe\n").contains("line 2: it is not text"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Operations that were written down, to be done again.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// Operations in the order in which they are begun; clones share them. Written as a list of
+/// `[at, kind, file, offset, length]`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<TracedOp>", into = "Vec<TracedOp>")]
+pub struct Trace(Arc<[TracedOp]>);
+
+/// An operation of a [`Trace`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, TracedKind, u16, u64, u32)", into = "(u64, TracedKind, u16, u64, u32)")]
+pub struct TracedOp {
+    /// When it is begun, counted from the start; not before the one before it.
+    pub at: Nanos,
+    /// Where in its file's span, in bytes.
+    pub offset: u64,
+    /// How much, in bytes; 0 for a sync.
+    pub length: u32,
+    /// Its file's position among the task's.
+    pub file: u16,
+    /// What it does.
+    pub kind: TracedKind,
+}
+
+/// What an operation of a [`Trace`] does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TracedKind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Gives blocks back.
+    Trim,
+    /// fsync of the file.
+    Fsync,
+    /// fdatasync of the file.
+    Fdatasync,
+}
+
+/// Which kinds of operations a [`Trace`] has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TracedKinds {
+    /// Reads.
+    pub reads: bool,
+    /// Writes.
+    pub writes: bool,
+    /// Trims.
+    pub trims: bool,
+    /// Syncs of either kind.
+    pub syncs: bool,
+}
+
+impl Trace {
+    /// The operations.
+    pub fn operations(&self) -> &[TracedOp] {
+        &self.0
+    }
+
+    /// The kinds that it has.
+    pub fn kinds(&self) -> TracedKinds {
+        let mut kinds = TracedKinds::default();
+        for operation in &*self.0 {
+            match operation.kind {
+                TracedKind::Read => kinds.reads = true,
+                TracedKind::Write => kinds.writes = true,
+                TracedKind::Trim => kinds.trims = true,
+                TracedKind::Fsync | TracedKind::Fdatasync => kinds.syncs = true,
+            }
+        }
+        kinds
+    }
+
+    /// Bytes of a read, write or trim in the mean; 0 where there is none.
+    pub fn mean_size(&self) -> f64 {
+        let lengths = self.0.iter().filter(|operation| operation.length > 0);
+        let (count, sum) = lengths
+            .fold((0u64, 0f64), |(count, sum), operation| (count + 1, sum + f64::from(operation.length)));
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+}
+
+impl From<Vec<TracedOp>> for Trace {
+    fn from(operations: Vec<TracedOp>) -> Trace {
+        Trace(operations.into())
+    }
+}
+
+impl From<Trace> for Vec<TracedOp> {
+    fn from(trace: Trace) -> Vec<TracedOp> {
+        trace.0.to_vec()
+    }
+}
+
+impl fmt::Debug for Trace {
+    /// Their number: there may be millions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trace({} operations)", self.0.len())
+    }
+}
+
+impl From<(u64, TracedKind, u16, u64, u32)> for TracedOp {
+    fn from((at, kind, file, offset, length): (u64, TracedKind, u16, u64, u32)) -> TracedOp {
+        TracedOp { at: Nanos(at), offset, length, file, kind }
+    }
+}
+
+impl From<TracedOp> for (u64, TracedKind, u16, u64, u32) {
+    fn from(TracedOp { at, offset, length, file, kind }: TracedOp) -> (u64, TracedKind, u16, u64, u32) {
+        (at.0, kind, file, offset, length)
+    }
+}
