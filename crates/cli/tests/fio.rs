@@ -375,7 +375,7 @@ fn small(text: &str) -> String {
             "size" | "filesize" | "io_size" if !value.ends_with('%') && large() => format!("{name}=4m"),
             "runtime" | "timeout" => format!("{name}=1"),
             "ramp_time" | "startdelay" => format!("{name}=0"),
-            "rate" if bytes(value) < SMALL && !value.contains(',') => "rate=10m".to_owned(),
+            "rate" if !value.contains(',') && bytes(value) < SMALL => "rate=10m".to_owned(),
             "rate_iops" => "rate_iops=1000".to_owned(),
             "zonesize" => "zonesize=256k".to_owned(),
             "zoneskip" => "zoneskip=1m".to_owned(),
