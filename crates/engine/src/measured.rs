@@ -49,6 +49,8 @@ pub(crate) struct InFlight {
     length: u32,
     intended: u64,
     issued: u64,
+    /// Its I/O priority, where it has its own; 0 for the thread's.
+    priority: u16,
     commit: Commit,
 }
 
@@ -292,7 +294,9 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         self.plan.arrivals.advance(planned.length);
         let PlannedOp { length, .. } = planned;
         let offset = op.offset;
-        (op, InFlight { io, offset, length, intended, issued, commit: Commit::None })
+        let own = self.plan.priorities.as_mut();
+        let priority = own.map_or(0, |priorities| priorities.next(planned.kind, length));
+        (op, InFlight { io, offset, length, intended, issued, priority, commit: Commit::None })
     }
 
     /// Makes up the data of an operation that has been drawn. Returns the instant after.
@@ -314,6 +318,9 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     fn submit(&mut self, op: Op, state: InFlight) -> (Submitted, u64) {
         if self.backend.blocks() {
             self.lane.enter(op.io.kind(), op.offset, state.issued);
+        }
+        if self.plan.priorities.is_some() {
+            self.backend.prioritize(state.priority);
         }
         let submission = self.backend.submit(&op);
         let now = self.lane.now();
@@ -439,9 +446,9 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         if !W::ON || state.commit == Commit::Cancelled {
             return;
         }
-        let InFlight { io, offset, length, intended, issued, .. } = *state;
+        let InFlight { io, offset, length, intended, issued, priority, .. } = *state;
         let (kind, linked) = (io.kind(), io == IoOp::LinkedWrite);
-        let back = Back { slot, kind, offset, length, intended, issued, completed, error, linked };
+        let back = Back { slot, kind, offset, length, intended, issued, completed, priority, error, linked };
         if let Err(error) = self.watches.back(&back, &self.lane) {
             self.failure.get_or_insert(error);
             self.lane.cut(completed);
@@ -492,7 +499,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         // A range beyond what an operation can name goes on to the end, which a length of 0 means.
         let length = u32::try_from(to - from).unwrap_or(0);
         let io = IoOp::Sync(method);
-        let state = InFlight { io, offset: from, length: 0, intended: now, issued: now, commit };
+        let state = InFlight { io, offset: from, length: 0, intended: now, issued: now, priority: 0, commit };
         (Op { io, slot, offset: from, length }, state)
     }
 

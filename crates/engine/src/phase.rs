@@ -7,7 +7,7 @@ use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Tar
 use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
-use iolite_workload::{Arrivals, Filler, OpStream, Share};
+use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
     Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Splice, Sync, Threads, Truncate,
@@ -346,6 +346,7 @@ impl Phase {
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
             on_error: task.on_error.clone(),
             until_full: task.stop.full,
+            priorities: Priorities::of(task, worker).map(Box::new),
             flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
         })
     }

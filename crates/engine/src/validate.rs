@@ -86,6 +86,13 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if !ends(&task.stop) && task.access != Access::Append {
         return refuse("nothing would end it: give a runtime, bytes, operations or loops");
     }
+    let asynchronous = matches!(task.backend, BackendKind::IoUring(_) | BackendKind::Libaio);
+    if !task.priorities.is_empty() && !asynchronous {
+        return refuse(
+            "single operations have I/O priorities on io-uring and libaio only: use one of them, or give all the same \
+             (`placement`)",
+        );
+    }
     if task.stop.full && task.mix != Mix::Write {
         return refuse(
             "it is to end when there is no space left, which only writes find out: let it write only",

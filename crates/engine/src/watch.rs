@@ -1,6 +1,6 @@
 //! What the measured loop keeps of each operation, beyond counts and histograms.
 
-use iolite_model::{FileTask, LoggedOperation, Nanos, OpKind};
+use iolite_model::{FileTask, IoPriority, LoggedOperation, Nanos, OpKind};
 use iolite_stats::DetailRecorder;
 
 use crate::EngineError;
@@ -24,6 +24,8 @@ pub(crate) struct Back {
     pub(crate) intended: u64,
     pub(crate) issued: u64,
     pub(crate) completed: u64,
+    /// Its own I/O priority; 0 where it has none.
+    pub(crate) priority: u16,
     /// The error number, where it has failed.
     pub(crate) error: Option<i32>,
     /// It is the first of two linked operations: what was submitted with it is still to come back.
@@ -87,6 +89,8 @@ pub(crate) struct Watcher {
     pending: usize,
     detail: Option<Box<DetailRecorder>>,
     log: Option<Log>,
+    /// I/O priority of operations that have none of their own.
+    priority: u16,
     longest: Nanos,
 }
 
@@ -109,16 +113,31 @@ impl Watcher {
     /// For a worker with so many slots, whose operations are of these kinds.
     pub(crate) fn new(task: &FileTask, kinds: &[OpKind], targets: &Targets, slots: u32) -> Watcher {
         let every = task.interval.0.clamp(1, LONGEST_UNTOLD);
+        let priority = task.placement.io_priority.map_or(0, IoPriority::packed);
+        let mut detail = task.watch.detail.then(|| Box::new(DetailRecorder::new(kinds)));
+        if let Some(detail) = detail.as_mut().filter(|_| !task.priorities.is_empty()) {
+            detail.keep_apart(&priorities(task, priority));
+        }
         let log =
             || Log { targets: targets.clone(), operations: Vec::with_capacity(CHUNK), every, tell_at: every };
         Watcher {
             submitted: vec![None; slots.max(1) as usize],
             pending: 0,
-            detail: task.watch.detail.then(|| Box::new(DetailRecorder::new(kinds))),
+            detail,
             log: task.watch.operations.then(log),
+            priority,
             longest: task.longest.unwrap_or(Nanos(u64::MAX)),
         }
     }
+}
+
+/// The priorities that operations of a task may have.
+fn priorities(task: &FileTask, default: u16) -> Vec<u16> {
+    let mut all: Vec<u16> = task.priorities.iter().map(|share| share.priority.packed()).collect();
+    all.push(default);
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Counts an operation that its submission has done itself: a submission and a reap of one.
@@ -140,6 +159,7 @@ impl Watches for Watcher {
     }
 
     fn back(&mut self, back: &Back, lane: &Lane) -> Result<(), EngineError> {
+        let back = &Back { priority: if back.priority > 0 { back.priority } else { self.priority }, ..*back };
         let slot = &mut self.submitted[back.slot as usize];
         let submitted = slot.take();
         if back.linked && back.error.is_none() {
@@ -154,6 +174,11 @@ impl Watches for Watcher {
                     detail.queued(back.kind, submission, back.completed.saturating_sub(submitted));
                 }
                 Some(_) => {}
+            }
+            if back.error.is_none() {
+                let completion = back.completed.saturating_sub(submitted.unwrap_or(back.issued));
+                let service = back.completed.saturating_sub(back.issued);
+                detail.prioritized(back.kind, back.priority, completion, service);
             }
         }
         if let Some(log) = &mut self.log {
@@ -205,6 +230,7 @@ impl Log {
             file,
             length: back.length,
             error: back.error,
+            priority: back.priority,
             intended: back.intended,
             issued: back.issued,
             submitted,

@@ -29,6 +29,9 @@ pub struct LoggedOperation {
     /// The error number, where it failed: 0 where it moved fewer bytes than asked for, EILSEQ (84) where what was read is not what
     /// was written.
     pub error: Option<i32>,
+    /// Its I/O priority, its own or the worker's, packed as [`IoPriority::packed`](crate::IoPriority::packed) has it; 0 where neither
+    /// was asked for.
+    pub priority: u16,
     /// When it was meant to start.
     pub intended: u64,
     /// When it was handed over.

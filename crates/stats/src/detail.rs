@@ -13,6 +13,8 @@ pub struct Detail {
     pub submission: [Histogram; 3],
     /// Completion times of the same operations: from the return of the submission on.
     pub completion: [Histogram; 3],
+    /// Completion and service times by I/O priority, where operations have priorities of their own.
+    pub priorities: Vec<PriorityTimes>,
     /// Operations by how many were in flight when they were submitted, themselves included: up to 1, 2 to 3, 4 to 7, 8 to 15,
     /// 16 to 31, 32 to 63, 64 and more.
     pub depths: [u64; 7],
@@ -22,11 +24,26 @@ pub struct Detail {
     pub completes: [u64; 7],
 }
 
+/// Times of the operations of a kind that had a priority.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriorityTimes {
+    /// The kind's position in [`Detail::submission`].
+    pub place: usize,
+    /// The priority, packed as the kernel has it; 0 where none was asked for.
+    pub priority: u16,
+    /// Completion times: of what its submission has done itself the whole time.
+    pub completion: Histogram,
+    /// Service times.
+    pub service: Histogram,
+}
+
 /// What one worker writes into while it measures, to become part of a [`Detail`]. Counting allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetailRecorder {
     /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
     times: [Option<Box<(Tally, Tally)>>; 3],
+    /// By position of the kind, and by priority: completion and service times.
+    priorities: Vec<(usize, u16, Box<(Tally, Tally)>)>,
     depths: [u64; 7],
     submits: [u64; 7],
     completes: [u64; 7],
@@ -62,6 +79,24 @@ impl DetailRecorder {
         recorder
     }
 
+    /// Keeps the times of reads and writes with these priorities apart.
+    pub fn keep_apart(&mut self, priorities: &[u16]) {
+        for place in [0, 1].into_iter().filter(|place| self.times[*place].is_some()) {
+            self.priorities.extend(priorities.iter().map(|&priority| (place, priority, Box::default())));
+        }
+    }
+
+    /// Counts an operation with a priority that has succeeded: its times in nanoseconds.
+    #[inline]
+    pub fn prioritized(&mut self, kind: OpKind, priority: u16, completion: u64, service: u64) {
+        let mut kept = self.priorities.iter_mut();
+        let found = kept.find(|(place, kept, _)| (Some(*place), *kept) == (self::place(kind), priority));
+        if let Some((.., times)) = found {
+            times.0.count(completion);
+            times.1.count(service);
+        }
+    }
+
     /// Counts an operation that is submitted, of so many in flight with it.
     #[inline]
     pub fn submitted(&mut self, in_flight: usize) {
@@ -95,6 +130,11 @@ impl DetailRecorder {
             times.0.add_to(&mut detail.submission[place]);
             times.1.add_to(&mut detail.completion[place]);
         }
+        for (place, priority, times) in &self.priorities {
+            let of = detail.of_priority(*place, *priority);
+            times.0.add_to(&mut of.completion);
+            times.1.add_to(&mut of.service);
+        }
         detail.add_counts([&self.depths, &self.submits, &self.completes]);
     }
 }
@@ -108,7 +148,22 @@ impl Detail {
         for (mine, other) in self.completion.iter_mut().zip(&other.completion) {
             mine.merge(other);
         }
+        for other in &other.priorities {
+            let mine = self.of_priority(other.place, other.priority);
+            mine.completion.merge(&other.completion);
+            mine.service.merge(&other.service);
+        }
         self.add_counts([&other.depths, &other.submits, &other.completes]);
+    }
+
+    fn of_priority(&mut self, place: usize, priority: u16) -> &mut PriorityTimes {
+        let same = |times: &PriorityTimes| (times.place, times.priority) == (place, priority);
+        let index = self.priorities.iter().position(same).unwrap_or_else(|| {
+            let (completion, service) = (Histogram::new(), Histogram::new());
+            self.priorities.push(PriorityTimes { place, priority, completion, service });
+            self.priorities.len() - 1
+        });
+        &mut self.priorities[index]
     }
 
     fn add_counts(&mut self, others: [&[u64; 7]; 3]) {
@@ -140,6 +195,10 @@ mod tests {
         recorder.queued(OpKind::Trim, 4, 80);
         recorder.queued(OpKind::Write, 5, 90);
         recorder.queued(OpKind::Sync, 6, 100);
+        recorder.keep_apart(&[0, 0x2000]);
+        recorder.prioritized(OpKind::Read, 0x2000, 5, 8);
+        recorder.prioritized(OpKind::Read, 0x4000, 5, 8);
+        recorder.prioritized(OpKind::Write, 0x2000, 5, 8);
         recorder.submitted(2);
         recorder.handed_over(5);
         recorder.brought_back(0);
@@ -150,6 +209,12 @@ mod tests {
         let counts = |histograms: &[Histogram; 3]| histograms.each_ref().map(Histogram::count);
         assert_eq!((counts(&detail.submission), counts(&twice.submission)), ([1, 0, 1], [2, 0, 2]));
         assert_eq!((counts(&detail.completion), detail.completion[2].min()), ([1, 0, 1], Nanos(80)));
+        let prioritized = |detail: &Detail| {
+            let told = |times: &PriorityTimes| (times.place, times.priority, times.service.count());
+            detail.priorities.iter().map(told).collect::<Vec<_>>()
+        };
+        assert_eq!(prioritized(&detail), [(0, 0, 0), (0, 0x2000, 1)]);
+        assert_eq!(prioritized(&twice), [(0, 0, 0), (0, 0x2000, 2)]);
         assert_eq!((detail.depths[1], detail.submits[2], detail.completes[0]), (1, 1, 1));
         assert_eq!((twice.depths[1], twice.submits[2], twice.completes[0]), (2, 2, 2));
     }

@@ -21,7 +21,7 @@ mod tally;
 mod totals;
 
 pub use collector::Collector;
-pub use detail::{Detail, DetailRecorder};
+pub use detail::{Detail, DetailRecorder, PriorityTimes};
 pub use estimate::{Direction, Estimate};
 pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};

@@ -34,6 +34,8 @@ const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
+/// The block names a priority.
+const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
 /// `struct iocb`: what the kernel reads when an operation is submitted.
 #[repr(C)]
@@ -83,6 +85,8 @@ pub struct Aio {
     returned: Vec<(usize, Result<u32, i32>)>,
     /// Operations that the kernel has and has not given back.
     with_kernel: usize,
+    /// Of reads and writes that are pushed.
+    priority: u16,
     files: Vec<Arc<File>>,
 }
 
@@ -127,6 +131,7 @@ impl Aio {
             events: vec![IoEvent::default(); slots],
             returned: Vec::with_capacity(slots),
             with_kernel: 0,
+            priority: 0,
             files: files.to_vec(),
         })
     }
@@ -139,6 +144,12 @@ impl Aio {
     /// The slot's buffer; `None` while the slot is in flight or where there is no such slot.
     pub fn buffer_mut(&mut self, slot: usize) -> Option<&mut [u8]> {
         self.slots.buffer_mut(slot)
+    }
+
+    /// Gives reads and writes that are pushed from now on this I/O priority, as [`set_io`](crate::priority::set_io) takes it; 0 for
+    /// that of the thread. What the process may not have comes back with `EPERM`.
+    pub fn set_priority(&mut self, priority: u16) {
+        self.priority = priority;
     }
 
     /// Queues an operation on the slot; the kernel learns of it with the next
@@ -167,8 +178,12 @@ impl Aio {
             AioOp::Fsync => (IOCB_CMD_FSYNC, 0, 0, 0),
             AioOp::Fdatasync => (IOCB_CMD_FDSYNC, 0, 0, 0),
         };
+        let prioritized = transfers && self.priority > 0;
         self.blocks[slot] = ControlBlock {
             data: slot as u64,
+            // Classes reach to the sign's bit, which means nothing here.
+            priority: if prioritized { self.priority as i16 } else { 0 },
+            flags: if prioritized { IOCB_FLAG_IOPRIO } else { 0 },
             opcode,
             fd: descriptor,
             buffer,

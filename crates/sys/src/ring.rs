@@ -116,6 +116,8 @@ pub struct Ring {
     syncs: bool,
     /// By file.
     trims: Vec<Trims>,
+    /// Of reads and writes that are pushed.
+    priority: u16,
     _files: Vec<Arc<File>>,
 }
 
@@ -189,7 +191,7 @@ impl Ring {
         // SAFETY: the vectors describe the slots' memory, which is freed only after the ring, or never (see `Ring`).
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&slots.vectors()) }.is_ok();
         let (trims, files) = (Vec::with_capacity(files.len()), files.to_vec());
-        Ok(Ring { ring, slots, setup, fixed_buffers, syncs: true, trims, _files: files })
+        Ok(Ring { ring, slots, setup, fixed_buffers, syncs: true, trims, priority: 0, _files: files })
     }
 
     /// Finds out whether completions of this file can be polled, and what else such a ring can do.
@@ -291,6 +293,12 @@ impl Ring {
         Ok(())
     }
 
+    /// Gives reads and writes that are pushed from now on this I/O priority, as [`set_io`](crate::priority::set_io) takes it; 0 for
+    /// that of the thread. What the process may not have comes back with `EPERM`.
+    pub fn set_priority(&mut self, priority: u16) {
+        self.priority = priority;
+    }
+
     /// Queues two operations on the slot, both with this offset and length: the kernel starts the second when the first
     /// has succeeded. Where the first fails or moves fewer bytes, the second comes back with `ECANCELED`. The slot is free
     /// when both have come back, as [`Part::First`] and then [`Part::Last`]: the kernel starts or cancels the second only
@@ -337,15 +345,22 @@ impl Ring {
     #[inline]
     fn entry(&self, op: RingOp, slot: usize, place: Place, length: u32) -> Entry {
         let (file, offset, buffer) = (Fixed(place.file), place.offset, self.slots.address(slot));
+        let priority = self.priority;
         match (op, self.fixed_buffers) {
-            (RingOp::Read, true) => {
-                opcode::ReadFixed::new(file, buffer, length, slot as u16).offset(offset).build()
+            (RingOp::Read, true) => opcode::ReadFixed::new(file, buffer, length, slot as u16)
+                .offset(offset)
+                .ioprio(priority)
+                .build(),
+            (RingOp::Write, true) => opcode::WriteFixed::new(file, buffer, length, slot as u16)
+                .offset(offset)
+                .ioprio(priority)
+                .build(),
+            (RingOp::Read, false) => {
+                opcode::Read::new(file, buffer, length).offset(offset).ioprio(priority).build()
             }
-            (RingOp::Write, true) => {
-                opcode::WriteFixed::new(file, buffer, length, slot as u16).offset(offset).build()
+            (RingOp::Write, false) => {
+                opcode::Write::new(file, buffer, length).offset(offset).ioprio(priority).build()
             }
-            (RingOp::Read, false) => opcode::Read::new(file, buffer, length).offset(offset).build(),
-            (RingOp::Write, false) => opcode::Write::new(file, buffer, length).offset(offset).build(),
             (RingOp::Fsync, _) => opcode::Fsync::new(file).build(),
             (RingOp::Fdatasync, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
             (RingOp::SyncRange, _) => {

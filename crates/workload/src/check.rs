@@ -7,7 +7,7 @@ use iolite_model::{Access, Bytes, FileTask, LayOut, Mix, Regions, Target};
 
 use crate::region::{Region, grain};
 use crate::size::SizeStream;
-use crate::{WorkloadError, arrival, data, files, mixed, offset};
+use crate::{WorkloadError, arrival, data, files, mixed, offset, priority};
 
 /// Checks all that this crate takes from a task; to be called before its streams are made.
 ///
@@ -26,6 +26,7 @@ pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     check_increment(task)?;
     check_append(task)?;
     trace::check(task)?;
+    priority::check(task)?;
     arrival::check(task.arrival, task.mix)?;
     data::check(&task.contents)?;
     task.verify.as_ref().map_or(Ok(()), |verify| verification::check(task, verify))

@@ -7,6 +7,7 @@ mod error;
 mod files;
 mod mixed;
 mod offset;
+mod priority;
 mod region;
 mod share;
 mod size;
@@ -19,6 +20,7 @@ pub use data::Filler;
 pub use error::WorkloadError;
 pub use files::file_starts;
 pub use offset::Offsets;
+pub use priority::Priorities;
 pub use share::{Share, round};
 pub use size::SizeStream;
 pub use stream::{IoKind, OpStream, PlannedOp};
@@ -48,6 +50,8 @@ pub enum Purpose {
     Duplicate = 8,
     /// Which file of several.
     Files = 9,
+    /// Which operations have a priority of their own.
+    Priorities = 10,
 }
 
 /// The generator of a purpose for one worker of a phase.

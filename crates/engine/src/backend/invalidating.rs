@@ -44,6 +44,10 @@ impl Backend for Invalidating {
         self.inner.reap(at_least, timeout, out)
     }
 
+    fn prioritize(&mut self, priority: u16) {
+        self.inner.prioritize(priority);
+    }
+
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         self.inner.buffer(slot)
     }

@@ -72,6 +72,10 @@ impl Backend for Libaio {
         Ok(())
     }
 
+    fn prioritize(&mut self, priority: u16) {
+        self.aio.set_priority(priority);
+    }
+
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         self.aio.buffer_mut(slot as usize).unwrap_or_default()
     }

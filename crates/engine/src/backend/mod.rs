@@ -150,6 +150,10 @@ pub trait Backend {
     /// The queue itself is broken; errors of operations come back with them.
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()>;
 
+    /// Gives reads and writes that are submitted from now on this I/O priority, packed as the kernel has it; 0 for the thread's
+    /// own. For back ends that say so; the others do all by the thread's.
+    fn prioritize(&mut self, _priority: u16) {}
+
     /// The buffer of a slot that has no operation in flight; empty while it has.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
 

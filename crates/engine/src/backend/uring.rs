@@ -127,6 +127,10 @@ impl Backend for Uring {
         Ok(())
     }
 
+    fn prioritize(&mut self, priority: u16) {
+        self.ring.set_priority(priority);
+    }
+
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         self.ring.buffer_mut(slot as usize).unwrap_or_default()
     }

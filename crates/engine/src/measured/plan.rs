@@ -1,7 +1,7 @@
 //! What a worker of the measured loop is to do.
 
 use iolite_model::{OnError, SyncMethod, SyncRule};
-use iolite_workload::{Arrivals, Filler, OpStream, Share};
+use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use super::Batching;
 use crate::backend::Backend;
@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
     pub(crate) on_error: OnError,
+    /// Which operations have an I/O priority of their own.
+    pub(crate) priorities: Option<Box<Priorities>>,
     /// A write for which there is no space ends the phase, and is no error.
     pub(crate) until_full: bool,
     /// The ratio that it keeps with others.

@@ -341,6 +341,46 @@ fn completion(job: &JobResult, direction: Direction, kinds: &[OpKind]) -> Histog
     histogram
 }
 
+/// Times of the operations of one I/O priority.
+#[derive(Debug, Clone)]
+pub(crate) struct OfPriority {
+    /// Packed as the kernel has it.
+    packed: u16,
+    pub(crate) times: Histogram,
+}
+
+impl OfPriority {
+    /// Class and level.
+    pub(crate) fn parts(&self) -> (u16, u16) {
+        (self.packed >> 13, self.packed & 7)
+    }
+}
+
+impl Entry<'_> {
+    /// The latency that is told by priority: the total one where its percentiles are asked for.
+    pub(crate) fn priority_latency(&self) -> &'static str {
+        if self.reporting().lat_percentiles { "lat" } else { "clat" }
+    }
+
+    /// Latencies by I/O priority, where operations of a direction had several; ascending.
+    pub(crate) fn priorities(&self, direction: Direction) -> Vec<OfPriority> {
+        let mut found: Vec<OfPriority> = Vec::new();
+        let details = self.jobs.iter().filter_map(|job| job.detail.as_ref());
+        for times in details.flat_map(|detail| &detail.priorities) {
+            let told = if self.reporting().lat_percentiles { &times.service } else { &times.completion };
+            if told.count() == 0 || !direction.places().contains(&times.place) {
+                continue;
+            }
+            match found.iter_mut().find(|of| of.packed == times.priority) {
+                Some(of) => of.times.merge(told),
+                None => found.push(OfPriority { packed: times.priority, times: told.clone() }),
+            }
+        }
+        found.sort_by_key(|of| of.packed);
+        if found.len() > 1 { found } else { Vec::new() }
+    }
+}
+
 /// Depths, submissions and reaps: how often each class occurred.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Depths {

@@ -150,6 +150,7 @@ mod tests {
             file,
             length,
             error: None,
+            priority: 0,
             intended,
             issued,
             submitted,

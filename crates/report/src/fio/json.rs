@@ -5,7 +5,7 @@ use iolite_stats::Histogram;
 
 use super::bins::bins;
 use super::clock;
-use super::group::{BOUNDS, Direction, Entry, Flow, depth, entries, milliseconds, shares};
+use super::group::{BOUNDS, Direction, Entry, Flow, OfPriority, depth, entries, milliseconds, shares};
 use super::result::{Results, SteadyResult};
 use super::steady;
 use super::value::{Json, Members};
@@ -92,7 +92,7 @@ fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
     let list = |told: bool| told.then_some(reporting.percentiles.as_slice());
     let bandwidth = flow.bandwidth.scaled(1.0 / 1024.0);
     let Flow { counted, iops, .. } = flow;
-    Members::default()
+    let members = Members::default()
         .with_int("io_bytes", counted.bytes)
         .with_int("io_kbytes", counted.bytes / 1024)
         .with_int("bw_bytes", counted.bytes_per_second().round() as u64)
@@ -104,7 +104,8 @@ fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
         .with_int("drop_ios", 0)
         .with("slat_ns", times(&flow.submission, list(reporting.slat_percentiles), plus))
         .with("clat_ns", times(&flow.completion, list(reporting.clat_percentiles), plus))
-        .with("lat_ns", times(&flow.total, list(reporting.lat_percentiles), plus))
+        .with("lat_ns", times(&flow.total, list(reporting.lat_percentiles), plus));
+    priorities(members, entry, direction, plus)
         .with_int("bw_min", bandwidth.min.round() as u64)
         .with_int("bw_max", bandwidth.max.round() as u64)
         .with_float("bw_agg", flow.share)
@@ -117,6 +118,23 @@ fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
         .with_float("iops_stddev", iops.deviation)
         .with_int("iops_samples", iops.count)
         .object()
+}
+
+/// Latencies by I/O priority, where there are several.
+fn priorities(members: Members, entry: &Entry<'_>, direction: Direction, plus: bool) -> Members {
+    let found = entry.priorities(direction);
+    if found.is_empty() {
+        return members;
+    }
+    let (reporting, name) = (entry.reporting(), entry.priority_latency());
+    let percentiles = reporting.lat_percentiles || reporting.clat_percentiles;
+    let list = percentiles.then_some(reporting.percentiles.as_slice());
+    let one = |of: &OfPriority| {
+        let (class, level) = of.parts();
+        let members = Members::default().with_int("prioclass", class).with_int("prio", level);
+        members.with(&format!("{name}_ns"), times(&of.times, list, plus)).object()
+    };
+    members.with("prios", Json::List(found.iter().map(one).collect()))
 }
 
 fn syncs(entry: &Entry<'_>, plus: bool) -> Json {

@@ -217,6 +217,8 @@ pub(super) struct Entry {
     pub(super) direction: usize,
     pub(super) length: u32,
     pub(super) offset: u64,
+    /// As the kernel has it.
+    pub(super) priority: u16,
     /// In nanoseconds since the measured part's start.
     pub(super) issued: u64,
 }
@@ -248,7 +250,8 @@ impl Entry {
             LogKind::Trace => return None,
         };
         let (at, issued) = (completed.saturating_sub(ramp), issued.saturating_sub(ramp));
-        Some(Entry { at, value, direction, length, offset: operation.offset, issued })
+        let (offset, priority) = (operation.offset, operation.priority);
+        Some(Entry { at, value, direction, length, offset, priority, issued })
     }
 }
 
@@ -259,12 +262,20 @@ fn time(log: &Log, at: u64, unix: u64) -> u64 {
 }
 
 fn line(log: &Log, entry: &Entry, unix: u64) -> String {
-    let Entry { at, value, direction, length, offset, issued } = *entry;
-    columns(log, [time(log, at, unix), value, direction as u64, length.into()], None, offset, issued)
+    let Entry { at, value, direction, length, offset, priority, issued } = *entry;
+    let first = [time(log, at, unix), value, direction as u64, length.into()];
+    columns(log, first, None, (offset, priority, issued))
 }
 
 /// `ms, value[, largest], direction, bs[, offset], prio[, issue_ns]`.
-fn columns(log: &Log, first: [u64; 4], largest: Option<u64>, offset: u64, issued: u64) -> String {
+///
+/// Without `log_prio` it is told only whether the priority is of the highest class.
+fn columns(
+    log: &Log,
+    first: [u64; 4],
+    largest: Option<u64>,
+    (offset, priority, issued): (u64, u16, u64),
+) -> String {
     let [time, value, direction, length] = first;
     // Writing to a string cannot fail.
     let mut line = format!("{time}, {value}, ");
@@ -275,7 +286,10 @@ fn columns(log: &Log, first: [u64; 4], largest: Option<u64>, offset: u64, issued
     if log.offset {
         let _ = write!(line, ", {offset}");
     }
-    line += if log.priority { ", 0x0000" } else { ", 0" };
+    let _ = match log.priority {
+        true => write!(line, ", {priority:#06x}"),
+        false => write!(line, ", {}", u8::from(priority >> 13 == 1)),
+    };
     if log.issue_time {
         let _ = write!(line, ", {issued}");
     }
@@ -291,7 +305,7 @@ fn write_windows(file: &mut LogFile, log: &Log, told: &[Told], unix: u64) {
             file.write(&format!("{time}, {direction}, {}, {counts}\n", window.length));
             continue;
         }
-        file.write(&columns(log, [time, window.value, direction, 0], window.largest, 0, 0));
+        file.write(&columns(log, [time, window.value, direction, 0], window.largest, (0, 0, 0)));
     }
 }
 

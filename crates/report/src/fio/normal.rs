@@ -87,9 +87,22 @@ fn told(entry: &Entry<'_>, direction: Direction, flow: &Flow, figures: Figures) 
         ("lat", &flow.total, reporting.lat_percentiles),
     ];
     all.iter().for_each(|(name, histogram, _)| out += &times::line(name, histogram));
+    let (name, priorities) = (entry.priority_latency(), entry.priorities(direction));
+    for of in &priorities {
+        let (class, level) = of.parts();
+        out += &times::line(&format!("    {name} prio {class}/{level}"), &of.times);
+    }
     for (name, histogram, percentiles) in all {
         if percentiles && histogram.count() > 0 {
             out += &times::percentiles(name, histogram, &reporting.percentiles);
+        }
+    }
+    if reporting.clat_percentiles || reporting.lat_percentiles {
+        let all: u64 = priorities.iter().map(|of| of.times.count()).sum();
+        for of in &priorities {
+            let ((class, level), share) = (of.parts(), of.times.count() as f64 / all as f64 * 100.0);
+            let name = format!("{name} prio {class}/{level} ({share:.2}% of IOs)");
+            out += &times::percentiles(&name, &of.times, &reporting.percentiles);
         }
     }
     if flow.bandwidth.count > 0 {

@@ -44,6 +44,7 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
         end_sync: ((spec.files.end_sync || spec.files.close_sync) && mix.writes())
             .then_some(SyncMethod::Fsync),
         durable: spec.files.durable,
+        priorities: spec.engine.priorities.shares()?,
         invalidate: spec.files.invalidate && !is_nothing(backend),
         interval: INTERVAL,
         seed: spec.io.seed(place),

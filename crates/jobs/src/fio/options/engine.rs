@@ -1,6 +1,7 @@
 //! Engines and their own options.
 
 mod elsewhere;
+mod priority;
 
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
@@ -8,9 +9,10 @@ use super::entry::{missing, opt, put};
 use crate::fio::option::{Form, Opt};
 use crate::fio::value::{Given, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
+pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};
 
 /// Engines and their own options.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Engine {
     /// `ioengine`: a name of [`ENGINES`].
     pub name: &'static str,
@@ -36,6 +38,8 @@ pub struct Engine {
     pub cpu_chunk: Nanos,
     /// What it is busy with.
     pub cpu_work: BusyWork,
+    /// I/O priorities of single operations.
+    pub priorities: Priorities,
 }
 
 impl Default for Engine {
@@ -53,6 +57,7 @@ impl Default for Engine {
             cpu_load: 0,
             cpu_chunk: Nanos(50_000_000),
             cpu_work: BusyWork::Spin,
+            priorities: Priorities::default(),
         }
     }
 }

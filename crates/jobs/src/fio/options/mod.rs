@@ -35,6 +35,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Sizes of operations", options: sizes::OPTIONS },
     Group { title: "What is written, and buffers", options: buffers::OPTIONS },
     Group { title: "Engines and their own options", options: engine::OPTIONS },
+    Group { title: "I/O priorities of single operations", options: engine::PRIORITIES },
     Group { title: "Options of engines that are not built", options: engine::ELSEWHERE },
     Group { title: "Queue depth", options: depth::OPTIONS },
     Group { title: "Rates, think time, latency targets", options: rate::OPTIONS },

@@ -25,6 +25,7 @@ fn operation(kind: OpKind, at: u64, micros: u64) -> LoggedOperation {
         file: 0,
         length: 4096,
         error: None,
+        priority: 0,
         intended: issued,
         issued,
         submitted: issued + 2000,

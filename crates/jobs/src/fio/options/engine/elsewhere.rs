@@ -96,15 +96,7 @@ const fn blkio(name: &'static str, form: Form, help: &'static str) -> Opt {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    priority(
-        "cmdprio_percentage",
-        Form::Integer { least: 0, most: 100 },
-        "Share of the operations that get the highest priority.",
-    ),
-    priority("cmdprio_class", WHOLE, "Class of these operations' priority."),
-    priority("cmdprio", WHOLE, "Priority of these operations."),
     priority("cmdprio_hint", Form::Text, "Hint of these operations' priority."),
-    priority("cmdprio_bssplit", Form::Text, "Share of the operations of each size that get a priority."),
     command("cmd_type", Form::Choice(&["nvme"]), "Kind of the commands."),
     command("md_per_io_size", Form::Size, "Metadata of an operation."),
     command("pi_act", WHOLE, "Action for protection information."),
