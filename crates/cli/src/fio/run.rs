@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use iolite_engine::Control;
 use iolite_jobs::fio::command_line::Eta;
+use iolite_jobs::fio::lower::preparation;
 use iolite_jobs::fio::plan::Plan;
 use iolite_jobs::fio::{Invocation, Thread};
 use iolite_model::{Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
@@ -132,6 +133,17 @@ fn paths(threads: &[Thread]) -> Vec<PathBuf> {
     paths
 }
 
+/// Where the devices are that are told with the results. Like fio, none are told of names that are only made.
+fn told(threads: &[Thread]) -> Vec<PathBuf> {
+    let directory = |thread: &Thread| match &thread.task {
+        JobTask::Metadata(_) if preparation(thread).is_some() => {
+            Some(thread.directory.clone().unwrap_or_else(|| PathBuf::from(".")))
+        }
+        _ => None,
+    };
+    paths(threads).into_iter().chain(threads.iter().filter_map(directory)).collect()
+}
+
 /// The storage that the jobs are about: of all their files, which need not be there yet, or of the directory that names are
 /// made in.
 fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
@@ -217,7 +229,7 @@ impl Listeners {
             let thread_of = move |phase| known.thread(phase);
             Status::new(Duration::from_nanos(every.0), Box::new(thread_of), Box::new(told))
         });
-        let disks = Shared::of(DiskProbe::find(paths(threads).iter().map(PathBuf::as_path)));
+        let disks = Shared::of(DiskProbe::find(told(threads).iter().map(PathBuf::as_path)));
         Listeners { watchers, logs, bandwidth, status, disks }
     }
 
