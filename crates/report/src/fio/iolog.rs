@@ -144,7 +144,19 @@ mod tests {
 
     fn operation(kind: OpKind, file: u32, offset: u64, length: u32, issued: u64) -> LoggedOperation {
         let (intended, submitted, completed) = (0, issued, issued + 5);
-        LoggedOperation { kind, offset, file, length, error: None, intended, issued, submitted, completed }
+        let counted = true;
+        LoggedOperation {
+            kind,
+            offset,
+            file,
+            length,
+            error: None,
+            intended,
+            issued,
+            submitted,
+            completed,
+            counted,
+        }
     }
 
     fn empty() -> Iolog {
