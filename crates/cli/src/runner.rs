@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, run_set};
+use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, make_ready, run_set};
 use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target, Usage};
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_stats::{Detail, PhaseResult, PhaseTotals};
@@ -72,6 +72,14 @@ impl<'a> Runner<'a> {
     /// Removes the run's files, and returns what was measured.
     pub(crate) fn end(self) -> Measured {
         Measured { calibration: self.calibration, history: self.history }
+    }
+
+    /// Makes the files that a task works on, and does nothing with them.
+    ///
+    /// # Errors
+    /// They can't be made.
+    pub(crate) fn make_ready(&mut self, task: &JobTask) -> anyhow::Result<()> {
+        Ok(make_ready(task, &mut self.scratch, self.control)?)
     }
 
     /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is

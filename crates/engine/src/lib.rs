@@ -41,6 +41,6 @@ pub use lane::{Lane, Start};
 pub use metadata::run_metadata_task;
 pub use phase::{run_file_task, run_file_task_on};
 pub use processes::{WORKER_COMMAND, serve_worker};
-pub use set::{Measured, run_set, validate_task};
+pub use set::{Measured, make_ready, run_set, validate_task};
 pub use turns::validate_order;
 pub use verify::verify_state;

@@ -2,26 +2,24 @@
 
 mod batch;
 mod ending;
+mod plan;
 
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{ErrorClass, OnError, OpKind, SyncMethod, SyncRule};
+use iolite_model::{ErrorClass, OpKind, SyncMethod};
 use iolite_stats::Completion;
-use iolite_workload::{Arrivals, Filler, IoKind, OpStream, PlannedOp, Share};
+use iolite_workload::{IoKind, PlannedOp};
 
 use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
 use crate::crew::WorkerEnd;
 use crate::errors::Errors;
-use crate::flow::FlowSeat;
 use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
 pub(crate) use batch::Batching;
-
-/// Error number of data that is not what was written (Linux, all architectures we build for).
-const EILSEQ: i32 = 84;
+pub(crate) use plan::{Fill, Plan};
 
 /// The longest uninterrupted wait: bounds how late the loop notices that it is to end.
 const LONGEST_WAIT: u64 = 100_000_000;
@@ -32,44 +30,15 @@ const SPIN: u64 = 100_000;
 /// Error number told of what was read and is not what was written (EILSEQ on Linux, all architectures we build for).
 const WRONG: i32 = 84;
 
-/// What a worker of a block I/O phase is to do.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) stream: OpStream,
-    /// Where the span begins in the target, in bytes.
-    pub(crate) base: u64,
-    pub(crate) arrivals: Arrivals,
-    pub(crate) filler: Filler,
-    pub(crate) fill: Fill,
-    /// Operations in flight at most; the back end has as many slots.
-    pub(crate) depth: u32,
-    pub(crate) batch: Batching,
-    /// What is left to issue.
-    pub(crate) share: Share,
-    /// Size of the largest operation.
-    pub(crate) largest: u32,
-    pub(crate) sync: Option<SyncRule>,
-    /// When all is issued, or the time is over, what was written is made durable once more.
-    pub(crate) end_sync: Option<SyncMethod>,
-    /// Each write is submitted together with its sync.
-    pub(crate) linked: bool,
-    pub(crate) on_error: OnError,
-    /// A write for which there is no space ends the phase, and is no error.
-    pub(crate) until_full: bool,
-    /// The ratio that it keeps with others.
-    pub(crate) flow: Option<FlowSeat>,
-}
-
-/// When data is made up.
+/// What a slot's buffer holds for the next write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fill {
-    /// Never: nothing is written.
-    Never,
-    /// For every free slot before any operation is begun: it is not the storage's time.
-    Ahead,
-    /// When an operation has been drawn, because it depends on where it goes or how long it is. The operation is issued
-    /// after that, and in a closed loop intended then.
-    Drawn,
+enum Data {
+    /// Nothing that was made up for it.
+    None,
+    /// What an earlier write has had.
+    Used,
+    /// What is to be written.
+    Ready,
 }
 
 /// An operation in flight.
@@ -114,8 +83,8 @@ pub(crate) struct Loop<'a, B, V, W> {
     lane: Lane,
     /// By slot: the operation in flight.
     slots: Vec<Option<InFlight>>,
-    /// By slot: whether its buffer holds data that has not been written yet.
-    filled: Vec<bool>,
+    /// By slot: what its buffer holds.
+    held_data: Vec<Data>,
     free: Vec<u32>,
     /// An operation for which the back end had no room.
     held: Option<(Op, InFlight)>,
@@ -146,6 +115,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         lane: Lane,
     ) -> Loop<'a, B, V, W> {
         let depth = plan.depth.max(1);
+        let held = if plan.filled { Data::Ready } else { Data::None };
         Loop {
             backend,
             plan,
@@ -153,7 +123,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             watches,
             lane,
             slots: vec![None; depth as usize],
-            filled: vec![false; depth as usize],
+            held_data: vec![held; depth as usize],
             free: (0..depth).rev().collect(),
             held: None,
             flying: 0,
@@ -271,11 +241,14 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     fn fill(&mut self) -> bool {
         let mut any = false;
         for &slot in &self.free {
-            if !self.filled[slot as usize] {
+            if self.held_data[slot as usize] != Data::Ready {
                 let buffer = self.backend.buffer(slot);
                 let length = (self.plan.largest as usize).min(buffer.len());
-                self.plan.filler.fill(&mut buffer[..length]);
-                self.filled[slot as usize] = true;
+                match self.held_data[slot as usize] {
+                    Data::Used => self.plan.filler.scramble(&mut buffer[..length]),
+                    _ => self.plan.filler.fill(&mut buffer[..length]),
+                }
+                self.held_data[slot as usize] = Data::Ready;
                 any = true;
             }
         }
@@ -293,7 +266,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             IoKind::Read => {
                 // What is read takes the place of the data that was made up.
                 if self.plan.fill == Fill::Ahead {
-                    self.filled[slot as usize] = false;
+                    self.held_data[slot as usize] = Data::None;
                 }
                 IoOp::Read
             }
@@ -301,7 +274,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             IoKind::Sync(method) => IoOp::Sync(method),
             IoKind::Write => {
                 // A synchronous back end frees a slot as soon as it has taken it: fresh data for each write all the same.
-                self.filled[slot as usize] = !self.plan.filler.refills();
+                self.held_data[slot as usize] = match () {
+                    () if self.plan.filler.refills() => Data::None,
+                    () if self.plan.filler.scrambles() => Data::Used,
+                    () => Data::Ready,
+                };
                 if self.plan.linked { IoOp::LinkedWrite } else { IoOp::Write }
             }
         };
@@ -480,7 +457,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
         let right = self.checks.back(&op, done, &buffer[..length]);
         if !right {
-            let what = || (format!("a read at byte {} is not what was written", op.offset), Some(EILSEQ));
+            let what = || (format!("a read at byte {} is not what was written", op.offset), Some(WRONG));
             self.note_error(ErrorClass::Verify, state, completed, what);
         }
         right

@@ -336,6 +336,7 @@ impl Phase {
             arrivals: Arrivals::new(task, worker),
             filler: Filler::of(task, worker).map_err(refused)?,
             fill,
+            filled: false,
             depth: task.depth_of(worker),
             batch: Batching::of(task.batch),
             share: Share::of(task, worker),
@@ -351,8 +352,14 @@ impl Phase {
 
     /// Waits for the barrier and runs the loop: compiled three times per back end. What verifies can bear the few tests of
     /// whether it is also watched.
-    fn measure<B: Backend>(&self, mut backend: B, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+    fn measure<B: Backend>(
+        &self,
+        mut backend: B,
+        mut plan: Plan,
+        start: Start,
+    ) -> Result<Finished, EngineError> {
         let backend = &mut backend;
+        plan.fill_all(backend);
         let watcher = || Watcher::new(&self.task, &kinds(&self.task), &self.targets, plan.depth);
         let Some(verification) = &self.verification else {
             if Watcher::is_needed(&self.task) {

@@ -62,6 +62,14 @@ pub fn run_set(
     run_together(&members, first, &turns, clock, control, sink)
 }
 
+/// Makes, and lays out, the files that a task works on, and does nothing with them.
+///
+/// # Errors
+/// The task makes no sense, or its files can't be made.
+pub fn make_ready(task: &JobTask, scratch: &mut Scratch, control: &Control) -> Result<(), EngineError> {
+    Member::prepare(task, 0, scratch, control).map(drop)
+}
+
 /// Tasks whose flow has the same group keep their ratio with each other.
 fn join_flows(members: &mut [Member]) {
     let mut groups: BTreeMap<u32, Arc<FlowGroup>> = BTreeMap::new();

@@ -36,62 +36,11 @@ fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
 /// What makes no sense, with its remedy.
 pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    validate_load(task)?;
-    if task.largest().0 == 0 || task.block.0 == 0 || task.largest() > Bytes::GIB || task.block > Bytes::GIB {
-        return refuse("its block size must be between 1 byte and 1 GiB");
-    }
-    if nothing_to_do(&task.stop) {
-        return refuse(
-            "it would end before it begins: give more than 0 of runtime, bytes, operations and loops",
-        );
-    }
-    if task.direct && !task.block.0.is_multiple_of(SECTOR) {
-        return refuse(
-            "direct I/O is in multiples of 512 bytes at least: choose such a block, or no direct I/O",
-        );
-    }
-    let idle = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
-    if idle != matches!(task.target, Target::Null { .. }) {
-        return refuse("the back ends null and busy go with the null target, and only with it");
-    }
-    if !ends(&task.stop) && task.access != Access::Append {
-        return refuse("nothing would end it: give a runtime, bytes, operations or loops");
-    }
-    if task.stop.full && task.mix != Mix::Write {
-        return refuse(
-            "it is to end when there is no space left, which only writes find out: let it write only",
-        );
-    }
-    if let Some(flow) = task.flow
-        && (flow.weight == 0 || task.processes)
-    {
-        return refuse(
-            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
-        );
-    }
-    if task.processes && (task.watch.detail || task.watch.operations) {
-        return refuse(
-            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
-        );
-    }
-    if task.interval < SHORTEST_INTERVAL {
-        return refuse(
-            "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
-        );
-    }
-    if let Err(error) = iolite_workload::validate(task) {
-        return refuse(&error.to_string());
-    }
-    validate_target(task)?;
-    validate_sync(task)?;
-    validate_backend(task)
-}
-
-/// How many threads and operations there are at once.
-fn validate_load(task: &FileTask) -> Result<(), EngineError> {
-    let refuse = |reason: &str| refuse(task, reason);
     if task.workers == 0 || task.concurrency < task.workers {
         return refuse("it needs at least one worker, and one outstanding operation for each");
+    }
+    if task.largest().0 == 0 || task.block.0 == 0 || task.largest() > Bytes::GIB || task.block > Bytes::GIB {
+        return refuse("its block size must be between 1 byte and 1 GiB");
     }
     if task.workers > MOST_THREADS || task.backend == BackendKind::Threads && task.concurrency > MOST_THREADS
     {
@@ -109,6 +58,16 @@ fn validate_load(task: &FileTask) -> Result<(), EngineError> {
             "it has more than 1,048,576 operations outstanding, for which there is hardly memory: use fewer",
         );
     }
+    if nothing_to_do(&task.stop) {
+        return refuse(
+            "it would end before it begins: give more than 0 of runtime, bytes, operations and loops",
+        );
+    }
+    if task.direct && !task.block.0.is_multiple_of(SECTOR) {
+        return refuse(
+            "direct I/O is in multiples of 512 bytes at least: choose such a block, or no direct I/O",
+        );
+    }
     if task.backend.is_synchronous() && task.concurrency != task.workers {
         return refuse(
             "its back end has one outstanding operation per worker: give as many workers, or an asynchronous back end",
@@ -118,6 +77,48 @@ fn validate_load(task: &FileTask) -> Result<(), EngineError> {
     if (1..complete_min).contains(&complete_max) {
         return refuse(
             "its batches wait for more completions than are taken at once: make `complete_max` as large as `complete_min`",
+        );
+    }
+    let idle = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
+    if idle != matches!(task.target, Target::Null { .. }) {
+        return refuse("the back ends null and busy go with the null target, and only with it");
+    }
+    if !ends(&task.stop) && task.access != Access::Append {
+        return refuse("nothing would end it: give a runtime, bytes, operations or loops");
+    }
+    if task.stop.full && task.mix != Mix::Write {
+        return refuse(
+            "it is to end when there is no space left, which only writes find out: let it write only",
+        );
+    }
+    if task.interval < SHORTEST_INTERVAL {
+        return refuse(
+            "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
+        );
+    }
+    if let Err(error) = iolite_workload::validate(task) {
+        return refuse(&error.to_string());
+    }
+    validate_threads_only(task)?;
+    validate_target(task)?;
+    validate_sync(task)?;
+    validate_backend(task)
+}
+
+/// What workers share, which processes can't.
+fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
+    if let Some(flow) = task.flow
+        && (flow.weight == 0 || task.processes)
+    {
+        return refuse(
+            task,
+            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
+        );
+    }
+    if task.processes && (task.watch.detail || task.watch.operations) {
+        return refuse(
+            task,
+            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
         );
     }
     Ok(())

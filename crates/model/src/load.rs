@@ -58,12 +58,15 @@ pub struct Contents {
     pub duplicate_percent: u8,
     /// Made anew for each write; otherwise each buffer is filled once and written over and over.
     pub refill: bool,
+    /// Where it is not made anew: eight bytes in every 512 are, so that storage that deduplicates does not find the same blocks
+    /// again. For random bytes without duplicates.
+    pub scramble: bool,
 }
 
 impl Default for Contents {
     /// Random bytes, made anew for each write.
     fn default() -> Contents {
-        Contents { fill: Fill::Random, duplicate_percent: 0, refill: true }
+        Contents { fill: Fill::Random, duplicate_percent: 0, refill: true, scramble: false }
     }
 }
 

@@ -499,6 +499,7 @@ mod tests {
             fill: Fill::Compressible { percent: 50, pattern: Vec::new() },
             duplicate_percent: 10,
             refill: false,
+            scramble: false,
         };
         insta::assert_snapshot!(told(FileTask {
             target: Target::File(file),

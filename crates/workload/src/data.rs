@@ -9,6 +9,9 @@ use crate::{Purpose, WorkloadError, below, generator};
 /// The unit in which contents are compressible: what compressing storage takes at once at least.
 const COMPRESSED_UNIT: usize = 4096;
 
+/// What storage tells apart at least, in bytes.
+const SECTOR: usize = 512;
+
 /// Different blocks among the duplicates: few enough that each comes back soon, more than a device could take for a
 /// special case.
 const DUPLICATES: u64 = 16;
@@ -56,6 +59,22 @@ impl Filler {
     #[inline]
     pub fn refills(&self) -> bool {
         self.contents.refill
+    }
+
+    /// Whether a buffer that was written is to be changed a little before it is written again ([`scramble`](Filler::scramble)).
+    #[inline]
+    pub fn scrambles(&self) -> bool {
+        self.contents.scramble && !self.contents.refill
+    }
+
+    /// Changes eight bytes in every 512 of a buffer that was filled before.
+    #[inline]
+    pub fn scramble(&mut self, buffer: &mut [u8]) {
+        for sector in buffer.chunks_mut(SECTOR) {
+            let stamp = self.random.next_u64().to_le_bytes();
+            let length = stamp.len().min(sector.len());
+            sector[..length].copy_from_slice(&stamp[..length]);
+        }
     }
 
     /// Fills the whole buffer, which is one block; random bytes take about one nanosecond for eight.
@@ -150,7 +169,7 @@ mod tests {
     use std::collections::HashMap;
 
     fn contents(fill: Fill, duplicate_percent: u8) -> Contents {
-        Contents { fill, duplicate_percent, refill: true }
+        Contents { fill, duplicate_percent, refill: true, scramble: false }
     }
 
     fn filled(fill: Fill, length: usize) -> Vec<u8> {
@@ -197,13 +216,30 @@ mod tests {
 
     #[test]
     fn a_task_says_its_contents() {
-        let contents = Contents { fill: Fill::Pattern(vec![7]), duplicate_percent: 0, refill: false };
+        let contents =
+            Contents { fill: Fill::Pattern(vec![7]), duplicate_percent: 0, refill: false, scramble: false };
         let task = FileTask { contents, ..FileTask::default() };
         let mut filler = Filler::of(&task, 0).unwrap();
         let mut buffer = [0; 100];
         filler.fill(&mut buffer);
         assert_eq!((buffer, filler.refills()), ([7; 100], false));
         assert!(Filler::of(&FileTask::default(), 0).unwrap().refills());
+    }
+
+    #[test]
+    fn scrambling_changes_every_sector_and_little_of_it() {
+        let contents = Contents { refill: false, scramble: true, ..Contents::default() };
+        let mut filler = Filler::with(contents, 1, 0).unwrap();
+        let mut buffer = vec![0; 3000];
+        filler.fill(&mut buffer);
+        let before = buffer.clone();
+        filler.scramble(&mut buffer);
+        for (old, new) in before.chunks(512).zip(buffer.chunks(512)) {
+            let changed = old.iter().zip(new).filter(|(old, new)| old != new).count();
+            assert!((1..=8).contains(&changed), "{changed}");
+            assert_eq!(old[8..], new[8..]);
+        }
+        assert!(filler.scrambles() && !Filler::new(1, 0).scrambles());
     }
 
     #[test]

@@ -80,7 +80,12 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
 fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     let documents = documents(invocation)?;
     if invocation.show_command {
-        let lines = documents.iter().map(|document| print::command_line(&document.sections) + "\n");
+        // On a command line variables and keywords mean nothing.
+        let expanded = surroundings::surroundings(|around| {
+            documents.iter().map(|document| document.expanded(around)).collect::<Result<Vec<_>, _>>()
+        });
+        let expanded = expanded.map_err(|problem| UsageError(problem.to_string()))?;
+        let lines = expanded.iter().map(|document| print::command_line(&document.sections) + "\n");
         crate::output::print(&lines.collect::<String>())?;
         return Ok(Outcome::Done);
     }

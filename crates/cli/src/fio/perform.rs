@@ -1,6 +1,9 @@
 //! Runs the threads of a plan, set by set, and puts together what came of each.
 
+use std::fs::File;
 use std::process::Command;
+
+use anyhow::Context;
 
 use iolite_engine::{Control, EngineError};
 use iolite_jobs::fio::Thread;
@@ -55,22 +58,45 @@ impl Performance<'_, '_> {
         {
             return vec![latency::search(self, thread, target)];
         }
-        for command in set.iter().filter_map(|thread| thread.exec[0].as_deref()) {
-            if let Err(error) = shell(command) {
+        for thread in set {
+            if let Err(error) = shell(thread.exec[0].as_deref(), &thread.name, "prerun") {
                 return set.iter().map(|thread| failed(thread, &error)).collect();
             }
         }
         if let Err(error) = self.prepare(set) {
             return set.iter().map(|thread| failed(thread, &error)).collect();
         }
-        let results = self.run(set);
-        let after = set.iter().filter_map(|thread| thread.exec[1].as_deref()).map(shell);
+        let results = self.make_or_run(set);
+        let after = set.iter().map(|thread| shell(thread.exec[1].as_deref(), &thread.name, "postrun"));
         match after.collect::<Result<(), _>>() {
             Ok(()) => results,
             Err(error) => results
                 .into_iter()
                 .map(|result| JobResult { error: EIO, ..failing(result, &error) })
                 .collect(),
+        }
+    }
+
+    /// Makes the files of threads that want no more (`create_only`), and runs the others.
+    fn make_or_run(&mut self, set: &[Thread]) -> Vec<JobResult> {
+        let (make, run): (Vec<Thread>, Vec<Thread>) =
+            set.iter().cloned().partition(|thread| thread.create_only);
+        let mut results: Vec<JobResult> = make.iter().map(|thread| self.make(thread)).collect();
+        if !run.is_empty() {
+            results.extend(self.run(&run));
+        }
+        results.sort_by_key(|result| result.thread.number);
+        results
+    }
+
+    fn make(&mut self, thread: &Thread) -> JobResult {
+        match self.runner.make_ready(&thread.task) {
+            Ok(()) => {
+                let mut result = not_begun(thread);
+                result.phase.end.ending = Ending::Completed;
+                result
+            }
+            Err(error) => failed(thread, &error),
         }
     }
 
@@ -124,10 +150,21 @@ impl Performance<'_, '_> {
     }
 }
 
-/// Runs a command of the user's.
-pub(super) fn shell(command: &str) -> anyhow::Result<()> {
-    let status = Command::new("/bin/sh").arg("-c").arg(command).status();
-    match status {
+/// Runs a command of the user's, if there is one; what it prints goes to `NAME.WHEN.txt`, as in fio.
+fn shell(command: Option<&str>, name: &str, when: &str) -> anyhow::Result<()> {
+    let Some(command) = command else { return Ok(()) };
+    let path = format!("{name}.{when}.txt");
+    let told = File::create(&path).and_then(|out| Ok((out.try_clone()?, out)));
+    let (out, errors) = told.with_context(|| format!("cannot keep what `{command}` prints in {path}"))?;
+    run(command, Command::new("/bin/sh").stdout(out).stderr(errors))
+}
+
+/// Runs a command of the user's by a shell.
+///
+/// # Errors
+/// It can't be run, or says that it has failed.
+pub(super) fn run(command: &str, shell: &mut Command) -> anyhow::Result<()> {
+    match shell.arg("-c").arg(command).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => anyhow::bail!("`{command}` failed: {status}"),
         Err(error) => anyhow::bail!("cannot run `{command}`: {error}"),

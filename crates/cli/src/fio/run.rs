@@ -25,7 +25,7 @@ use super::{Outcome, VERSION};
 use crate::bench::{Bench, Setup, duration};
 use crate::exit::UsageError;
 use crate::runner::{Runner, unix_now};
-use crate::{output, session, signals};
+use crate::{output, session, signals, storage};
 
 /// Runs the threads of a plan and tells the results in the formats asked for.
 ///
@@ -132,18 +132,16 @@ fn paths(threads: &[Thread]) -> Vec<PathBuf> {
     paths
 }
 
-/// The storage that the jobs are about: that of their first file, which need not be there yet.
+/// The storage that the jobs are about: of all their files, which need not be there yet, or of the directory that names are
+/// made in.
 fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
-    let here = PathBuf::from(".");
-    let paths = paths(threads);
-    let Some(first) = paths.first() else { return Ok(iolite_observe::storage(&here)?) };
-    if first.exists() {
-        return Ok(iolite_observe::storage_of_target(first)?);
+    let files = paths(threads);
+    let directories = threads.iter().filter_map(|thread| thread.directory.clone());
+    let places: Vec<PathBuf> = if files.is_empty() { directories.collect() } else { files };
+    match storage::beneath(places.iter().map(PathBuf::as_path))? {
+        Some(storage) => Ok(storage),
+        None => Ok(iolite_observe::storage(Path::new("."))?),
     }
-    let parents =
-        first.ancestors().skip(1).map(|parent| if parent == Path::new("") { &*here } else { parent });
-    let there = parents.into_iter().find(|parent| parent.is_dir()).unwrap_or(&here);
-    Ok(iolite_observe::storage(there)?)
 }
 
 fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> anyhow::Result<Bench> {
@@ -163,8 +161,13 @@ fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> any
         }
         _ => LiveKind::Quiet,
     };
-    let setup = Setup { directory: &directory, results: None, live, duration };
-    let mut bench = Bench::set_up(storage(threads)?, setup, control)?;
+    let setup = Setup {
+        directory: &directory,
+        results: std::env::var_os("IOLITE_RESULTS").map(PathBuf::from),
+        live,
+        duration,
+    };
+    let mut bench = Bench::set_up(self::storage(threads)?, setup, control)?;
     line.into_iter().for_each(|line| bench.events.listen(Box::new(line)));
     Ok(bench)
 }

@@ -1,6 +1,7 @@
 //! Triggers: a file that appears, or a time, ends the run; a command may follow.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -54,7 +55,7 @@ impl Armed {
     /// Runs the command, if it was set off.
     pub(super) fn fire(&self, command: Option<&str>) -> anyhow::Result<()> {
         match command.filter(|_| self.fired()) {
-            Some(command) => super::perform::shell(command),
+            Some(command) => super::perform::run(command, &mut Command::new("/bin/sh")),
             None => Ok(()),
         }
     }

@@ -125,6 +125,7 @@ fn entry(option: &Opt) -> String {
     match option.support {
         Support::Full => {}
         Support::Differs(how) => add("differs from fio", how),
+        Support::Bounded(how) => add("here", how),
         Support::Missing(remedy) => add("not built", remedy),
     }
     text

@@ -62,8 +62,11 @@ pub enum Form {
 pub enum Support {
     /// As in fio.
     Full,
-    /// Accepted; where it differs from fio is said here, and told with the results of a job that uses it.
+    /// Accepted; where it differs from fio is said here. What stands before the first semicolon is told with the results of a job
+    /// that gives it another value than the default.
     Differs(&'static str),
+    /// As in fio, apart from what is said here: what is refused, or makes no difference to results. It is not told with them.
+    Bounded(&'static str),
     /// Known, not built: refused by name with this remedy.
     Missing(&'static str),
 }
@@ -226,7 +229,7 @@ mod tests {
     fn entries_are_complete() {
         for option in options::all() {
             assert!(!option.name.is_empty() && option.help.ends_with('.'), "{}", option.name);
-            if let Support::Differs(text) | Support::Missing(text) = option.support {
+            if let Support::Differs(text) | Support::Bounded(text) | Support::Missing(text) = option.support {
                 assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text}", option.name);
             }
         }

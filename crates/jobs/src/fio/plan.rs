@@ -8,7 +8,7 @@ use super::assign::{Assignment, assignments, engine_of, told};
 use super::command_line::Invocation;
 use super::job_file::{Document, Section, Surroundings};
 use super::lower::{Place, Thread, lower};
-use super::option::Support;
+use super::option::{Form, Support};
 use super::problem::{Origin, Problem, Problems, quoted};
 use super::spec::Spec;
 use super::value::Given;
@@ -266,18 +266,28 @@ fn place_of(name: &str, own: &[Assignment], section: &Section) -> Origin {
     found.map_or(&section.origin, |assignment| &assignment.origin).clone()
 }
 
-/// What differs from fio in these options.
+/// What differs from fio in these options, in short. Of one that is given several times the last counts; at its default value an
+/// option asks for nothing.
 fn notes<'a>(settings: impl Iterator<Item = &'a Assignment>) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
+    let mut last: Vec<&Assignment> = Vec::new();
     for setting in settings {
-        if let Support::Differs(how) = setting.option.support {
-            let note = format!("{}: {how}", setting.option.name);
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
+        last.retain(|before| before.option.name != setting.option.name);
+        last.push(setting);
     }
-    notes
+    let note = |setting: &&Assignment| match setting.option.support {
+        Support::Differs(how) if !is_default(setting) => {
+            let short = how.split(';').next().unwrap_or(how);
+            Some(format!("{}: {short}", setting.option.name))
+        }
+        _ => None,
+    };
+    last.iter().filter_map(note).collect()
+}
+
+/// Whether an option has its default value, as it is usually written.
+fn is_default(setting: &Assignment) -> bool {
+    let alone = if setting.option.form == Form::Flag { "1" } else { "" };
+    setting.value.as_deref().unwrap_or(alone).trim() == setting.option.default
 }
 
 /// Refuses what writes or trims; files that are missing or too short are not made either.

@@ -115,6 +115,7 @@ fn entry(option: &Opt) -> String {
     let here = match option.support {
         Support::Full => "yes".to_owned(),
         Support::Differs(how) => format!("differs: {}", cell(how)),
+        Support::Bounded(how) => format!("yes: {}", cell(how)),
         Support::Missing(remedy) => format!("no: {}", cell(remedy)),
     };
     let engines = match option.engines {

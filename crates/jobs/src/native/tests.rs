@@ -180,6 +180,7 @@ fn contents() -> impl Strategy<Value = Contents> {
         fill,
         duplicate_percent,
         refill,
+        scramble: !refill,
     })
 }
 

@@ -176,9 +176,14 @@ pub(crate) fn entries(results: &Results) -> Vec<Entry<'_>> {
 }
 
 impl<'a> Entry<'a> {
-    /// The job that gives its name and its settings.
+    /// The job that gives its name.
     pub(crate) fn first(&self) -> &'a JobResult {
         self.jobs[0]
+    }
+
+    /// The job whose settings are told of a group: the last one's, as fio 3.33 was seen to do.
+    pub(crate) fn last(&self) -> &'a JobResult {
+        self.jobs[self.jobs.len() - 1]
     }
 
     /// How it is told.

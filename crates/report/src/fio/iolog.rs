@@ -144,7 +144,6 @@ mod tests {
 
     fn operation(kind: OpKind, file: u32, offset: u64, length: u32, issued: u64) -> LoggedOperation {
         let (intended, submitted, completed) = (0, issued, issued + 5);
-        let counted = true;
         LoggedOperation {
             kind,
             offset,
@@ -155,7 +154,7 @@ mod tests {
             issued,
             submitted,
             completed,
-            counted,
+            counted: true,
         }
     }
 

@@ -12,7 +12,8 @@ use super::value::{Json, Members};
 use crate::json as shared;
 
 /// Keys that fio 3.42 has and 3.33 has not, and iolite's own: what a comparison with an older fio has to allow for.
-pub const NEWER_KEYS: [&str; 6] = [
+#[cfg(test)]
+pub(super) const NEWER_KEYS: [&str; 6] = [
     "job_start",
     "latency_target_ns",
     "read_sectors",
@@ -22,13 +23,13 @@ pub const NEWER_KEYS: [&str; 6] = [
 ];
 
 /// The key of all that is not fio's.
-pub const OWN_KEY: &str = "iolite";
+pub(super) const OWN_KEY: &str = "iolite";
 
 /// Percentiles of response times under [`OWN_KEY`].
 const RESPONSES: [f64; 9] = [1.0, 5.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
 /// The whole document; with all bins of the histograms for JSON+. Ends with a line feed.
-pub fn json(results: &Results, plus: bool) -> String {
+pub(super) fn json(results: &Results, plus: bool) -> String {
     let seconds = results.ended_unix.0 / 1_000_000_000;
     let mut members = Members::default()
         .with_text("fio version", &results.version)
@@ -65,8 +66,12 @@ fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {
         .with_int("job_start", first.started_unix.0 / 1_000_000)
         .with_int("error", entry.error())
         .with_int("eta", 0)
-        .with_int("elapsed", elapsed.0.div_ceil(1_000_000_000))
-        .with("job options", options(&thread.settings));
+        .with_int("elapsed", elapsed.0.div_ceil(1_000_000_000));
+    // A job that says nothing of its own has none of them.
+    let settings = &entry.last().thread.settings;
+    if !settings.is_empty() {
+        members = members.with("job options", options(settings));
+    }
     let directions = entry.directions();
     for &direction in directions.iter().filter(|&&direction| direction != Direction::Mixed) {
         members = members.with(direction.name(), flow(entry, direction, plus));

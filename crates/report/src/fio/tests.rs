@@ -123,9 +123,10 @@ fn a_group_is_told_as_one() {
         (0..3).map(|number| job("one", number, &[(OpKind::Read, 20_000.0)])).collect();
     for job in &mut jobs {
         job.thread.reporting.grouped = true;
+        job.thread.settings = vec![("name".into(), format!("number {}", job.thread.number))];
     }
     let mut other = job("two", 3, &[(OpKind::Write, 10_000.0)]);
-    other.thread.group = 1;
+    (other.thread.group, other.thread.settings) = (1, Vec::new());
     jobs.push(other);
     let results = results(jobs);
     let told = parsed(&results, false);
@@ -138,6 +139,12 @@ fn a_group_is_told_as_one() {
     assert!((read["iops_mean"].as_f64().unwrap() - 60_000.0).abs() < 600.0, "{read}");
     assert_eq!((&told["jobs"][0]["ctx"], &told["jobs"][0]["usr_cpu"]), (&21.into(), &20.0.into()));
     assert_eq!(told["jobs"][0]["job_runtime"], 750);
+    assert_eq!(told["jobs"][1].get("job options"), None, "it has no settings of its own");
+    // fio takes the name from the first of them and the settings from the last.
+    assert_eq!(
+        (&told["jobs"][0]["jobname"], &told["jobs"][0]["job options"]["name"]),
+        (&"one".into(), &"number 2".into())
+    );
     let text = normal(&results, 4);
     assert!(text.contains("one: (groupid=0, jobs=3): err= 0: pid=1000: "), "{text}");
     let second = "Run status group 1 (all jobs):\n  WRITE: bw=39.1MiB/s (41.0MB/s), 39.1MiB/s-39.1MiB/s \

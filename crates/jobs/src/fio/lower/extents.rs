@@ -107,7 +107,7 @@ pub(super) fn extents(spec: &Spec, place: Place, least: Bytes) -> Result<Vec<Nam
             let drawn = spec.io.draw(place, FILE_SIZE, index as u64, (low.0, high.0));
             if low == high { drawn } else { Bytes(drawn).round_down(least.0).0.max(low.0) }
         };
-        let file = File { path, length, given: files.file_size.map(draw) };
+        let file = File { path, device, length, given: files.file_size.map(draw) };
         file.extent(spec, place, number, least)
     };
     paths.into_iter().enumerate().map(extent).collect()
@@ -116,6 +116,8 @@ pub(super) fn extents(spec: &Spec, place: Place, least: Bytes) -> Result<Vec<Nam
 /// What is known of a file.
 struct File {
     path: PathBuf,
+    /// It has the size that it has.
+    device: bool,
     /// What there is.
     length: Option<u64>,
     /// What `filesize` says.
@@ -125,7 +127,12 @@ struct File {
 impl File {
     fn extent(self, spec: &Spec, place: Place, number: u64, least: Bytes) -> Result<NamedFile, String> {
         let offset = self.offset(spec, place, number, least)?;
-        let size = self.size(spec, number, offset, least)?;
+        let mut size = self.size(spec, number, offset, least)?;
+        if let Some(end) = self.length.filter(|_| self.device) {
+            // As in fio: what would lie beyond a device's end is left out.
+            let rest = self.rest(end, offset)?;
+            size = size.map(|size| size.min(rest));
+        }
         if size.is_some_and(|size| size < least.0) {
             return Err(format!(
                 "size: `{}` has {} bytes to work in, and the least operation has {}: make it larger, \
@@ -170,14 +177,7 @@ impl File {
 
     /// Bytes from `offset` on; `None` where only the file will tell.
     fn size(&self, spec: &Spec, number: u64, offset: u64, least: Bytes) -> Result<Option<u64>, String> {
-        let rest = |whole: u64| {
-            whole.checked_sub(offset).ok_or_else(|| {
-                format!(
-                    "offset: work would begin at byte {offset} of `{}`, which has {whole}: make it smaller",
-                    self.path.display()
-                )
-            })
-        };
+        let rest = |whole| self.rest(whole, offset);
         match (spec.files.size, self.given.or(self.length)) {
             (Some(Amount::Percent(percent)), Some(whole)) => {
                 let part = Bytes(share(whole, percent)).round_down(least.0).0;
@@ -190,6 +190,16 @@ impl File {
             (_, Some(whole)) => rest(whole).map(Some),
             (_, None) => Ok(None),
         }
+    }
+
+    /// What there is from `offset` on, of so many bytes.
+    fn rest(&self, whole: u64, offset: u64) -> Result<u64, String> {
+        whole.checked_sub(offset).ok_or_else(|| {
+            let path = self.path.display();
+            format!(
+                "offset: work would begin at byte {offset} of `{path}`, which has {whole}: make it smaller"
+            )
+        })
     }
 
     fn unknown(&self, option: &str) -> String {

@@ -6,6 +6,7 @@ use iolite_model::{
 };
 
 use super::{Place, access, extents, sizes, stop};
+use crate::fio::options::files::Hint;
 use crate::fio::options::io::Direction;
 use crate::fio::spec::Spec;
 
@@ -74,6 +75,12 @@ pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
         notes.push("direct: ioengine=mmap works on the page cache, so that nothing bypasses it".into());
+    }
+    if matches!(spec.files.hint, Hint::Sequential | Hint::Random) {
+        notes.push("fadvise_hint: the kernel is told nothing, and finds out by itself".into());
+    }
+    if matches!(task.access, Access::Normal { .. }) {
+        notes.push("random_distribution: normal is not scattered: neighbours are alike".into());
     }
     notes
 }

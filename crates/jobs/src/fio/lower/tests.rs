@@ -78,7 +78,7 @@ fn a_job_without_settings_is_as_fios() {
         access: Access::Sequential,
         regions: iolite_model::Regions::Shared,
         block: Bytes(4096),
-        contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false },
+        contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: true },
         invalidate: true,
         on_error: task.on_error.clone(),
         interval: Nanos(500_000_000),
@@ -526,7 +526,12 @@ fn names_are_metadata_tasks() {
 
 #[test]
 fn contents() {
-    let contents = |fill, duplicate_percent, refill| Contents { fill, duplicate_percent, refill };
+    let contents = |fill, duplicate_percent: u8, refill: bool| Contents {
+        scramble: fill == Fill::Random && duplicate_percent == 0 && !refill,
+        fill,
+        duplicate_percent,
+        refill,
+    };
     let half = |pattern: &[u8]| Fill::Compressible { percent: 50, pattern: pattern.to_vec() };
     for (settings, expected) in [
         (&[("refill_buffers", "1")][..], contents(Fill::Random, 0, true)),
@@ -754,7 +759,9 @@ fn differences_that_no_option_says_are_noted() {
         let notes = thread(&settings).unwrap().notes;
         assert!(notes.iter().any(|note| note.starts_with(part)), "{settings:?}: {notes:?}");
     }
-    for settings in [&[][..], &[("rw", "rw")], &[("ioengine", "io_uring"), ("iodepth", "8")]] {
+    for settings in
+        [&[][..], &[("rw", "rw")], &[("fadvise_hint", "none")], &[("ioengine", "io_uring"), ("iodepth", "8")]]
+    {
         let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         assert_eq!(thread(&settings).unwrap().notes, [""; 0], "{settings:?}");
     }

@@ -75,7 +75,9 @@ impl Buffers {
         // Where all are equal anyway there is nothing to repeat, nor to make anew.
         let duplicate_percent = if all_equal { 0 } else { self.dedupe_percent };
         let implied = self.compress_percent.is_some() || duplicate_percent > 0;
-        Contents { fill, duplicate_percent, refill: !all_equal && (self.refill || implied) }
+        let refill = !all_equal && (self.refill || implied);
+        let scramble = self.scramble && !refill && fill == Fill::Random && duplicate_percent == 0;
+        Contents { fill, duplicate_percent, refill, scramble }
     }
 }
 
@@ -140,10 +142,6 @@ pub const OPTIONS: &[Opt] = &[
         "1",
         "A few bytes of a buffer change with each write, so that no two blocks are equal.",
         |s, g| put(&mut s.buffers.scramble, g.flag()),
-    )
-    .differs(
-        "buffers that are filled once are written as they are: use refill_buffers=1 on \
-         storage that deduplicates",
     ),
     opt(
         "buffer_pattern",
@@ -181,7 +179,9 @@ pub const OPTIONS: &[Opt] = &[
         "So many writes repeat what others have written. Implies refill_buffers.",
         |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
     )
-    .differs("what is repeated are 16 blocks that are the same for all jobs of a seed"),
+    .differs(
+        "what is repeated are 16 blocks that are the same for all jobs of a seed, whatever dedupe_mode says",
+    ),
     opt(
         "dedupe_mode",
         &[],
@@ -190,7 +190,7 @@ pub const OPTIONS: &[Opt] = &[
         "Whether the write before is repeated, or one of a set.",
         |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
     )
-    .differs("both repeat one of 16 blocks"),
+    .bounded("both repeat one of 16 blocks"),
     opt(
         "dedupe_working_set_percentage",
         &[],
@@ -199,7 +199,7 @@ pub const OPTIONS: &[Opt] = &[
         "Size of the set that is repeated, in percent of the job's size.",
         |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
     )
-    .differs("the set always has 16 blocks"),
+    .bounded("the set always has 16 blocks"),
     opt(
         "dedupe_global",
         &[],
@@ -216,7 +216,7 @@ pub const OPTIONS: &[Opt] = &[
         "Where memory of the buffers comes from.",
         |s, g| put(&mut s.buffers.memory, memory(g)),
     )
-    .differs(
+    .bounded(
         "it always is anonymous memory of the process, aligned to pages; huge pages, files \
          and graphics cards are refused",
     ),
@@ -228,7 +228,7 @@ pub const OPTIONS: &[Opt] = &[
         "What the first buffer's address is a multiple of.",
         |s, g| put(&mut s.buffers.align, align(g)),
     )
-    .differs("buffers always are aligned to 4096 bytes"),
+    .bounded("buffers always are aligned to 4096 bytes"),
     missing(
         "hugepage-size",
         Form::Size,

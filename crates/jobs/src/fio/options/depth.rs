@@ -168,7 +168,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Operations that overlap one in flight wait for it, so that what is on the device afterwards is certain.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "taken where operations in flight cannot overlap anyway: each block once a round, or iodepth=1; refused \
              elsewhere",
         ),

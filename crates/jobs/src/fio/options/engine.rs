@@ -315,7 +315,7 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.engine.non_vectored, non_vectored(g)),
     )
     .of(RING)
-    .differs("operations always have one buffer"),
+    .bounded("operations always have one buffer"),
     missing(
         "force_async",
         WHOLE,
@@ -351,7 +351,7 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.engine.userspace_reap, g.flag()),
     )
     .of(&["libaio"])
-    .differs("completions are taken by io_getevents"),
+    .bounded("completions are taken by io_getevents"),
     opt(
         "cpuload",
         &[],

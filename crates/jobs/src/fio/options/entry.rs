@@ -38,6 +38,12 @@ impl Opt {
         self
     }
 
+    /// The same, apart from what makes no difference to results or is refused.
+    pub(super) const fn bounded(mut self, text: &'static str) -> Opt {
+        self.support = Support::Bounded(text);
+        self
+    }
+
     /// The same with other names too.
     pub(super) const fn named_also(mut self, aliases: &'static [&'static str]) -> Opt {
         self.aliases = aliases;

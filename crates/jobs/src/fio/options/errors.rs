@@ -169,7 +169,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]),
         default: "none",
         help: "After which errors of the device, or of verification, the job goes on; its first error ends it otherwise.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "errors are told apart by class: with a device's EIO the job also goes on after EREMOTEIO, ENODATA, EBADMSG, \
              ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither",
         ),
@@ -181,7 +181,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Special("errors of reads, of writes, of verification, such as EAGAIN,ENOSPC:122"),
         help: "Errors, by name or number, after which the job goes on: up to three lists with commas between them, in \
                place of what continue_on_error says of these operations.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "a list stands for the classes of its errors: ENOSPC also for EDQUOT and EFBIG, EINVAL also for EOPNOTSUPP and \
              ENOSYS, EIO for all errors of a device",
         ),
@@ -193,7 +193,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Whether errors after which the job goes on are told one by one.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "errors are counted by kind and class and told with the results, with the first offsets: never one by one",
         ),
         set: |_, given| given.flag().map(|_| ()),

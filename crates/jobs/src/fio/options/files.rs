@@ -235,8 +235,9 @@ pub const OPTIONS: &[Opt] = &[
         Form::Text,
         "",
         "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
-         `\\:`. A job without it makes files of its own, see filename_format.",
-        |s, g| put(&mut s.files.names, names(g)),
+         `\\:`. Given again it adds to those before, of global sections too. A job without it makes files of its own, see \
+         filename_format.",
+        |s, g| names(g).map(|names| s.files.names.extend(names)),
     ),
     opt(
         "directory",
@@ -263,7 +264,7 @@ pub const OPTIONS: &[Opt] = &[
     opt("unique_filename", &[], Form::Flag, "1", "Names differ between the clients of a server.", |_, g| {
         g.flag().map(drop)
     })
-    .differs("there is neither server nor client, so that it means nothing"),
+    .bounded("there is neither server nor client, so that it means nothing"),
     missing(
         "opendir",
         Form::Text,
@@ -374,7 +375,7 @@ pub const OPTIONS: &[Opt] = &[
         "Files are made job by job rather than by all at once.",
         |s, g| put(&mut s.files.create_serialize, g.flag()),
     )
-    .differs("they always are made job by job"),
+    .bounded("they always are made job by job"),
     opt(
         "create_fsync",
         &[],
@@ -383,7 +384,7 @@ pub const OPTIONS: &[Opt] = &[
         "Files that are made are made durable before the job.",
         |s, g| put(&mut s.files.create_sync, g.flag()),
     )
-    .differs("they always are made durable before the job"),
+    .bounded("they always are made durable before the job"),
     opt(
         "create_on_open",
         &[],
@@ -392,7 +393,7 @@ pub const OPTIONS: &[Opt] = &[
         "Files are not made before the job, but by its writes.",
         |s, g| put(&mut s.files.create_on_open, g.flag()),
     )
-    .differs("a job that only writes lets its files grow; for one that reads they are made before"),
+    .bounded("a job that only writes lets its files grow; for one that reads they are made before"),
     opt("create_only", &[], Form::Flag, "0", "Files are made and nothing else is done.", |s, g| {
         put(&mut s.files.create_only, g.flag())
     }),
@@ -407,7 +408,7 @@ pub const OPTIONS: &[Opt] = &[
     opt("allow_mounted_write", &[], Form::Flag, "0", "A mounted device may be written.", |s, g| {
         put(&mut s.files.mounted, g.flag())
     })
-    .differs("a device that is in use is never written, whatever is said: unmount it"),
+    .bounded("a device that is in use is never written, whatever is said: unmount it"),
     missing(
         "pre_read",
         Form::Flag,
@@ -493,7 +494,7 @@ pub const OPTIONS: &[Opt] = &[
          changes its read-ahead.",
         |s, g| put(&mut s.files.hint, g.choice(HINTS)),
     )
-    .differs("the kernel is told nothing, and finds out by itself"),
+    .bounded("the kernel is told nothing, and finds out by itself; told with the results where an order is asked for"),
     opt(
         "overwrite",
         &[],

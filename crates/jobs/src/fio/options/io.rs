@@ -201,7 +201,7 @@ pub const OPTIONS: &[Opt] = &[
         "Whether the operations that follow a random offset go on from it, or go there again.",
         |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])),
     )
-    .differs("identical is taken where no operations follow each other; refused elsewhere"),
+    .bounded("identical is taken where no operations follow each other; refused elsewhere"),
     opt("rwmixread", &[], PERCENT, "50", "Share of the reads in a mix, in percent.", |s, g| {
         put(&mut s.io.read_percent, percent(g))
     }),
@@ -253,7 +253,7 @@ pub const OPTIONS: &[Opt] = &[
         "What random offsets come from.",
         |_, g| g.choice(&[("tausworthe", ()), ("tausworthe64", ()), ("lfsr", ())]),
     )
-    .differs(
+    .bounded(
         "all three mean xoshiro256++, and a keyed permutation where every block is done once; \
          offsets differ from fio's",
     ),
@@ -269,9 +269,9 @@ pub const OPTIONS: &[Opt] = &[
          norandommap.",
         |s, g| distribution::set(&mut s.io.distribution, g),
     )
-    .differs(
+    .bounded(
         "the hot blocks of zipf and pareto are scattered by another permutation, a centre for \
-         them is refused, and normal is not scattered",
+         them is refused, and normal is not scattered, which is told with the results",
     ),
     opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in each run.", |s, g| {
         put(&mut s.io.repeat, g.flag())
@@ -287,7 +287,7 @@ pub const OPTIONS: &[Opt] = &[
         "Where chance starts from: another number gives other offsets, sizes and contents.",
         |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))),
     )
-    .differs("it counts with randrepeat too"),
+    .bounded("it counts with randrepeat too"),
     opt("direct", &[], Form::Flag, "0", "The page cache is bypassed (O_DIRECT).", |s, g| {
         put(&mut s.io.direct, g.flag())
     }),

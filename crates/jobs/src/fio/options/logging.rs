@@ -190,7 +190,7 @@ const MOST_PERCENTILES: usize = 20;
 const MOST: i64 = u32::MAX as i64;
 const MILLISECONDS: Form = Form::Integer { least: 0, most: MOST };
 const NOT_IN_MEMORY: Support =
-    Support::Differs("logs are written while the job runs, so that they take no memory");
+    Support::Bounded("logs are written while the job runs, so that they take no memory");
 
 /// A flag.
 const fn flag(
@@ -215,7 +215,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "1",
         help: "Whether the job is told with the results.",
-        support: Support::Differs("1 only: what has run is told"),
+        support: Support::Bounded("1 only: what has run is told"),
         set: |_, given| match given.flag()? {
             true => Ok(()),
             false => {
@@ -258,7 +258,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 1, most: 10 },
         default: "4",
         help: "Digits of the figures in the normal output.",
-        support: Support::Differs("four always; JSON has all digits"),
+        support: Support::Bounded("four always; JSON has all digits"),
         set: |_, given| given.integer(1, 10).map(|_| ()),
         ..Opt::PLAIN
     },
@@ -305,7 +305,7 @@ pub const OPTIONS: &[Opt] = &[
         )
     },
     Opt {
-        support: Support::Differs(
+        support: Support::Bounded(
             "operations are stamped all the same, which response times need; submission and completion apart, and depths, \
              are not counted then",
         ),
@@ -320,7 +320,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "gtod_cpu",
         form: Form::Integer { least: 0, most: MOST },
         help: "A CPU that does nothing but read the clock for all jobs.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "each thread reads the clock itself; what that costs is told with the results",
         ),
         set: |_, given| given.integer(0, MOST).map(|_| ()),
@@ -330,7 +330,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "clocksource",
         form: Form::Choice(&["gettimeofday", "clock_gettime", "cpu"]),
         help: "Which clock the times are taken from.",
-        support: Support::Differs("always clock_gettime(2), of a monotonic clock"),
+        support: Support::Bounded("always clock_gettime(2), of a monotonic clock"),
         set: |_, given| given.choice(&[("gettimeofday", ()), ("clock_gettime", ()), ("cpu", ())]),
         ..Opt::PLAIN
     },
@@ -339,7 +339,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: 0 },
         default: "0",
         help: "Which clock the JSON output's job_start is told by; 0 is the real time.",
-        support: Support::Differs("0 only"),
+        support: Support::Bounded("0 only"),
         set: |_, given| given.integer(0, 0).map(|_| ()),
         ..Opt::PLAIN
     },
@@ -348,7 +348,7 @@ pub const OPTIONS: &[Opt] = &[
         form: MILLISECONDS,
         default: "500",
         help: "Milliseconds over which each sample of the bandwidth is taken.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "samples are exact intervals; the shorter of bwavgtime and iopsavgtime is the interval of both, at least 10",
         ),
         set: |spec, given| in_ms(given).map(|time| spec.logging.bw_average = time),
@@ -359,7 +359,7 @@ pub const OPTIONS: &[Opt] = &[
         form: MILLISECONDS,
         default: "500",
         help: "Milliseconds over which each sample of the operations a second is taken.",
-        support: Support::Differs("as bwavgtime"),
+        support: Support::Bounded("as bwavgtime"),
         set: |spec, given| in_ms(given).map(|time| spec.logging.iops_average = time),
         ..Opt::PLAIN
     },
@@ -468,7 +468,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: 0 },
         default: "0",
         help: "Clock of log_alternate_epoch, by its number for clock_gettime(2); 0 is the real time.",
-        support: Support::Differs("0 only"),
+        support: Support::Bounded("0 only"),
         set: |_, given| given.integer(0, 0).map(|_| ()),
         ..Opt::PLAIN
     },
@@ -493,7 +493,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "log_compression_cpus",
         form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
         help: "CPUs that compress logs.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "the thread that writes the logs compresses them; it runs where the system puts it",
         ),
         set: |_, given| super::placement::list(given.text()?).map(|_| ()),

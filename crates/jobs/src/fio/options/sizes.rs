@@ -193,7 +193,7 @@ pub const OPTIONS: &[Opt] = &[
             Ok(())
         },
     )
-    .differs("one alignment holds for all directions of a mix: the smallest"),
+    .bounded("one alignment holds for all directions of a mix: the smallest"),
     opt(
         "bs_unaligned",
         &["blocksize_unaligned"],

@@ -99,7 +99,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Length of the window that steadystate looks at: a multiple of steadystate_check_interval, at least twice \
                it. With 0 a job does not end when it is steady.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "a window with fewer than two values is refused: one value says nothing of its change",
         ),
         set: |spec, given| given.time(Unit::Seconds).map(|time| spec.steady.duration = time),

@@ -227,9 +227,9 @@ pub const OPTIONS: &[Opt] = &[
         help: "How data is told from any other. A job that writes is verified after it, one that reads verifies what an \
                earlier job has written; the first wrong block ends a job with EILSEQ.",
         support: Support::Differs(
-            "blocks have headers of our own, which also tell misdirected, lost and torn writes; what fio has written \
-             cannot be verified, nor can fio verify what is written here. crc7, crc16, crc32 and crc32c are CRC-32C, crc64 \
-             and xxhash are XXH3, md5 and all of sha are SHA-256; pattern has a header, and a given pattern a checksum too",
+            "headers are our own, so that fio cannot verify what is written here, nor the other way around; they also tell \
+             misdirected, lost and torn writes. crc7, crc16, crc32 and crc32c are CRC-32C, crc64 and xxhash are XXH3, md5 and \
+             all of sha are SHA-256; pattern has a header, and a given pattern a checksum too",
         ),
         set: |spec, given| given.choice(&METHODS).map(|method| spec.verify.method = method),
         ..Opt::PLAIN
@@ -247,7 +247,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Writes nothing, and verifies what an earlier run of the same job has written.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "for jobs that only write; they read in their own order and are measured as the reads that they are",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.only = on),
@@ -258,7 +258,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Size,
         default: "0",
         help: "Distance between headers; divides all sizes. Without it each block has one.",
-        support: Support::Differs("at least 72 bytes, the size of a header"),
+        support: Support::Bounded("at least 72 bytes, the size of a header"),
         set: |spec, given| given.size().map(|size| spec.verify.interval = size),
         ..Opt::PLAIN
     },
@@ -273,7 +273,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_pattern",
         form: Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
         help: "What written blocks are filled with, apart from their headers. Without it they are random.",
-        support: Support::Differs("offsets (%o) and files in the pattern are not built"),
+        support: Support::Bounded("offsets (%o) and files in the pattern are not built"),
         set: |spec, given| pattern::parse(given.text()?).map(|bytes| spec.verify.pattern = bytes),
         ..Opt::PLAIN
     },
@@ -282,7 +282,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Whether verification ends with the first wrong block.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "reads of the job end it at their first wrong block unless continue_on_error says otherwise; what is verified \
              after the job is always verified to its end, and the first wrong blocks are listed",
         ),
@@ -294,7 +294,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Whether wrong blocks are put into files.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "the results say where wrong blocks are and what is wrong with them; no files are made",
         ),
         set: |_, given| given.flag().map(|_| ()),
@@ -305,7 +305,7 @@ pub const OPTIONS: &[Opt] = &[
         form: COUNT,
         default: "0",
         help: "Threads that verify besides the job's own.",
-        support: Support::Differs("the job's own thread verifies; that is left out of the latencies"),
+        support: Support::Bounded("the job's own thread verifies; that is left out of the latencies"),
         set: |_, given| given.integer(0, MOST).map(|_| ()),
         ..Opt::PLAIN
     },
@@ -313,7 +313,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_async_cpus",
         form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
         help: "CPUs for the threads of verify_async.",
-        support: Support::Differs("there are no such threads"),
+        support: Support::Bounded("there are no such threads"),
         set: |_, given| super::placement::list(given.text()?).map(|_| ()),
         ..Opt::PLAIN
     },
@@ -359,7 +359,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "1",
         help: "Whether the numbers of writes in the headers are compared.",
-        support: Support::Differs(
+        support: Support::Bounded(
             "the job that has written knows the number of each write and compares it; others do not",
         ),
         set: |_, given| given.flag().map(|_| ()),
@@ -370,7 +370,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "1",
         help: "Whether the seeds in the headers are compared.",
-        support: Support::Differs("headers hold no seed of the job: it changes nothing"),
+        support: Support::Bounded("headers hold no seed of the job: it changes nothing"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
     },
@@ -379,7 +379,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Repeats the job's offsets to verify, rather than remembering them.",
-        support: Support::Differs("what was written is always remembered"),
+        support: Support::Bounded("what was written is always remembered"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
     },

@@ -229,3 +229,23 @@ fn read_only_refuses_what_writes() {
     let Target::Files(files) = &task.target else { panic!("{task:?}") };
     assert_eq!((files.lay_out, files.overwrite), (LayOut::Never, Overwrite::Never));
 }
+
+#[test]
+fn differences_are_told_where_they_matter() {
+    let notes = |settings: &str| {
+        let plan = planned(&format!("{NULL}[a]\n{settings}")).unwrap();
+        plan.threads[0]
+            .notes
+            .iter()
+            .map(|note| note.split(": ").next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(notes("openfiles=1\nunlink_each_loop\n"), ["openfiles", "unlink_each_loop"]);
+    // At its default an option asks for nothing; the last value counts.
+    assert_eq!(notes("unlink_each_loop=0\nscramble_buffers=1\ndedupe_percentage=0\n"), [""; 0]);
+    assert_eq!(notes("unlink_each_loop=1\nunlink_each_loop=0\n"), [""; 0]);
+    assert_eq!(notes("clocksource=cpu\nmem=mmap\nverify_dump=1\n"), [""; 0], "these change no result");
+    let long = planned(&format!("{NULL}[a]\nioengine=psync\nverify=md5\nrw=write\n")).unwrap();
+    let note = long.threads[0].notes.first().unwrap();
+    assert!(note.starts_with("verify: ") && note.len() < 110, "{note}");
+}

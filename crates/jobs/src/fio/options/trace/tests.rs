@@ -1,3 +1,5 @@
+use iolite_model::JobTask;
+
 use std::io;
 
 use iolite_model::{BackendKind, Bytes, JobTask, TracedKinds};

@@ -1,0 +1,65 @@
+//! What a worker of the measured loop is to do.
+
+use iolite_model::{OnError, SyncMethod, SyncRule};
+use iolite_workload::{Arrivals, Filler, OpStream, Share};
+
+use super::Batching;
+use crate::backend::Backend;
+use crate::flow::FlowSeat;
+
+/// What a worker of a block I/O phase is to do.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) stream: OpStream,
+    /// Where the span begins in the target, in bytes.
+    pub(crate) base: u64,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) filler: Filler,
+    pub(crate) fill: Fill,
+    /// All buffers hold data already: made up before time began.
+    pub(crate) filled: bool,
+    /// Operations in flight at most; the back end has as many slots.
+    pub(crate) depth: u32,
+    pub(crate) batch: Batching,
+    /// What is left to issue.
+    pub(crate) share: Share,
+    /// Size of the largest operation.
+    pub(crate) largest: u32,
+    pub(crate) sync: Option<SyncRule>,
+    /// When all is issued, or the time is over, what was written is made durable once more.
+    pub(crate) end_sync: Option<SyncMethod>,
+    /// Each write is submitted together with its sync.
+    pub(crate) linked: bool,
+    pub(crate) on_error: OnError,
+    /// A write for which there is no space ends the phase, and is no error.
+    pub(crate) until_full: bool,
+    /// The ratio that it keeps with others.
+    pub(crate) flow: Option<FlowSeat>,
+}
+
+impl Plan {
+    /// Makes up data for every slot before time begins, where it does not depend on the operation.
+    pub(crate) fn fill_all<B: Backend>(&mut self, backend: &mut B) {
+        if self.fill != Fill::Ahead {
+            return;
+        }
+        for slot in 0..self.depth.max(1) {
+            let buffer = backend.buffer(slot);
+            let length = (self.largest as usize).min(buffer.len());
+            self.filler.fill(&mut buffer[..length]);
+        }
+        self.filled = true;
+    }
+}
+
+/// When data is made up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// Never: nothing is written.
+    Never,
+    /// For every free slot before any operation is begun: it is not the storage's time.
+    Ahead,
+    /// When an operation has been drawn, because it depends on where it goes or how long it is. The operation is issued
+    /// after that, and in a closed loop intended then.
+    Drawn,
+}
