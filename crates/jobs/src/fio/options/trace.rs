@@ -135,6 +135,9 @@ impl Trace {
     /// The job has settings that say something else.
     pub(crate) fn stand_in(&self, spec: &Spec, place: Place) -> Result<Option<Spec>, String> {
         let Some(replay) = self.of(place) else { return Ok(None) };
+        if spec.files.fill {
+            return Err("fill_device: a trace says itself when it is over: leave it or read_iolog out".into());
+        }
         let kinds = replay.operations.kinds();
         let direction = match (kinds.reads, kinds.writes, kinds.trims) {
             (true, false, false) => Direction::Read,
