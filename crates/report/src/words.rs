@@ -384,9 +384,14 @@ fn arrival(task: &FileTask) -> String {
         Arrival::ByKind(rates) => by_kind(rates, task),
         Arrival::Traced(100) => "when the trace says".to_owned(),
         Arrival::Traced(percent) => format!("when the trace says, at {percent} % of its speed"),
-        Arrival::ThinkTime { pause, operations, spin } => {
+        Arrival::ThinkTime { pause, operations, io_time, spin } => {
             let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
-            format!("a pause of {pause}{busy} after every {operations} of a worker")
+            let after = match (operations, io_time) {
+                (0, time) => format!("{time}"),
+                (operations, Nanos(0)) => format!("{operations}"),
+                (operations, time) => format!("{operations} or {time}, whichever is first,"),
+            };
+            format!("a pause of {pause}{busy} after every {after} of a worker")
         }
     }
 }

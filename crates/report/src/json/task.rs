@@ -314,8 +314,14 @@ fn arrival(arrival: Arrival) -> (&'static str, Value) {
             ("by_kind", parameters)
         }
         Arrival::Traced(percent) => ("traced", json!({ "percent": percent })),
-        Arrival::ThinkTime { pause, operations, spin } => {
-            ("think_time", json!({ "pause_ns": pause.0, "operations": operations, "spin_ns": spin.0 }))
+        Arrival::ThinkTime { pause, operations, io_time, spin } => {
+            let parameters = json!({
+                "pause_ns": pause.0,
+                "operations": operations,
+                "io_time_ns": io_time.0,
+                "spin_ns": spin.0,
+            });
+            ("think_time", parameters)
         }
     }
 }
@@ -405,7 +411,10 @@ mod tests {
     #[test]
     fn arrivals_are_named_with_their_parameters() {
         assert_eq!(arrival(Arrival::Constant(Iops(5.0))), ("constant", Value::Null));
-        let think = Arrival::ThinkTime { pause: Nanos(7), operations: 3, spin: Nanos(0) };
-        assert_eq!(arrival(think), ("think_time", json!({ "pause_ns": 7, "operations": 3, "spin_ns": 0 })));
+        let think = Arrival::ThinkTime { pause: Nanos(7), operations: 3, io_time: Nanos(0), spin: Nanos(0) };
+        assert_eq!(
+            arrival(think),
+            ("think_time", json!({ "pause_ns": 7, "operations": 3, "io_time_ns": 0, "spin_ns": 0 }))
+        );
     }
 }

@@ -311,9 +311,9 @@ pub const OPTIONS: &[Opt] = &[
                rw, bs, size and the like do not. Clones take turns at several names with colons between them; - is standard \
                input.",
         support: Support::Differs(
-            "versions 2 and 3 of fio's format, up to 16777216 operations; binary traces of blktrace are refused. Each operation \
-             is due at its time, also while earlier ones are on their way, and response times count from then; the trace is done \
-             once, whatever loops and time_based say. Files that are missing are made as for any job",
+            "each operation is due at its time, also while earlier ones are on their way, and response times count from then; \
+             the trace is done once, whatever loops and time_based say; files that are missing are made as for any job; versions \
+             2 and 3 of fio's format, up to 16777216 operations, and no binary traces of blktrace",
         ),
         set: |spec, given| {
             let names = if given.text()? == "-" { vec!["-".to_owned()] } else { files::names(given)? };
