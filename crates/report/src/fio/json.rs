@@ -67,9 +67,9 @@ fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {
         .with_int("error", entry.error())
         .with_int("eta", 0)
         .with_int("elapsed", elapsed.0.div_ceil(1_000_000_000));
-    // Of a group those of its last job are told, and none where there are none: so fio does.
+    // A job that says nothing of its own has none of them.
     let settings = &entry.last().thread.settings;
-    if settings.iter().any(|(_, value)| !value.is_empty()) {
+    if !settings.is_empty() {
         members = members.with("job options", options(settings));
     }
     let directions = entry.directions();
