@@ -46,7 +46,18 @@ const JOB: [(&str, &[&str]); 10] = [
     ("job", &["Job", "JobTask"]),
     (
         "task",
-        &["FileTask", "Mix", "Batch", "SyncRule", "SyncMethod", "Durable", "Placement", "Flow", "Watch"],
+        &[
+            "FileTask",
+            "Mix",
+            "Batch",
+            "SyncRule",
+            "SyncMethod",
+            "Durable",
+            "Advice",
+            "Placement",
+            "Flow",
+            "Watch",
+        ],
     ),
     (
         "target",

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolite_model::{
-    Access as Order, BackendKind, Bytes, Durable, ExistingTarget, FileTarget, FileTask, FilesTarget, LayOut,
-    Mix, NamedFile, Target,
+    Access as Order, Advice, BackendKind, Bytes, Durable, ExistingTarget, FileTarget, FileTask, FilesTarget,
+    LayOut, Mix, NamedFile, Target,
 };
 use iolite_sys::file::{self, Access, Durability};
 use iolite_sys::{device, page_cache};
@@ -86,6 +86,9 @@ impl Targets {
         };
         if task.invalidate {
             targets.forget_cached(&task.name)?;
+        }
+        if task.advice != Advice::None && !task.direct {
+            targets.advise(&task.name, task.advice == Advice::Random)?;
         }
         Ok(targets)
     }
@@ -171,6 +174,23 @@ impl Targets {
             let failed = |source| EngineError::Lost { task: task.to_owned(), source };
             span.file.sync_data().map_err(failed)?;
             let _ = page_cache::drop_clean(&span.file, span.offset, span.size);
+        }
+        Ok(())
+    }
+}
+
+impl Targets {
+    /// Tells the kernel in which order the files will be read.
+    ///
+    /// # Errors
+    /// It does not take that.
+    fn advise(&self, task: &str, random: bool) -> Result<(), EngineError> {
+        for span in self.spans() {
+            page_cache::advise(&span.file, random).map_err(|source| {
+                let reason =
+                    format!("the kernel does not take advice about its file: {source}; leave `advice` out");
+                EngineError::Task { task: task.to_owned(), reason }
+            })?;
         }
         Ok(())
     }

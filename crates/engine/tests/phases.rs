@@ -190,7 +190,8 @@ fn think_time_pauses_after_every_so_many_operations() {
         let mut bench = Bench::new();
         bench.lay_out();
         let mut task = task(backend, Mix::Read, file(false), runtime(500_000_000));
-        task.arrival = Arrival::ThinkTime { pause: Nanos(10_000_000), operations: 5, spin: Nanos(0) };
+        task.arrival =
+            Arrival::ThinkTime { pause: Nanos(10_000_000), operations: 5, io_time: Nanos(0), spin: Nanos(0) };
         let count = bench.run(&task).unwrap().totals.operations(OpKind::Read);
         // 50 pauses at most; fewer where the machine is slow to wake up.
         assert!((100..=255).contains(&count), "{backend:?}: {count}");

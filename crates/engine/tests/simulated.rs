@@ -123,7 +123,12 @@ fn a_rate_in_bytes_holds_with_mixed_sizes() {
 #[test]
 fn think_time_may_be_spent_busy() {
     let cpu = || cpu_time();
-    let think = |spin| Arrival::ThinkTime { pause: Nanos(20_000_000), operations: 1, spin: Nanos(spin) };
+    let think = |spin| Arrival::ThinkTime {
+        pause: Nanos(20_000_000),
+        operations: 1,
+        io_time: Nanos(0),
+        spin: Nanos(spin),
+    };
     let mut spent = [0.0; 2];
     for (index, spin) in [0, 20_000_000].into_iter().enumerate() {
         let mut task = sim_task(1 << 20, think(spin), seconds(0.5));

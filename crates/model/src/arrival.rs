@@ -41,8 +41,11 @@ pub enum Arrival {
     ThinkTime {
         /// Length of the pause.
         pause: Nanos,
-        /// Operations of a worker between two pauses; at least 1.
+        /// Operations of a worker between two pauses; 0 for any number, where `io_time` says when.
         operations: u32,
+        /// Time from a pause's end after which the next one comes, where it comes before that of the operations; 0 for none.
+        #[serde(default)]
+        io_time: Nanos,
         /// How much of the pause, from its start, the worker keeps its CPU busy rather than sleeps.
         #[serde(default)]
         spin: Nanos,

@@ -36,7 +36,7 @@ pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOut
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
-pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
+pub use priority::{IoClass, IoPriority};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
@@ -48,8 +48,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement, SyncMethod,
-    SyncRule, Task, Watch,
+    Advice, Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement,
+    SyncMethod, SyncRule, Task, Watch,
 };
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};

@@ -8,7 +8,7 @@ use crate::backend::BackendKind;
 use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
-use crate::priority::{IoPriority, PriorityShare};
+use crate::priority::IoPriority;
 use crate::target::Target;
 use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
@@ -80,8 +80,6 @@ pub struct FileTask {
     pub processes: bool,
     /// Where the workers run, and before whom.
     pub placement: Placement,
-    /// Shares of the operations that have an I/O priority of their own; on io_uring and libaio only.
-    pub priorities: Vec<PriorityShare>,
     /// Operations outstanding at once over all workers; at least `workers`.
     pub concurrency: u32,
     /// How many operations are handed over and taken back at a time.
@@ -97,6 +95,8 @@ pub struct FileTask {
     /// Drop what the page cache holds of the target before the phase, and, without `direct`, again whenever a worker starts
     /// over: the first operation of the new round bears the time that takes.
     pub invalidate: bool,
+    /// What the kernel is told about the order of the offsets, from which its read-ahead follows.
+    pub advice: Advice,
     /// Whether what is read is what was written.
     pub verify: Option<Verify>,
     /// Errors that end the phase.
@@ -139,7 +139,6 @@ impl Default for FileTask {
             workers: 1,
             processes: false,
             placement: Placement::default(),
-            priorities: Vec::new(),
             concurrency: 1,
             batch: Batch::default(),
             arrival: Arrival::Closed,
@@ -147,6 +146,7 @@ impl Default for FileTask {
             end_sync: None,
             durable: None,
             invalidate: false,
+            advice: Advice::None,
             verify: None,
             on_error: OnError::default(),
             longest: None,
@@ -185,6 +185,19 @@ impl Default for Batch {
     fn default() -> Batch {
         Batch { submit: 0, complete_min: 1, complete_max: 0, low: 0 }
     }
+}
+
+/// What the kernel is told about the order of the offsets in a file (posix_fadvise(2)). Means nothing to direct I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// Nothing: it finds out by itself.
+    #[default]
+    None,
+    /// One after the other: it reads further ahead.
+    Sequential,
+    /// At random: it does not read ahead.
+    Random,
 }
 
 /// How a file is opened so that writes are durable.

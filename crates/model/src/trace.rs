@@ -79,12 +79,10 @@ impl Trace {
         kinds
     }
 
-    /// Bytes of a read, write or trim in the mean; 0 where there is none.
+    /// Bytes of an operation in the mean, syncs being of none; 0 where there is no operation.
     pub fn mean_size(&self) -> f64 {
-        let lengths = self.0.iter().filter(|operation| operation.length > 0);
-        let (count, sum) = lengths
-            .fold((0u64, 0f64), |(count, sum), operation| (count + 1, sum + f64::from(operation.length)));
-        if count == 0 { 0.0 } else { sum / count as f64 }
+        let sum: f64 = self.0.iter().map(|operation| f64::from(operation.length)).sum();
+        if self.0.is_empty() { 0.0 } else { sum / self.0.len() as f64 }
     }
 }
 

@@ -61,6 +61,17 @@ pub fn drop_clean(file: &File, offset: u64, length: u64) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, offset, Some(length), Advice::DontNeed)?)
 }
 
+/// Tells the kernel that the file will be read at random, so that it does not read ahead, or one after the other, so that it
+/// reads further ahead. Holds for what is read through this open file.
+///
+/// # Errors
+///
+/// Whatever posix_fadvise(2) answers.
+pub fn advise(file: &File, random: bool) -> io::Result<()> {
+    let advice = if random { Advice::Random } else { Advice::Sequential };
+    Ok(rustix::fs::fadvise(file, 0, None, advice)?)
+}
+
 /// Size of a page, in bytes.
 pub fn page_size() -> u64 {
     rustix::param::page_size() as u64

@@ -2,7 +2,7 @@
 
 mod by_kind;
 
-use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Pace, Trace};
+use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Nanos, Pace, Trace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::{IoKind, Purpose, WorkloadError, generator, unit};
@@ -82,6 +82,10 @@ pub enum Arrivals {
         spin: u64,
         /// Operations between two pauses.
         operations: u32,
+        /// Time of operations between two pauses; the end of time for no limit.
+        io_time: u64,
+        /// End of the last pause.
+        begun: u64,
         /// Operations left until the next pause.
         left: u32,
         /// Operations underway.
@@ -112,7 +116,7 @@ pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
             "it needs at least one",
             "1 is the same as a constant rate",
         )),
-        Arrival::ThinkTime { operations: 0, .. } => Err(WorkloadError::new(
+        Arrival::ThinkTime { operations: 0, io_time: Nanos(0), .. } => Err(WorkloadError::new(
             "the think time comes after no operations".to_owned(),
             "nothing would ever be done",
             "give the number of operations between two pauses",
@@ -184,10 +188,19 @@ impl Arrivals {
                 Arrivals::Traced { trace: trace.clone(), next: 0, scale: 100.0 / f64::from(percent.max(1)) }
             }
             Arrival::ByKind(rates) => Arrivals::ByKind(Box::new(ByKind::new(rates, task, worker))),
-            Arrival::ThinkTime { pause, operations, spin } => {
-                let (pause, spin, operations) = (pause.0, spin.0.min(pause.0), operations.max(1));
-                let (left, underway, completed, resume) = (operations, 0, 0, None);
-                Arrivals::ThinkTime { pause, spin, operations, left, underway, completed, resume }
+            Arrival::ThinkTime { pause, operations, spin, io_time } => {
+                let operations = if operations == 0 { u32::MAX } else { operations };
+                Arrivals::ThinkTime {
+                    pause: pause.0,
+                    spin: spin.0.min(pause.0),
+                    operations,
+                    io_time: if io_time.0 == 0 { u64::MAX } else { io_time.0 },
+                    begun: 0,
+                    left: operations,
+                    underway: 0,
+                    completed: 0,
+                    resume: None,
+                }
             }
         }
     }
@@ -283,12 +296,27 @@ impl Arrivals {
     /// back.
     #[inline]
     pub fn completed(&mut self, at: u64) {
-        if let Arrivals::ThinkTime { pause, operations, left, underway, completed, resume, .. } = self {
+        if let Arrivals::ThinkTime {
+            pause,
+            operations,
+            io_time,
+            begun,
+            left,
+            underway,
+            completed,
+            resume,
+            ..
+        } = self
+        {
             *underway = underway.saturating_sub(1);
             *completed = at.max(*completed);
+            if completed.saturating_sub(*begun) >= *io_time {
+                *left = 0;
+            }
             if *left == 0 && *underway == 0 {
                 *left = *operations;
-                *resume = Some(completed.saturating_add(*pause));
+                *begun = completed.saturating_add(*pause);
+                *resume = Some(*begun);
             }
         }
     }
@@ -344,13 +372,39 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Bytes, Nanos, SizeLaw, Sizes};
+    use iolite_model::{Bytes, SizeLaw, Sizes};
 
     fn new(arrival: Arrival, worker: u32, workers: u32, seed: u64) -> Arrivals {
         Arrivals::new(&FileTask { arrival, workers, seed, ..FileTask::default() }, worker)
     }
 
     /// Kolmogorov-Smirnov distance of 10,000 gaps to the exponential law; 1.95 / sqrt(n) is its 99.9 % quantile.
+    #[test]
+    fn pauses_may_come_by_time() {
+        let arrival = |operations| {
+            let (pause, spin, io_time) = (Nanos(100), Nanos(0), Nanos(50));
+            new(Arrival::ThinkTime { pause, operations, spin, io_time }, 0, 1, 1)
+        };
+        let mut arrivals = arrival(0);
+        for (start, due) in [(0, 151), (151, 302)] {
+            for at in [start + 20, start + 49] {
+                arrivals.advance(4096);
+                arrivals.completed(at);
+                assert_eq!(arrivals.next(), None, "{at}");
+            }
+            // Both of these are on their way when the time is over.
+            (0..2).for_each(|_| arrivals.advance(4096));
+            arrivals.completed(start + 50);
+            assert_eq!(arrivals.next(), Some(u64::MAX));
+            arrivals.completed(start + 51);
+            assert_eq!(arrivals.next(), Some(due));
+        }
+        let mut either = arrival(1);
+        either.advance(4096);
+        either.completed(10);
+        assert_eq!(either.next(), Some(110));
+    }
+
     #[test]
     fn poisson_gaps_are_exponential() {
         let mut arrivals = new(Arrival::Poisson(Iops(4000.0)), 1, 4, 7);
@@ -425,7 +479,8 @@ mod tests {
 
     #[test]
     fn think_time_pauses_when_all_operations_are_back() {
-        let arrival = Arrival::ThinkTime { pause: Nanos(100), operations: 2, spin: Nanos(0) };
+        let arrival =
+            Arrival::ThinkTime { pause: Nanos(100), operations: 2, io_time: Nanos(0), spin: Nanos(0) };
         let mut arrivals = new(arrival, 0, 1, 1);
         for round in 0..3 {
             let start = round * 1000;
@@ -443,8 +498,12 @@ mod tests {
 
     #[test]
     fn an_operation_that_is_back_early_does_not_begin_the_pause() {
-        let mut arrivals =
-            new(Arrival::ThinkTime { pause: Nanos(5), operations: 2, spin: Nanos(0) }, 0, 1, 1);
+        let mut arrivals = new(
+            Arrival::ThinkTime { pause: Nanos(5), operations: 2, io_time: Nanos(0), spin: Nanos(0) },
+            0,
+            1,
+            1,
+        );
         arrivals.advance(4096);
         arrivals.completed(10);
         assert_eq!(arrivals.next(), None);
@@ -456,7 +515,8 @@ mod tests {
     #[test]
     fn a_part_of_the_pause_is_spun() {
         for (spin, until) in [(0, 1000), (30, 1030), (500, 1100)] {
-            let arrival = Arrival::ThinkTime { pause: Nanos(100), operations: 1, spin: Nanos(spin) };
+            let arrival =
+                Arrival::ThinkTime { pause: Nanos(100), operations: 1, io_time: Nanos(0), spin: Nanos(spin) };
             let mut arrivals = new(arrival, 0, 1, 1);
             assert_eq!(arrivals.spin_until(), None);
             arrivals.advance(4096);
@@ -546,14 +606,14 @@ mod tests {
             (Arrival::PoissonBytes(Bandwidth(f64::NAN)), "above 0"),
             (Arrival::Bursts { rate: Iops(1.0), operations: 0 }, "at least one"),
             (
-                Arrival::ThinkTime { pause: Nanos(1), operations: 0, spin: Nanos(0) },
+                Arrival::ThinkTime { pause: Nanos(1), operations: 0, io_time: Nanos(0), spin: Nanos(0) },
                 "nothing would ever be done",
             ),
         ] {
             let error = check(arrival, Mix::Read).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
-        let think = Arrival::ThinkTime { pause: Nanos(0), operations: 1, spin: Nanos(9) };
+        let think = Arrival::ThinkTime { pause: Nanos(0), operations: 1, io_time: Nanos(0), spin: Nanos(9) };
         assert!(check(think, Mix::Read).is_ok());
     }
 }

@@ -148,6 +148,7 @@ fn arrival() -> impl Strategy<Value = Arrival> {
             .prop_map(|(rate, operations)| Arrival::Bursts { rate: Iops(rate), operations }),
         (nanos(), any::<u32>(), nanos()).prop_map(|(pause, operations, spin)| Arrival::ThinkTime {
             pause,
+            io_time: Nanos(u64::from(operations)),
             operations,
             spin
         }),

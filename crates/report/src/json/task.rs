@@ -3,8 +3,7 @@
 use iolite_model::{
     Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoClass, IoFlags,
     IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Pace,
-    Placement, Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task,
-    Zone, ZoneSize,
+    Placement, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task, Zone, ZoneSize,
 };
 use serde_json::{Value, json};
 
@@ -50,7 +49,6 @@ fn file(task: &FileTask) -> Value {
         "workers": task.workers,
         "processes": task.processes,
         "placement": placement(&task.placement),
-        "priorities": task.priorities.iter().map(priority_share).collect::<Vec<_>>(),
         "batch": json!({
             "submit": task.batch.submit,
             "complete_min": task.batch.complete_min,
@@ -202,19 +200,6 @@ fn io_priority(priority: IoPriority) -> Value {
     json!({ "class": class, "level": priority.level })
 }
 
-fn priority_share(share: &PriorityShare) -> Value {
-    let of = match share.of {
-        Prioritized::Reads => "reads",
-        Prioritized::Writes => "writes",
-    };
-    json!({
-        "of": of,
-        "size_bytes": share.size.map(|size| size.0),
-        "percent": share.percent,
-        "priority": io_priority(share.priority),
-    })
-}
-
 fn sync_method(method: SyncMethod) -> &'static str {
     match method {
         SyncMethod::Fdatasync => "fdatasync",
@@ -314,8 +299,14 @@ fn arrival(arrival: Arrival) -> (&'static str, Value) {
             ("by_kind", parameters)
         }
         Arrival::Traced(percent) => ("traced", json!({ "percent": percent })),
-        Arrival::ThinkTime { pause, operations, spin } => {
-            ("think_time", json!({ "pause_ns": pause.0, "operations": operations, "spin_ns": spin.0 }))
+        Arrival::ThinkTime { pause, operations, io_time, spin } => {
+            let parameters = json!({
+                "pause_ns": pause.0,
+                "operations": operations,
+                "io_time_ns": io_time.0,
+                "spin_ns": spin.0,
+            });
+            ("think_time", parameters)
         }
     }
 }
@@ -405,7 +396,10 @@ mod tests {
     #[test]
     fn arrivals_are_named_with_their_parameters() {
         assert_eq!(arrival(Arrival::Constant(Iops(5.0))), ("constant", Value::Null));
-        let think = Arrival::ThinkTime { pause: Nanos(7), operations: 3, spin: Nanos(0) };
-        assert_eq!(arrival(think), ("think_time", json!({ "pause_ns": 7, "operations": 3, "spin_ns": 0 })));
+        let think = Arrival::ThinkTime { pause: Nanos(7), operations: 3, io_time: Nanos(0), spin: Nanos(0) };
+        assert_eq!(
+            arrival(think),
+            ("think_time", json!({ "pause_ns": 7, "operations": 3, "io_time_ns": 0, "spin_ns": 0 }))
+        );
     }
 }

@@ -153,7 +153,6 @@ fn the_keys_are_a_promise() {
     .phases[].task.placement.nodes
     .phases[].task.placement.one_each
     .phases[].task.processes
-    .phases[].task.priorities
     .phases[].task.ramp_ns
     .phases[].task.read_percent
     .phases[].task.regions.kind

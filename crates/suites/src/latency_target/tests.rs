@@ -336,7 +336,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused(base(), target(1, imprecise)).contains("precision"));
     let open = FileTask { arrival: Arrival::Poisson(Iops(5.0)), ..base() };
     assert!(refused(open, depth).contains("leave the rate out"));
-    let think = Arrival::ThinkTime { pause: Nanos(1), operations: 1, spin: Nanos(0) };
+    let think = Arrival::ThinkTime { pause: Nanos(1), operations: 1, io_time: Nanos(0), spin: Nanos(0) };
     assert!(refused(FileTask { arrival: think, ..base() }, target(1000, RATE)).contains("think time"));
     let fresh = FileTarget {
         name: "data".into(),

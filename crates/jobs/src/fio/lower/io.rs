@@ -1,8 +1,8 @@
 //! Block I/O.
 
 use iolite_model::{
-    Access, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile,
-    Nanos, Overwrite, Regions, Reserve, SyncMethod, SyncRule, Target,
+    Access, Advice, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix,
+    NamedFile, Nanos, Overwrite, Regions, Reserve, SyncMethod, SyncRule, Target,
 };
 
 use super::{Place, access, extents, sizes, stop};
@@ -46,6 +46,13 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
         durable: spec.files.durable,
         priorities: spec.engine.priorities.shares()?,
         invalidate: spec.files.invalidate && !is_nothing(backend),
+        advice: match spec.files.hint {
+            _ if is_nothing(backend) => Advice::None,
+            Hint::None => Advice::None,
+            Hint::ByOrder if spec.io.random => Advice::Random,
+            Hint::ByOrder | Hint::Sequential => Advice::Sequential,
+            Hint::Random => Advice::Random,
+        },
         interval: INTERVAL,
         seed: spec.io.seed(place),
         ..FileTask::default()
@@ -76,9 +83,6 @@ pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
         notes.push("direct: ioengine=mmap works on the page cache, so that nothing bypasses it".into());
-    }
-    if matches!(spec.files.hint, Hint::Sequential | Hint::Random) {
-        notes.push("fadvise_hint: the kernel is told nothing, and finds out by itself".into());
     }
     if matches!(task.access, Access::Normal { .. }) {
         notes.push("random_distribution: normal is not scattered: neighbours are alike".into());

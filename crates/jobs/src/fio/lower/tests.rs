@@ -2,9 +2,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
-    Access, BackendKind, BusyOptions, BusyWork, Bytes, Contents, Durable, FileOrder, FileTask, Fill, IoFlags,
-    JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions, SizeLaw,
-    Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
+    Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, Durable, FileOrder, FileTask, Fill,
+    IoFlags, JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions,
+    SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
 use super::{ExitAll, ExitWhat, Place, Thread, lower, preparation};
@@ -80,6 +80,7 @@ fn a_job_without_settings_is_as_fios() {
         block: Bytes(4096),
         contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: true },
         invalidate: true,
+        advice: Advice::Sequential,
         on_error: task.on_error.clone(),
         interval: Nanos(500_000_000),
         stop: bytes(1 << 20),
@@ -778,4 +779,18 @@ fn what_is_told_of_operations_is_watched() {
     assert_eq!(watch(&[("size", "1m"), ("ioengine", "libaio")]), (true, false, false));
     assert_eq!(watch(&[("size", "1m"), ("ioengine", "libaio"), ("gtod_reduce", "1")]), (false, false, false));
     assert_eq!(watch(&[("size", "1m"), ("write_lat_log", "x")]), (false, true, true));
+}
+
+#[test]
+fn the_kernel_is_told_the_order_of_offsets() {
+    for (settings, advice) in [
+        (&[][..], Advice::Sequential),
+        (&[("rw", "randread")], Advice::Random),
+        (&[("rw", "randread"), ("fadvise_hint", "0")], Advice::None),
+        (&[("rw", "randread"), ("fadvise_hint", "sequential")], Advice::Sequential),
+        (&[("ioengine", "null")], Advice::None),
+    ] {
+        let settings: Vec<_> = settings.iter().chain(&[("size", "1m")]).copied().collect();
+        assert_eq!(task(&settings).unwrap().advice, advice, "{settings:?}");
+    }
 }

@@ -129,8 +129,8 @@ pub const OPTIONS: &[Opt] = &[
         help: "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without it all that may \
                start are.",
         support: Support::Differs(
-            "where it is not given, all operations that may start are handed over together, where fio has one at a time; \
-             where it is, a batch does not wait for operations whose time has not come",
+            "a batch does not wait for operations whose time has not come; where it is not given, all that may start are \
+             handed over together, where fio has one at a time",
         ),
         set: |spec, given| count(given, 0).map(|batch| spec.depth.batch = Some(batch)),
         ..Opt::PLAIN

@@ -493,8 +493,7 @@ pub const OPTIONS: &[Opt] = &[
         "What the kernel is told about the order of the offsets (posix_fadvise), which \
          changes its read-ahead.",
         |s, g| put(&mut s.files.hint, g.choice(HINTS)),
-    )
-    .bounded("the kernel is told nothing, and finds out by itself; told with the results where an order is asked for"),
+    ),
     opt(
         "overwrite",
         &[],

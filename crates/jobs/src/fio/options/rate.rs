@@ -19,8 +19,10 @@ pub struct Rate {
     pub think_time: Nanos,
     /// `thinktime_spin`: how much of the pause keeps the CPU busy.
     pub think_spin: Nanos,
-    /// `thinktime_blocks`: operations between two pauses; at least 1.
-    pub think_blocks: u32,
+    /// `thinktime_blocks`: operations between two pauses; `None` for 1, or for any number with `think_io`.
+    pub think_blocks: Option<u32>,
+    /// `thinktime_iotime`: time of operations between two pauses; 0 for none.
+    pub think_io: Nanos,
     /// `rate`: bytes a second.
     pub bytes: PerDirection<f64>,
     /// `rate_iops`: operations a second.
@@ -54,7 +56,8 @@ impl Default for Rate {
         Rate {
             think_time: Nanos(0),
             think_spin: Nanos(0),
-            think_blocks: 1,
+            think_blocks: None,
+            think_io: Nanos(0),
             bytes: [None; 3],
             iops: [None; 3],
             bytes_min: [None; 3],
@@ -93,7 +96,12 @@ impl Rate {
     /// Engines that make, find and remove names have neither rates nor pauses.
     fn refuse_for_names(&self) -> Result<(), String> {
         let plain = Rate { cycle: self.cycle, poisson: self.poisson, ..Rate::default() };
-        let pauses = Rate { think_spin: self.think_spin, think_blocks: self.think_blocks, ..plain };
+        let pauses = Rate {
+            think_spin: self.think_spin,
+            think_blocks: self.think_blocks,
+            think_io: self.think_io,
+            ..plain
+        };
         let latency = Rate {
             latency_window: self.latency_window,
             latency_percentile: self.latency_percentile,
@@ -119,8 +127,10 @@ impl Rate {
                 Ok(())
             }
             None if self.think_time.0 > 0 => {
-                let (pause, operations) = (self.think_time, self.think_blocks.max(1));
-                task.arrival = Arrival::ThinkTime { pause, operations, spin: self.think_spin.min(pause) };
+                let (pause, io_time, spin) =
+                    (self.think_time, self.think_io, self.think_spin.min(self.think_time));
+                let operations = self.think_blocks.unwrap_or(u32::from(io_time.0 == 0));
+                task.arrival = Arrival::ThinkTime { pause, operations, io_time, spin };
                 Ok(())
             }
             None => Ok(()),
@@ -229,9 +239,8 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "thinktime_blocks",
         form: Form::Integer { least: 1, most: MOST },
-        default: "1",
-        help: "Operations from one thinktime to the next.",
-        set: |spec, given| given.integer(1, MOST).map(|blocks| spec.rate.think_blocks = blocks as u32),
+        help: "Operations from one thinktime to the next; 1 where thinktime_iotime is not given either.",
+        set: |spec, given| given.integer(1, MOST).map(|blocks| spec.rate.think_blocks = Some(blocks as u32)),
         ..Opt::PLAIN
     },
     Opt {
@@ -249,8 +258,8 @@ pub const OPTIONS: &[Opt] = &[
         name: "thinktime_iotime",
         form: Form::Time("s"),
         default: "0",
-        help: "Time of operations from one thinktime to the next.",
-        support: Support::Missing("pauses come after operations, not after a time: use thinktime_blocks"),
+        help: "Time of operations from one thinktime to the next; with thinktime_blocks whichever is over first.",
+        set: |spec, given| given.time(Unit::Seconds).map(|time| spec.rate.think_io = time),
         ..Opt::PLAIN
     },
     Opt {
@@ -492,7 +501,16 @@ mod tests {
         let pause = [("thinktime", "2000"), ("thinktime_blocks", "4"), ("thinktime_spin", "1s")];
         let (_, task) = io(&pause, task(Mix::Read)).unwrap();
         let (pause, spin) = (Nanos(2_000_000), Nanos(2_000_000));
-        assert_eq!(task.arrival, Arrival::ThinkTime { pause, operations: 4, spin });
+        assert_eq!(task.arrival, Arrival::ThinkTime { pause, operations: 4, io_time: Nanos(0), spin });
+        let by_time = |settings: &[(&str, &str)]| {
+            let settings = [&[("thinktime", "2ms"), ("thinktime_iotime", "9")], settings].concat();
+            match arrival(&settings, Mix::Read).unwrap().0 {
+                Arrival::ThinkTime { operations, io_time, .. } => (operations, io_time),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(by_time(&[]), (0, Nanos(9_000_000_000)));
+        assert_eq!(by_time(&[("thinktime_blocks", "5")]), (5, Nanos(9_000_000_000)));
         assert!(arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("not both"));
         assert!(arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("exclude"));
     }

@@ -135,6 +135,9 @@ impl Trace {
     /// The job has settings that say something else.
     pub(crate) fn stand_in(&self, spec: &Spec, place: Place) -> Result<Option<Spec>, String> {
         let Some(replay) = self.of(place) else { return Ok(None) };
+        if spec.files.fill {
+            return Err("fill_device: a trace says itself when it is over: leave it or read_iolog out".into());
+        }
         let kinds = replay.operations.kinds();
         let direction = match (kinds.reads, kinds.writes, kinds.trims) {
             (true, false, false) => Direction::Read,
@@ -308,9 +311,9 @@ pub const OPTIONS: &[Opt] = &[
                rw, bs, size and the like do not. Clones take turns at several names with colons between them; - is standard \
                input.",
         support: Support::Differs(
-            "versions 2 and 3 of fio's format, up to 16777216 operations; binary traces of blktrace are refused. Each operation \
-             is due at its time, also while earlier ones are on their way, and response times count from then; the trace is done \
-             once, whatever loops and time_based say. Files that are missing are made as for any job",
+            "each operation is due at its time, also while earlier ones are on their way, and response times count from then; \
+             the trace is done once, whatever loops and time_based say; files that are missing are made as for any job; versions \
+             2 and 3 of fio's format, up to 16777216 operations, and no binary traces of blktrace",
         ),
         set: |spec, given| {
             let names = if given.text()? == "-" { vec!["-".to_owned()] } else { files::names(given)? };

@@ -1,5 +1,3 @@
-use iolite_model::JobTask;
-
 use std::io;
 
 use iolite_model::{BackendKind, Bytes, JobTask, TracedKinds};
