@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Bytes;
+
 /// A priority of I/O (ioprio_set(2)). What it means is up to the I/O scheduler and to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +38,31 @@ impl IoPriority {
         };
         class << 13 | self.level as u16
     }
+}
+
+/// A share of the operations that have an I/O priority of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityShare {
+    /// Which operations it is a share of.
+    pub of: Prioritized,
+    /// Only those of this size.
+    #[serde(default)]
+    pub size: Option<Bytes>,
+    /// How many of them, in percent; of those of the same kind and size 100 in all at most.
+    pub percent: f64,
+    /// Their priority.
+    pub priority: IoPriority,
+}
+
+/// Operations that can have a priority of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prioritized {
+    /// Reads.
+    Reads,
+    /// Writes.
+    Writes,
 }
 
 #[cfg(test)]

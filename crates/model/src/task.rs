@@ -8,7 +8,7 @@ use crate::backend::BackendKind;
 use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
-use crate::priority::IoPriority;
+use crate::priority::{IoPriority, PriorityShare};
 use crate::target::Target;
 use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
@@ -80,6 +80,8 @@ pub struct FileTask {
     pub processes: bool,
     /// Where the workers run, and before whom.
     pub placement: Placement,
+    /// Shares of the operations that have an I/O priority of their own; on io_uring and libaio only.
+    pub priorities: Vec<PriorityShare>,
     /// Operations outstanding at once over all workers; at least `workers`.
     pub concurrency: u32,
     /// How many operations are handed over and taken back at a time.
@@ -139,6 +141,7 @@ impl Default for FileTask {
             workers: 1,
             processes: false,
             placement: Placement::default(),
+            priorities: Vec::new(),
             concurrency: 1,
             batch: Batch::default(),
             arrival: Arrival::Closed,

@@ -3,8 +3,8 @@
 use iolite_model::{
     Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoClass, IoFlags, IoPriority,
     KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement,
-    Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify,
-    ZoneSize,
+    Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target,
+    Task, TracedKinds, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -81,6 +81,7 @@ pub(crate) fn load(task: &Task) -> String {
             parts.extend(batch(task.batch));
             parts.push(arrival(task));
             parts.extend(placement(&task.placement));
+            parts.extend(priorities(&task.priorities));
             parts.join(", ")
         }
         Task::Metadata(task) => number(task.workers, "thread", "threads"),
@@ -450,6 +451,19 @@ fn priority(IoPriority { class, level }: IoPriority) -> String {
     }
 }
 
+/// Shares of the operations that have priorities of their own.
+fn priorities(shares: &[PriorityShare]) -> Option<String> {
+    let told = |share: &PriorityShare| {
+        let of = match share.of {
+            Prioritized::Reads => "reads",
+            Prioritized::Writes => "writes",
+        };
+        let size = share.size.map_or(String::new(), |size| format!(" of {size}"));
+        format!("{} % of the {of}{size} with priority {}", share.percent, priority(share.priority))
+    };
+    (!shares.is_empty()).then(|| shares.iter().map(told).collect::<Vec<_>>().join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -504,6 +518,7 @@ mod tests {
             workers: 4,
             processes: true,
             placement: Placement { cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7 }) },
+            priorities: vec![PriorityShare { of: Prioritized::Reads, size: Some(Bytes(4096)), percent: 20.0, priority: IoPriority { class: IoClass::RealTime, level: 0 } }],
             concurrency: 32,
             batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),

@@ -3,7 +3,8 @@
 use iolite_model::{
     Access, Arrival, BackendKind, DbOperation, DbTask, ErrorClass, FileTask, Fill, HotSpot, IoClass, IoFlags,
     IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, Overwrite, Pace,
-    Placement, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task, Zone, ZoneSize,
+    Placement, Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Stop, SyncMethod, Target, Task,
+    Zone, ZoneSize,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +50,7 @@ fn file(task: &FileTask) -> Value {
         "workers": task.workers,
         "processes": task.processes,
         "placement": placement(&task.placement),
+        "priorities": task.priorities.iter().map(priority_share).collect::<Vec<_>>(),
         "batch": json!({
             "submit": task.batch.submit,
             "complete_min": task.batch.complete_min,
@@ -198,6 +200,19 @@ fn io_priority(priority: IoPriority) -> Value {
         IoClass::Idle => "idle",
     };
     json!({ "class": class, "level": priority.level })
+}
+
+fn priority_share(share: &PriorityShare) -> Value {
+    let of = match share.of {
+        Prioritized::Reads => "reads",
+        Prioritized::Writes => "writes",
+    };
+    json!({
+        "of": of,
+        "size_bytes": share.size.map(|size| size.0),
+        "percent": share.percent,
+        "priority": io_priority(share.priority),
+    })
 }
 
 fn sync_method(method: SyncMethod) -> &'static str {

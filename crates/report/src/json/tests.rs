@@ -152,6 +152,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.placement.nice
     .phases[].task.placement.nodes
     .phases[].task.placement.one_each
+    .phases[].task.priorities
     .phases[].task.processes
     .phases[].task.ramp_ns
     .phases[].task.read_percent
