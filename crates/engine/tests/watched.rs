@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use iolite_engine::{
-    Control, Outcome, Scratch, Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall, run_file_task,
-    run_file_task_on, run_set,
+    Backend, Control, IoOp, Libaio, Op, Outcome, Scratch, Sim, SimFaults, SimImage, SimLatency,
+    SimParameters, SimStall, Submission, Uring, run_file_task, run_file_task_on, run_set,
 };
 use iolite_model::{
-    Access, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, JobTask, LoggedOperation, Mix, Nanos,
-    OpKind, OpTotals, RingOptions, RunId, Sink, Stage, Stop, SyncMethod, SyncRule, Target, Watch,
+    Access, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, FilesTarget, IoClass, IoPriority,
+    JobTask, LoggedOperation, Mix, NamedFile, Nanos, OpKind, OpTotals, Placement, Prioritized, PriorityShare,
+    RingOptions, RunId, Sink, Stage, Stop, SyncMethod, SyncRule, Target, Watch,
 };
 use iolite_stats::Histogram;
 use iolite_sys::clock::Clock;
@@ -381,4 +382,90 @@ fn what_the_ramp_has_used_of_the_machine_is_not_told() {
     let usage = run(&[task], &Control::default(), &mut events()).remove(0).usage;
     let used = usage.user.0 + usage.system.0;
     assert!(used > 0 && used < 250 * MS, "{used}");
+}
+
+/// The back ends that give operations priorities of their own, as far as they are there.
+fn prioritizing() -> Vec<BackendKind> {
+    let mut kinds = Vec::new();
+    match iolite_sys::ring::available() {
+        Ok(()) => kinds.push(BackendKind::IoUring(RingOptions::PLAIN)),
+        Err(error) => eprintln!("skipped: io_uring is not available here: {error}"),
+    }
+    match iolite_sys::aio::available() {
+        Ok(()) => kinds.push(BackendKind::Libaio),
+        Err(error) => eprintln!("skipped: libaio is not available here: {error}"),
+    }
+    kinds
+}
+
+#[test]
+fn a_share_of_the_operations_has_its_priority() {
+    let best_effort = |level| IoPriority { class: IoClass::BestEffort, level };
+    for backend in prioritizing() {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = NamedFile { path: dir.path().join("f"), offset: Bytes(0), size: Bytes::MIB };
+        let share =
+            PriorityShare { of: Prioritized::Reads, size: None, percent: 50.0, priority: best_effort(1) };
+        let task = FileTask {
+            target: Target::Files(FilesTarget::of(vec![file])),
+            backend,
+            concurrency: 4,
+            watch: ALL,
+            priorities: vec![share],
+            placement: Placement { io_priority: Some(best_effort(6)), ..Placement::default() },
+            ..task("prioritized", operations(256))
+        };
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut scratch = Scratch::create(elsewhere.path(), &RunId("test".into())).unwrap();
+        let mut events = events();
+        let control = Control::default();
+        let outcome = run_file_task(&task, 0, &mut scratch, Clock::best(), &control, &mut events).unwrap();
+        assert_eq!((&outcome.ending, outcome.totals.operations(OpKind::Read)), (&Ending::Completed, 256));
+        let told = events.operations(0, 0);
+        let count = |priority: u16| told.iter().filter(|op| op.priority == priority).count() as u64;
+        let (high, low) = (count(0x4001), count(0x4006));
+        // Four standard deviations of 8 around the half.
+        assert!(high + low == 256 && high.abs_diff(128) < 32, "{backend:?}: {high} and {low}");
+        let detail = outcome.detail.unwrap();
+        let kept: Vec<_> =
+            detail.priorities.iter().map(|times| (times.priority, times.service.count())).collect();
+        assert_eq!(kept, [(0x4001, high), (0x4006, low)], "{backend:?}");
+    }
+}
+
+/// The kernel is given the priority: one that there is not comes back as an error.
+#[test]
+fn a_priority_reaches_the_kernel() {
+    for backend in prioritizing() {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::write(dir.path().join("f"), vec![7; 8192]).unwrap();
+        let file = Arc::new(std::fs::File::open(dir.path().join("f")).unwrap());
+        let op = Op { io: IoOp::Read, slot: 0, offset: 0, length: 4096 };
+        let results = |back_end: &mut dyn Backend| {
+            let mut one = |priority: u16| {
+                back_end.prioritize(priority);
+                let mut returned = Vec::new();
+                assert_eq!(back_end.submit(&op), Submission::Queued);
+                back_end.reap(1, Duration::from_secs(10), &mut returned).unwrap();
+                returned[0].result
+            };
+            [one(0), one(2 << 13 | 3), one(5 << 13), one(0)]
+        };
+        let found = match backend {
+            BackendKind::Libaio => results(&mut Libaio::new(file, 1, 4096).unwrap()),
+            _ => results(&mut Uring::new(file, 1, 4096, RingOptions::PLAIN, SyncMethod::Fsync).unwrap()),
+        };
+        assert_eq!(found, [Ok(4096), Ok(4096), Err(22), Ok(4096)], "{backend:?}");
+    }
+}
+
+#[test]
+fn only_rings_and_aio_have_priorities_of_operations() {
+    let priority = IoPriority { class: IoClass::Idle, level: 0 };
+    let share = PriorityShare { of: Prioritized::Reads, size: None, percent: 50.0, priority };
+    let task = FileTask { priorities: vec![share], ..task("null", operations(1)) };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(elsewhere.path(), &RunId("test".into())).unwrap();
+    let error = run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut events());
+    assert!(error.unwrap_err().to_string().contains("io-uring and libaio"));
 }
