@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -260,7 +260,7 @@ fn logged_offsets_cover_what_fio_s_cover() {
 /// Names of engines that fio's examples use and that are not built here, because they want hardware, a library or a
 /// network.
 fn absent(error: &str) -> bool {
-    error.contains("ioengine") || error.contains("zoned block devices") || error.contains("cmdprio")
+    error.contains("ioengine") || error.contains("zoned block devices")
 }
 
 #[test]
@@ -311,6 +311,8 @@ const RUNNABLE: &[(&str, Fixed)] = &[
     ("backwards-read", Fixed::All),
     ("basic-verify", Fixed::All),
     ("butterfly", Fixed::All),
+    ("cmdprio-bssplit", Fixed::Nothing),
+    ("cmdprio-percentage", Fixed::All),
     ("cpuio", Fixed::Nothing),
     ("dedupe-global", Fixed::All),
     ("disk-zone-profile", Fixed::All),
@@ -409,7 +411,13 @@ fn examples_run_small_and_tell_what_fio_tells() {
         skip::<()>("fio and its examples are not installed");
         return;
     }
+    // Real-time I/O is for root.
+    let root = fs::metadata("/proc/self").unwrap().uid() == 0;
     for (name, fixed) in RUNNABLE {
+        if name.starts_with("cmdprio") && !root {
+            skip::<()>(&format!("{name} wants to be root"));
+            continue;
+        }
         let place = Place::new();
         let job = small_example(&place, name);
         let arguments = ["--output-format=json", job.to_str().unwrap()];

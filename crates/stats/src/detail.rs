@@ -42,11 +42,19 @@ pub struct PriorityTimes {
 pub struct DetailRecorder {
     /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
     times: [Option<Box<(Tally, Tally)>>; 3],
-    /// By position of the kind, and by priority: completion and service times.
-    priorities: Vec<(usize, u16, Box<(Tally, Tally)>)>,
+    priorities: Vec<Kept>,
     depths: [u64; 7],
     submits: [u64; 7],
     completes: [u64; 7],
+}
+
+/// What is kept of a kind, by its position, and of a priority.
+#[derive(Debug, Clone, PartialEq)]
+struct Kept {
+    place: usize,
+    priority: u16,
+    /// Completion and service times.
+    times: Box<(Tally, Tally)>,
 }
 
 /// Position of a kind in [`Detail::submission`].
@@ -82,18 +90,18 @@ impl DetailRecorder {
     /// Keeps the times of reads and writes with these priorities apart.
     pub fn keep_apart(&mut self, priorities: &[u16]) {
         for place in [0, 1].into_iter().filter(|place| self.times[*place].is_some()) {
-            self.priorities.extend(priorities.iter().map(|&priority| (place, priority, Box::default())));
+            let kept = priorities.iter().map(|&priority| Kept { place, priority, times: Box::default() });
+            self.priorities.extend(kept);
         }
     }
 
     /// Counts an operation with a priority that has succeeded: its times in nanoseconds.
     #[inline]
     pub fn prioritized(&mut self, kind: OpKind, priority: u16, completion: u64, service: u64) {
-        let mut kept = self.priorities.iter_mut();
-        let found = kept.find(|(place, kept, _)| (Some(*place), *kept) == (self::place(kind), priority));
-        if let Some((.., times)) = found {
-            times.0.count(completion);
-            times.1.count(service);
+        let mut all = self.priorities.iter_mut();
+        if let Some(kept) = all.find(|kept| (Some(kept.place), kept.priority) == (place(kind), priority)) {
+            kept.times.0.count(completion);
+            kept.times.1.count(service);
         }
     }
 
@@ -130,7 +138,7 @@ impl DetailRecorder {
             times.0.add_to(&mut detail.submission[place]);
             times.1.add_to(&mut detail.completion[place]);
         }
-        for (place, priority, times) in &self.priorities {
+        for Kept { place, priority, times } in &self.priorities {
             let of = detail.of_priority(*place, *priority);
             times.0.add_to(&mut of.completion);
             times.1.add_to(&mut of.service);

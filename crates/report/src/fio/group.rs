@@ -2,7 +2,7 @@
 //! averaged.
 
 use iolite_jobs::fio::Reporting;
-use iolite_model::{BackendKind, ErrorClass, FileTask, OpKind, Task, Usage};
+use iolite_model::{BackendKind, ErrorClass, FileTask, IoPriority, OpKind, Task, Usage};
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
 use super::result::{JobResult, Results};
@@ -362,7 +362,7 @@ impl Entry<'_> {
         if self.reporting().lat_percentiles { "lat" } else { "clat" }
     }
 
-    /// Latencies by I/O priority, where operations of a direction had several; ascending.
+    /// Latencies by I/O priority, where operations of a direction had several: the job's own first.
     pub(crate) fn priorities(&self, direction: Direction) -> Vec<OfPriority> {
         let mut found: Vec<OfPriority> = Vec::new();
         let details = self.jobs.iter().filter_map(|job| job.detail.as_ref());
@@ -376,7 +376,12 @@ impl Entry<'_> {
                 None => found.push(OfPriority { packed: times.priority, times: told.clone() }),
             }
         }
-        found.sort_by_key(|of| of.packed);
+        let placed = match &self.first().phase.info.task {
+            Task::File(task) => task.placement.io_priority,
+            _ => None,
+        };
+        let own = placed.map_or(0, IoPriority::packed);
+        found.sort_by_key(|of| (of.packed != own, of.packed));
         if found.len() > 1 { found } else { Vec::new() }
     }
 }
