@@ -42,7 +42,7 @@ fn commands() -> String {
 }
 
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
-const JOB: [(&str, &[&str]); 10] = [
+const JOB: [(&str, &[&str]); 11] = [
     ("job", &["Job", "JobTask"]),
     (
         "task",
@@ -55,6 +55,7 @@ const JOB: [(&str, &[&str]); 10] = [
             "Durable",
             "Advice",
             "Placement",
+            "MemoryPolicy",
             "Flow",
             "Watch",
         ],
@@ -73,7 +74,8 @@ const JOB: [(&str, &[&str]); 10] = [
             "Overwrite",
         ],
     ),
-    ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions"]),
+    ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions", "BusyWork"]),
+    ("priority", &["PriorityShare", "Prioritized", "IoPriority", "IoClass"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
@@ -201,7 +203,7 @@ fn of_type(field: &Field) -> String {
     let plain = match text.as_str() {
         "String" | "PathBuf" => "text",
         "bool" => "true or false",
-        "u8" | "u32" | "u64" | "f64" | "Iops" => "number",
+        "i8" | "u8" | "u32" | "u64" | "f64" | "Iops" => "number",
         "Bytes" => "size",
         "Nanos" => "time",
         "Bandwidth" => "size a second",
