@@ -37,13 +37,16 @@ pub struct PriorityTimes {
     pub service: Histogram,
 }
 
+/// Two times of the same operations.
+type Pair = Box<(Tally, Tally)>;
+
 /// What one worker writes into while it measures, to become part of a [`Detail`]. Counting allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetailRecorder {
     /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
-    times: [Option<Box<(Tally, Tally)>>; 3],
+    times: [Option<Pair>; 3],
     /// By position of the kind, and by priority: completion and service times.
-    priorities: Vec<(usize, u16, Box<(Tally, Tally)>)>,
+    priorities: Vec<(usize, u16, Pair)>,
     depths: [u64; 7],
     submits: [u64; 7],
     completes: [u64; 7],

@@ -132,7 +132,7 @@ fn priorities(members: Members, entry: &Entry<'_>, direction: Direction, plus: b
     let one = |of: &OfPriority| {
         let (class, level) = of.parts();
         let members = Members::default().with_int("prioclass", class).with_int("prio", level);
-        members.with(&format!("{name}_ns"), times(&of.times, list, plus)).object()
+        members.with(format!("{name}_ns"), times(&of.times, list, plus)).object()
     };
     members.with("prios", Json::List(found.iter().map(one).collect()))
 }
