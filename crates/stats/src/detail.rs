@@ -37,11 +37,14 @@ pub struct PriorityTimes {
     pub service: Histogram,
 }
 
+/// Two times of the same operations.
+type Pair = Box<(Tally, Tally)>;
+
 /// What one worker writes into while it measures, to become part of a [`Detail`]. Counting allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DetailRecorder {
     /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
-    times: [Option<Box<(Tally, Tally)>>; 3],
+    times: [Option<Pair>; 3],
     priorities: Vec<Kept>,
     depths: [u64; 7],
     submits: [u64; 7],
@@ -54,7 +57,7 @@ struct Kept {
     place: usize,
     priority: u16,
     /// Completion and service times.
-    times: Box<(Tally, Tally)>,
+    times: Pair,
 }
 
 /// Position of a kind in [`Detail::submission`].

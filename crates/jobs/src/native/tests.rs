@@ -123,6 +123,7 @@ fn access() -> impl Strategy<Value = Access> {
         Just(Access::Sequential),
         Just(Access::Random),
         bytes().prop_map(|hole| Access::SequentialSkip { hole }),
+        bytes().prop_map(|step| Access::SequentialBack { step }),
         number().prop_map(|theta| Access::Zipf { theta }),
         prop::collection::vec(zone, 0..3).prop_map(Access::Zoned),
         (bytes(), bytes(), any::<bool>()).prop_map(|(range, amount, random)| {
@@ -218,7 +219,20 @@ fn io() -> impl Strategy<Value = FileTask> {
             block: Bytes(u64::from(number) % 3 * 4096),
             sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
             on_error: if flag { OnError::stop_always() } else { OnError::default() },
-            placement: Placement { cpus: vec![number], one_each: flag, ..Placement::default() },
+            placement: Placement {
+                cpus: vec![number],
+                one_each: flag,
+                memory: if flag { MemoryPolicy::Bind(vec![number]) } else { MemoryPolicy::Prefer(number) },
+                nice: flag.then_some(-3),
+                io_priority: flag.then_some(IDLE),
+                ..Placement::default()
+            },
+            priorities: vec![PriorityShare {
+                of: if flag { Prioritized::Reads } else { Prioritized::Writes },
+                size: flag.then_some(Bytes(u64::from(number))),
+                percent: f64::from(number),
+                priority: IDLE,
+            }],
             verify: state.map(|state| Verify {
                 check: Checksum::Sha256,
                 unit: Bytes(512),
@@ -233,6 +247,8 @@ fn io() -> impl Strategy<Value = FileTask> {
         }
     })
 }
+
+const IDLE: IoPriority = IoPriority { class: IoClass::Idle, level: 2 };
 
 fn metadata() -> impl Strategy<Value = MetadataTask> {
     (text(), path(), any::<u32>(), stop(), any::<bool>()).prop_map(|(name, tree, number, stop, flag)| {
