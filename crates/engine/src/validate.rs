@@ -36,27 +36,9 @@ fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
 /// What makes no sense, with its remedy.
 pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    if task.workers == 0 || task.concurrency < task.workers {
-        return refuse("it needs at least one worker, and one outstanding operation for each");
-    }
+    validate_load(task)?;
     if task.largest().0 == 0 || task.block.0 == 0 || task.largest() > Bytes::GIB || task.block > Bytes::GIB {
         return refuse("its block size must be between 1 byte and 1 GiB");
-    }
-    if task.workers > MOST_THREADS || task.backend == BackendKind::Threads && task.concurrency > MOST_THREADS
-    {
-        return refuse(
-            "it needs more than 10,000 threads, of which a process has not many more: use fewer, or an asynchronous back end",
-        );
-    }
-    if matches!(task.backend, BackendKind::IoUring(_)) && task.depth_of(0) > MOST_RING {
-        return refuse(
-            "a ring has at most 32,768 operations outstanding: use more workers, or fewer operations",
-        );
-    }
-    if task.concurrency > MOST_OUTSTANDING {
-        return refuse(
-            "it has more than 1,048,576 operations outstanding, for which there is hardly memory: use fewer",
-        );
     }
     if nothing_to_do(&task.stop) {
         return refuse(
@@ -66,17 +48,6 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if task.direct && !task.block.0.is_multiple_of(SECTOR) {
         return refuse(
             "direct I/O is in multiples of 512 bytes at least: choose such a block, or no direct I/O",
-        );
-    }
-    if task.backend.is_synchronous() && task.concurrency != task.workers {
-        return refuse(
-            "its back end has one outstanding operation per worker: give as many workers, or an asynchronous back end",
-        );
-    }
-    let Batch { complete_min, complete_max, .. } = task.batch;
-    if (1..complete_min).contains(&complete_max) {
-        return refuse(
-            "its batches wait for more completions than are taken at once: make `complete_max` as large as `complete_min`",
         );
     }
     let idle = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
@@ -110,6 +81,42 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     validate_target(task)?;
     validate_sync(task)?;
     validate_backend(task)
+}
+
+/// How many threads and operations there are at once.
+fn validate_load(task: &FileTask) -> Result<(), EngineError> {
+    let refuse = |reason: &str| refuse(task, reason);
+    if task.workers == 0 || task.concurrency < task.workers {
+        return refuse("it needs at least one worker, and one outstanding operation for each");
+    }
+    if task.workers > MOST_THREADS || task.backend == BackendKind::Threads && task.concurrency > MOST_THREADS
+    {
+        return refuse(
+            "it needs more than 10,000 threads, of which a process has not many more: use fewer, or an asynchronous back end",
+        );
+    }
+    if matches!(task.backend, BackendKind::IoUring(_)) && task.depth_of(0) > MOST_RING {
+        return refuse(
+            "a ring has at most 32,768 operations outstanding: use more workers, or fewer operations",
+        );
+    }
+    if task.concurrency > MOST_OUTSTANDING {
+        return refuse(
+            "it has more than 1,048,576 operations outstanding, for which there is hardly memory: use fewer",
+        );
+    }
+    if task.backend.is_synchronous() && task.concurrency != task.workers {
+        return refuse(
+            "its back end has one outstanding operation per worker: give as many workers, or an asynchronous back end",
+        );
+    }
+    let Batch { complete_min, complete_max, .. } = task.batch;
+    if (1..complete_min).contains(&complete_max) {
+        return refuse(
+            "its batches wait for more completions than are taken at once: make `complete_max` as large as `complete_min`",
+        );
+    }
+    Ok(())
 }
 
 /// What workers share, which processes can't.
