@@ -131,6 +131,24 @@ fn it_answers_as_programs_that_look_for_fio_expect() {
     assert!(option.contains("blocksize"), "{option}");
 }
 
+#[test]
+fn states_of_verification_go_where_they_are_asked_for() {
+    let place = Place::new();
+    fs::create_dir(place.data().join("states")).unwrap();
+    let job = [
+        "--name=x",
+        "--rw=write",
+        "--size=64k",
+        "--verify=crc32c",
+        "--verify_state_save=1",
+        "--aux-path=states",
+    ];
+    done(ours(&place, &job));
+    let states = entries(&place.data().join("states"));
+    assert_eq!(states.len(), 1, "{states:?}");
+    assert_eq!(entries(&place.data()), ["states", "x.0.0"]);
+}
+
 /// Amounts that a job fixes are what the installed fio moves, and the document has its keys.
 #[test]
 fn jobs_move_what_fio_moves_and_tell_it_by_the_same_keys() {

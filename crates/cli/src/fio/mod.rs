@@ -14,12 +14,14 @@ mod trigger;
 mod watchers;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use iolite_jobs::fio::command_line::{self, Action};
 use iolite_jobs::fio::job_file::{self, Document};
 use iolite_jobs::fio::plan::{self, Plan};
 use iolite_jobs::fio::{Invocation, help, print};
+use iolite_model::JobTask;
 use iolite_report::fio::logs;
 
 use crate::exit::UsageError;
@@ -116,5 +118,18 @@ fn documents(invocation: &Invocation) -> anyhow::Result<Vec<Document>> {
 
 fn plan(invocation: &Invocation, documents: &[Document]) -> anyhow::Result<Plan> {
     let plan = surroundings::surroundings(|around| plan::plan(invocation, documents, around));
-    plan.map_err(|problems| UsageError(problems.to_string()).into())
+    let mut plan = plan.map_err(|problems| UsageError(problems.to_string()))?;
+    if let Some(directory) = &invocation.aux_path {
+        plan.threads.iter_mut().for_each(|thread| keep_states_in(directory, &mut thread.task));
+    }
+    Ok(plan)
+}
+
+/// Puts a task's verification state into this directory (`--aux-path`).
+fn keep_states_in(directory: &Path, task: &mut JobTask) {
+    if let JobTask::Io(task) = task
+        && let Some(state) = task.verify.as_mut().and_then(|verify| verify.state.as_mut())
+    {
+        *state = directory.join(&*state);
+    }
 }
