@@ -54,8 +54,13 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "Latencies count from the intended start.",
         "With a rate, an operation is meant to start at an instant of the schedule; when the device falls behind, fio measures \
          from the late start, and the wait is in no figure. Here the response time, from the intended start to completion, is \
-         kept next to fio's latency: `lat`, `clat` and `slat` keep fio's meaning, and the response times stand under the key \
-         `iolite` of the JSON output.",
+         kept next to fio's latency: `lat` keeps fio's meaning, and the response times stand under the key `iolite` of the JSON \
+         output.",
+    ),
+    (
+        "Submission latency is the time to queue.",
+        "Operations are handed to the kernel and waited for in one system call, whose time is in `clat`: `slat` is smaller than \
+         fio's, `clat` larger by as much, and `lat` the same.",
     ),
     (
         "Every operation is stamped by itself.",
@@ -96,7 +101,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("Random offsets are ours.", "The same `randseed` gives the same offsets every time, but not fio's."),
     (
         "Batches form by themselves.",
-        "Operations that may start are handed to the kernel together, and all that have come back are taken; the sizes that came of \
+        "Unless `iodepth_batch` and its fellows say otherwise, operations that may start are handed to the kernel together, and all that have come back are taken; the sizes that came of \
          it are told with the results.",
     ),
     (
