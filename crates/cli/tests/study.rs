@@ -122,7 +122,8 @@ fn the_page_cache_is_seen_through() {
         assert!(asked > 0 && asked <= SIZE && device >= asked, "{order}: {device} of {asked}");
         assert_eq!(of("cold")["resident_before"], 0.0);
         let (device, asked) = read("warm");
-        assert!(asked > 0 && device == 0, "{order}: {device} of {asked}");
+        // Somebody else may look at the new device meanwhile (udev).
+        assert!(asked > 0 && device < 64 << 10, "{order}: {device} of {asked}");
         assert_eq!(of("warm")["resident_before"], 1.0);
         for way in ["direct", "raw"] {
             let (device, asked) = read(way);

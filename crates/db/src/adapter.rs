@@ -1,26 +1,27 @@
 //! The contract every database adapter fulfils.
 
-use std::ops::{AddAssign, ControlFlow};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, Durability, Nanos, OpKind, Physical};
+
+pub use crate::error::Error;
 
 /// Result of an adapter's operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Told while a database is made: bytes done and bytes in total. [`ControlFlow::Break`] ends the making with
+/// Told while something long is done: how much of how much, in bytes for [`Database::setup`], in subscripts for
+/// [`Database::add_globals`] and [`Database::count_subscripts`]. [`ControlFlow::Break`] ends it with
 /// [`Error::Cancelled`].
 pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
-/// What to create.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// Globals (`RanWriteGlobal1`..N): as many workers can write at once. At least 1.
-    pub globals: u32,
-    /// Subscripts in each global, numbered from 1. At least 1.
-    pub subscripts: u64,
-    /// Least size of the whole database; what the globals leave of it is filled with incompressible rows.
-    pub size: Bytes,
+/// How sessions do their work: the same for all of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// What a commit has to have done when it returns.
+    pub durability: Durability,
+    /// Blocks are read through the database's own buffers, where the adapter knows a way around them.
+    pub through_buffers: bool,
 }
 
 /// A database as the results state it.
@@ -30,11 +31,16 @@ pub struct Description {
     pub engine: String,
     /// Version of the engine.
     pub version: String,
+    /// What the database's own name for the place within the server is (a PostgreSQL database, a GT.M region); empty
+    /// where there is none.
+    pub namespace: String,
     /// Size of a block (page).
     pub block: Bytes,
-    /// How [`Session::read_block`] reads a block.
+    /// How a block is read.
     pub read_path: String,
-    /// What makes a commit durable.
+    /// How a subscript is set.
+    pub write_path: String,
+    /// What makes a commit durable, or what relaxed durability leaves out.
     pub durability: String,
     /// Whether block reads bypass the operating system's page cache.
     pub direct: bool,
@@ -42,80 +48,52 @@ pub struct Description {
     pub settings: Vec<(String, String)>,
 }
 
-/// What a session, or a checkpoint, asked of the operating system on the database's behalf. Counts of calls, so one
-/// logical operation may be none (cached) or several of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Physical {
-    /// Reads of data files that bypassed the page cache.
-    pub reads: u64,
-    /// Bytes of those reads.
-    pub read_bytes: Bytes,
-    /// Reads of data files through the page cache, which may or may not have reached the device.
-    pub cached_reads: u64,
-    /// Writes of data files, cached or not.
-    pub writes: u64,
-    /// Bytes of those writes.
-    pub write_bytes: Bytes,
-    /// Synchronisations (fsync) of data files.
-    pub syncs: u64,
-    /// Reads of the log.
-    pub log_reads: u64,
-    /// Writes of the log.
-    pub log_writes: u64,
-    /// Bytes of those writes.
-    pub log_write_bytes: Bytes,
-    /// Synchronisations (fsync) of the log.
-    pub log_syncs: u64,
-}
-
-impl Physical {
-    /// What was added since `earlier`, a reading of the same session.
-    pub fn since(&self, earlier: &Physical) -> Physical {
-        let bytes = |now: Bytes, then: Bytes| Bytes(now.0.saturating_sub(then.0));
-        Physical {
-            reads: self.reads.saturating_sub(earlier.reads),
-            read_bytes: bytes(self.read_bytes, earlier.read_bytes),
-            cached_reads: self.cached_reads.saturating_sub(earlier.cached_reads),
-            writes: self.writes.saturating_sub(earlier.writes),
-            write_bytes: bytes(self.write_bytes, earlier.write_bytes),
-            syncs: self.syncs.saturating_sub(earlier.syncs),
-            log_reads: self.log_reads.saturating_sub(earlier.log_reads),
-            log_writes: self.log_writes.saturating_sub(earlier.log_writes),
-            log_write_bytes: bytes(self.log_write_bytes, earlier.log_write_bytes),
-            log_syncs: self.log_syncs.saturating_sub(earlier.log_syncs),
-        }
-    }
-}
-
-impl AddAssign for Physical {
-    fn add_assign(&mut self, other: Physical) {
-        self.reads += other.reads;
-        self.read_bytes.0 += other.read_bytes.0;
-        self.cached_reads += other.cached_reads;
-        self.writes += other.writes;
-        self.write_bytes.0 += other.write_bytes.0;
-        self.syncs += other.syncs;
-        self.log_reads += other.log_reads;
-        self.log_writes += other.log_writes;
-        self.log_write_bytes.0 += other.log_write_bytes.0;
-        self.log_syncs += other.log_syncs;
-    }
+/// Where a database's files are, as far as this host can see them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Files {
+    /// The directory, or file, under which the data is; `None` when it is on another host or may not be asked for.
+    pub data: Option<PathBuf>,
+    /// The same of the log (write-ahead log, journal), where that is a file of its own.
+    pub log: Option<PathBuf>,
 }
 
 /// A database under test.
+///
+/// What it holds: blocks to read at random (made by [`setup`](Database::setup), never written again) and globals to write,
+/// `RanWriteGlobal1`..N, each a map from the subscripts 1..S to values of 50 to 100 bytes that keep their length. Values
+/// do not compress.
 pub trait Database: Send + Sync {
-    /// What it is and how it does its work.
-    fn describe(&self) -> Description;
-
-    /// Makes the database. Never opens for writing what it did not make.
+    /// What it is and how its sessions will do their work. To be asked when it is set up.
     ///
     /// # Errors
-    /// [`Error::Exists`] when there is one already, [`Error::Layout`] and [`Error::NoSpace`] before anything is made,
-    /// [`Error::Cancelled`] when `progress` said so. What was made until then stays until [`Database::purge`].
-    fn create(&self, layout: &Layout, progress: &mut Progress<'_>) -> Result<()>;
+    /// [`Error::Missing`], [`Error::TooOld`], [`Error::Engine`] (no server, wrong password, no such database...).
+    fn describe(&self) -> Result<Description>;
 
-    /// Removes exactly what [`Database::create`] made, finished or not; nothing there is no error. No session may be
-    /// open. (PerfTools' Purge; not named `drop`, which a boxed value takes for its destructor.)
+    /// Makes an empty database whose blocks take `size`, all of them really written with what does not compress. Never opens
+    /// for writing what it did not make.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] when there is one already, [`Error::Layout`] and [`Error::NoSpace`] (where the space can be seen)
+    /// before anything is made, [`Error::Cancelled`] when `progress` said so. What was made until then stays until
+    /// [`Database::purge`]; nothing else uses it: it is [`Error::Incomplete`].
+    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()>;
+
+    /// Adds `count` globals with `subscripts` each, in bulk, numbered on from those there are.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] without setup, [`Error::Layout`], [`Error::NoSpace`], [`Error::Cancelled`]. What is not whole is
+    /// removed again, or is at least not among [`Database::sizes`] afterwards and replaced by the next call.
+    fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()>;
+
+    /// Removes all globals, and leaves the blocks to read.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Engine`].
+    fn drop_globals(&self) -> Result<()>;
+
+    /// Removes exactly what [`setup`](Database::setup) and [`add_globals`](Database::add_globals) have made, finished or
+    /// not; nothing there is no error. No session may be open. (PerfTools' Purge; not named `drop`, which a boxed value
+    /// takes for its destructor.)
     ///
     /// # Errors
     /// [`Error::Foreign`], before anything is removed, when something of that name was made by someone else.
@@ -127,42 +105,68 @@ pub trait Database: Send + Sync {
     /// [`Error::Missing`] when there is no database.
     fn size(&self) -> Result<Bytes>;
 
-    /// Globals there are: the number of workers that can write at once.
+    /// About what a global of so many subscripts takes, to compare with the free space.
+    fn global_size(&self, subscripts: u64) -> Bytes;
+
+    /// Subscripts of each global as recorded when it was made, in order: quick.
     ///
     /// # Errors
     /// [`Error::Missing`] when there is no database.
-    fn globals(&self) -> Result<u32>;
+    fn sizes(&self) -> Result<Vec<u64>>;
 
-    /// Blocks that [`Session::read_block`] can read, over all globals.
+    /// Subscripts of each global, counted one by one: slow.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no database, [`Error::Engine`] when one can't be read.
+    /// As [`Database::sizes`]; [`Error::Cancelled`].
+    fn count_subscripts(&self, progress: &mut Progress<'_>) -> Result<Vec<u64>>;
+
+    /// Blocks that can be read by number.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no database, [`Error::Incomplete`], [`Error::Engine`] when it can't be read.
     fn blocks(&self) -> Result<u64>;
 
-    /// The data files, where this process can see them, to find the devices beneath. Do not open and close them while
-    /// a session is open: closing any descriptor of a file drops the locks this process holds on it (fcntl(2)).
-    fn files(&self) -> Vec<PathBuf>;
-
-    /// Opens the session of one worker, numbered from 0, on the worker's own thread.
+    /// Where the files are, to find the devices beneath and the free space. Before setup, where they will be.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Incomplete`], [`Error::Foreign`] or [`Error::Engine`].
-    fn session(&self, worker: u32) -> Result<Box<dyn Session>>;
+    /// [`Error::Engine`] when the server can't be asked. A server on another host is no error.
+    fn files(&self) -> Result<Files>;
 
-    /// Brings everything committed from the log into the data files, so that a following RanRead reads those alone.
-    /// Returns what it took.
+    /// Brings everything committed from the log into the data files, and gives back what the operating system's page cache
+    /// holds of them where that is possible, so that a following RanRead reads from the device.
     ///
     /// # Errors
     /// [`Error::Engine`], among others when a session is in the middle of a transaction.
-    fn checkpoint(&self) -> Result<Physical>;
+    fn settle(&self) -> Result<()>;
+
+    /// What the database itself has counted of its operations on files until now: readings of which a run takes the
+    /// difference. Asked several times a second while sessions are at work, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn physical(&self) -> Result<Physical>;
+
+    /// Opens the session of one worker, numbered from 0, on the worker's own thread, which keeps it.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Incomplete`], [`Error::Foreign`], [`Error::Engine`]; [`Error::Unsupported`] where
+    /// operations can't be done one by one from outside.
+    fn session(&self, worker: u32) -> Result<Box<dyn Session>>;
+
+    /// The same for a session that does whole batches within the database; `None` for a database in which nothing can be
+    /// within.
+    ///
+    /// # Errors
+    /// As [`Database::session`].
+    fn within(&self, worker: u32) -> Result<Option<Box<dyn Within>>>;
 }
 
-/// One worker's connection. Stays on the thread that opened it.
+/// One worker's connection, one operation per call, timed by the caller. Stays on the thread that opened it.
 pub trait Session {
     /// Opens beforehand what block reads, or writes, will need: otherwise the first of them pay for it.
     ///
     /// # Errors
-    /// As those operations.
+    /// As those operations; [`Error::NoGlobal`] where there is no global for this worker to write.
     fn prepare(&mut self, reads: bool, writes: bool) -> Result<()>;
 
     /// Reads the block of this number, from 0 up to [`Database::blocks`]; returns the bytes read.
@@ -183,7 +187,7 @@ pub trait Session {
     /// [`Error::NoSubscript`], [`Error::NoGlobal`], [`Error::Engine`].
     fn write(&mut self, subscript: u64) -> Result<Bytes>;
 
-    /// Commits; on return everything written is on stable storage.
+    /// Commits; on return everything written is as durable as [`Settings::durability`] says.
     ///
     /// # Errors
     /// [`Error::Engine`]; the transaction is then rolled back.
@@ -191,123 +195,59 @@ pub trait Session {
 
     /// Subscripts in this worker's global; 0 when it has none and so can't write.
     fn subscripts(&self) -> u64;
-
-    /// Physical operations of this session since it was opened.
-    fn physical(&self) -> Physical;
 }
 
-/// Why a database operation failed: what, where, likely cause, remedy.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Something to be created is there already.
-    #[error("{path} exists already: nothing was changed; purge that database or choose another directory")]
-    Exists {
-        /// The file.
-        path: PathBuf,
-    },
-    /// There is no database.
-    #[error("no database in {place}: create it first (setup)")]
-    Missing {
-        /// Where it was looked for.
-        place: String,
-    },
-    /// Creation did not come to its end.
-    #[error(
-        "{path} was never finished: its creation was interrupted; purge the database and create it again"
-    )]
-    Incomplete {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file has the right name and the wrong contents.
-    #[error("{path} was not made by iolite: it is left alone; move it away or choose another directory")]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The layout makes no sense.
-    #[error(
-        "the database can't have {what}; ask for at least one global with one subscript, and fewer than {limit}"
-    )]
-    Layout {
-        /// What is wrong.
-        what: String,
-        /// The limit that was passed.
-        limit: u64,
-    },
-    /// Too little space.
-    #[error(
-        "{path} has {free} free and the database needs {needed}: free some, or ask for a smaller database"
-    )]
-    NoSpace {
-        /// The directory.
-        path: PathBuf,
-        /// Space wanted.
-        needed: Bytes,
-        /// Space there is.
-        free: Bytes,
-    },
-    /// Stopped by the caller.
-    #[error("cancelled while the database was being created: purge removes what is there")]
-    Cancelled,
-    /// More writers than globals.
-    #[error(
-        "worker {worker} has no global to write to, there are {globals}: start fewer workers or create more globals"
-    )]
-    NoGlobal {
-        /// The worker, from 0.
-        worker: u32,
-        /// Globals there are.
-        globals: u32,
-    },
-    /// A subscript that does not exist.
-    #[error("subscript {subscript} is not in {path}, which has 1 to {subscripts}: choose one of those")]
-    NoSubscript {
-        /// The subscript.
-        subscript: u64,
-        /// Subscripts there are.
-        subscripts: u64,
-        /// The global's file or name.
-        path: PathBuf,
-    },
-    /// A block that does not exist.
-    #[error("block {number} is beyond the database's {blocks} blocks: choose a smaller one")]
-    NoBlock {
-        /// The block.
-        number: u64,
-        /// Blocks there are.
-        blocks: u64,
-    },
-    /// The operating system refused.
-    #[error("could not {doing} {path}: {source}; {remedy}")]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// The answer.
-        source: std::io::Error,
-        /// What may help.
-        remedy: &'static str,
-    },
-    /// The database refused.
-    #[error("could not {doing} {place}: {cause}; {remedy}")]
-    Engine {
-        /// What was being done.
-        doing: &'static str,
-        /// To which file or server.
-        place: String,
-        /// The database's answer.
-        cause: Box<dyn std::error::Error + Send + Sync>,
-        /// What may help.
-        remedy: &'static str,
-    },
-    /// This binary lacks something.
-    #[error("this build can't {what}: {remedy}")]
-    Build {
-        /// What it can't do.
-        what: &'static str,
-        /// How to build it so that it can.
-        remedy: &'static str,
-    },
+/// One worker's connection that does many operations per call, within the database, where each is timed. Stays on the
+/// thread that opened it.
+pub trait Within {
+    /// As [`Session::prepare`].
+    ///
+    /// # Errors
+    /// As there.
+    fn prepare(&mut self, reads: bool, writes: bool) -> Result<()>;
+
+    /// As [`Session::subscripts`].
+    fn subscripts(&self) -> u64;
+
+    /// Does the batch's cycles in order, each followed by its pause, until all are done or its time is over, and appends to
+    /// `done` what was done, in order. A cycle of sets is a transaction: its sets, then its commit.
+    ///
+    /// # Errors
+    /// As the operations of [`Session`]. What was done before the error, as far as it is known, is in `done`.
+    fn perform(&mut self, batch: &Batch, done: &mut Vec<Timed>) -> Result<()>;
+}
+
+/// Work for one call of [`Within::perform`]: about a tenth of a second's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// What to do, in this order.
+    pub cycles: Vec<Cycle>,
+    /// Pause after each cycle, the last one included; cut where the time is over. 0: none.
+    pub hang: Nanos,
+    /// Time from the batch's beginning after which no read and no transaction is begun any more. A transaction begun is
+    /// ended.
+    pub limit: Nanos,
+}
+
+/// What is done between two pauses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cycle {
+    /// Reads of these blocks, one after the other; each may be the last where the time is over.
+    Reads(Vec<u64>),
+    /// One transaction that sets these subscripts of the worker's global, one after the other.
+    Sets(Vec<u64>),
+}
+
+/// One operation that was done within a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timed {
+    /// [`OpKind::Read`], [`OpKind::Write`] or [`OpKind::Commit`].
+    pub kind: OpKind,
+    /// Its start on the database's clock, in nanoseconds since any instant that is the same for the whole batch. Where
+    /// somebody sets that clock it may even go back: who reads it has to expect that.
+    pub started: i64,
+    /// Its end on the same clock.
+    pub ended: i64,
+    /// Bytes read, or the size of the value set; 0 for a commit.
+    pub bytes: Bytes,
 }

@@ -1,12 +1,18 @@
 //! Databases under test: the contract that every adapter fulfils, and the adapters, one module each.
 //!
-//! A database is made by [`Database::create`], measured through one [`Session`] per worker and removed by
-//! [`Database::purge`]. Drivers of the measured loop see these two traits and nothing of the engine behind them.
+//! A database is made by [`Database::setup`] and [`Database::add_globals`], measured through one [`Session`] (or
+//! [`Within`]) per worker and removed by [`Database::purge`]. What measures sees these traits and nothing of the engine
+//! behind them.
 
 mod adapter;
+mod error;
 mod ran;
 mod sqlite;
+mod url;
 
-pub use adapter::{Database, Description, Error, Layout, Physical, Progress, Result, Session};
+pub use adapter::{
+    Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
+};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
+pub use url::DatabaseUrl;

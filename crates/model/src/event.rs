@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::database::{DatabaseFacts, DatabaseUse};
 use crate::oplog::OperationLog;
 use crate::record::{
     Calibration, Ending, Interval, PhaseEnd, PhaseInfo, PhaseRelease, RunInfo, WorkerTotals,
@@ -21,6 +22,10 @@ pub enum Event {
     Calibrated(Calibration),
     /// A phase begins; nothing is measured before this.
     PhaseStarted(PhaseInfo),
+    /// What the database of the phase that has just started is.
+    Database(Box<DatabaseFacts>),
+    /// What the phase's operations on a database took; comes before the phase's end.
+    DatabaseUse(Box<DatabaseUse>),
     /// A phase's target and its workers are ready: its time counts from now on, or from the end of its delay.
     PhaseReleased(PhaseRelease),
     /// An interval of the running phase is complete.

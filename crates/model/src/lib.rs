@@ -6,6 +6,7 @@
 mod access;
 mod arrival;
 mod backend;
+mod database;
 mod event;
 mod fault;
 mod job;
@@ -29,6 +30,7 @@ mod warning;
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
+pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use job::{Job, JobTask};

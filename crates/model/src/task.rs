@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::{Access, Regions};
 use crate::arrival::{Arrival, Stop};
 use crate::backend::BackendKind;
+use crate::database::TimedBy;
 use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
@@ -340,6 +341,9 @@ pub struct DbTask {
     pub interval: Nanos,
     /// Seed of every generator of this phase.
     pub seed: u64,
+    /// Who times each operation.
+    #[serde(default)]
+    pub timed_by: TimedBy,
 }
 
 /// The operations of InterSystems PerfTools.

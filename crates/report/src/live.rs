@@ -209,6 +209,8 @@ impl Sink for Live {
             Event::RunStarted(_)
             | Event::Calibrated(_)
             | Event::PhaseReleased(_)
+            | Event::Database(_)
+            | Event::DatabaseUse(_)
             | Event::Operations(_)
             | Event::Worker(_)
             | Event::Warning(_)

@@ -60,6 +60,7 @@ fn database(name: &str, operation: DbOperation, workers: u32) -> Task {
         ramp: Nanos(0),
         interval: Nanos(MEASURED / 10),
         seed: 7,
+        timed_by: iolite_model::TimedBy::Client,
     })
 }
 

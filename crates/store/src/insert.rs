@@ -60,6 +60,8 @@ impl Recording {
             Event::PhaseReleased(_) => return Ok(()),
             // Logs of operations go to files of their own: a row each would be slower than the operation.
             Event::Operations(_) => return Ok(()),
+            // Not stored yet.
+            Event::Database(_) | Event::DatabaseUse(_) => return Ok(()),
             Event::Worker(worker) => row.worker(worker),
             Event::PhaseEnded(end) => row.phase_ended(end),
             Event::Warning(warning) => row.warning(warning),

@@ -197,6 +197,7 @@ pub(crate) fn database_run(id: &str, process: u32, seconds: u64) -> Vec<Event> {
             ramp: Nanos::SECOND,
             interval: Nanos::SECOND,
             seed: u64::MAX,
+            timed_by: iolite_model::TimedBy::Client,
         };
         // One hour after the other.
         let started = Nanos(u64::from(index) * 3_600_000_000_000);

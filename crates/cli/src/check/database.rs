@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iolite_db::{Database, Error, Layout, Sqlite};
+use iolite_db::{Database, Error, Sqlite};
 use iolite_engine::{Control, Scratch};
-use iolite_model::{Nanos, Warning};
+use iolite_model::{Bytes, Nanos, Warning};
 use iolite_suites::DatabaseSize;
 
 use super::SharedDatabase;
@@ -45,19 +45,23 @@ pub(super) fn create(
     }
     events.message("creating the database");
     let sqlite = Arc::new(Sqlite::new(scratch.path().to_owned()));
-    let layout = Layout { globals: size.globals, subscripts: size.subscripts, size: size.size };
+    // What the globals leave of the space is for the blocks to read.
+    let globals = database_bytes(&sqlite, size);
+    let blocks = Bytes(size.size.0.saturating_sub(globals.0));
     let (database, stop) = (sqlite.clone(), Arc::new(AtomicBool::new(false)));
     let (stopped, stopping) = (stop.clone(), control.clone());
     let created = patiently(control, limit, move || {
-        database.create(&layout, &mut |_done, _total| {
+        let mut go_on = |_done, _total| {
             let stop = stopped.load(Ordering::Relaxed) || stopping.interrupted();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })
+        };
+        database.setup(blocks, &mut go_on)?;
+        database.add_globals(size.globals, size.subscripts, &mut go_on)
     });
     stop.store(true, Ordering::Relaxed);
     match created {
         Ok(Ok(())) => {
-            if !sqlite.describe().direct {
+            if !sqlite.describe().is_ok_and(|description| description.direct) {
                 events.warn(Warning::NoDirectIo { filesystem: "the file system under the database".into() });
             }
             Made::Database(sqlite)
@@ -74,11 +78,16 @@ pub(super) fn create(
     }
 }
 
+/// Bytes that the globals take.
+fn database_bytes(sqlite: &Sqlite, size: DatabaseSize) -> Bytes {
+    Bytes(sqlite.global_size(size.subscripts).0.saturating_mul(size.globals.into()))
+}
+
 /// The names that SQLite may use for a database of so many globals.
 fn files(globals: u32) -> impl Iterator<Item = PathBuf> {
-    (1..=globals).flat_map(|global| {
-        ["", "-wal", "-shm", "-journal"]
-            .map(|suffix| PathBuf::from(format!("RanWriteGlobal{global}.db{suffix}")))
+    let names = (1..=globals).map(|global| format!("RanWriteGlobal{global}"));
+    names.chain(["RanRead".into()]).flat_map(|name| {
+        ["", "-wal", "-shm", "-journal"].map(|suffix| PathBuf::from(format!("{name}.db{suffix}")))
     })
 }
 

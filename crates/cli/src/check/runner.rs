@@ -191,8 +191,8 @@ fn left(deadline: Nanos, elapsed: Nanos) -> Duration {
 /// Brings what an earlier phase left in the log into the files: reads are to find it there.
 fn checkpoint(database: &SharedDatabase, control: &Control, limit: Duration) -> anyhow::Result<()> {
     let database = database.clone();
-    match patiently(control, limit, move || database.checkpoint()) {
-        Ok(done) => Ok(done.map(|_| ())?),
+    match patiently(control, limit, move || database.settle()) {
+        Ok(done) => Ok(done?),
         // The phase that follows sees the interruption by itself.
         Err(GaveUp::Interrupted) => Ok(()),
         Err(GaveUp::Late) => {

@@ -9,8 +9,10 @@ use std::sync::PoisonError;
 use iolite_model::Bytes;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{APPLICATION_ID, COMPLETE, PAGE, Sqlite, companions, databases_in, engine, io, open, vfs};
-use crate::adapter::{Error, Layout, Progress, Result};
+use super::{
+    APPLICATION_ID, BLOCKS, COMPLETE, PAGE, Sqlite, companions, databases_in, engine, io, open, vfs,
+};
+use crate::adapter::{Error, Progress, Result};
 
 /// Rows of subscripts per transaction.
 const SUBSCRIPTS_AT_ONCE: u64 = 50_000;
@@ -25,65 +27,99 @@ const ROW_BYTES: u64 = 85;
 const MOST_SUBSCRIPTS: u64 = 1 << 40;
 const MOST_GLOBALS: u32 = 9999;
 
-/// Makes what `layout` asks for; see [`Database::create`](crate::Database::create).
-pub(super) fn create(database: &Sqlite, layout: &Layout, progress: &mut Progress<'_>) -> Result<()> {
-    let plan = Plan::of(layout)?;
+/// See [`Database::setup`](crate::Database::setup).
+pub(super) fn setup(database: &Sqlite, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
+    let pages = size.0.div_ceil(PAGE);
     refuse_existing(&database.directory)?;
-    check_space(&database.directory, plan.total)?;
-    let mut done = 0;
-    for global in 0..layout.globals {
-        let path = database.file(global);
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|e| io("create", &path, e, "check that the directory exists and may be written to"))?;
-        database.created.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
-        let mut tell = |bytes: u64| match progress((done + bytes).min(plan.total), plan.total) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::Cancelled),
-        };
-        tell(0)?;
-        Fill { path: &path, seed: RandomState::new().hash_one(global) }.run(&plan, &mut tell)?;
-        done += plan.per_global;
-    }
-    File::open(&database.directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|e| io("sync", &database.directory, e, "look at the kernel log (dmesg)"))
+    check_space(&database.directory, pages.saturating_mul(PAGE))?;
+    let path = database.blocks_file();
+    make(database, &path)?;
+    let mut tell = |pages_done: u64| told(progress((pages_done.min(pages)) * PAGE, pages * PAGE));
+    tell(0)?;
+    Fill { path: &path, seed: RandomState::new().hash_one(0), tell: &mut tell }.blocks(pages)?;
+    sync_directory(&database.directory)
 }
 
-/// Sizes in bytes and pages.
-struct Plan {
+/// See [`Database::add_globals`](crate::Database::add_globals).
+pub(super) fn add_globals(
+    database: &Sqlite,
+    count: u32,
     subscripts: u64,
-    pages: u64,
-    per_global: u64,
-    total: u64,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
+    let blocks = database.existing_blocks()?;
+    let first = super::catalogue::sizes(&blocks)?.len() as u32;
+    validate(first, count, subscripts)?;
+    let needed = global_size(subscripts).0.saturating_mul(count.into());
+    check_space(&database.directory, needed)?;
+    let total = subscripts.saturating_mul(count.into());
+    for global in first..first + count {
+        let path = database.file(global);
+        // Of an earlier attempt that did not come to its end.
+        let left: Vec<_> = [path.clone()].into_iter().filter(|path| path.exists()).collect();
+        database.refuse_foreign(&left)?;
+        database.remove(&left)?;
+        make(database, &path)?;
+        let before = u64::from(global - first) * subscripts;
+        let mut tell = |done: u64| told(progress(before + done, total));
+        tell(0)?;
+        let seed = RandomState::new().hash_one(global);
+        let filled = Fill { path: &path, seed, tell: &mut tell }.subscripts(subscripts);
+        filled.and_then(|()| super::catalogue::add(&blocks, global, subscripts)).inspect_err(|_| {
+            // What can't be removed now is replaced by the next attempt.
+            let _ = database.remove(std::slice::from_ref(&path));
+        })?;
+    }
+    sync_directory(&database.directory)
 }
 
-impl Plan {
-    fn of(layout: &Layout) -> Result<Plan> {
-        if layout.globals == 0 || layout.globals > MOST_GLOBALS {
-            let what = format!("{} globals", layout.globals);
-            return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
-        }
-        if layout.subscripts == 0 || layout.subscripts > MOST_SUBSCRIPTS {
-            let what = format!("{} subscripts in a global", layout.subscripts);
-            return Err(Error::Layout { what, limit: MOST_SUBSCRIPTS + 1 });
-        }
-        let pages = layout.size.0.div_ceil(u64::from(layout.globals)).div_ceil(PAGE);
-        let per_global = (pages * PAGE).max(layout.subscripts * ROW_BYTES);
-        let total = per_global.saturating_mul(layout.globals.into());
-        Ok(Plan { subscripts: layout.subscripts, pages, per_global, total })
+/// About what a global of so many subscripts takes.
+pub(super) fn global_size(subscripts: u64) -> Bytes {
+    Bytes(subscripts.saturating_mul(ROW_BYTES))
+}
+
+fn validate(first: u32, count: u32, subscripts: u64) -> Result<()> {
+    if count == 0 || first.saturating_add(count) > MOST_GLOBALS {
+        let what = format!("{} globals", first.saturating_add(count));
+        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
     }
+    if subscripts == 0 || subscripts > MOST_SUBSCRIPTS {
+        let what = format!("{subscripts} subscripts in a global");
+        return Err(Error::Layout { what, limit: MOST_SUBSCRIPTS + 1 });
+    }
+    Ok(())
+}
+
+fn told(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+    }
+}
+
+/// Makes an empty file, and remembers that it is ours.
+fn make(database: &Sqlite, path: &Path) -> Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|e| io("create", path, e, "check that the directory exists and may be written to"))?;
+    database.created.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    Ok(())
+}
+
+fn sync_directory(directory: &Path) -> Result<()> {
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|e| io("sync", directory, e, "look at the kernel log (dmesg)"))
 }
 
 fn refuse_existing(directory: &Path) -> Result<()> {
     if let Some(path) = databases_in(directory)?.into_iter().next() {
         return Err(Error::Exists { path });
     }
-    let first = directory.join(format!("{}1.db", super::NAME));
     // A log left behind by another database of that name would be taken for ours.
-    match companions(&first).find(|path| fs::symlink_metadata(path).is_ok()) {
+    match companions(&directory.join(BLOCKS)).find(|path| fs::symlink_metadata(path).is_ok()) {
         Some(path) => Err(Error::Exists { path }),
         None => Ok(()),
     }
@@ -99,19 +135,64 @@ fn check_space(directory: &Path, needed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Filling one global's file.
+/// Filling one file.
 struct Fill<'a> {
     path: &'a Path,
     seed: u64,
+    /// Told the pages, or the subscripts, that are there.
+    tell: &'a mut dyn FnMut(u64) -> Result<()>,
 }
 
 impl Fill<'_> {
-    fn run(&self, plan: &Plan, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        // Through the cache: the pages are written out in large pieces by the sync at the end.
-        let connection = open(self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?.connection;
-        self.schema(&connection)?;
-        self.subscripts(&connection, plan, tell)?;
-        self.filler(&connection, plan, tell)?;
+    fn blocks(self, pages: u64) -> Result<()> {
+        let schema = format!(
+            "CREATE TABLE filler(page INTEGER PRIMARY KEY, data BLOB NOT NULL); {}",
+            super::catalogue::SCHEMA
+        );
+        let connection = self.open(&schema)?;
+        let mut insert =
+            connection.prepare("INSERT INTO filler(data) VALUES (?1)").map_err(|e| self.failed(e))?;
+        let (mut noise, mut buffer) = (Noise(!self.seed), vec![0; FILLER_BYTES]);
+        loop {
+            let there: i64 = connection
+                .pragma_query_value(None, "page_count", |row| row.get(0))
+                .map_err(|e| self.failed(e))?;
+            let there = there.unsigned_abs();
+            (self.tell)(there)?;
+            if there >= pages {
+                break;
+            }
+            self.transaction(&connection, || {
+                for _ in 0..FILLER_AT_ONCE.min(pages - there) {
+                    noise.fill(&mut buffer);
+                    insert.execute([&buffer])?;
+                }
+                Ok(())
+            })?;
+        }
+        drop(insert);
+        self.finish(connection)
+    }
+
+    fn subscripts(self, subscripts: u64) -> Result<()> {
+        let connection =
+            self.open("CREATE TABLE global(subscript INTEGER PRIMARY KEY, value BLOB NOT NULL);")?;
+        let mut insert =
+            connection.prepare("INSERT INTO global VALUES (?1, ?2)").map_err(|e| self.failed(e))?;
+        let (mut noise, mut buffer) = (Noise(self.seed), [0; Noise::LONGEST]);
+        let mut first = 1;
+        while first <= subscripts {
+            let last = subscripts.min(first + SUBSCRIPTS_AT_ONCE - 1);
+            self.transaction(&connection, || {
+                for subscript in first..=last {
+                    insert.execute(params![subscript as i64, noise.value(subscript, &mut buffer)])?;
+                }
+                Ok(())
+            })?;
+            (self.tell)(last)?;
+            first = last + 1;
+        }
+        drop(insert);
         self.finish(connection)
     }
 
@@ -119,68 +200,17 @@ impl Fill<'_> {
         engine("fill", self.path, error)
     }
 
-    fn schema(&self, connection: &Connection) -> Result<()> {
+    /// Opened through the cache: the pages are written out in large pieces by the sync at the end.
+    fn open(&self, schema: &str) -> Result<Connection> {
+        let connection = open(self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?.connection;
         // The mark comes with the first commit: from then on purge knows the file in any process. No journal: a file
         // whose making was interrupted is thrown away, never repaired.
         let batch = format!(
             "PRAGMA page_size={PAGE}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
-             PRAGMA application_id={APPLICATION_ID};
-             CREATE TABLE global(subscript INTEGER PRIMARY KEY, value BLOB NOT NULL);
-             CREATE TABLE filler(page INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+             PRAGMA application_id={APPLICATION_ID}; {schema}"
         );
-        connection.execute_batch(&batch).map_err(|e| self.failed(e))
-    }
-
-    fn subscripts(
-        &self,
-        connection: &Connection,
-        plan: &Plan,
-        tell: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        let mut insert =
-            connection.prepare("INSERT INTO global VALUES (?1, ?2)").map_err(|e| self.failed(e))?;
-        let (mut noise, mut buffer) = (Noise(self.seed), [0; Noise::LONGEST]);
-        let mut first = 1;
-        while first <= plan.subscripts {
-            let last = plan.subscripts.min(first + SUBSCRIPTS_AT_ONCE - 1);
-            self.transaction(connection, || {
-                for subscript in first..=last {
-                    insert.execute(params![subscript as i64, noise.value(subscript, &mut buffer)])?;
-                }
-                Ok(())
-            })?;
-            tell((last * ROW_BYTES).min(plan.per_global))?;
-            first = last + 1;
-        }
-        Ok(())
-    }
-
-    fn filler(
-        &self,
-        connection: &Connection,
-        plan: &Plan,
-        tell: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        let mut insert =
-            connection.prepare("INSERT INTO filler(data) VALUES (?1)").map_err(|e| self.failed(e))?;
-        let (mut noise, mut buffer) = (Noise(!self.seed), vec![0; FILLER_BYTES]);
-        loop {
-            let pages: i64 = connection
-                .pragma_query_value(None, "page_count", |row| row.get(0))
-                .map_err(|e| self.failed(e))?;
-            let pages = pages.unsigned_abs();
-            tell((pages * PAGE).min(plan.per_global))?;
-            if pages >= plan.pages {
-                return Ok(());
-            }
-            self.transaction(connection, || {
-                for _ in 0..FILLER_AT_ONCE.min(plan.pages - pages) {
-                    noise.fill(&mut buffer);
-                    insert.execute([&buffer])?;
-                }
-                Ok(())
-            })?;
-        }
+        connection.execute_batch(&batch).map_err(|e| self.failed(e))?;
+        Ok(connection)
     }
 
     fn transaction(
@@ -270,11 +300,12 @@ mod tests {
 
     #[test]
     fn impossible_layouts_are_refused() {
-        for (globals, subscripts) in [(0, 1), (1, 0), (10_000, 1), (1, u64::MAX)] {
-            let layout = Layout { globals, subscripts, size: Bytes(0) };
-            assert!(matches!(Plan::of(&layout), Err(Error::Layout { .. })), "{layout:?}");
+        for (first, count, subscripts) in
+            [(0, 0, 1), (0, 1, 0), (0, 10_000, 1), (9999, 1, 1), (0, 1, u64::MAX)]
+        {
+            let refused = validate(first, count, subscripts);
+            assert!(matches!(refused, Err(Error::Layout { .. })), "{first} {count} {subscripts}");
         }
-        let huge = Layout { globals: 3, subscripts: 1, size: Bytes(u64::MAX) };
-        assert!(Plan::of(&huge).is_ok_and(|plan| plan.total >= u64::MAX - 3 * PAGE));
+        assert!(validate(9998, 1, 1).is_ok());
     }
 }

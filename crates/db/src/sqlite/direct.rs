@@ -15,7 +15,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::adapter::Physical;
+use super::counts::Counts;
 
 /// Alignment of memory, offset and length: satisfies devices of 512 and 4096 byte sectors. A device or file system
 /// that wants more answers EINVAL, and the file falls back to cached reads.
@@ -338,9 +338,9 @@ impl Counters {
     }
 
     /// The counts so far.
-    pub(super) fn physical(&self) -> Physical {
+    pub(super) fn counts(&self) -> Counts {
         let get = |counter: &AtomicU64| counter.load(Relaxed);
-        Physical {
+        Counts {
             reads: get(&self.reads),
             read_bytes: Bytes(get(&self.read_bytes)),
             cached_reads: get(&self.cached_reads),

@@ -1,10 +1,12 @@
 //! SQLite as a database under test.
 //!
-//! One database file per global, so that as many workers write at once as there are globals; 8 KiB pages; a
-//! write-ahead log that each commit syncs. Block reads go by page number through SQLite's own pager (the
-//! `sqlite_dbpage` virtual table) and our VFS, past the page cache. What the globals leave of the wanted size is a
-//! table of incompressible rows of one page each.
+//! One file of blocks to read (`RanRead.db`: a table of incompressible rows of one page each, and the catalogue of the
+//! globals), and one file per global, so that as many workers write at once as there are globals. 8 KiB pages; a
+//! write-ahead log that each commit syncs (full durability) or that is synced at checkpoints (relaxed). Block reads go by
+//! page number through SQLite's own pager (the `sqlite_dbpage` virtual table) and our VFS, past the page cache.
 
+mod catalogue;
+mod counts;
 mod create;
 mod direct;
 mod session;
@@ -13,13 +15,15 @@ mod tests;
 mod vfs;
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, Durability, Physical};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::adapter::{Database, Description, Error, Layout, Physical, Progress, Result, Session};
+use crate::adapter::{Database, Description, Error, Files, Progress, Result, Session, Settings, Within};
+use counts::Counts;
 use direct::Counters;
 
 /// Size of a page, the block of a read: as the databases of PerfTools have it.
@@ -37,6 +41,9 @@ const CHECKPOINT_PAGES: u32 = 8192;
 const WRITE_CACHE_KIB: u32 = 128 << 10;
 /// Pages that a reading session caches: the root page, which every statement looks at, and as little else as can be.
 const READ_CACHE_PAGES: u32 = 2;
+/// The file of the blocks to read and of the catalogue.
+const BLOCKS: &str = "RanRead.db";
+/// The files of the globals are this, their number from 1, and ".db".
 const NAME: &str = "RanWriteGlobal";
 
 /// SQLite databases in one directory.
@@ -44,8 +51,31 @@ const NAME: &str = "RanWriteGlobal";
 pub struct Sqlite {
     directory: PathBuf,
     cached: bool,
+    durability: Durability,
     /// Files that this value made: they are removed even if they never got as far as carrying our mark.
     created: Mutex<Vec<PathBuf>>,
+    counted: Arc<Mutex<Counted>>,
+}
+
+/// What all connections of a database have counted.
+#[derive(Debug, Default)]
+struct Counted {
+    open: Vec<Arc<Counters>>,
+    closed: Counts,
+}
+
+impl Counted {
+    fn now(&mut self) -> Counts {
+        // Nobody else holds the counters of a connection that is closed.
+        for index in (0..self.open.len()).rev() {
+            if Arc::strong_count(&self.open[index]) == 1 {
+                self.closed += self.open.swap_remove(index).counts();
+            }
+        }
+        let mut total = self.closed;
+        self.open.iter().for_each(|counters| total += counters.counts());
+        total
+    }
 }
 
 /// What a file's header says.
@@ -63,7 +93,28 @@ struct Open {
 impl Sqlite {
     /// The databases in `directory`, which must exist before [`Database::create`]. Opens nothing yet.
     pub fn new(directory: PathBuf) -> Sqlite {
-        Sqlite { directory, cached: false, created: Mutex::new(Vec::new()) }
+        Sqlite {
+            directory,
+            cached: false,
+            durability: Durability::Full,
+            created: Mutex::new(Vec::new()),
+            counted: Arc::default(),
+        }
+    }
+
+    /// The same, with sessions as `settings` ask.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    pub fn with(directory: PathBuf, settings: Settings) -> Result<Sqlite> {
+        if settings.through_buffers {
+            return Err(Error::Unsupported {
+                database: "SQLite",
+                what: "read blocks through buffers that it does not share between sessions",
+                remedy: "leave --through-buffers out",
+            });
+        }
+        Ok(Sqlite { durability: settings.durability, ..Sqlite::new(directory) })
     }
 
     /// The same, with block reads and writes through the page cache, for comparison and as a fallback.
@@ -79,17 +130,45 @@ impl Sqlite {
         if self.cached { vfs::CACHED } else { vfs::DIRECT }
     }
 
+    fn blocks_file(&self) -> PathBuf {
+        self.directory.join(BLOCKS)
+    }
+
+    /// What all connections of this value have counted so far.
+    fn counts(&self) -> Counts {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner).now()
+    }
+
+    /// The file of the blocks, then those of the globals in order, all of them there and complete.
     fn existing(&self) -> Result<Vec<PathBuf>> {
-        let files = self.files();
-        if files.is_empty() {
-            return Err(Error::Missing { place: self.directory.display().to_string() });
+        let blocks = self.blocks_file();
+        let place = || self.directory.display().to_string();
+        if !blocks.exists() {
+            return Err(Error::Missing { place: place() });
+        }
+        header(&blocks)?;
+        let globals = catalogue::sizes(&blocks)?.len() as u32;
+        let mut files = vec![blocks];
+        for global in 0..globals {
+            let path = self.file(global);
+            if !path.exists() {
+                return Err(Error::GlobalMissing { global: format!("{NAME}{}", global + 1), place: place() });
+            }
+            files.push(path);
         }
         Ok(files)
     }
 
+    fn synchronous(&self) -> &'static str {
+        match self.durability {
+            Durability::Full => "FULL",
+            Durability::Relaxed => "NORMAL",
+        }
+    }
+
     /// Whether block reads bypass the page cache; `None` when there is nothing to try it on.
     fn reads_direct(&self) -> Option<bool> {
-        let open = self.connect(self.files().first()?).ok()?;
+        let open = self.connect(Some(self.blocks_file()).filter(|path| path.exists())?.as_path()).ok()?;
         // Some file systems refuse at the first transfer, not at the opening.
         open.connection.pragma_query_value(None, "schema_version", |_| Ok(())).ok()?;
         Some(vfs::probe(&open.connection).direct)
@@ -99,61 +178,70 @@ impl Sqlite {
     fn connect(&self, path: &Path) -> Result<Open> {
         header(path)?;
         let open = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, self.vfs())?;
-        let batch = format!("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};");
+        let batch = format!(
+            "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};",
+            self.synchronous()
+        );
         open.connection.execute_batch(&batch).map_err(|e| engine("configure", path, e))?;
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner).open.push(open.counters.clone());
         Ok(open)
     }
 }
 
 impl Database for Sqlite {
-    fn describe(&self) -> Description {
+    fn describe(&self) -> Result<Description> {
         // Before there is a file nothing has refused O_DIRECT yet.
         let direct = self.reads_direct().unwrap_or(!self.cached);
         let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Description {
+        let durability = match self.durability {
+            Durability::Full => "write-ahead log, one fsync of it per commit (synchronous=FULL)",
+            Durability::Relaxed => "write-ahead log, synced at checkpoints only (synchronous=NORMAL)",
+        };
+        Ok(Description {
             engine: "SQLite".to_owned(),
             version: rusqlite::version().to_owned(),
+            namespace: String::new(),
             block: Bytes(PAGE),
             read_path: format!("page by number through SQLite's pager (sqlite_dbpage), {how}"),
-            durability: "write-ahead log, one fsync of it per commit (synchronous=FULL)".to_owned(),
+            write_path: "UPDATE by primary key, prepared".to_owned(),
+            durability: durability.to_owned(),
             direct,
             settings: vec![
                 setting("page_size", &PAGE.to_string()),
                 setting("journal_mode", "wal"),
-                setting("synchronous", "FULL"),
+                setting("synchronous", self.synchronous()),
                 setting("wal_autocheckpoint", &CHECKPOINT_PAGES.to_string()),
                 setting("cache_size for reads", &READ_CACHE_PAGES.to_string()),
                 setting("cache_size for writes", &format!("-{WRITE_CACHE_KIB}")),
                 setting("vfs", &self.vfs().to_string_lossy()),
-                setting("files", "one per global"),
+                setting("files", "one for the blocks to read, one per global"),
             ],
-        }
+        })
     }
 
-    fn create(&self, layout: &Layout, progress: &mut Progress<'_>) -> Result<()> {
-        create::create(self, layout, progress)
+    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
+        create::setup(self, size, progress)
+    }
+
+    fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
+        create::add_globals(self, count, subscripts, progress)
+    }
+
+    fn drop_globals(&self) -> Result<()> {
+        let blocks = self.blocks_file();
+        let globals: Vec<_> =
+            databases_in(&self.directory)?.into_iter().filter(|path| *path != blocks).collect();
+        self.refuse_foreign(&globals)?;
+        self.existing_blocks()?;
+        catalogue::clear(&blocks)?;
+        self.remove(&globals)
     }
 
     fn purge(&self) -> Result<()> {
-        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ours = Vec::new();
-        for path in databases_in(&self.directory)? {
-            if !created.contains(&path) && mark(&path)?.is_none() {
-                return Err(Error::Foreign { path });
-            }
-            ours.push(path);
-        }
-        for path in ours.iter().flat_map(|path| companions(path)) {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(io("remove", &path, error, "check that the directory may be written to"));
-                }
-                _ => {}
-            }
-        }
-        created.clear();
-        Ok(())
+        let ours = databases_in(&self.directory)?;
+        self.refuse_foreign(&ours)?;
+        self.remove(&ours)
     }
 
     fn size(&self) -> Result<Bytes> {
@@ -165,25 +253,52 @@ impl Database for Sqlite {
         Ok(Bytes(total))
     }
 
-    fn globals(&self) -> Result<u32> {
-        Ok(self.existing()?.len() as u32)
+    fn global_size(&self, subscripts: u64) -> Bytes {
+        create::global_size(subscripts)
+    }
+
+    fn sizes(&self) -> Result<Vec<u64>> {
+        let files = self.existing()?;
+        catalogue::sizes(&files[0])
+    }
+
+    fn count_subscripts(&self, progress: &mut Progress<'_>) -> Result<Vec<u64>> {
+        let files = self.existing()?;
+        let total = catalogue::sizes(&files[0])?.iter().sum();
+        let mut counts = Vec::new();
+        for path in &files[1..] {
+            if progress(counts.iter().sum(), total).is_break() {
+                return Err(Error::Cancelled);
+            }
+            counts.push(count(path)?);
+        }
+        let _: ControlFlow<()> = progress(counts.iter().sum(), total);
+        Ok(counts)
     }
 
     fn blocks(&self) -> Result<u64> {
         self.existing()?.iter().map(|path| Ok(header(path)?.blocks())).sum()
     }
 
-    fn files(&self) -> Vec<PathBuf> {
-        (0..).map(|global| self.file(global)).take_while(|path| path.exists()).collect()
+    fn files(&self) -> Result<Files> {
+        Ok(Files { data: Some(self.directory.clone()), log: None })
     }
 
     fn session(&self, worker: u32) -> Result<Box<dyn Session>> {
         let files = self.existing()?;
-        Ok(Box::new(session::SqliteSession::open(&files, self.vfs(), worker)?))
+        Ok(Box::new(session::SqliteSession::open(self, &files, worker)?))
     }
 
-    fn checkpoint(&self) -> Result<Physical> {
-        let mut total = Physical::default();
+    fn within(&self, _worker: u32) -> Result<Option<Box<dyn Within>>> {
+        // It runs within this program: there is nothing to be saved by a batch.
+        Ok(None)
+    }
+
+    fn physical(&self) -> Result<Physical> {
+        Ok(self.counts().into())
+    }
+
+    fn settle(&self) -> Result<()> {
         for path in self.existing()? {
             let open = self.connect(&path)?;
             let failed = |e| engine("checkpoint", &path, e);
@@ -195,9 +310,48 @@ impl Database for Sqlite {
                 let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
                 return Err(failed(rusqlite::Error::SqliteFailure(code, None)));
             }
-            total += open.counters.physical();
         }
-        Ok(total)
+        Ok(())
+    }
+}
+
+impl Sqlite {
+    /// # Errors
+    /// There is no complete file of blocks.
+    fn existing_blocks(&self) -> Result<PathBuf> {
+        let blocks = self.blocks_file();
+        if !blocks.exists() {
+            return Err(Error::Missing { place: self.directory.display().to_string() });
+        }
+        header(&blocks)?;
+        Ok(blocks)
+    }
+
+    /// # Errors
+    /// [`Error::Foreign`] when one of these files is not ours.
+    fn refuse_foreign(&self, files: &[PathBuf]) -> Result<()> {
+        let created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in files {
+            if !created.contains(path) && mark(path)?.is_none() {
+                return Err(Error::Foreign { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes files of ours with what SQLite keeps beside them.
+    fn remove(&self, files: &[PathBuf]) -> Result<()> {
+        for path in files.iter().flat_map(|path| companions(path)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io("remove", &path, error, "check that the directory may be written to"));
+                }
+                _ => {}
+            }
+        }
+        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        created.retain(|path| !files.contains(path));
+        Ok(())
     }
 }
 
@@ -223,18 +377,19 @@ fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Whatever in the directory has the name of a global's file, whoever made it.
+/// Whatever in the directory has the name of a file of ours, whoever made it.
 fn databases_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(|e| io("list", directory, e, "check its permissions"))?,
     };
-    let global = |name: &str| {
+    let ours = |name: &str| {
         let number = name.strip_prefix(NAME).and_then(|rest| rest.strip_suffix(".db"));
-        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        name == BLOCKS
+            || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
     };
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
-    Ok(names.filter(|name| name.to_str().is_some_and(global)).map(|name| directory.join(name)).collect())
+    Ok(names.filter(|name| name.to_str().is_some_and(ours)).map(|name| directory.join(name)).collect())
 }
 
 /// Opens a file that exists, through one of our VFSs.
@@ -295,6 +450,15 @@ fn header(path: &Path) -> Result<Header> {
         return Err(failed(ffi_error(rusqlite::ffi::SQLITE_CORRUPT)));
     }
     Ok(Header { pages })
+}
+
+/// The subscripts of a global's file, counted.
+fn count(path: &Path) -> Result<u64> {
+    let count = |connection: &Connection| {
+        connection.query_row("SELECT count(*) FROM global", [], |row| row.get::<_, i64>(0))
+    };
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?.connection;
+    Ok(count(&connection).map_err(|e| engine("count the subscripts of", path, e))?.unsigned_abs())
 }
 
 fn ffi_error(code: i32) -> rusqlite::Error {

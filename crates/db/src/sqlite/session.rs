@@ -3,18 +3,17 @@
 use std::ffi::CStr;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_model::Bytes;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::create::Noise;
-use super::direct::Counters;
 use super::{
-    CHECKPOINT_PAGES, Header, PAGE, READ_CACHE_PAGES, WRITE_CACHE_KIB, engine, header, open, open_unchanged,
+    CHECKPOINT_PAGES, Counted, Header, PAGE, READ_CACHE_PAGES, Sqlite, WRITE_CACHE_KIB, engine, header, open,
 };
-use crate::adapter::{Error, Physical, Result, Session};
+use crate::adapter::{Error, Result, Session};
 
 const READ_PAGE: &str = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
 const SET: &str = "UPDATE global SET value = ?2 WHERE subscript = ?1";
@@ -27,7 +26,8 @@ pub(super) struct SqliteSession {
     blocks: u64,
     subscripts: u64,
     writer: Option<Connection>,
-    counters: Vec<Arc<Counters>>,
+    synchronous: &'static str,
+    counted: Arc<Mutex<Counted>>,
     noise: Noise,
 }
 
@@ -40,22 +40,23 @@ struct Global {
 }
 
 impl SqliteSession {
-    /// A session over complete files.
-    pub(super) fn open(paths: &[PathBuf], vfs: &'static CStr, worker: u32) -> Result<SqliteSession> {
+    /// A session over complete files: that of the blocks, then those of the globals.
+    pub(super) fn open(database: &Sqlite, paths: &[PathBuf], worker: u32) -> Result<SqliteSession> {
         let (mut files, mut blocks) = (Vec::new(), 0);
         for path in paths {
             blocks += header(path)?.blocks();
             files.push(Global { path: path.clone(), end: blocks, reader: None });
         }
-        let own = paths.get(worker as usize);
+        let sizes = super::catalogue::sizes(&paths[0])?;
         Ok(SqliteSession {
-            vfs,
+            vfs: database.vfs(),
             worker,
             files,
             blocks,
-            subscripts: own.map_or(Ok(0), |path| subscripts_in(path))?,
+            subscripts: sizes.get(worker as usize).copied().unwrap_or(0),
             writer: None,
-            counters: Vec::new(),
+            synchronous: database.synchronous(),
+            counted: database.counted.clone(),
             noise: Noise(RandomState::new().hash_one(worker)),
         })
     }
@@ -68,7 +69,7 @@ impl SqliteSession {
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .and_then(|_| open.connection.execute_batch(pragmas))
             .map_err(|e| engine("configure", path, e))?;
-        self.counters.push(open.counters);
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner).open.push(open.counters);
         Ok(open.connection)
     }
 
@@ -93,21 +94,23 @@ impl SqliteSession {
 
     /// The connection that writes this worker's global, and that global.
     fn writer(&mut self) -> Result<(&Connection, &Path)> {
-        let index = self.worker as usize;
+        // Behind the file of the blocks.
+        let index = 1 + self.worker as usize;
         if index >= self.files.len() {
-            return Err(Error::NoGlobal { worker: self.worker, globals: self.files.len() as u32 });
+            return Err(Error::NoGlobal { worker: self.worker, globals: self.files.len() as u32 - 1 });
         }
         if self.writer.is_none() {
             let path = self.files[index].path.clone();
             let pragmas = format!(
-                "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};
-                 PRAGMA cache_size=-{WRITE_CACHE_KIB};"
+                "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};
+                 PRAGMA cache_size=-{WRITE_CACHE_KIB};",
+                self.synchronous
             );
             self.writer = Some(self.connect(&path, &pragmas)?);
         }
         match &self.writer {
             Some(connection) => Ok((connection, &self.files[index].path)),
-            None => Err(Error::NoGlobal { worker: self.worker, globals: self.files.len() as u32 }),
+            None => Err(Error::NoGlobal { worker: self.worker, globals: self.files.len() as u32 - 1 }),
         }
     }
 
@@ -197,20 +200,4 @@ impl Session for SqliteSession {
     fn subscripts(&self) -> u64 {
         self.subscripts
     }
-
-    fn physical(&self) -> Physical {
-        let mut total = Physical::default();
-        for counters in &self.counters {
-            total += counters.physical();
-        }
-        total
-    }
-}
-
-/// Subscripts run from 1 without gaps, so the last one is their number.
-fn subscripts_in(path: &Path) -> Result<u64> {
-    let last = |connection: Connection| {
-        connection.query_row("SELECT coalesce(max(subscript), 0) FROM global", [], |row| row.get::<_, i64>(0))
-    };
-    Ok(last(open_unchanged(path)?).map_err(|e| engine("count the subscripts of", path, e))?.unsigned_abs())
 }

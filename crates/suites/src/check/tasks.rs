@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, FileTarget, FileTask, Iops, Measure,
-    MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task,
+    MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
 };
 
 use super::CheckOptions;
@@ -264,6 +264,7 @@ fn database_task(options: &CheckOptions, name: &str, seconds: f64) -> DbTask {
         ramp: time(options, 0.2),
         interval: INTERVAL,
         seed: options.seed,
+        timed_by: TimedBy::Client,
     }
 }
 

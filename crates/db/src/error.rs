@@ -1,0 +1,165 @@
+//! Why operations on a database fail.
+
+use std::path::PathBuf;
+
+use iolite_model::Bytes;
+
+/// Why a database operation failed: what, where, likely cause, remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something to be created is there already.
+    #[error("{path} exists already: nothing was changed; purge that database or choose another directory")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no database.
+    #[error("no database in {place}: create it first (setup)")]
+    Missing {
+        /// Where it was looked for.
+        place: String,
+    },
+    /// Creation did not come to its end.
+    #[error(
+        "{path} was never finished: its creation was interrupted; purge the database and create it again"
+    )]
+    Incomplete {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file has the right name and the wrong contents.
+    #[error("{path} was not made by iolite: it is left alone; move it away or choose another directory")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The layout makes no sense.
+    #[error(
+        "the database can't have {what}; ask for at least one global with one subscript, and fewer than {limit}"
+    )]
+    Layout {
+        /// What is wrong.
+        what: String,
+        /// The limit that was passed.
+        limit: u64,
+    },
+    /// There are globals already.
+    #[error(
+        "{place} has {globals} globals already: nothing was changed; add-globals adds more, create-globals --replace \
+         makes them anew"
+    )]
+    Globals {
+        /// The database.
+        place: String,
+        /// Globals there are.
+        globals: u32,
+    },
+    /// A global is not there, or not whole.
+    #[error("{global} is missing in {place}: make the globals anew (create-globals --replace)")]
+    GlobalMissing {
+        /// Its name.
+        global: String,
+        /// The database.
+        place: String,
+    },
+    /// The database's version is one that can't do what is needed.
+    #[error("{place} runs {found}, and {needed} is the oldest that will do: {remedy}")]
+    TooOld {
+        /// The server or installation.
+        place: String,
+        /// What was found.
+        found: String,
+        /// The oldest that will do.
+        needed: &'static str,
+        /// What may help.
+        remedy: &'static str,
+    },
+    /// The URL or its options make no sense.
+    #[error("{0}")]
+    Url(String),
+    /// What was asked for is not possible with this database.
+    #[error("{database} can't {what}: {remedy}")]
+    Unsupported {
+        /// The kind of database.
+        database: &'static str,
+        /// What was asked for.
+        what: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Too little space.
+    #[error(
+        "{path} has {free} free and the database needs {needed}: free some, or ask for a smaller database"
+    )]
+    NoSpace {
+        /// The directory.
+        path: PathBuf,
+        /// Space wanted.
+        needed: Bytes,
+        /// Space there is.
+        free: Bytes,
+    },
+    /// Stopped by the caller.
+    #[error("cancelled while the database was being created: purge removes what is there")]
+    Cancelled,
+    /// More writers than globals.
+    #[error(
+        "worker {worker} has no global to write to, there are {globals}: start fewer workers or create more globals"
+    )]
+    NoGlobal {
+        /// The worker, from 0.
+        worker: u32,
+        /// Globals there are.
+        globals: u32,
+    },
+    /// A subscript that does not exist.
+    #[error("subscript {subscript} is not in {path}, which has 1 to {subscripts}: choose one of those")]
+    NoSubscript {
+        /// The subscript.
+        subscript: u64,
+        /// Subscripts there are.
+        subscripts: u64,
+        /// The global's file or name.
+        path: PathBuf,
+    },
+    /// A block that does not exist.
+    #[error("block {number} is beyond the database's {blocks} blocks: choose a smaller one")]
+    NoBlock {
+        /// The block.
+        number: u64,
+        /// Blocks there are.
+        blocks: u64,
+    },
+    /// The operating system refused.
+    #[error("could not {doing} {path}: {source}; {remedy}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// The answer.
+        source: std::io::Error,
+        /// What may help.
+        remedy: &'static str,
+    },
+    /// The database refused.
+    #[error("could not {doing} {place}: {cause}; {remedy}")]
+    Engine {
+        /// What was being done.
+        doing: &'static str,
+        /// To which file or server.
+        place: String,
+        /// The database's answer.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+        /// What may help.
+        remedy: &'static str,
+    },
+    /// This binary lacks something.
+    #[error("this build can't {what}: {remedy}")]
+    Build {
+        /// What it can't do.
+        what: &'static str,
+        /// How to build it so that it can.
+        remedy: &'static str,
+    },
+}

@@ -1,0 +1,144 @@
+//! Where a database is: a URL, as the command line takes it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::adapter::{Database, Error, Result, Settings};
+use crate::sqlite::Sqlite;
+
+/// The URL of a database under test. [`Display`](fmt::Display) leaves its password out.
+#[derive(Clone, PartialEq, Eq)]
+pub enum DatabaseUrl {
+    /// `sqlite:DIR`: SQLite databases in a directory.
+    Sqlite(PathBuf),
+    /// `gtm:DIR`: a GT.M database in a directory.
+    Gtm(PathBuf),
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, as libpq takes it.
+    Postgres(String),
+    /// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, also `mariadb://`.
+    Mysql(String),
+}
+
+/// What a URL may be, for messages and help.
+const URLS: &str = "sqlite:DIR, gtm:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE";
+
+impl DatabaseUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`Error::Url`] when it is none of ours.
+    pub fn parse(text: &str) -> Result<DatabaseUrl> {
+        let directory = |rest: &str| {
+            let rest = rest.strip_prefix("//").unwrap_or(rest);
+            if rest.is_empty() {
+                return Err(Error::Url(format!("`{text}` names no directory: write {URLS}")));
+            }
+            Ok(PathBuf::from(rest))
+        };
+        match text.split_once(':') {
+            Some(("sqlite", rest)) => Ok(DatabaseUrl::Sqlite(directory(rest)?)),
+            Some(("gtm", rest)) => Ok(DatabaseUrl::Gtm(directory(rest)?)),
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                Ok(DatabaseUrl::Postgres(text.to_owned()))
+            }
+            Some(("mysql" | "mariadb", rest)) if rest.starts_with("//") => {
+                Ok(DatabaseUrl::Mysql(format!("mysql:{rest}")))
+            }
+            _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", redacted(text)))),
+        }
+    }
+
+    /// The database that is there, for sessions as `settings` ask. Nothing is opened or asked yet.
+    ///
+    /// # Errors
+    /// [`Error::Url`], [`Error::Unsupported`], [`Error::Build`].
+    pub fn open(&self, settings: Settings) -> Result<Arc<dyn Database>> {
+        match self {
+            DatabaseUrl::Sqlite(directory) => Ok(Arc::new(Sqlite::with(directory.clone(), settings)?)),
+            DatabaseUrl::Gtm(_) => Err(Error::Build { what: "open GT.M", remedy: "its adapter is missing" }),
+            DatabaseUrl::Postgres(_) => {
+                Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
+            }
+            DatabaseUrl::Mysql(_) => {
+                Err(Error::Build { what: "open MariaDB", remedy: "its adapter is missing" })
+            }
+        }
+    }
+}
+
+/// A URL without its password: whatever stands between the user's name and the host, or after `password=`.
+fn redacted(url: &str) -> String {
+    let mut text = url.to_owned();
+    let authority = url.find("//").map_or(0, |at| at + 2);
+    let end = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);
+    // The last @ ends it: a password may hold others.
+    if let Some(at) = url[authority..end].rfind('@').map(|at| authority + at)
+        && let Some(colon) = url[authority..at].find(':').map(|colon| authority + colon)
+    {
+        text.replace_range(colon..at, "");
+    }
+    for key in ["password=", "PASSWORD="] {
+        if let Some(start) = text.find(key) {
+            let end = text[start..].find('&').map_or(text.len(), |end| start + end);
+            text.replace_range(start..end, &format!("{key}***"));
+        }
+    }
+    text
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DatabaseUrl::Sqlite(directory) => f.pad(&format!("sqlite:{}", directory.display())),
+            DatabaseUrl::Gtm(directory) => f.pad(&format!("gtm:{}", directory.display())),
+            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&redacted(url)),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_told_apart() {
+        let parse = |text| DatabaseUrl::parse(text).unwrap();
+        assert_eq!(parse("sqlite:/var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));
+        assert_eq!(parse("sqlite:///var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));
+        assert_eq!(parse("gtm:x y"), DatabaseUrl::Gtm("x y".into()));
+        assert!(matches!(parse("postgresql:///x"), DatabaseUrl::Postgres(_)));
+        assert_eq!(parse("mariadb://h/d"), DatabaseUrl::Mysql("mysql://h/d".into()));
+        for wrong in ["", "x", "sqlite:", "gtm://", "oracle://x/y", "postgres:x", "/var/lib"] {
+            let error = DatabaseUrl::parse(wrong).unwrap_err().to_string();
+            assert!(error.contains("sqlite:DIR"), "{error}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        for (url, shown) in [
+            ("postgres://me:secret@host:5432/db", "postgres://me@host:5432/db"),
+            ("postgres://me:se:cr@t@host/db", "postgres://me@host/db"),
+            (
+                "postgres://me@host/db?password=secret&sslmode=disable",
+                "postgres://me@host/db?password=***&sslmode=disable",
+            ),
+            ("mysql://root:secret@[::1]:3306/db", "mysql://root@[::1]:3306/db"),
+            ("postgres:///db?host=/tmp", "postgres:///db?host=/tmp"),
+        ] {
+            let parsed = DatabaseUrl::parse(url).unwrap();
+            assert_eq!(parsed.to_string(), shown);
+            assert!(!format!("{parsed:?}").contains("secret"));
+        }
+        assert!(
+            !DatabaseUrl::parse("oracle://me:secret@host/db").unwrap_err().to_string().contains("secret")
+        );
+    }
+}
