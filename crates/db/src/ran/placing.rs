@@ -58,11 +58,14 @@ fn mend(stretches: &mut [i64], whole: u64) {
         // Set twice within a tenth of a second: nothing is known of the second.
         stretches.iter_mut().for_each(|stretch| *stretch = (*stretch).max(0));
     }
-    let excess = sum(stretches) - i128::from(whole);
-    if excess > i128::from(TOLERANCE)
-        && let Some(longest) = stretches.iter_mut().max()
-    {
-        *longest = i64::try_from(i128::from(*longest) - excess).unwrap_or(0).max(0);
+    loop {
+        let excess = sum(stretches) - i128::from(whole);
+        match stretches.iter_mut().max() {
+            Some(longest) if *longest > 0 && excess > i128::from(TOLERANCE) => {
+                *longest = i64::try_from(i128::from(*longest) - excess).unwrap_or(0).max(0);
+            }
+            _ => break,
+        }
     }
 }
 
