@@ -17,4 +17,4 @@ pub use adapter::{
 pub use monitor::{Monitor, Seen};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
-pub use url::DatabaseUrl;
+pub use url::{DatabaseUrl, without_password};
