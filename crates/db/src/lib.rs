@@ -6,6 +6,7 @@
 
 mod adapter;
 mod error;
+mod monitor;
 mod ran;
 mod sqlite;
 mod url;
@@ -13,6 +14,7 @@ mod url;
 pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
+pub use monitor::{Monitor, Seen};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
 pub use url::DatabaseUrl;
