@@ -28,7 +28,7 @@ mod words;
 
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
-pub use pen::Style;
+pub use pen::{Style, count};
 pub use progress::{Progress, ProgressUnit};
 pub use text::{judgement, text};
 
