@@ -7,6 +7,8 @@
 mod adapter;
 mod error;
 mod monitor;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod ran;
 mod sqlite;
 mod url;
@@ -15,6 +17,8 @@ pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
 pub use monitor::{Monitor, Seen};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
 pub use url::DatabaseUrl;
