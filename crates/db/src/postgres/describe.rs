@@ -38,8 +38,8 @@ pub(super) fn describe(database: &Postgres) -> Result<Description> {
     let mut client = target.connect()?;
     let block = Build::ask(target, &mut client)?.block;
     let failed = |e| target.failed("ask the settings of", e);
-    let sql = "SELECT name, current_setting(name) FROM unnest($1::text[]) WITH ORDINALITY u (name, n) \
-               JOIN pg_settings USING (name) WHERE current_setting(name) <> '' ORDER BY n";
+    let sql = "SELECT name, current_setting(name, true) FROM unnest($1::text[]) WITH ORDINALITY u (name, n) \
+               WHERE current_setting(name, true) <> '' ORDER BY n";
     let rows = client.query(sql, &[&SETTINGS]).map_err(failed)?;
     let mut settings: Vec<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let value = |name: &str| {
@@ -85,7 +85,7 @@ fn read_path(through_buffers: bool, direct: bool, evicts: bool) -> String {
     }
     let cache = match (direct, evicts) {
         (true, _) => "and past the page cache (debug_io_direct)",
-        (false, true) => "through the page cache, which is made to forget each block after it was read",
+        (false, true) => "through the page cache, which is made to forget them after each batch",
         (false, false) => "through the page cache",
     };
     format!("block by number past the shared buffers ({extension}, mode read), {cache}")

@@ -11,13 +11,13 @@ use iolite_sys::page_cache;
 #[derive(Debug)]
 pub(super) struct Evictor {
     files: Vec<(PathBuf, OnceLock<Option<File>>)>,
-    block: u64,
+    length: u64,
 }
 
 impl Evictor {
-    /// Of these files, in the order of the tables; none of them where they are not on this host.
-    pub(super) fn new(paths: Vec<PathBuf>, block: u64) -> Evictor {
-        Evictor { files: paths.into_iter().map(|path| (path, OnceLock::new())).collect(), block }
+    /// Of these files, of so many bytes each, in the order of the tables; none of them where they are not on this host.
+    pub(super) fn new(paths: Vec<PathBuf>, length: u64) -> Evictor {
+        Evictor { files: paths.into_iter().map(|path| (path, OnceLock::new())).collect(), length }
     }
 
     /// Whether it can do anything.
@@ -25,10 +25,11 @@ impl Evictor {
         (0..self.files.len()).next().is_some_and(|table| self.file(table).is_some())
     }
 
-    /// Gives back a block of a table. Advice: where it does not help, the device's counters tell.
-    pub(super) fn evict(&self, table: usize, number: u64) {
+    /// Gives back all that is held of a table: with the blocks that were read goes what the kernel has read ahead, and pages that
+    /// it holds in one piece with them. Advice: where it does not help, the device's counters tell.
+    pub(super) fn evict(&self, table: usize) {
         if let Some(file) = self.file(table) {
-            let _ = page_cache::drop_clean(file, number * self.block, self.block);
+            let _ = page_cache::drop_clean(file, 0, self.length);
         }
     }
 
@@ -46,9 +47,9 @@ mod tests {
     fn without_files_it_does_nothing() {
         let evictor = Evictor::new(Vec::new(), 8192);
         assert!(!evictor.works());
-        evictor.evict(3, 7);
+        evictor.evict(3);
         let evictor = Evictor::new(vec!["/nonexistent/16384".into()], 8192);
         assert!(!evictor.works());
-        evictor.evict(0, 7);
+        evictor.evict(0);
     }
 }

@@ -1,5 +1,6 @@
 //! What the sessions of workers have in common, whoever times them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -60,11 +61,12 @@ impl Tables {
         if evict && let Some(place) = super::place::seen(target, client)? {
             paths = place.main_files(target, client, &oids)?;
         }
+        let per_table = catalogue.blocks.first().map_or(1, |table| table.units.max(1));
         Ok(Tables {
             oids,
-            per_table: catalogue.blocks.first().map_or(1, |table| table.units.max(1)),
+            per_table,
             blocks: catalogue.blocks.iter().map(|table| table.units).sum(),
-            evictor: Evictor::new(paths, block),
+            evictor: Evictor::new(paths, per_table * block),
         })
     }
 
@@ -185,8 +187,9 @@ impl Worker {
             return;
         }
         self.reads.fetch_add(spots.len() as u64, Relaxed);
-        for spot in spots {
-            self.tables.evictor.evict(spot.table, spot.number.unsigned_abs());
+        let tables: BTreeSet<usize> = spots.iter().map(|spot| spot.table).collect();
+        for table in tables {
+            self.tables.evictor.evict(table);
         }
     }
 
