@@ -6,6 +6,7 @@
 
 mod adapter;
 mod error;
+mod gtm;
 mod monitor;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -16,9 +17,10 @@ mod url;
 pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
+pub use gtm::Gtm;
 pub use monitor::{Monitor, Seen};
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
-pub use url::DatabaseUrl;
+pub use url::{DatabaseUrl, without_password};

@@ -272,6 +272,7 @@ fn sessions_timed_by_the_client_and_what_the_server_counts() {
     one_by_one(&server, &database);
     reads_are_counted_and_not_kept(&server, &database);
     writes_are_counted(&server, &database);
+    a_checkpoint_is_seen_at_work(&server, &database);
     through_the_buffers(&server);
     two_at_once(&server, &database);
     described(&server, &database);
@@ -348,6 +349,30 @@ fn writes_are_counted(server: &Server, database: &Postgres) {
     assert_eq!(did.data_write_bytes, did.data_writes.map(|writes| writes * 8192));
     let hot = "SELECT n_tup_hot_upd * 10 > n_tup_upd * 9 FROM pg_stat_user_tables WHERE relname = 'RanWriteGlobal1'";
     until("updates that stay on their pages", || server.psql(hot) == "t");
+}
+
+/// A checkpoint that takes its time, as those that come by themselves do, is seen while it writes.
+fn a_checkpoint_is_seen_at_work(server: &Server, database: &Postgres) {
+    let mut within = database.within(0).unwrap().unwrap();
+    let cycles = vec![Cycle::Sets((1..=20_000).step_by(10).collect())];
+    within.perform(&batch(cycles), &mut Vec::new()).unwrap();
+    let dirty = server.number("SELECT pg_relation_size('iolite.\"RanWriteGlobal1\"') / 8192");
+    let before = database.physical().unwrap();
+    let written = || database.physical().unwrap().since(&before).data_writes.unwrap();
+    std::thread::scope(|scope| {
+        // A backup's beginning waits for such a checkpoint; the backup is given up with its session.
+        let backup = scope.spawn(|| server.psql("SELECT pg_backup_start('iolite', false)"));
+        let mut seen = 0;
+        until("the checkpoint's first writes", || {
+            seen = written();
+            seen > 0
+        });
+        assert!(seen < dirty, "all {dirty} blocks at once: {seen}");
+        assert!(!backup.is_finished());
+        database.settle().unwrap();
+        backup.join().unwrap();
+    });
+    until("the checkpoint's writes", || written() >= dirty);
 }
 
 fn through_the_buffers(server: &Server) {

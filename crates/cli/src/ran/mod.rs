@@ -15,6 +15,8 @@ use args::{Operation, Verb};
 use crate::exit::{Exit, UsageError};
 
 /// One of the three tools.
+// They have been called so for long.
+#[allow(clippy::enum_variant_names)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// Random reads of blocks.

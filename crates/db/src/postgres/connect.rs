@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(target.place(), "database db of PostgreSQL at /tmp/x/.s.PGSQL.7 (as me)");
         assert!(target.unix_socket() && !target.loopback());
         assert!(Target::new("postgres://me@[::1]/db").unwrap().loopback());
-        for wrong in ["postgres://me:se?secret=1@host/db", "postgres://me:secret@host:port/db"] {
+        for wrong in ["postgres://me:secret@host/db?secret=1", "postgres://me:secret@host:port/db"] {
             let error = Target::new(wrong).unwrap_err();
             assert!(matches!(&error, Error::Url(text) if !text.contains("secret")), "{error}");
         }
