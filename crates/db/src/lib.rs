@@ -8,6 +8,8 @@ mod adapter;
 mod error;
 mod gtm;
 mod monitor;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod ran;
 mod sqlite;
 mod url;
@@ -17,6 +19,8 @@ pub use adapter::{
 };
 pub use gtm::Gtm;
 pub use monitor::{Monitor, Seen};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};
