@@ -6,6 +6,8 @@
 
 mod adapter;
 mod error;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod ran;
 mod sqlite;
 mod url;
@@ -13,6 +15,8 @@ mod url;
 pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
+#[cfg(feature = "mysql")]
+pub use mysql::{Mysql, server as mysql_server};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
 pub use url::DatabaseUrl;

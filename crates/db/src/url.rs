@@ -60,9 +60,13 @@ impl DatabaseUrl {
             DatabaseUrl::Postgres(_) => {
                 Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
             }
-            DatabaseUrl::Mysql(_) => {
-                Err(Error::Build { what: "open MariaDB", remedy: "its adapter is missing" })
-            }
+            #[cfg(feature = "mysql")]
+            DatabaseUrl::Mysql(url) => Ok(Arc::new(crate::mysql::Mysql::new(url, settings)?)),
+            #[cfg(not(feature = "mysql"))]
+            DatabaseUrl::Mysql(_) => Err(Error::Build {
+                what: "open MariaDB or MySQL",
+                remedy: "build it with the feature `mysql` of iolite-db",
+            }),
         }
     }
 }
