@@ -1,6 +1,10 @@
 //! What `iolite ranread`, `ranwrite` and `ranio` print of a run: the database, PerfTools' two lines, the figures, and
 //! physical against logical.
 
+mod export;
+mod history;
+mod listed;
+
 use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, RunInfo, Warning};
 use iolite_stats::PhaseResult;
 use serde_json::{Value, json as object};
@@ -8,6 +12,10 @@ use serde_json::{Value, json as object};
 use crate::pen::{Pen, Style};
 use crate::text::filled;
 use crate::{answer, json as shared, machine};
+
+pub use export::{ExportFormat, export};
+pub use history::{HISTORY_FORMAT, history, history_json};
+pub use listed::{Listed, ListedPhase, ListedTotals};
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-ran/1";
