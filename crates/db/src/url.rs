@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::adapter::{Database, Error, Result, Settings};
+use crate::gtm::Gtm;
 use crate::sqlite::Sqlite;
 
 /// The URL of a database under test. [`Display`](fmt::Display) leaves its password out.
@@ -56,7 +57,7 @@ impl DatabaseUrl {
     pub fn open(&self, settings: Settings) -> Result<Arc<dyn Database>> {
         match self {
             DatabaseUrl::Sqlite(directory) => Ok(Arc::new(Sqlite::with(directory.clone(), settings)?)),
-            DatabaseUrl::Gtm(_) => Err(Error::Build { what: "open GT.M", remedy: "its adapter is missing" }),
+            DatabaseUrl::Gtm(directory) => Ok(Arc::new(Gtm::new(directory.clone(), settings)?)),
             DatabaseUrl::Postgres(_) => {
                 Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
             }
