@@ -7,6 +7,7 @@
 mod database;
 mod error;
 mod insert;
+mod phases;
 mod place;
 mod process;
 mod read;
@@ -20,6 +21,7 @@ mod synthetic;
 mod views;
 
 pub use error::Error;
+pub use phases::DatabasePhase;
 pub use place::{default_path, default_path_from};
 pub use process::Measuring;
 pub use store::{RunSummary, Store};

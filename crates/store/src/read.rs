@@ -415,7 +415,7 @@ pub(crate) fn fitness(store: &Store, name: String) -> Result<Fitness, Error> {
 }
 
 /// A kind of operation by its name.
-fn kind(store: &Store, row: &Row<'_>) -> Result<OpKind, Error> {
+pub(crate) fn kind(store: &Store, row: &Row<'_>) -> Result<OpKind, Error> {
     serde_json::from_value(Value::String(store.get(row, "kind")?))
         .map_err(|error| store.unreadable("a kind of operation", error))
 }

@@ -300,6 +300,25 @@ pub(crate) fn database_run(id: &str, process: u32, seconds: u64) -> Vec<Event> {
     events
 }
 
+/// A run with these phases of another.
+pub(crate) fn phases_of(events: &[Event], id: &str, phases: &[u32]) -> Vec<Event> {
+    let of_phase = |event: &Event| match event {
+        Event::PhaseStarted(info) => Some(info.index),
+        Event::Database(facts) => Some(facts.phase),
+        Event::DatabaseUse(usage) => Some(usage.phase),
+        Event::Interval(interval) => Some(interval.phase),
+        Event::Worker(worker) => Some(worker.phase),
+        Event::PhaseEnded(end) => Some(end.phase),
+        _ => None,
+    };
+    let kept = events.iter().filter(|event| of_phase(event).is_none_or(|phase| phases.contains(&phase)));
+    let mut kept: Vec<Event> = kept.cloned().collect();
+    if let Event::RunStarted(info) = &mut kept[0] {
+        info.id = RunId(id.into());
+    }
+    kept
+}
+
 fn file_task(target: Target) -> Task {
     Task::File(FileTask {
         name: "random read 8 KiB".into(),

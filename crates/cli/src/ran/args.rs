@@ -121,8 +121,9 @@ impl Operation for IoOptions {
 /// Which database.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DatabaseArgs {
-    /// The database: sqlite:DIR, gtm:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
-    #[arg(long, value_name = "URL")]
+    /// The database: sqlite:DIR, gtm:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. Where other users
+    /// could see the command line, a URL with a password belongs into the environment
+    #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
     pub(crate) db: String,
 }
 
