@@ -47,7 +47,7 @@ pub use record::{
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};
-pub use sweep::{SweepEnd, SweepTerms};
+pub use sweep::{JudgedStep, SweepEnd, SweepTerms};
 pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };

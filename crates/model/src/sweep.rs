@@ -110,3 +110,12 @@ pub enum SweepEnd {
     #[error("interrupted")]
     Interrupted,
 }
+
+/// The step that response times were judged at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgedStep {
+    /// Its jobs.
+    pub jobs: u32,
+    /// Why it is this one, for people: `the knee`.
+    pub why: String,
+}

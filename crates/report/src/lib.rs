@@ -20,6 +20,7 @@ mod progress;
 pub mod ran;
 pub mod run;
 pub mod study;
+pub mod sweep;
 #[cfg(test)]
 mod synthetic;
 mod table;

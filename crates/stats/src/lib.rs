@@ -29,7 +29,7 @@ pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};
 pub use merge::Merger;
 pub use recorder::{Completion, Feed, Recorder, Slot, Snapshot, Timetable, recorder};
-pub use repeat::Logical;
+pub use repeat::{Logical, SweptStep};
 pub use series::Point;
 pub use stored::StoredTotals;
 pub use summary::{PhaseResult, Summary};

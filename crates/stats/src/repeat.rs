@@ -6,6 +6,17 @@ use crate::estimate::{Direction, Estimate};
 use crate::summary::PhaseResult;
 use crate::totals::PhaseTotals;
 
+/// A number of jobs with all that was measured with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweptStep {
+    /// The number.
+    pub jobs: u32,
+    /// The phases, by their numbers, in the order they were run.
+    pub phases: Vec<u32>,
+    /// All of them as one.
+    pub result: PhaseResult,
+}
+
 /// What counts as an operation on a database: reads of blocks and sets of subscripts. A commit is part of its sets.
 const LOGICAL: [OpKind; 2] = [OpKind::Read, OpKind::Write];
 

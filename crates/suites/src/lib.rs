@@ -22,4 +22,4 @@ pub use study::{
     Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy,
     StudyStep, Subject,
 };
-pub use sweep::{JudgedStep, Sweep, SweepError, SweepFound, SweepNext, SweepOptions, SweptStep};
+pub use sweep::{Sweep, SweepError, SweepFound, SweepNext, SweepOptions};

@@ -9,11 +9,10 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use iolite_model::{
-    DbOperation, DbTask, Ending, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict, Warning,
+    DbOperation, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict,
+    Warning,
 };
-use iolite_stats::{Knee, LoadPoint, PhaseResult};
-
-use crate::doubts::doubts;
+use iolite_stats::{Knee, LoadPoint, PhaseResult, SweptStep};
 
 /// What a sweep is to be like, and what it meets.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,30 +67,10 @@ pub enum SweepError {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SweepNext {
-    /// Run this and append its result to the history; where it can't be started, tell [`Sweep::not_started`].
+    /// Run this and append its result to the history, also where it could not be started.
     Run(Box<DbTask>),
     /// All is measured.
     Done(Box<SweepFound>),
-}
-
-/// A number of jobs with all that was measured with it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SweptStep {
-    /// The number.
-    pub jobs: u32,
-    /// The phases, by their numbers, in the order they were run.
-    pub phases: Vec<u32>,
-    /// All of them as one.
-    pub result: PhaseResult,
-}
-
-/// The step that response times were judged at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JudgedStep {
-    /// Its jobs.
-    pub jobs: u32,
-    /// Why it is this one, for people: `the knee`.
-    pub why: String,
 }
 
 /// The end of a sweep.
@@ -107,11 +86,11 @@ pub struct SweepFound {
     pub judged: Option<JudgedStep>,
     /// The answer; `None` where it was interrupted before the jobs had been raised to the end, or nothing was measured.
     pub verdict: Option<Verdict>,
-    /// Doubts about the phases and about the sweep.
+    /// Doubts about the sweep; those about a phase are [`doubts`](crate::doubts()).
     pub warnings: Vec<Warning>,
 }
 
-/// The procedure. What comes next follows from the history and the refusals alone.
+/// The procedure. What comes next follows from the history alone.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     options: SweepOptions,
@@ -119,16 +98,41 @@ pub struct Sweep {
     list: Vec<u32>,
     /// Why the list ends where it does.
     list_end: SweepEnd,
+}
+
+/// A history by what came of its phases.
+struct Past<'a> {
+    /// Those that were measured.
+    run: Vec<&'a PhaseResult>,
     refusals: Vec<Refusal>,
 }
 
-/// A step that could not be started.
-#[derive(Debug, Clone)]
+/// A step that could not be started: too many connections, for example.
 struct Refusal {
     /// Phases that had been run before.
     after: usize,
     jobs: u32,
     why: String,
+}
+
+impl Past<'_> {
+    fn of(history: &[PhaseResult]) -> Past<'_> {
+        let mut past = Past { run: Vec::new(), refusals: Vec::new() };
+        for result in history {
+            match &result.end.ending {
+                Ending::Failed(why) if result.totals.is_empty() => {
+                    let refusal = Refusal { after: past.run.len(), jobs: jobs(result), why: why.clone() };
+                    past.refusals.push(refusal);
+                }
+                _ => past.run.push(result),
+            }
+        }
+        past
+    }
+
+    fn refusal(&self, after: usize, jobs: u32) -> Option<&Refusal> {
+        self.refusals.iter().find(|refusal| refusal.after == after && refusal.jobs == jobs)
+    }
 }
 
 /// How far the jobs have been raised.
@@ -147,51 +151,42 @@ impl Sweep {
     pub fn new(options: SweepOptions) -> Result<Sweep, SweepError> {
         validate(&options.terms)?;
         let (list, list_end) = order::list(&options)?;
-        Ok(Sweep { options, list, list_end, refusals: Vec::new() })
+        Ok(Sweep { options, list, list_end })
     }
 
-    /// The next step, from the results of this sweep's phases so far, in order.
+    /// The next step, from the results of this sweep's phases so far, in order. After a step that could not be started no more
+    /// jobs are tried, and what was measured with fewer is kept.
     pub fn next(&self, history: &[PhaseResult]) -> SweepNext {
         let done = |end, raised| SweepNext::Done(Box::new(self.conclude(history, end, raised)));
         let run = |jobs| SweepNext::Run(Box::new(self.task(jobs, history.len())));
-        if let Some(end) = history.last().and_then(untimely) {
-            return done(end, self.is_raised(history));
+        let past = Past::of(history);
+        if let Some(end) = past.run.last().and_then(|last| untimely(last)) {
+            return done(end, self.is_raised(&past));
         }
-        match self.rise(history) {
+        match self.rise(&past) {
             Rise::Next(jobs) => run(jobs),
-            Rise::Ended(end, risen) => self.after_rise(history, risen).map_or_else(|| done(end, true), run),
+            Rise::Ended(end, risen) => self.after_rise(&past, risen).map_or_else(|| done(end, true), run),
         }
-    }
-
-    /// Tells that a task could not be started after this history (too many connections, for example): no more jobs are tried
-    /// then, and what was measured with fewer is kept.
-    pub fn not_started(&mut self, history: &[PhaseResult], jobs: u32, why: String) {
-        self.refusals.push(Refusal { after: history.len(), jobs, why });
     }
 
     /// What there is when the user ends it between two steps.
     pub fn interrupted(&self, history: &[PhaseResult]) -> SweepFound {
-        self.conclude(history, SweepEnd::Interrupted, self.is_raised(history))
+        self.conclude(history, SweepEnd::Interrupted, self.is_raised(&Past::of(history)))
     }
 
     /// Whether the jobs had been raised to the end; a phase that did not come to its own does not count.
-    fn is_raised(&self, history: &[PhaseResult]) -> bool {
-        let whole = history.iter().take_while(|phase| untimely(phase).is_none()).count();
-        matches!(self.rise(&history[..whole]), Rise::Ended(..))
+    fn is_raised(&self, past: &Past<'_>) -> bool {
+        matches!(self.rise(past), Rise::Ended(..))
     }
 
-    fn refusal(&self, after: usize, jobs: u32) -> Option<&Refusal> {
-        self.refusals.iter().find(|refusal| refusal.after == after && refusal.jobs == jobs)
-    }
-
-    fn rise(&self, history: &[PhaseResult]) -> Rise {
-        let points: Vec<LoadPoint> = history.iter().filter_map(load_point).collect();
+    fn rise(&self, past: &Past<'_>) -> Rise {
+        let points = points(&past.run);
         for risen in 0..=points.len() {
             if let Some(end) = rise::end(&points[..risen], &self.options.terms) {
                 return Rise::Ended(end, risen);
             }
             let Some(&next) = self.list.get(risen) else { return Rise::Ended(self.list_end.clone(), risen) };
-            if let Some(Refusal { jobs, why, .. }) = self.refusal(risen, next) {
+            if let Some(Refusal { jobs, why, .. }) = past.refusal(risen, next) {
                 return Rise::Ended(SweepEnd::NotStarted { jobs: *jobs, why: why.clone() }, risen);
             }
             if risen == points.len() {
@@ -202,37 +197,38 @@ impl Sweep {
     }
 
     /// Closer looks, then repetitions; `None` when all is done.
-    fn after_rise(&self, history: &[PhaseResult], risen: usize) -> Option<u32> {
+    fn after_rise(&self, past: &Past<'_>, risen: usize) -> Option<u32> {
         let mut round = risen;
         for _ in 0..self.options.terms.closer {
-            let Some(next) = self.closer(&history[..round]) else { break };
-            if self.refusal(round, next).is_some() {
+            let Some(next) = self.closer(past.run.get(..round)?) else { break };
+            if past.refusal(round, next).is_some() {
                 break;
             }
-            if history.len() == round {
+            if past.run.len() == round {
                 return Some(next);
             }
             round += 1;
         }
-        self.repetition(history, round)
+        self.repetition(past, round)
     }
 
-    fn closer(&self, history: &[PhaseResult]) -> Option<u32> {
-        let points: Vec<LoadPoint> = history.iter().filter_map(load_point).collect();
+    fn closer(&self, run: &[&PhaseResult]) -> Option<u32> {
+        let points = points(run);
         let knee = Knee::fit(&points, self.options.seed);
         rise::closer(&points, knee.as_ref(), self.options.terms.target_iops)
     }
 
     /// The next of the repetitions, when the first round was of so many phases.
-    fn repetition(&self, history: &[PhaseResult], round: usize) -> Option<u32> {
-        let mut steps: Vec<u32> = history.get(..round)?.iter().map(jobs).collect();
+    fn repetition(&self, past: &Past<'_>, round: usize) -> Option<u32> {
+        let run = past.run.len();
+        let mut steps: Vec<u32> = past.run.get(..round)?.iter().map(|result| jobs(result)).collect();
         steps.sort_unstable();
-        let (pass, position) = (history.len().checked_div(round)?, history.len().checked_rem(round)?);
+        let (pass, position) = (run.checked_div(round)?, run.checked_rem(round)?);
         if pass >= self.options.terms.repeat as usize {
             return None;
         }
         let next = order::pass(round, pass).get(position).and_then(|&index| steps.get(index)).copied();
-        next.filter(|&jobs| self.refusal(history.len(), jobs).is_none())
+        next.filter(|&jobs| past.refusal(run, jobs).is_none())
     }
 
     fn task(&self, jobs: u32, number: usize) -> DbTask {
@@ -256,24 +252,24 @@ impl Sweep {
         let knee = Knee::fit(&points, self.options.seed);
         let judged = verdict::judged(&steps, knee.as_ref(), self.options.terms.target_iops);
         let failed = matches!(end, SweepEnd::Failed { .. });
-        let verdict = (raised || failed)
-            .then(|| verdict::judge(&self.options, &steps, history, knee.as_ref(), judged.as_ref()));
-        let mut warnings: Vec<Warning> = history.iter().flat_map(|phase| doubts(phase, None)).collect();
-        warnings.extend(self.left_out(&end));
+        let known = failed || (raised && !steps.is_empty());
+        let verdict =
+            known.then(|| verdict::judge(&self.options, &steps, history, knee.as_ref(), judged.as_ref()));
+        let mut warnings = left_out(&Past::of(history).refusals, &end);
         warnings.extend(no_plateau(&points, knee.as_ref(), &end, &self.options.terms));
         let judged = judged.filter(|_| verdict.is_some());
         SweepFound { steps, end, knee, judged, verdict, warnings }
     }
+}
 
-    /// Closer looks and repetitions that could not be started: the end of the rise is told as such.
-    fn left_out(&self, end: &SweepEnd) -> Vec<Warning> {
-        let told = |refusal: &&Refusal| matches!(end, SweepEnd::NotStarted { jobs, why } if *jobs == refusal.jobs && *why == refusal.why);
-        let warning = |refusal: &Refusal| Warning::LeftOut {
-            what: format!("a step with {} jobs", refusal.jobs),
-            why: refusal.why.clone(),
-        };
-        self.refusals.iter().filter(|refusal| !told(refusal)).map(warning).collect()
-    }
+/// Closer looks and repetitions that could not be started: the end of the rise is told as such.
+fn left_out(refusals: &[Refusal], end: &SweepEnd) -> Vec<Warning> {
+    let told = |refusal: &&Refusal| matches!(end, SweepEnd::NotStarted { jobs, why } if *jobs == refusal.jobs && *why == refusal.why);
+    let warning = |refusal: &Refusal| Warning::LeftOut {
+        what: format!("a step with {} jobs", refusal.jobs),
+        why: refusal.why.clone(),
+    };
+    refusals.iter().filter(|refusal| !told(refusal)).map(warning).collect()
 }
 
 /// What the operation is called.
@@ -337,6 +333,14 @@ fn untimely(result: &PhaseResult) -> Option<SweepEnd> {
         );
     }
     None
+}
+
+/// The points of phases, of those that did not come to their end none.
+fn points(run: &[&PhaseResult]) -> Vec<LoadPoint> {
+    run.iter()
+        .take_while(|result| untimely(result).is_none())
+        .filter_map(|result| load_point(result))
+        .collect()
 }
 
 /// What a step says about the load it was under; `None` where nothing was measured.

@@ -1,9 +1,9 @@
 //! Judges a sweep: by the target's rate, by the average and the ceiling, at the step that counts.
 
-use iolite_model::{CacheStamp, DbOperation, Fitness, Iops, Nanos, OpKind, Reason, Verdict};
-use iolite_stats::{Knee, PhaseResult};
+use iolite_model::{CacheStamp, DbOperation, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict};
+use iolite_stats::{Knee, PhaseResult, SweptStep};
 
-use super::{JudgedStep, SweepOptions, SweptStep, name};
+use super::{SweepOptions, name};
 use crate::doubts::is_short;
 use crate::judge::{fitness, judge_medium, nanos, none_wanted};
 
@@ -92,6 +92,12 @@ fn word(kind: OpKind) -> &'static str {
     }
 }
 
+/// A count with its thousands separated.
+fn count(value: u64) -> String {
+    // A rate below ten would show a decimal.
+    if value < 10 { value.to_string() } else { Iops(value as f64).to_string() }
+}
+
 fn jobs_word(jobs: u32) -> &'static str {
     if jobs == 1 { "job" } else { "jobs" }
 }
@@ -158,10 +164,11 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     let is_last = kinds(options.terms.operation).last() == Some(&kind);
     let late = Late::of(result, kind, bound, is_last);
     let mut measured = match late.count {
-        0 => format!("{} the longest of {}", late.longest, summary.operations),
+        0 => format!("{} the longest of {}", late.longest, count(summary.operations)),
         above => format!(
-            "{above} of {} above it ({:.3} %), {} the longest",
-            summary.operations,
+            "{} of {} above that ({:.3} %), {} the longest",
+            count(above),
+            count(summary.operations),
             late.of_operations * 100.0,
             late.longest
         ),
