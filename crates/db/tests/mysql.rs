@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
 
-use iolite_db::mysql_server::{self, Options, Started};
+use iolite_db::mysql::server::{self, Options, Started};
 use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Timed};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 use tempfile::TempDir;
