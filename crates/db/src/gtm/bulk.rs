@@ -40,7 +40,9 @@ pub(super) fn run(gtm: &Gtm, ranges: Vec<Range>, unit: u64, progress: &mut Progr
         let threads: Vec<_> = (0..workers)
             .map(|_| {
                 let (send, queue, stop) = (send.clone(), &queue, &stop);
-                let work = move || work(gtm, queue, stop, &send).inspect_err(|_| stop.store(true, Ordering::Relaxed));
+                let work = move || {
+                    work(gtm, queue, stop, &send).inspect_err(|_| stop.store(true, Ordering::Relaxed))
+                };
                 scope.spawn(work)
             })
             .collect();
@@ -55,7 +57,8 @@ pub(super) fn run(gtm: &Gtm, ranges: Vec<Range>, unit: u64, progress: &mut Progr
             }
         }
         for thread in threads {
-            let panicked = || engine("fill", &gtm.directory, "a thread of ours ended badly".into(), "report this");
+            let panicked =
+                || engine("fill", &gtm.directory, "a thread of ours ended badly".into(), "report this");
             thread.join().unwrap_or_else(|_| Err(panicked()))?;
         }
         if cancelled { Err(Error::Cancelled) } else { Ok(()) }

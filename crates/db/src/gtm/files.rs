@@ -55,7 +55,9 @@ impl Catalogue {
         let made = OpenOptions::new().write(true).create_new(true).open(&path);
         let mut file = made.map_err(|e| io("create", &path, e, remedy))?;
         let text = Catalogue::default().text();
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| io("write", &path, e, remedy))?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(|e| io("write", &path, e, remedy))?;
         sync(directory)
     }
 
@@ -183,7 +185,8 @@ mod tests {
     fn only_journals_set_aside_are_generations() {
         let directory = tempfile::tempdir().unwrap();
         let names = ["iolite-write.mjl_2026325223355", "iolite-write.mjl_2026325223355_0"];
-        let others = ["iolite-write.mjl", "iolite-write.mjl_old", "iolite-write.mjl_", "other.mjl_2026325223355"];
+        let others =
+            ["iolite-write.mjl", "iolite-write.mjl_old", "iolite-write.mjl_", "other.mjl_2026325223355"];
         for name in names.iter().chain(&others) {
             fs::write(directory.path().join(name), "").unwrap();
         }

@@ -10,12 +10,8 @@ use crate::adapter::{Error, Result};
 const OLDEST: Release = Release { format: 6, major: 3, minor: 2 };
 /// Where distributions and installers put it: the part before the directories of the architecture or the version, and
 /// what those end with.
-const PLACES: [(&str, &str); 4] = [
-    ("/usr/lib", "fis-gtm"),
-    ("/opt", "fis-gtm"),
-    ("/opt", "lsb-gtm"),
-    ("/usr/local/lib", "yottadb"),
-];
+const PLACES: [(&str, &str); 4] =
+    [("/usr/lib", "fis-gtm"), ("/opt", "fis-gtm"), ("/opt", "lsb-gtm"), ("/usr/local/lib", "yottadb")];
 
 /// An installation of GT.M, or of YottaDB, which grew out of it.
 #[derive(Debug, Clone)]
@@ -81,7 +77,12 @@ impl Installation {
     pub(super) fn version(&self) -> Result<String> {
         let program = self.program("mumps");
         let failed = |cause| {
-            engine("run", &program, cause, "look whether this installation works: mumps -run %XCMD 'write $zversion'")
+            engine(
+                "run",
+                &program,
+                cause,
+                "look whether this installation works: mumps -run %XCMD 'write $zversion'",
+            )
         };
         let mut command = Command::new(&program);
         self.surround(&mut command);
@@ -143,7 +144,8 @@ fn candidates() -> Vec<PathBuf> {
         let place = Path::new(place);
         let mut parents = vec![place.join(name)];
         parents.extend(entries(place).into_iter().map(|entry| entry.join(name)));
-        found.extend(parents.iter().flat_map(|parent| entries(parent)).filter(|entry| is_installation(entry)));
+        found
+            .extend(parents.iter().flat_map(|parent| entries(parent)).filter(|entry| is_installation(entry)));
     }
     found
 }
@@ -178,7 +180,11 @@ impl Release {
         let (format, rest) = text.strip_prefix('V')?.split_once('.')?;
         let (major, minor) = rest.split_once('-')?;
         let digits = minor.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        Some(Release { format: format.parse().ok()?, major: major.parse().ok()?, minor: digits.parse().ok()? })
+        Some(Release {
+            format: format.parse().ok()?,
+            major: major.parse().ok()?,
+            minor: digits.parse().ok()?,
+        })
     }
 }
 

@@ -69,6 +69,10 @@ doflush	; Writes out what is in the buffers
 	view "FLUSH"
 	quit
 	;
+dojournal	; Whether the journal is on: 2
+	set reply=$data(^RanWriteGlobal1),reply=$view("JNLACTIVE","DEFAULT")
+	quit
+	;
 docounters	; What the two regions have counted
 	if '$data(opened) set opened=$data(^RanReadBlock)+$data(^RanWriteGlobal1)
 	set reply=$view("GVSTAT","READ")_"|"_$view("GVSTAT","DEFAULT")

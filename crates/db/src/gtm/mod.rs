@@ -21,8 +21,8 @@ mod wire;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use iolite_model::{Bytes, Durability, Physical};
 
@@ -79,8 +79,7 @@ impl Gtm {
     /// What is there, when setup has come to its end.
     fn catalogue(&self) -> Result<Catalogue> {
         let place = || self.directory.display().to_string();
-        let catalogue =
-            Catalogue::read(&self.directory)?.ok_or_else(|| Error::Missing { place: place() })?;
+        let catalogue = Catalogue::read(&self.directory)?.ok_or_else(|| Error::Missing { place: place() })?;
         match catalogue.blocks {
             Some(_) => Ok(catalogue),
             None => Err(Error::Incomplete { path: self.directory.clone() }),
@@ -136,9 +135,10 @@ impl Database for Gtm {
                 "node of ^RanReadBlock, each in a block of its own, through {} global buffers, {how}",
                 setup::read_buffers(blocks)
             ),
-            write_path: "SET ^RanWriteGlobalN(subscript) within TSTART SERIAL and TCOMMIT, by our routine within the \
+            write_path:
+                "SET ^RanWriteGlobalN(subscript) within TSTART SERIAL and TCOMMIT, by our routine within the \
                          database; a worker's global is read into the buffers when its session is prepared"
-                .to_owned(),
+                    .to_owned(),
             durability: durability(self.settings.durability).to_owned(),
             direct,
             settings: self.described_settings(&catalogue),
@@ -202,7 +202,12 @@ impl Database for Gtm {
         // The last process to leave a database writes out all of it.
         let mut process = self.process()?;
         process.ask("write out the buffers of", "flush")?;
+        let journaled = process.ask("look for the journal of", "journal")?;
         drop(process);
+        if journaled != journal::ON {
+            // GT.M gives it up where the disk is full.
+            journal::on(self)?;
+        }
         journal::prepare(self, &catalogue)?;
         if !catalogue.direct {
             for name in [files::READ, files::WRITE] {
@@ -258,7 +263,10 @@ impl Gtm {
             setting("access method", "BG".to_owned()),
             setting("block size", BLOCK.to_string()),
             setting("asynchronous I/O", if catalogue.direct { "on" } else { "off" }.to_owned()),
-            setting("global buffers for blocks", setup::read_buffers(catalogue.blocks.unwrap_or(0)).to_string()),
+            setting(
+                "global buffers for blocks",
+                setup::read_buffers(catalogue.blocks.unwrap_or(0)).to_string(),
+            ),
             setting("global buffers for globals", setup::write_buffers(&catalogue.globals).to_string()),
             setting("journal", journal::OPTIONS.to_owned()),
             setting("journal prepared", Bytes(journal::ahead(&catalogue.globals)).to_string()),

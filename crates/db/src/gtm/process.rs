@@ -34,7 +34,11 @@ impl Process {
     /// Starts one for the database in `directory`.
     pub(super) fn start(installation: &Installation, directory: &Path) -> Result<Process> {
         let mut command = program(installation, "mumps", directory);
-        command.args(["-run", "serve^iolite"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(["-run", "serve^iolite"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| failed(directory, e.into()))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(commands), Some(answers)) => Ok(Process {
@@ -121,7 +125,8 @@ impl Process {
                 Ok(0) => {
                     let _ = self.child.kill();
                     let cause = format!("process {} has not answered for minutes", self.id());
-                    let remedy = "look at the system's log (journalctl, syslog), to which GT.M tells why it waits";
+                    let remedy =
+                        "look at the system's log (journalctl, syslog), to which GT.M tells why it waits";
                     return Err(engine("ask GT.M in", &self.directory, cause.into(), remedy));
                 }
                 Ok(_) => return Ok(()),
@@ -145,7 +150,8 @@ impl Process {
         // What it said on its way out stands among its answers where it was not an answer.
         words += &String::from_utf8_lossy(&self.buffer[self.start..]);
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        let cause = format!("process {} {status}{}{words}", self.id(), if words.is_empty() { "" } else { ": " });
+        let cause =
+            format!("process {} {status}{}{words}", self.id(), if words.is_empty() { "" } else { ": " });
         engine("go on with GT.M in", &self.directory, cause.into(), REMEDY)
     }
 }
@@ -189,7 +195,11 @@ pub(super) fn mupip(
         .map_err(|e| failed(directory, e.into()))?;
     let mut words = String::from_utf8_lossy(&output.stdout).into_owned();
     words += &String::from_utf8_lossy(&output.stderr);
-    Ok(if output.status.success() { Ok(words) } else { Err(words.split_whitespace().collect::<Vec<_>>().join(" ")) })
+    Ok(if output.status.success() {
+        Ok(words)
+    } else {
+        Err(words.split_whitespace().collect::<Vec<_>>().join(" "))
+    })
 }
 
 fn failed(directory: &Path, cause: Box<dyn std::error::Error + Send + Sync>) -> Error {
