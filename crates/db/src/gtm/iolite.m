@@ -133,7 +133,7 @@ pause	; Cut where the time is over
 	;
 tell	; A line for every so many cycles
 	set z=""
-	for i=1:1:count set z=z_out(i)_"|" if $length(z)>30000 write z,! set z=""
+	for i=1:1:count set z=z_out(i)_"|" if $length(z)>8000 write z,! set z=""
 	if z'="" write z,!
 	quit
 	;

@@ -213,7 +213,7 @@ impl Database for Gtm {
             for name in [files::READ, files::WRITE] {
                 let path = self.file(name);
                 fs::File::open(&path)
-                    .and_then(|file| iolite_sys::page_cache::evict(&file, 0, 0))
+                    .and_then(|file| iolite_sys::page_cache::evict(&file, 0, file.metadata()?.len()))
                     .map_err(|e| io("empty the page cache of", &path, e, "check its permissions"))?;
             }
         }
