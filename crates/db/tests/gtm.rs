@@ -154,7 +154,7 @@ fn a_whole_life() {
     gtm.settle().unwrap();
     gtm.physical().unwrap();
     gtm.purge().unwrap();
-    assert_eq!(place.names(), [String::new(); 0]);
+    assert!(place.names().is_empty(), "{:?}", place.names());
     assert!(matches!(gtm.sizes(), Err(Error::Missing { .. })));
 }
 
@@ -348,7 +348,7 @@ fn what_was_interrupted_is_not_used() {
     assert!(matches!(gtm.blocks(), Err(Error::Incomplete { .. })));
     assert!(matches!(gtm.within(0), Err(Error::Incomplete { .. })));
     gtm.purge().unwrap();
-    assert_eq!(place.names(), [String::new(); 0]);
+    assert!(place.names().is_empty(), "{:?}", place.names());
 
     let gtm = place.made(1, 100);
     assert!(matches!(gtm.add_globals(2, 200_000, stop), Err(Error::Cancelled)));
@@ -417,7 +417,7 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
     let before = orphans();
     gtm.purge().unwrap();
     assert!(orphans() <= before);
-    assert_eq!(place.names(), [String::new(); 0]);
+    assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
 /// `mumps` processes at work in a directory.
