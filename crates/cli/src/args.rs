@@ -8,6 +8,7 @@ use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
 use crate::explain::ExplainArgs;
+use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::study::StudyArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
@@ -56,6 +57,15 @@ pub(crate) enum Command {
     },
     /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
+    /// Random reads of blocks inside a database, by as many jobs as you like (PerfTools' RanRead)
+    #[command(name = "ranread")]
+    RanRead(RanArgs<ReadOptions>),
+    /// Random writes inside a database, in transactions (PerfTools' RanWrite)
+    #[command(name = "ranwrite")]
+    RanWrite(RanArgs<WriteOptions>),
+    /// Random reads and writes inside a database, batch by batch (PerfTools' RanIO)
+    #[command(name = "ranio")]
+    RanIo(RanArgs<IoOptions>),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
 }

@@ -13,6 +13,7 @@ mod job;
 mod output;
 mod patience;
 mod profiles;
+mod ran;
 mod run;
 mod runner;
 mod session;
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
+        Command::RanRead(args) => ran::run(args),
+        Command::RanWrite(args) => ran::run(args),
+        Command::RanIo(args) => ran::run(args),
         Command::Explain(args) => explain::run(&args),
     };
     result

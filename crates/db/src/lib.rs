@@ -7,6 +7,7 @@
 mod adapter;
 mod error;
 mod gtm;
+mod monitor;
 mod ran;
 mod sqlite;
 mod url;
@@ -15,6 +16,7 @@ pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
 pub use gtm::Gtm;
+pub use monitor::{Monitor, Seen};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
-pub use url::DatabaseUrl;
+pub use url::{DatabaseUrl, without_password};

@@ -46,7 +46,7 @@ impl DatabaseUrl {
             Some(("mysql" | "mariadb", rest)) if rest.starts_with("//") => {
                 Ok(DatabaseUrl::Mysql(format!("mysql:{rest}")))
             }
-            _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", redacted(text)))),
+            _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", without_password(text)))),
         }
     }
 
@@ -68,10 +68,11 @@ impl DatabaseUrl {
     }
 }
 
-/// A URL without its password: whatever stands between the user's name and the host, or after `password=`.
-fn redacted(url: &str) -> String {
+/// A text without the password of the URL that it is or holds: what stands between the user's name and the host, or after
+/// `password=`. A text without a URL stays as it is.
+pub fn without_password(url: &str) -> String {
     let mut text = url.to_owned();
-    let authority = url.find("//").map_or(0, |at| at + 2);
+    let Some(authority) = url.find("://").map(|at| at + 3) else { return text };
     let end = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);
     // The last @ ends it: a password may hold others.
     if let Some(at) = url[authority..end].rfind('@').map(|at| authority + at)
@@ -93,7 +94,7 @@ impl fmt::Display for DatabaseUrl {
         match self {
             DatabaseUrl::Sqlite(directory) => f.pad(&format!("sqlite:{}", directory.display())),
             DatabaseUrl::Gtm(directory) => f.pad(&format!("gtm:{}", directory.display())),
-            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&redacted(url)),
+            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&without_password(url)),
         }
     }
 }

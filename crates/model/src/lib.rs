@@ -42,7 +42,7 @@ pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Measure, Profile};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
-    PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
+    Percentiles, PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};

@@ -4,6 +4,8 @@
 mod dice;
 mod placing;
 mod stepwise;
+#[cfg(test)]
+mod tests;
 mod within;
 
 use std::sync::Arc;
