@@ -86,7 +86,7 @@ pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) 
 
 /// Waits until the server has done what it does after transactions: MariaDB visits each row that was inserted once more, and
 /// so reads and writes its page again. Where other people's transactions never let it end, not for ever.
-fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
+pub(super) fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
     let deadline = Instant::now() + PURGE;
     loop {
         let left: Option<(String, u64)> =

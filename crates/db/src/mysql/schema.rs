@@ -47,7 +47,7 @@ pub(super) struct Layout {
     /// InnoDB's page size.
     pub(super) page: u64,
     /// Rows in each page. A row may take about half a page at most, and 16 KiB: one alone would leave half of the page
-    /// empty. Blocks are the first rows of their pages.
+    /// empty.
     pub(super) rows: u64,
     /// Bytes of a row's data: `rows` of them fill nine tenths of a page, in which one more has no room, while a sixteenth
     /// may stay free, as InnoDB leaves it when it loads in bulk.
