@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use common::{IOLITE, Place, entries, stderr};
 use iolite_model::{
     Bytes, Cache, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending, Event,
-    FileTask, Host, Interval, MODEL_VERSION, Nanos, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo,
-    Physical, RunId, RunInfo, Sink, Stage, Stop, Storage, Task, TimedBy, WorkerTotals,
+    FileTarget, FileTask, Host, Interval, MODEL_VERSION, Nanos, OpKind, OpTotals, Outstanding, PhaseEnd,
+    PhaseInfo, Physical, RunId, RunInfo, Sink, Stage, Stop, Storage, Target, Task, TimedBy, WorkerTotals,
 };
 use iolite_stats::Histogram;
 use iolite_store::{Store, Writer};
@@ -198,7 +198,14 @@ fn store(results: &Path, events: &[Event]) {
 fn check(id: &str) -> Vec<Event> {
     let mut events = made_up("", DbOperation::RanRead, &[7]).started();
     events[0] = run_info(id, &["iolite", "check", "."]);
-    let task = Task::File(FileTask { name: "random read".into(), ..FileTask::default() });
+    let target = Target::File(FileTarget {
+        name: "span".into(),
+        size: Bytes(1 << 20),
+        create: true,
+        preallocate: false,
+        per_worker: false,
+    });
+    let task = Task::File(FileTask { name: "random read".into(), target, ..FileTask::default() });
     events.push(Event::PhaseStarted(PhaseInfo { index: 1, task, started: Nanos(3 * SECOND) }));
     events.push(Event::RunEnded(Ending::Completed));
     events
@@ -428,7 +435,7 @@ fn a_reset_forgets_the_tools_runs_and_nothing_else() {
     ]);
     store(&results.file(), &check("check"));
     let text = told(results.iolite("ranread", "reset", &["--db", "gtm:/elsewhere"]));
-    assert!(text.starts_with("Forgot 1 runs of RanRead on gtm:/elsewhere in "), "{text}");
+    assert!(text.starts_with("Forgot 1 run of RanRead on gtm:/elsewhere in "), "{text}");
     assert_eq!(results.ids(), ["a", "c", "check", "going-on"]);
     let text = told(results.iolite("ranread", "reset", &[]));
     assert!(text.contains("Forgot 1 ") && text.contains("iolite ranread stop going-on"), "{text}");

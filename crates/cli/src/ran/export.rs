@@ -53,7 +53,11 @@ pub(crate) fn run(tool: Tool, args: ExportArgs) -> anyhow::Result<Exit> {
     let has_ended = |run: &Listed| run.ending.is_some() && run.measured.is_some();
     let list: Vec<Listed> = runs.list()?.into_iter().filter(has_ended).collect();
     if list.is_empty() {
-        bail!("nothing to export: there are no {} in {} that have ended", runs.what(), runs.path().display());
+        bail!(
+            "nothing to export: there are no runs of {} in {} that have ended",
+            runs.what(),
+            runs.path().display()
+        );
     }
     let format = match args.format {
         Format::Csv => ExportFormat::Csv,

@@ -29,7 +29,7 @@ pub(crate) fn run(tool: Tool, args: HistoryArgs) -> anyhow::Result<Exit> {
     let text = if args.json {
         format!("{:#}\n", history_json(tool.name(), &list))
     } else if list.is_empty() {
-        format!("There are no {} in {}.\n", runs.what(), runs.path().display())
+        format!("There are no runs of {} in {}.\n", runs.what(), runs.path().display())
     } else {
         history(&list, output::style())
     };

@@ -57,10 +57,10 @@ impl Runs {
         self.store.path()
     }
 
-    /// `runs of RanRead on sqlite:/data`: what is asked for, for messages.
+    /// `RanRead on sqlite:/data`: whose runs are asked for, for messages.
     pub(super) fn what(&self) -> String {
         let on = self.only.as_ref().map_or_else(String::new, |url| format!(" on {url}"));
-        format!("runs of {}{on}", self.tool.name())
+        format!("{}{on}", self.tool.name())
     }
 
     /// The runs, the earliest first.

@@ -44,7 +44,7 @@ pub(crate) fn run(tool: Tool, args: StopArgs) -> anyhow::Result<Exit> {
         None => here(measuring),
     };
     if chosen.is_empty() {
-        output::print(&format!("There are no {} to stop on this machine.\n", runs.what()))?;
+        output::print(&format!("There are no runs of {} to stop on this machine.\n", runs.what()))?;
         return Ok(Exit::Fit);
     }
     let mut interrupted = Vec::new();
@@ -106,7 +106,7 @@ fn no_such_run(tool: Tool, runs: &Runs, measuring: &[Measuring], name: &str) -> 
             of_name.join(", ")
         ));
     }
-    let mut text = format!("there is no run `{name}` that goes on among the {}", runs.what());
+    let mut text = format!("there is no run `{name}` that goes on among the runs of {}", runs.what());
     for other in Tool::ALL {
         let Some(run) = runs.of(other)?.into_iter().find(|run| run.id.0.starts_with(name)) else { continue };
         text = match run.ending {
@@ -125,7 +125,7 @@ fn no_such_run(tool: Tool, runs: &Runs, measuring: &[Measuring], name: &str) -> 
     let going_on: Vec<&str> = measuring.iter().map(|one| one.run.0.as_str()).collect();
     Ok(if going_on.is_empty() {
         format!(
-            "{text}; none of {} go on in {} (a run with results of its own is found with the same --results)",
+            "{text}; no runs of {} go on in {} (a run with results of its own is found with the same --results)",
             runs.what(),
             runs.path().display()
         )
