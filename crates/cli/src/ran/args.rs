@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand};
 use iolite_model::{Bytes, DbOperation, Durability, Nanos};
 
 use super::Tool;
+use super::export::ExportArgs;
+use super::history::HistoryArgs;
+use super::reset::ResetArgs;
+use super::stop::StopArgs;
 use crate::exit;
 
 const EXAMPLES: &str = "\
@@ -55,6 +59,14 @@ pub(crate) enum Verb<O: Args> {
     Run(Box<RunArgs<O>>),
     /// Remove exactly what setup has made, and nothing else
     Purge(DatabaseArgs),
+    /// End a run that goes on, or all; what they have measured is kept
+    Stop(StopArgs),
+    /// List the runs
+    History(HistoryArgs),
+    /// Write the runs that have ended to a file for a spreadsheet
+    Export(ExportArgs),
+    /// Forget the runs that have ended
+    Reset(ResetArgs),
 }
 
 /// What a tool's operation is made of.

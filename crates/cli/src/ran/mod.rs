@@ -2,9 +2,14 @@
 
 mod args;
 mod bench;
+mod export;
+mod history;
 mod making;
 mod place;
+mod reset;
 mod run;
+mod runs;
+mod stop;
 
 use iolite_db::Error;
 
@@ -28,6 +33,9 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
+    /// All three.
+    const ALL: [Tool; 3] = [Tool::RanRead, Tool::RanWrite, Tool::RanIo];
+
     /// As PerfTools write it: `RanRead`, `RanWrite`, `RanIO`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -43,6 +51,15 @@ impl Tool {
             Tool::RanRead => "ranread",
             Tool::RanWrite => "ranwrite",
             Tool::RanIo => "ranio",
+        }
+    }
+
+    /// Its operation's name in the results.
+    const fn operation(self) -> &'static str {
+        match self {
+            Tool::RanRead => "ran-read",
+            Tool::RanWrite => "ran-write",
+            Tool::RanIo => "ran-io",
         }
     }
 
@@ -65,6 +82,10 @@ pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
         Verb::GetSizes(args) => making::get_sizes(&args),
         Verb::Run(args) => run::run(*args),
         Verb::Purge(args) => making::purge(&args),
+        Verb::Stop(args) => stop::run(O::TOOL, args),
+        Verb::History(args) => history::run(O::TOOL, args),
+        Verb::Export(args) => export::run(O::TOOL, args),
+        Verb::Reset(args) => reset::run(O::TOOL, args),
     }
 }
 
