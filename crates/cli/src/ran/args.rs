@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use iolite_model::{Bytes, DbOperation, Durability, Nanos};
 
 use super::Tool;
+use super::sweep::SweepArgs;
 use crate::exit;
 
 const EXAMPLES: &str = "\
@@ -53,6 +54,8 @@ pub(crate) enum Verb<O: Args> {
     GetSizes(DatabaseArgs),
     /// Measure: so many jobs, for a time or a number of iterations
     Run(Box<RunArgs<O>>),
+    /// Measure with more and more jobs, until it is no use: the knee, and whether it is good enough
+    Sweep(Box<SweepArgs<O>>),
     /// Remove exactly what setup has made, and nothing else
     Purge(DatabaseArgs),
 }

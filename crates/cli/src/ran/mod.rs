@@ -5,6 +5,7 @@ mod bench;
 mod making;
 mod place;
 mod run;
+mod sweep;
 
 use iolite_db::Error;
 
@@ -64,6 +65,7 @@ pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
         Verb::CountSubscripts(args) => making::count_subscripts(&args),
         Verb::GetSizes(args) => making::get_sizes(&args),
         Verb::Run(args) => run::run(*args),
+        Verb::Sweep(args) => sweep::run(*args),
         Verb::Purge(args) => making::purge(&args),
     }
 }

@@ -437,7 +437,7 @@ fn an_interrupted_rise_has_no_verdict_and_an_interrupted_repetition_has() {
     assert_eq!(fitness(&found), Fitness::Fit);
     let phases: Vec<_> = found.steps.iter().map(|step| step.phases.len()).collect();
     assert_eq!(phases, [1, 1, 1, 2]);
-    let between = Sweep::new(options).unwrap().interrupted(&[]);
+    let between = Sweep::new(options).unwrap().ended(&[], SweepEnd::Interrupted);
     assert!(between.steps.is_empty() && between.verdict.is_none());
 }
 
