@@ -8,6 +8,10 @@ mod adapter;
 mod error;
 mod gtm;
 mod monitor;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod ran;
 mod sqlite;
 mod url;
@@ -17,6 +21,10 @@ pub use adapter::{
 };
 pub use gtm::Gtm;
 pub use monitor::{Monitor, Seen};
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
+#[cfg(feature = "mysql")]
+pub use mysql::{Mysql, server as mysql_server};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};

@@ -58,12 +58,27 @@ impl DatabaseUrl {
         match self {
             DatabaseUrl::Sqlite(directory) => Ok(Arc::new(Sqlite::with(directory.clone(), settings)?)),
             DatabaseUrl::Gtm(directory) => Ok(Arc::new(Gtm::new(directory.clone(), settings)?)),
-            DatabaseUrl::Postgres(_) => {
-                Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
-            }
+            #[cfg(feature = "postgres")]
+            DatabaseUrl::Postgres(url) => Ok(Arc::new(crate::Postgres::new(url, settings)?)),
+            #[cfg(not(feature = "postgres"))]
+            DatabaseUrl::Postgres(_) => Err(Error::Build {
+                what: "open PostgreSQL databases",
+                remedy: "build it with the feature `postgres` (cargo build --features postgres)",
+            }),
             DatabaseUrl::Mysql(_) => {
                 Err(Error::Build { what: "open MariaDB", remedy: "its adapter is missing" })
             }
+            DatabaseUrl::Gtm(_) => Err(Error::Build { what: "open GT.M", remedy: "its adapter is missing" }),
+            DatabaseUrl::Postgres(_) => {
+                Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
+            }
+            #[cfg(feature = "mysql")]
+            DatabaseUrl::Mysql(url) => Ok(Arc::new(crate::mysql::Mysql::new(url, settings)?)),
+            #[cfg(not(feature = "mysql"))]
+            DatabaseUrl::Mysql(_) => Err(Error::Build {
+                what: "open MariaDB or MySQL",
+                remedy: "build it with the feature `mysql` of iolite-db",
+            }),
         }
     }
 }

@@ -31,8 +31,8 @@
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
 use iolite_model::{
-    Cache, CacheStamp, Calibration, Device, Ending, ErrorTally, Filesystem, Finding, Host, Layer, Nanos,
-    OpKind, Quantile, RateKept, RunInfo, Stuck, Verdict, Verified, Warning,
+    Cache, CacheStamp, Calibration, Device, DeviceCounters, Ending, ErrorTally, Filesystem, Finding, Host,
+    Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Verdict, Verified, Warning,
 };
 use iolite_stats::{Estimate, Histogram, Knee, PhaseResult, ScalingModel};
 use serde_json::{Map, Value, json};
@@ -218,6 +218,17 @@ pub(crate) fn cache(cache: &Cache) -> Value {
         "device_written_bytes": cache.device_written.map(|bytes| bytes.0),
         "resident_before": cache.resident_before,
         "resident_after": cache.resident_after,
+    })
+}
+
+/// What devices counted.
+pub(crate) fn counters(counters: DeviceCounters) -> Value {
+    json!({
+        "reads": counters.reads,
+        "read_bytes": counters.read.0,
+        "writes": counters.writes,
+        "written_bytes": counters.written.0,
+        "flushes": counters.flushes,
     })
 }
 

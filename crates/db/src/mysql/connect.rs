@@ -1,0 +1,223 @@
+//! From a URL to a connection that is set as all of ours are, and what a server's refusals mean.
+
+use std::path::Path;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder};
+
+use super::facts::Version;
+use crate::adapter::{Error, Result};
+
+/// Where servers put their socket when nobody says otherwise, for `localhost` without a port (clients of MariaDB and MySQL
+/// don't take TCP for that either).
+const SOCKETS: [&str; 4] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+/// How long a host may take to answer a TCP connection. Longer than a lost packet or two cost.
+const CONNECT: Duration = Duration::from_secs(10);
+/// What every session of ours needs: times without daylight saving (they are taken from the server's clock), bytes as they
+/// are, and no surprise from the server's defaults.
+const INIT: &str = "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, \
+                    foreign_key_checks = 1, unique_checks = 1";
+
+/// The database (schema) of a URL, and how to get there.
+#[derive(Clone)]
+pub(super) struct Target {
+    opts: Opts,
+    /// The URL without its password.
+    pub(super) place: String,
+    pub(super) schema: String,
+}
+
+impl Target {
+    /// Reads a URL: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, optionally with `?socket=PATH`.
+    ///
+    /// # Errors
+    /// [`Error::Url`]; the password is in no message.
+    pub(super) fn parse(url: &str) -> Result<Target> {
+        let refused = |why: &str| {
+            Error::Url(format!(
+                "the database's URL {why}: write mysql://USER:PASSWORD@HOST:PORT/DATABASE, or \
+                 mysql://USER:PASSWORD@localhost/DATABASE?socket=PATH, special characters as %XX"
+            ))
+        };
+        let rest = url
+            .strip_prefix("mysql://")
+            .or_else(|| url.strip_prefix("mariadb://"))
+            .ok_or_else(|| refused("does not begin with mysql:// or mariadb://"))?;
+        let query = rest.split_once('?').map_or("", |(_, query)| query);
+        if query.split('&').any(|pair| !pair.is_empty() && !pair.starts_with("socket=")) {
+            return Err(refused("has a parameter that is not `socket`"));
+        }
+        let opts = Opts::from_url(&format!("mysql://{rest}")).map_err(|_| refused("can't be read"))?;
+        let schema = opts.get_db_name().unwrap_or_default().to_owned();
+        if schema.is_empty() {
+            return Err(refused("names no database"));
+        }
+        let socket = opts.get_socket().map(str::to_owned);
+        let host = opts.get_ip_or_hostname().into_owned();
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let port = authority.rsplit('@').next().unwrap_or_default().rsplit(']').next().unwrap_or_default();
+        let usual = || {
+            let named = host == "localhost" && !port.contains(':');
+            SOCKETS.into_iter().find(|path| named && Path::new(path).exists()).map(str::to_owned)
+        };
+        let user = opts.get_user().map(|user| format!("{user}@")).unwrap_or_default();
+        let place = match &socket {
+            Some(socket) => format!("mysql://{user}{host}/{schema}?socket={socket}"),
+            None => format!("mysql://{user}{host}:{}/{schema}", opts.get_tcp_port()),
+        };
+        let opts = OptsBuilder::from_opts(opts)
+            .socket(socket.or_else(usual))
+            .prefer_socket(false)
+            .tcp_nodelay(true)
+            .tcp_connect_timeout(Some(CONNECT))
+            .into();
+        Ok(Target { opts, place, schema })
+    }
+
+    /// Whether the server must be on this host, as far as the way to it tells.
+    pub(super) fn is_local(&self) -> bool {
+        self.opts.get_socket().is_some() || self.opts.addr_is_loopback()
+    }
+
+    /// A new connection, set as all of ours.
+    pub(super) fn open(&self) -> Result<Conn> {
+        let mut conn = Conn::new(self.opts.clone()).map_err(|e| self.refusal("connect to", e))?;
+        let version = Version::of(&mut conn).map_err(|e| self.refusal("ask for the version of", e))?;
+        version.check(&self.place)?;
+        // A limit on the time of statements would end a batch, or a setup, half-way.
+        let more = match version.mariadb {
+            true => ", max_statement_time = 0, innodb_compression_default = 0",
+            false => ", max_execution_time = 0, information_schema_stats_expiry = 0",
+        };
+        conn.query_drop("SET NAMES binary")
+            .and_then(|()| conn.query_drop(format!("{INIT}{more}")))
+            .map_err(|e| self.refusal("configure a session of", e))?;
+        Ok(conn)
+    }
+
+    /// The server's (or the way's) refusal, with what usually helps.
+    pub(super) fn refusal(&self, doing: &'static str, error: mysql::Error) -> Error {
+        let (cause, remedy) = explain(error);
+        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
+    }
+
+    /// The same for an error that a procedure of ours handed back.
+    pub(super) fn returned(&self, doing: &'static str, code: u16, message: &str) -> Error {
+        let cause = format!("ERROR {code}: {message}");
+        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy: remedy(code) }
+    }
+
+    /// Something else that is wrong with the database's contents.
+    pub(super) fn damaged(&self, doing: &'static str, cause: String) -> Error {
+        let remedy = "its contents are not what setup made: purge the database and create it again";
+        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
+    }
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Target({})", self.place)
+    }
+}
+
+/// Whether the connection is gone, so that a new one may do.
+pub(super) fn is_gone(error: &mysql::Error) -> bool {
+    match error {
+        mysql::Error::IoError(_) | mysql::Error::CodecError(_) => true,
+        // Shutdown in progress; killed.
+        mysql::Error::MySqlError(error) => matches!(error.code, 1053 | 1927),
+        _ => false,
+    }
+}
+
+/// The number of a server's error.
+pub(super) fn code(error: &mysql::Error) -> Option<u16> {
+    match error {
+        mysql::Error::MySqlError(error) => Some(error.code),
+        _ => None,
+    }
+}
+
+fn explain(error: mysql::Error) -> (String, &'static str) {
+    match error {
+        mysql::Error::MySqlError(error) => (error.to_string(), remedy(error.code)),
+        mysql::Error::IoError(error) => (
+            error.to_string(),
+            "the server went away or was never there: check that it runs, its socket or host and port, and its error log",
+        ),
+        mysql::Error::DriverError(error @ mysql::DriverError::CouldNotConnect(_)) => {
+            (error.to_string(), "check that the server runs, its socket or host and port, and its error log")
+        }
+        mysql::Error::DriverError(error) => (
+            error.to_string(),
+            "check that it is a MariaDB or MySQL server that takes connections without TLS",
+        ),
+        error => (error.to_string(), "look at the server's error log"),
+    }
+}
+
+/// By the numbers of MariaDB's and MySQL's error reference, which agree here.
+fn remedy(code: u16) -> &'static str {
+    match code {
+        1045 | 1698 | 1524 => "check the user and the password in the URL",
+        1049 => "create that database in the server (CREATE DATABASE), or name another in the URL",
+        1044 | 1142 | 1143 | 1227 | 1370 | 1410 => {
+            "the user lacks a privilege: GRANT ALL ON the database TO the user, and for counters and flushing \
+             GRANT PROCESS, RELOAD ON *.* TO the user"
+        }
+        1021 | 1114 | 1030 | 3 | 1026 => {
+            "the server's file system is probably full: free some space or create a smaller database"
+        }
+        1040 | 1203 | 1226 => {
+            "raise the server's max_connections (or the user's limit), or start fewer workers"
+        }
+        1053 | 1927 | 1317 => {
+            "the server was stopped or this connection killed: look at its error log, and run again"
+        }
+        1205 | 1213 => "another session holds the rows: end that one, and run again",
+        1290 | 1792 | 1836 => "the server takes no writes (read_only): choose another server",
+        1153 => "raise the server's max_allowed_packet",
+        1129 => "execute FLUSH HOSTS in the server",
+        1130 => "the server does not let this host connect: grant the user access from it",
+        1146 => {
+            "a table of ours is missing: make the globals anew (create-globals --replace), or purge and set up again"
+        }
+        1305 => "a procedure of ours is missing: purge the database and create it again",
+        1286 | 1289 => "the server was started without InnoDB: choose another server",
+        _ => "look at the server's error log",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_a_database_and_hide_the_password() {
+        let target = Target::parse("mysql://me:se%40cret@[::1]:3307/shop").unwrap();
+        assert_eq!((target.place.as_str(), target.schema.as_str()), ("mysql://me@[::1]:3307/shop", "shop"));
+        assert_eq!(target.opts.get_pass(), Some("se@cret"));
+        assert!(target.is_local());
+        let target = Target::parse("mariadb://me@localhost/shop?socket=/tmp/a%20b.sock").unwrap();
+        assert_eq!(target.opts.get_socket(), Some("/tmp/a b.sock"));
+        assert!(!Target::parse("mysql://me@db.example.org/shop").unwrap().is_local());
+        for wrong in [
+            "mysql://me:secret@host",
+            "mysql://me:secret@host/",
+            "mysql://me:secret@host:port/x",
+            "mysql://me:secret@host/x?password=secret",
+            "http://me:secret@host/x",
+        ] {
+            let error = Target::parse(wrong).unwrap_err();
+            assert!(matches!(error, Error::Url(_)), "{wrong}: {error}");
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
+        }
+        assert!(!format!("{:?}", Target::parse("mysql://me:secret@host/x").unwrap()).contains("secret"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What the server counts and knows of its files, and getting written what is not yet.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use iolite_model::{Bytes, Physical};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::Context;
+use super::catalogue::{Catalogue, Kind};
+use crate::adapter::{Error, Result};
+
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
+                      'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
+                      'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
+
+/// See [`Database::physical`](crate::Database::physical): the whole server's, InnoDB's part.
+pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
+    let rows = conn.query::<(String, String), _>(STATUS)?;
+    let counts: HashMap<_, _> = rows
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.parse().ok()?)))
+        .collect();
+    let count = |name: &str| counts.get(name).copied();
+    let log_syncs: Option<u64> = count("innodb_os_log_fsyncs");
+    // As strace shows it on 10.11: reads and writes are those of data files, the doublewrite's among them, without the
+    // log's; the log's bytes are those of its records, which are written in blocks; syncs are counted together, and only
+    // servers that count the log's as well tell them apart.
+    let data_syncs = count("innodb_data_fsyncs").zip(log_syncs).and_then(|(all, log)| all.checked_sub(log));
+    Ok(Physical {
+        data_reads: count("innodb_data_reads"),
+        data_read_bytes: count("innodb_data_read"),
+        data_writes: count("innodb_data_writes"),
+        data_write_bytes: count("innodb_data_written"),
+        data_syncs,
+        log_writes: count("innodb_log_writes"),
+        log_write_bytes: count("innodb_os_log_written"),
+        log_syncs,
+    })
+}
+
+/// See [`Database::size`](crate::Database::size): by the server's statistics, which are taken when a table is filled.
+pub(super) fn size(context: &Context, conn: &mut Conn, catalogue: &Catalogue) -> Result<Bytes> {
+    let rows: Vec<(String, Option<u64>)> = conn
+        .exec(
+            "SELECT TABLE_NAME, DATA_LENGTH + INDEX_LENGTH + DATA_FREE FROM information_schema.TABLES \
+             WHERE TABLE_SCHEMA = ?",
+            (&context.target.schema,),
+        )
+        .map_err(|e| context.target.refusal("ask for the sizes of the tables of", e))?;
+    let is_listed = |name: &str| tables(catalogue).any(|listed| context.same_name(listed, name));
+    let sizes = rows.into_iter().filter(|(name, _)| is_listed(name));
+    Ok(Bytes(sizes.map(|(_, bytes)| bytes.unwrap_or(0)).sum()))
+}
+
+/// The tables of blocks and globals.
+fn tables(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
+    let tables = catalogue.entries.iter().filter(|entry| entry.kind != Kind::Procedure && entry.complete);
+    tables.map(|entry| entry.name.as_str())
+}
+
+/// See [`Database::settle`](crate::Database::settle). FLUSH TABLES ... FOR EXPORT writes the changed pages of these tables,
+/// ours, and of no other; writers of them wait meanwhile. The buffer pool keeps the pages.
+pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) -> Result<()> {
+    let list: Vec<_> = tables(catalogue).map(|name| format!("`{name}`")).collect();
+    // A session in the middle of a transaction holds its tables.
+    let wait = "SET SESSION lock_wait_timeout = 5";
+    conn.query_drop(wait)
+        .and_then(|()| conn.query_drop(format!("FLUSH TABLES {} FOR EXPORT", list.join(", "))))
+        .and_then(|()| conn.query_drop("UNLOCK TABLES"))
+        .map_err(|e| context.target.refusal("write the changed pages of", e))?;
+    if context.facts.is_direct() {
+        return Ok(());
+    }
+    match context.facts.files(&context.target).data {
+        Some(data) => forget(&data.join(&context.target.schema)),
+        None => Ok(()),
+    }
+}
+
+/// Has the page cache give back what it holds of the tables' files, where these can be opened.
+fn forget(directory: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_none_or(|extension| extension != "ibd") {
+            continue;
+        }
+        // Another user's files may not be opened: then they stay cached, as the results will show.
+        let Ok(file) = std::fs::File::open(&path) else { continue };
+        let failed = |source: rustix::io::Errno| Error::Io {
+            doing: "drop the page cache of",
+            path: path.clone(),
+            source: source.into(),
+            remedy: "look at the kernel log (dmesg)",
+        };
+        rustix::fs::fsync(&file).map_err(failed)?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).map_err(failed)?;
+    }
+    Ok(())
+}

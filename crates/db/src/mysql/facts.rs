@@ -1,0 +1,315 @@
+//! What a server is and how it is set: version, page size, what a commit makes durable, where its files are.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use iolite_model::{Bytes, Durability};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::connect::Target;
+use crate::adapter::{Description, Error, Files, Result};
+
+/// Which server, as `VERSION()` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) mariadb: bool,
+    pub(super) text: String,
+    number: (u32, u32),
+}
+
+impl Version {
+    pub(super) fn of(conn: &mut Conn) -> mysql::Result<Version> {
+        Ok(Version::parse(&conn.query_first::<String, _>("SELECT VERSION()")?.unwrap_or_default()))
+    }
+
+    fn parse(text: &str) -> Version {
+        let mariadb = text.to_ascii_lowercase().contains("mariadb");
+        // MariaDB behind a proxy may put the version that old clients expect before its own.
+        let own = text.strip_prefix("5.5.5-").filter(|_| mariadb).unwrap_or(text);
+        let mut numbers = own.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+        let number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        Version { mariadb, text: text.to_owned(), number }
+    }
+
+    /// # Errors
+    /// [`Error::TooOld`].
+    pub(super) fn check(&self, place: &str) -> Result<()> {
+        let oldest = if self.mariadb { (10, 5) } else { (8, 0) };
+        if self.number >= oldest {
+            return Ok(());
+        }
+        Err(Error::TooOld {
+            place: place.to_owned(),
+            found: format!("{} {}", self.engine(), self.text),
+            needed: if self.mariadb { "MariaDB 10.5" } else { "MySQL 8.0" },
+            remedy: "upgrade the server, or let `iolite db start mariadb DIR` start a private one",
+        })
+    }
+
+    pub(super) fn engine(&self) -> &'static str {
+        if self.mariadb { "MariaDB" } else { "MySQL" }
+    }
+}
+
+/// The settings that determine what we do and what the results say.
+const VARIABLES: [&str; 24] = [
+    "datadir",
+    "hostname",
+    "innodb_buffer_pool_size",
+    "innodb_checksum_algorithm",
+    "innodb_data_file_buffering",
+    "innodb_data_home_dir",
+    "innodb_doublewrite",
+    "innodb_file_per_table",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_io_capacity",
+    "innodb_io_capacity_max",
+    "innodb_log_file_buffering",
+    "innodb_log_file_size",
+    "innodb_log_group_home_dir",
+    "innodb_page_size",
+    "innodb_random_read_ahead",
+    "innodb_redo_log_capacity",
+    "innodb_use_native_aio",
+    "local_infile",
+    "log_bin",
+    "lower_case_table_names",
+    "max_allowed_packet",
+    "sync_binlog",
+];
+/// Those of them that say where and how we connect, and are no settings of a measurement.
+const UNSAID: [&str; 7] = [
+    "datadir",
+    "hostname",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "local_infile",
+    "lower_case_table_names",
+    "max_allowed_packet",
+];
+
+/// A server's version and settings.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) version: Version,
+    variables: HashMap<String, String>,
+}
+
+impl Facts {
+    pub(super) fn of(conn: &mut Conn) -> mysql::Result<Facts> {
+        let names = VARIABLES.map(|name| format!("'{name}'")).join(", ");
+        let rows = conn.query::<(String, String), _>(format!(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
+        ))?;
+        let variables = rows.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        Ok(Facts { version: Version::of(conn)?, variables })
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.variables.get(name).map_or("", String::as_str)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.text(name).parse().ok()
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        matches!(self.text(name).to_ascii_uppercase().as_str(), "ON" | "1" | "YES" | "TRUE")
+    }
+
+    /// InnoDB's page size.
+    pub(super) fn page(&self) -> u64 {
+        self.number("innodb_page_size").unwrap_or(16 << 10)
+    }
+
+    /// Whether the server may take a file's contents from us.
+    pub(super) fn takes_infile(&self) -> bool {
+        self.is_on("local_infile")
+    }
+
+    /// Most bytes of one statement.
+    pub(super) fn packet(&self) -> u64 {
+        self.number("max_allowed_packet").unwrap_or(1 << 20)
+    }
+
+    /// Whether names of tables don't tell capitals.
+    pub(super) fn folds_names(&self) -> bool {
+        self.number("lower_case_table_names").is_some_and(|how| how != 0)
+    }
+
+    /// Whether data files are read and written past the page cache.
+    pub(super) fn is_direct(&self) -> bool {
+        match self.text("innodb_data_file_buffering") {
+            // MariaDB 11 has a variable of its own for that.
+            "" => self.text("innodb_flush_method").to_ascii_uppercase().contains("O_DIRECT"),
+            _ => !self.is_on("innodb_data_file_buffering"),
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Unsupported`] with the statement to execute, when commits on this server would do more or less than
+    /// `durability`.
+    pub(super) fn check(&self, durability: Durability) -> Result<()> {
+        let database = self.version.engine();
+        let refuse = |what, remedy| Err(Error::Unsupported { database, what, remedy });
+        let at_commit = self.text("innodb_flush_log_at_trx_commit");
+        match durability {
+            Durability::Full if !matches!(at_commit, "1" | "3") => refuse(
+                "make each commit durable as this server is set",
+                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 1 there, or measure with relaxed durability",
+            ),
+            Durability::Full if self.text("innodb_flush_method").eq_ignore_ascii_case("nosync") => refuse(
+                "make anything durable as this server is set",
+                "start it with another innodb_flush_method than nosync, or measure with relaxed durability",
+            ),
+            Durability::Full if self.is_on("log_bin") && self.text("sync_binlog") != "1" => refuse(
+                "make each commit durable as this server is set: its binary log is not synced",
+                "execute SET GLOBAL sync_binlog = 1 there, or measure with relaxed durability",
+            ),
+            Durability::Relaxed if matches!(at_commit, "1" | "3") => refuse(
+                "relax the durability of its own sessions alone: that variable is the whole server's",
+                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 2 there if nobody else needs it, or measure with \
+                 full durability",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn durability(&self) -> String {
+        let at_commit = self.text("innodb_flush_log_at_trx_commit");
+        let what = match at_commit {
+            "0" => "the redo log is written and synced about once a second, not at commits",
+            "2" => "each commit writes the redo log, which is synced about once a second",
+            _ => "each commit writes the redo log and syncs it; sessions that commit at once share a sync",
+        };
+        let binlog = match self.is_on("log_bin") {
+            true => format!("; binary log on (sync_binlog={})", self.text("sync_binlog")),
+            false => String::new(),
+        };
+        format!("{what} (innodb_flush_log_at_trx_commit={at_commit}){binlog}")
+    }
+
+    /// See [`Database::describe`](crate::Database::describe).
+    pub(super) fn describe(&self, target: &Target) -> Description {
+        let direct = self.is_direct();
+        let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
+        let known = |name: &&str| !UNSAID.contains(name) && self.variables.contains_key(*name);
+        let mut settings: Vec<_> = VARIABLES
+            .into_iter()
+            .filter(known)
+            .map(|name| (name.to_owned(), self.text(name).to_owned()))
+            .collect();
+        let pool = "not emptied before reads (only a restart of the server does that)";
+        settings.push(("buffer pool".to_owned(), pool.to_owned()));
+        Description {
+            engine: self.version.engine().to_owned(),
+            version: self.version.text.clone(),
+            namespace: target.schema.clone(),
+            block: Bytes(self.page()),
+            read_path: format!(
+                "SELECT of a row by primary key, each of them in a page of its own of InnoDB's; a page that the buffer \
+                 pool lacks is read {how}"
+            ),
+            write_path: "UPDATE by primary key, prepared or in a stored procedure; COMMIT is a command of its own, timed \
+                         by its answer (in a procedure it may return before the log is synced)"
+                .to_owned(),
+            durability: self.durability(),
+            direct,
+            settings,
+        }
+    }
+
+    /// Where data and log are, if this host is the server's.
+    pub(super) fn files(&self, target: &Target) -> Files {
+        let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let base = PathBuf::from(self.text("datadir"));
+        if !target.is_local() || self.text("hostname") != here || !base.is_dir() {
+            return Files::default();
+        }
+        let log = base.join(Path::new(self.text("innodb_log_group_home_dir")));
+        // Where each table has a file of its own, it is under datadir, wherever InnoDB's common file is.
+        let data = match self.is_on("innodb_file_per_table") {
+            true => base,
+            false => base.join(Path::new(self.text("innodb_data_home_dir"))),
+        };
+        Files { data: Some(data), log: log.is_dir().then_some(log) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_old_ones_refused() {
+        for (text, engine, fine) in [
+            ("10.11.19-MariaDB-0+deb12u1", "MariaDB", true),
+            ("10.5.0-MariaDB", "MariaDB", true),
+            ("5.5.5-10.6.12-MariaDB-log", "MariaDB", true),
+            ("11.4.2-MariaDB-ubu2404", "MariaDB", true),
+            ("10.4.34-MariaDB-log", "MariaDB", false),
+            ("5.5.68-MariaDB", "MariaDB", false),
+            ("8.0.36", "MySQL", true),
+            ("8.4.0-commercial", "MySQL", true),
+            ("9.1.0", "MySQL", true),
+            ("5.7.44-log", "MySQL", false),
+            ("", "MySQL", false),
+        ] {
+            let version = Version::parse(text);
+            assert_eq!(version.engine(), engine, "{text}");
+            let checked = version.check("there");
+            assert_eq!(checked.is_ok(), fine, "{text}");
+            if let Err(error) = checked {
+                assert!(matches!(error, Error::TooOld { .. }) && error.to_string().contains(text), "{error}");
+            }
+        }
+    }
+
+    fn facts(variables: &[(&str, &str)]) -> Facts {
+        let variables = variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        Facts { version: Version::parse("10.11.1-MariaDB"), variables }
+    }
+
+    #[test]
+    fn what_is_not_as_durable_as_asked_is_refused_with_the_statement() {
+        let commit = "innodb_flush_log_at_trx_commit";
+        let refusal = |variables: &[(&str, &str)], durability| {
+            facts(variables).check(durability).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(refusal(&[(commit, "1"), ("log_bin", "OFF"), ("sync_binlog", "0")], Durability::Full), "");
+        assert_eq!(refusal(&[(commit, "1"), ("log_bin", "ON"), ("sync_binlog", "1")], Durability::Full), "");
+        assert_eq!(refusal(&[(commit, "2")], Durability::Relaxed), "");
+        assert_eq!(refusal(&[(commit, "0")], Durability::Relaxed), "");
+        for (variables, durability, statement) in [
+            (vec![(commit, "2")], Durability::Full, "SET GLOBAL innodb_flush_log_at_trx_commit = 1"),
+            (vec![(commit, "0")], Durability::Full, "SET GLOBAL innodb_flush_log_at_trx_commit = 1"),
+            (vec![], Durability::Full, "SET GLOBAL innodb_flush_log_at_trx_commit = 1"),
+            (
+                vec![(commit, "1"), ("log_bin", "ON"), ("sync_binlog", "0")],
+                Durability::Full,
+                "SET GLOBAL sync_binlog = 1",
+            ),
+            (vec![(commit, "1"), ("innodb_flush_method", "nosync")], Durability::Full, "innodb_flush_method"),
+            (vec![(commit, "1")], Durability::Relaxed, "SET GLOBAL innodb_flush_log_at_trx_commit = 2"),
+        ] {
+            let refusal = refusal(&variables, durability);
+            assert!(refusal.contains(statement), "{variables:?} {durability:?}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn direct_io_is_known_by_either_name() {
+        for (variables, direct) in [
+            (vec![("innodb_flush_method", "O_DIRECT")], true),
+            (vec![("innodb_flush_method", "O_DIRECT_NO_FSYNC")], true),
+            (vec![("innodb_flush_method", "fsync")], false),
+            (vec![("innodb_flush_method", "fsync"), ("innodb_data_file_buffering", "OFF")], true),
+            (vec![("innodb_flush_method", "O_DIRECT"), ("innodb_data_file_buffering", "ON")], false),
+            (vec![], false),
+        ] {
+            assert_eq!(facts(&variables).is_direct(), direct, "{variables:?}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! A private MariaDB server in a directory of its own, for those who have none running, and for the tests: everything that
+//! makes writes durable is on, and the buffer pool is small, so that reads are reads.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use iolite_model::Bytes;
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+
+use crate::adapter::{Error, Result};
+
+/// How long a server may take to start or to stop, writing back what its buffer pool holds.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Where servers are besides the PATH: users other than root seldom have it there.
+const SERVER_PLACES: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/bin"];
+/// Longest path of a socket, with its NUL.
+const SOCKET_PATH: usize = 108;
+/// File that says a directory is one of ours, and what clients need to know.
+const URL_FILE: &str = "iolite-server";
+/// Database that is made for blocks and globals.
+const SCHEMA: &str = "iolite";
+
+/// How a private server is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// InnoDB's buffer pool.
+    pub buffer_pool: Bytes,
+    /// Also reachable by TCP, at a free port of the loopback address.
+    pub tcp: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { buffer_pool: Bytes(64 << 20), tcp: false }
+    }
+}
+
+/// A server that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// Where its database for us is, for [`Mysql::new`](crate::Mysql::new); holds the password.
+    pub url: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its Unix socket.
+    pub socket: PathBuf,
+    /// Its port on the loopback address, when that was asked for.
+    pub port: Option<u16>,
+}
+
+/// Starts a private server in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are
+/// kept. The server goes on after this program has ended, until [`stop`].
+///
+/// # Errors
+/// [`Error::Build`] without MariaDB's programs; [`Error::Foreign`] when the directory holds something else;
+/// [`Error::Engine`] when a server runs there already or does not start, with what its log says.
+pub fn start(directory: &Path, options: &Options) -> Result<Started> {
+    let server = program("mariadbd").ok_or(LACKING)?;
+    let place = Place::of(directory)?;
+    if let Some(pid) = place.running() {
+        return Err(place.failed(
+            "start a server in",
+            format!("one runs there already, process {pid}"),
+            STOP_FIRST,
+        ));
+    }
+    let user = Unprivileged::of_root();
+    let secret = match place.password() {
+        Some(secret) => secret,
+        None => place.initialise(user.as_ref())?,
+    };
+    let port = if options.tcp { Some(free_port(&place)?) } else { None };
+    let log = place.log()?;
+    let mut command = Command::new(server);
+    command.args(place.arguments(options, port)).stdin(Stdio::null()).process_group(0);
+    command.stdout(log.try_clone().map_err(|e| place.io("open the log in", e))?).stderr(log);
+    if let Some(user) = &user {
+        command.uid(user.uid).gid(user.gid);
+    }
+    let mut child = command.spawn().map_err(|e| place.io("run mariadbd in", e))?;
+    let pid = child.id();
+    let ready =
+        place.wait_until_ready(&mut child, &secret).and_then(|mut conn| place.furnish(&mut conn, &secret));
+    if let Err(error) = ready {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(error);
+    }
+    let socket = place.socket();
+    let url = match port {
+        Some(port) => format!("mysql://root:{secret}@127.0.0.1:{port}/{SCHEMA}"),
+        None => format!("mysql://root:{secret}@localhost/{SCHEMA}?socket={}", encoded(&socket)),
+    };
+    Ok(Started { url, pid, socket, port })
+}
+
+/// Stops the server of a directory, cleanly: what it has in memory is written first. The directory stays.
+///
+/// # Errors
+/// [`Error::Engine`] when none runs there, or it does not end within two minutes.
+pub fn stop(directory: &Path) -> Result<()> {
+    let place = Place { directory: directory.to_owned() };
+    let Some(pid) = place.running() else {
+        let why = "none runs there".to_owned();
+        return Err(place.failed("stop the server in", why, "nothing needs to be done"));
+    };
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let process = process.ok_or_else(|| {
+        place.failed("stop the server in", format!("its process is {pid}"), "look at the file `pid` there")
+    })?;
+    kill_process(process, Signal::TERM).map_err(|e| place.io("stop the server in", e.into()))?;
+    let deadline = Instant::now() + PATIENCE;
+    while place.running().is_some() {
+        // Where this program started it, it is to be waited for.
+        let _ = waitpid(Some(process), WaitOptions::NOHANG);
+        if Instant::now() > deadline {
+            let why = format!("process {pid} still runs after {} s", PATIENCE.as_secs());
+            return Err(place.failed("stop the server in", why, "look at its log, the file `log` there"));
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+const LACKING: Error = Error::Build {
+    what: "start a private MariaDB: its programs mariadbd and mariadb-install-db are not installed",
+    remedy: "install the package mariadb-server, or name a server that runs by its URL",
+};
+const STOP_FIRST: &str = "stop that one first (iolite db stop), or choose another directory";
+const SEE_LOG: &str = "look at the end of its log, the file `log` there";
+
+/// Whom the server runs as when we are root, as which it refuses to run.
+struct Unprivileged {
+    uid: u32,
+    gid: u32,
+}
+
+impl Unprivileged {
+    /// `None` when we are not root. The package's user `mysql`, else `nobody`.
+    fn of_root() -> Option<Unprivileged> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let find = |name: &str| {
+            let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+            let fields = fields.find(|fields| fields.len() > 3 && fields[0] == name)?;
+            Some(Unprivileged { uid: fields[2].parse().ok()?, gid: fields[3].parse().ok()? })
+        };
+        Some(find("mysql").or_else(|| find("nobody")).unwrap_or(Unprivileged { uid: 65534, gid: 65534 }))
+    }
+
+    fn give(&self, path: &Path) -> std::io::Result<()> {
+        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
+    }
+}
+
+/// A server's directory.
+struct Place {
+    directory: PathBuf,
+}
+
+impl Place {
+    /// The directory, made if it is not there.
+    fn of(directory: &Path) -> Result<Place> {
+        let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        let place = Place { directory: absolute };
+        if place.socket().as_os_str().len() >= SOCKET_PATH {
+            let why = format!("the path of its socket would be longer than {SOCKET_PATH} bytes");
+            return Err(place.failed("start a server in", why, "choose a directory with a shorter path"));
+        }
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
+        made.map_err(|e| place.io("make", e))?;
+        let mut entries = fs::read_dir(&place.directory).map_err(|e| place.io("list", e))?;
+        if !place.directory.join(URL_FILE).exists() && entries.next().is_some() {
+            return Err(Error::Foreign { path: place.directory });
+        }
+        Ok(place)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.join("socket")
+    }
+
+    fn io(&self, doing: &'static str, source: std::io::Error) -> Error {
+        let remedy = "check the permissions of the directory and of those above it, and the free space";
+        Error::Io { doing, path: self.directory.clone(), source, remedy }
+    }
+
+    fn failed(&self, doing: &'static str, why: String, remedy: &'static str) -> Error {
+        Error::Engine { doing, place: self.directory.display().to_string(), cause: why.into(), remedy }
+    }
+
+    fn log(&self) -> Result<File> {
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(self.directory.join("log"));
+        log.map_err(|e| self.io("open the log in", e))
+    }
+
+    /// What the end of the log says.
+    fn log_says(&self) -> String {
+        let log = fs::read(self.directory.join("log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let errors: Vec<_> = log.lines().filter(|line| line.contains("ERROR")).collect();
+        let lines = if errors.is_empty() { log.lines().collect() } else { errors };
+        lines[lines.len().saturating_sub(3)..].join("; ")
+    }
+
+    /// The process of the server that runs here.
+    fn running(&self) -> Option<u32> {
+        let text = fs::read_to_string(self.directory.join("pid")).ok()?;
+        let pid: u32 = text.trim().parse().ok()?;
+        // Its number may be another's by now; one that has ended and is not yet waited for has no arguments.
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let own = std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone());
+        let argument = format!("--datadir={}", own.join("data").display());
+        arguments.split(|&byte| byte == 0).any(|given| given == argument.as_bytes()).then_some(pid)
+    }
+
+    fn password(&self) -> Option<String> {
+        let text = fs::read_to_string(self.directory.join(URL_FILE)).ok()?;
+        let secret = text.lines().next()?.strip_prefix("password ")?;
+        (!secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+            .then(|| secret.to_owned())
+    }
+
+    /// Makes the server's own tables, and a password.
+    fn initialise(&self, user: Option<&Unprivileged>) -> Result<String> {
+        let install = program("mariadb-install-db").ok_or(LACKING)?;
+        // The directory is ours from here on, also when what follows fails: the next start begins anew.
+        let marker = self.directory.join(URL_FILE);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&marker)
+            .map_err(|e| self.io("write to", e))?;
+        let data = self.directory.join("data");
+        if data.exists() {
+            fs::remove_dir_all(&data).map_err(|e| self.io("remove what an interrupted start left in", e))?;
+        }
+        for path in [&data, &self.directory.join("tmp")] {
+            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+            made.map_err(|e| self.io("make a directory in", e))?;
+        }
+        drop(self.log()?);
+        if let Some(user) = user {
+            for path in ["", "data", "tmp", "log"].map(|name| self.directory.join(name)) {
+                user.give(&path).map_err(|e| self.io("give the server's user", e))?;
+            }
+        }
+        let log = self.log()?;
+        let mut command = Command::new(install);
+        command.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
+        command
+            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--tmpdir={}", self.directory.display()));
+        if let Some(user) = user {
+            command.uid(user.uid).gid(user.gid);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(|e| self.io("open the log in", e))?)
+            .stderr(log);
+        let status = command.status().map_err(|e| self.io("run mariadb-install-db in", e))?;
+        if !status.success() {
+            let why = format!("mariadb-install-db ended with {status}: {}", self.log_says());
+            return Err(self.failed("make the tables of a server in", why, SEE_LOG));
+        }
+        let mut secret = String::new();
+        for seed in 0..2 {
+            let _ = write!(secret, "{:016x}", RandomState::new().hash_one(seed));
+        }
+        writeln!(file, "password {secret}")
+            .and_then(|()| file.sync_all())
+            .map_err(|e| self.io("write the password to", e))?;
+        Ok(secret)
+    }
+
+    /// As durable as it can be set, and nothing that reads or writes beside what it is asked for.
+    fn arguments(&self, options: &Options, port: Option<u16>) -> Vec<String> {
+        let path = |option: &str, name: &str| format!("--{option}={}", self.directory.join(name).display());
+        let mut arguments = vec![
+            // Has to be the first.
+            "--no-defaults".to_owned(),
+            path("datadir", "data"),
+            path("socket", "socket"),
+            path("pid-file", "pid"),
+            path("tmpdir", "tmp"),
+            path("log-error", "log"),
+            format!("--innodb-buffer-pool-size={}", options.buffer_pool.0),
+        ];
+        let fixed = [
+            "--innodb-flush-log-at-trx-commit=1",
+            "--innodb-doublewrite=1",
+            "--innodb-file-per-table=1",
+            "--innodb-log-file-size=256M",
+            "--innodb-buffer-pool-dump-at-shutdown=0",
+            "--innodb-buffer-pool-load-at-startup=0",
+            // Servers that no longer know it do so by themselves.
+            "--loose-innodb-flush-method=O_DIRECT",
+            "--skip-log-bin",
+            "--local-infile=1",
+            "--max-allowed-packet=64M",
+            "--max-connections=1000",
+        ];
+        arguments.extend(fixed.map(str::to_owned));
+        match port {
+            Some(port) => arguments.extend([format!("--port={port}"), "--bind-address=127.0.0.1".to_owned()]),
+            None => arguments.push("--skip-networking".to_owned()),
+        }
+        arguments
+    }
+
+    /// Waits until it takes connections, and has one.
+    fn wait_until_ready(&self, child: &mut Child, secret: &str) -> Result<Conn> {
+        let deadline = Instant::now() + PATIENCE;
+        let opts = |secret: Option<&str>| {
+            let socket = self.socket().display().to_string();
+            OptsBuilder::new().user(Some("root")).pass(secret).socket(Some(socket)).prefer_socket(false)
+        };
+        loop {
+            // It has no password before it has been furnished.
+            if let Ok(conn) = Conn::new(opts(Some(secret))).or_else(|_| Conn::new(opts(None))) {
+                return Ok(conn);
+            }
+            if let Ok(Some(status)) = child.try_wait() {
+                let why = format!("it ended with {status}: {}", self.log_says());
+                return Err(self.failed("start the server in", why, SEE_LOG));
+            }
+            if Instant::now() > deadline {
+                let why =
+                    format!("it takes no connections after {} s: {}", PATIENCE.as_secs(), self.log_says());
+                return Err(self.failed("start the server in", why, SEE_LOG));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// The password, and the database for us.
+    fn furnish(&self, conn: &mut Conn, secret: &str) -> Result<()> {
+        conn.query_drop(format!("ALTER USER root@localhost IDENTIFIED BY '{secret}'"))
+            .and_then(|()| conn.query_drop(format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}")))
+            .map_err(|e| self.failed("furnish the server in", e.to_string(), SEE_LOG))
+    }
+}
+
+/// A port that nobody has at the moment.
+fn free_port(place: &Place) -> Result<u16> {
+    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    port.map(|address| address.port()).map_err(|e| place.io("find a free port for", e))
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(SERVER_PLACES.map(PathBuf::from));
+    let is_executable = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    places.map(|place| place.join(name)).find(is_executable)
+}
+
+/// A path as a URL's parameter.
+fn encoded(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => text.push(byte.into()),
+            byte if byte.is_ascii_alphanumeric() => text.push(byte.into()),
+            byte => {
+                let _ = write!(text, "%{byte:02X}");
+            }
+        }
+    }
+    text
+}

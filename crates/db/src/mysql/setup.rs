@@ -1,0 +1,157 @@
+//! Making blocks and globals, and unmaking what did not come to its end.
+
+use std::ops::ControlFlow;
+
+use iolite_model::Bytes;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::bulk::{self, Contents, Job};
+use super::catalogue::{self, Entry, Kind};
+use super::schema::{self, BLOCKS, CATALOGUE, DIGITS, Layout, READS};
+use super::{Context, MOST_GLOBALS};
+use crate::adapter::{Error, Progress, Result};
+
+/// Mean size of a subscript's row: 75 bytes of value, 8 of key, 13 of InnoDB's own, 3 of lengths, a slot of the page's
+/// directory for every few rows, and the sixteenth of each page that may stay free. Measured: 121 MB for a million.
+const ROW_BYTES: u64 = 122;
+/// A table's file has at least so much, whatever is in it.
+const TABLE_BYTES: u64 = 1 << 20;
+
+/// About what a global of so many subscripts takes.
+pub(super) fn global_size(subscripts: u64) -> Bytes {
+    Bytes(subscripts.saturating_mul(ROW_BYTES).saturating_add(TABLE_BYTES))
+}
+
+/// See [`Database::setup`](crate::Database::setup).
+pub(super) fn setup(
+    context: &Context,
+    conn: &mut Conn,
+    size: Bytes,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
+    let layout = Layout::of(context.facts.page());
+    let blocks = size.0.div_ceil(layout.page);
+    let most = 10_u64.pow(DIGITS as u32) / layout.rows;
+    if blocks >= most {
+        return Err(Error::Layout { what: format!("{blocks} blocks"), limit: most });
+    }
+    if catalogue::survey(context, conn)?.is_some() {
+        return Err(Error::Exists { path: context.path(CATALOGUE) });
+    }
+    check_space(context, blocks.saturating_mul(layout.page))?;
+    let failed = |e| context.target.refusal("make our catalogue in", e);
+    conn.query_drop(schema::create_catalogue()).map_err(failed)?;
+    let entry = Entry { name: BLOCKS.into(), kind: Kind::Blocks, number: 0, amount: blocks, complete: false };
+    catalogue::make(context, conn, &entry, &schema::create_blocks(layout))?;
+    let procedure = Entry { name: READS.into(), kind: Kind::Procedure, complete: true, ..entry };
+    catalogue::make(context, conn, &procedure, &schema::create_reads(layout.data))?;
+    let total = blocks * layout.page;
+    let mut tell = |rows: u64| told(progress(rows / layout.rows * layout.page, total));
+    let rows = blocks * layout.rows;
+    let half = blocks / 2 * layout.rows;
+    let part = |first: u64, end: u64| (first < end).then(|| first..=end - 1);
+    let ranges = [part(0, half), part(half, rows)].into_iter().flatten();
+    let contents = Contents::Block(layout.data as usize);
+    let jobs: Vec<_> = ranges.map(|keys| Job { table: BLOCKS.into(), keys, contents }).collect();
+    bulk::run(context, &jobs, &mut tell, &mut |_| Ok(()))?;
+    analyse(context, conn, BLOCKS)?;
+    catalogue::complete(context, conn, BLOCKS)
+}
+
+/// See [`Database::add_globals`](crate::Database::add_globals).
+pub(super) fn add_globals(
+    context: &Context,
+    conn: &mut Conn,
+    count: u32,
+    subscripts: u64,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
+    let there = catalogue::existing(context, conn)?.sizes().len() as u32;
+    validate(there, count, subscripts)?;
+    check_space(context, global_size(subscripts).0.saturating_mul(count.into()))?;
+    // Of an earlier attempt that did not come to its end.
+    drop_globals(context, conn, there + 1)?;
+    let made = fill_globals(context, conn, there + 1..=there + count, subscripts, progress);
+    made.inspect_err(|_| {
+        // What can't be removed now is replaced by the next attempt.
+        let _ = context.target.open().and_then(|mut conn| {
+            let whole = catalogue::existing(context, &mut conn)?.sizes().len() as u32;
+            drop_globals(context, &mut conn, whole + 1)
+        });
+    })
+}
+
+fn fill_globals(
+    context: &Context,
+    conn: &mut Conn,
+    numbers: std::ops::RangeInclusive<u32>,
+    subscripts: u64,
+    progress: &mut Progress<'_>,
+) -> Result<()> {
+    let mut jobs = Vec::new();
+    for number in numbers {
+        let table = schema::global(number);
+        let entry =
+            Entry { name: table.clone(), kind: Kind::Global, number, amount: subscripts, complete: false };
+        catalogue::make(context, conn, &entry, &schema::create_global(number))?;
+        let procedure = Entry { name: schema::sets(number), kind: Kind::Procedure, complete: true, ..entry };
+        catalogue::make(context, conn, &procedure, &schema::create_sets(number))?;
+        jobs.push(Job { table, keys: 1..=subscripts, contents: Contents::Value });
+    }
+    let total = subscripts * jobs.len() as u64;
+    bulk::run(context, &jobs, &mut |rows| told(progress(rows, total)), &mut |job| {
+        analyse(context, conn, &jobs[job].table)?;
+        catalogue::complete(context, conn, &jobs[job].table)
+    })
+}
+
+/// Removes the globals from this number on.
+///
+/// # Errors
+/// [`Error::Foreign`], before anything is removed.
+pub(super) fn drop_globals(context: &Context, conn: &mut Conn, first: u32) -> Result<()> {
+    let Some(catalogue) = catalogue::survey(context, conn)? else { return Ok(()) };
+    // Backwards: a removal that is interrupted leaves the globals before it.
+    for entry in catalogue.from(first.max(1)).collect::<Vec<_>>().into_iter().rev() {
+        catalogue::remove(context, conn, entry)?;
+    }
+    Ok(())
+}
+
+fn validate(there: u32, count: u32, subscripts: u64) -> Result<()> {
+    let globals = there.saturating_add(count);
+    if count == 0 || globals > MOST_GLOBALS {
+        let what = format!("{globals} globals");
+        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
+    }
+    let limit = 10_u64.pow(DIGITS as u32 - 3);
+    if subscripts == 0 || subscripts >= limit {
+        return Err(Error::Layout { what: format!("{subscripts} subscripts in a global"), limit });
+    }
+    Ok(())
+}
+
+fn told(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+    }
+}
+
+/// Where the server's directory can be seen from here.
+fn check_space(context: &Context, needed: u64) -> Result<()> {
+    let Some(path) = context.facts.files(&context.target).data else { return Ok(()) };
+    let Ok(stat) = rustix::fs::statvfs(&path) else { return Ok(()) };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if needed > free {
+        return Err(Error::NoSpace { path, needed: Bytes(needed), free: Bytes(free) });
+    }
+    Ok(())
+}
+
+/// Takes the table's statistics, from which the server also tells its size: never again by itself.
+fn analyse(context: &Context, conn: &mut Conn, table: &str) -> Result<()> {
+    conn.query_drop(format!("ANALYZE TABLE {table}"))
+        .map_err(|e| context.target.refusal("take the statistics of a table in", e))
+}
