@@ -265,7 +265,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1e9 => Ok(value),
         _ => Err("write a number of operations per second, for example 5000".into()),

@@ -11,6 +11,7 @@ use super::export::ExportArgs;
 use super::history::HistoryArgs;
 use super::reset::ResetArgs;
 use super::stop::StopArgs;
+use super::sweep::SweepArgs;
 use crate::exit;
 
 const EXAMPLES: &str = "\
@@ -57,8 +58,8 @@ pub(crate) enum Verb<O: Args> {
     GetSizes(DatabaseArgs),
     /// Measure: so many jobs, for a time or a number of iterations
     Run(Box<RunArgs<O>>),
-    /// Remove exactly what setup has made, and nothing else
-    Purge(DatabaseArgs),
+    /// Measure with more and more jobs, until it is no use: the knee, and whether it is good enough
+    Sweep(Box<SweepArgs<O>>),
     /// End a run that goes on, or all; what they have measured is kept
     Stop(StopArgs),
     /// List the runs
@@ -67,6 +68,8 @@ pub(crate) enum Verb<O: Args> {
     Export(ExportArgs),
     /// Forget the runs that have ended
     Reset(ResetArgs),
+    /// Remove exactly what setup has made, and nothing else
+    Purge(DatabaseArgs),
 }
 
 /// What a tool's operation is made of.

@@ -8,7 +8,7 @@ use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings, run_db_ta
 use iolite_engine::{Control, Outcome, Scratch};
 use iolite_model::{
     Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending,
-    Event, Nanos, PhaseInfo, RunInfo, Task, TimedBy, Warning,
+    Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
 use iolite_stats::PhaseResult;
@@ -47,8 +47,10 @@ pub(super) struct Bench<'a> {
 pub(super) struct Opened {
     url: DatabaseUrl,
     database: Arc<dyn Database>,
-    description: Description,
-    timed_by: TimedBy,
+    /// What it is.
+    pub(super) description: Description,
+    /// Who times.
+    pub(super) timed_by: TimedBy,
     place: Place,
     /// Subscripts of each global.
     pub(super) sizes: Vec<u64>,
@@ -83,6 +85,11 @@ impl Opened {
         let timed_by = if within { TimedBy::Database } else { TimedBy::Client };
         let place = Place::find(&url, database.as_ref())?;
         Ok(Opened { url, database, description, timed_by, place, sizes })
+    }
+
+    /// The storage under the data.
+    pub(super) fn storage(&self) -> &Storage {
+        &self.place.storage
     }
 }
 

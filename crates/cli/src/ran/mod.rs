@@ -10,6 +10,7 @@ mod reset;
 mod run;
 mod runs;
 mod stop;
+mod sweep;
 
 use iolite_db::Error;
 
@@ -81,6 +82,7 @@ pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
         Verb::CountSubscripts(args) => making::count_subscripts(&args),
         Verb::GetSizes(args) => making::get_sizes(&args),
         Verb::Run(args) => run::run(*args),
+        Verb::Sweep(args) => sweep::run(*args),
         Verb::Purge(args) => making::purge(&args),
         Verb::Stop(args) => stop::run(O::TOOL, args),
         Verb::History(args) => history::run(O::TOOL, args),

@@ -65,15 +65,6 @@ pub fn text(report: &SweepReport, style: Style) -> String {
     ])
 }
 
-/// Only the answer with its reasons, and the doubts.
-pub fn judgement(report: &SweepReport, style: Style) -> String {
-    let pen = Pen(style);
-    filled([
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "the table", pen) + &verdict(report, pen),
-    ])
-}
-
 fn header(report: &SweepReport, pen: Pen) -> String {
     let version = pen.clean(&report.run.version);
     let place = match &report.facts {

@@ -169,9 +169,9 @@ impl Sweep {
         }
     }
 
-    /// What there is when the user ends it between two steps.
-    pub fn interrupted(&self, history: &[PhaseResult]) -> SweepFound {
-        self.conclude(history, SweepEnd::Interrupted, self.is_raised(&Past::of(history)))
+    /// What there is when something else ends it between two steps.
+    pub fn ended(&self, history: &[PhaseResult], end: SweepEnd) -> SweepFound {
+        self.conclude(history, end, self.is_raised(&Past::of(history)))
     }
 
     /// Whether the jobs had been raised to the end; a phase that did not come to its own does not count.

@@ -65,12 +65,7 @@ pub(super) fn judge(
             reasons.extend(judge_ceiling(options, step, kind, &load));
         }
     }
-    let profile = format!(
-        "{} within {} on average and {} at most",
-        name(terms.operation),
-        terms.average,
-        terms.ceiling
-    );
+    let profile = format!("{}, mean {}, max {}", name(terms.operation), terms.average, terms.ceiling);
     Verdict::of(&profile, reasons)
 }
 
@@ -159,28 +154,28 @@ fn judge_average(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
 fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &str) -> Option<Reason> {
     let bound = options.terms.ceiling;
     let result = &step.result;
-    let summary = result.summary(kind)?;
+    result.summary(kind)?;
     // Of those underway at the end of their time it is not known which kind they were: the last to come, where a set waits.
     let is_last = kinds(options.terms.operation).last() == Some(&kind);
     let late = Late::of(result, kind, bound, is_last);
     let mut measured = match late.count {
-        0 => format!("{} the longest of {}", late.longest, count(summary.operations)),
+        0 => format!("{} the longest of {}", late.longest, count(late.all)),
         above => format!(
-            "{} of {} above that ({:.3} %), {} the longest",
+            "{} of {} above {bound} ({:.3} %), the longest {}",
             count(above),
-            count(summary.operations),
-            late.of_operations * 100.0,
+            count(late.all),
+            late.of_operations() * 100.0,
             late.longest
         ),
     };
     let own = if late.count == 0 {
         Fitness::Fit
-    } else if late.of_operations <= RARE && late.of_time <= RARE * BY_CHANCE {
+    } else if late.of_operations() <= RARE && late.of_time <= RARE * BY_CHANCE {
         Fitness::Marginal
     } else {
         Fitness::Unfit
     };
-    if late.count > 0 && late.of_time > late.of_operations {
+    if late.count > 0 && late.of_time > late.of_operations() {
         // A closed loop asks for nothing while it is stalled, and so sees one slow operation where others would see many.
         measured.push_str(&format!(
             "; at a random instant {:.2} % would have waited longer",
@@ -201,16 +196,19 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
 /// The operations above the ceiling.
 struct Late {
     count: u64,
-    of_operations: f64,
+    all: u64,
     /// Share of the time for which one that comes then would take longer.
     of_time: f64,
     longest: Nanos,
 }
 
 impl Late {
+    fn of_operations(&self) -> f64 {
+        self.count as f64 / self.all.max(1) as f64
+    }
+
     fn of(result: &PhaseResult, kind: OpKind, bound: Nanos, with_those_at_end: bool) -> Late {
         let totals = &result.totals;
-        let all = totals.operations(kind).max(1);
         let most = result.summary(kind).map_or(Nanos(0), |summary| summary.max);
         // The histogram is coarser than the maximum, which is exact.
         let above = totals.response(kind).map_or(0, |times| times.count_above(bound));
@@ -218,10 +216,10 @@ impl Late {
         // Of those underway at the end of their time only the longest is known.
         let oldest = Nanos(totals.drain_max).max(result.end.outstanding.oldest);
         let at_end = Some(oldest).filter(|&oldest| with_those_at_end && oldest > bound);
-        let count = above + u64::from(at_end.is_some());
+        let more = u64::from(at_end.is_some());
         Late {
-            count,
-            of_operations: count as f64 / all as f64,
+            count: above + more,
+            all: totals.operations(kind) + more,
             of_time: result.probability_above(kind, bound),
             longest: at_end.map_or(most, |at_end| most.max(at_end)),
         }
