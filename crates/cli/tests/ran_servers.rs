@@ -103,7 +103,9 @@ fn live_through(subject: &Subject) {
     assert_eq!(operations(&io, "read") + operations(&io, "write"), 1000);
     let timed = subject.run("ranwrite", &["--runtime", "1s", "--jobs", "2"]);
     let (writes, commits) = (operations(&timed, "write"), operations(&timed, "commit"));
-    assert!(commits > 10 && writes == 50 * commits, "{writes} in {commits} transactions");
+    // What a job commits when the time is over does not count, but the sets before may.
+    let begun = writes - (50 * commits).min(writes);
+    assert!(commits > 10 && begun <= 2 * 50, "{writes} in {commits} transactions");
     for global in 1..=3 {
         assert_eq!((subject.count)(global), 4000, "a set adds nothing: global {global}");
     }
@@ -115,7 +117,7 @@ fn live_through(subject: &Subject) {
     subject.done("ranwrite", "reset", &[]);
     assert_eq!(subject.place.ask::<i64>("SELECT count(*) FROM RanWrite"), 0);
     assert_eq!(subject.place.ask::<i64>("SELECT sum(Reads) FROM RanRead"), 600);
-    let swept = subject.ran("ranread", "sweep", &["--jobs", "1,2", "--step-time", "500ms", "--json"]);
+    let swept = subject.ran("ranread", "sweep", &["--jobs", "1,2", "--step", "500ms", "--json"]);
     let swept = { swept }.output().unwrap();
     assert!(matches!(swept.status.code(), Some(0 | 3 | 4)), "{}", stderr(&swept));
     assert!(!json(&swept)["verdict"].is_null());
@@ -190,6 +192,7 @@ fn in_gtm() {
             .env("gtmgbldir", directory.join("iolite.gld"))
             .env("gtmroutines", &installed)
             .env("gtm_chset", "M")
+            .current_dir(&directory)
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();

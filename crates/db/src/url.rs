@@ -35,7 +35,8 @@ impl DatabaseUrl {
             if rest.is_empty() {
                 return Err(Error::Url(format!("`{text}` names no directory: write {URLS}")));
             }
-            Ok(PathBuf::from(rest))
+            // The same database has the same name wherever it is named from.
+            std::path::absolute(rest).map_err(|error| Error::Url(format!("`{text}`: {error}")))
         };
         match text.split_once(':') {
             Some(("sqlite", rest)) => Ok(DatabaseUrl::Sqlite(directory(rest)?)),
@@ -122,7 +123,8 @@ mod tests {
         let parse = |text| DatabaseUrl::parse(text).unwrap();
         assert_eq!(parse("sqlite:/var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));
         assert_eq!(parse("sqlite:///var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));
-        assert_eq!(parse("gtm:x y"), DatabaseUrl::Gtm("x y".into()));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(parse("gtm:x y"), DatabaseUrl::Gtm(here.join("x y")));
         assert!(matches!(parse("postgresql:///x"), DatabaseUrl::Postgres(_)));
         assert_eq!(parse("mariadb://h/d"), DatabaseUrl::Mysql("mysql://h/d".into()));
         for wrong in ["", "x", "sqlite:", "gtm://", "oracle://x/y", "postgres:x", "/var/lib"] {

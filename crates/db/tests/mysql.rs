@@ -488,7 +488,5 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
     std::fs::write(other.path().join("letter"), "dear").unwrap();
     assert!(matches!(server::start(other.path(), &Options::default()), Err(Error::Foreign { .. })));
     let deep = other.path().join("a".repeat(100));
-    assert!(
-        server::start(&deep, &Options::default()).unwrap_err().to_string().contains("shorter path")
-    );
+    assert!(server::start(&deep, &Options::default()).unwrap_err().to_string().contains("shorter path"));
 }
