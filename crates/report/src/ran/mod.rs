@@ -2,11 +2,6 @@
 //! physical against logical.
 
 use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunInfo, Warning};
-mod export;
-mod history;
-mod listed;
-
-use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, RunInfo, Warning};
 use iolite_stats::PhaseResult;
 
 use crate::pen::{Ink, Pen, Style};
@@ -15,20 +10,22 @@ use crate::text::filled;
 use crate::{answer, machine, words};
 
 mod database;
+mod export;
+mod history;
 mod json;
+mod listed;
 mod physical;
 mod ratios;
 mod total;
 
-pub use json::{JSON_FORMAT, json};
-
-use total::Total;
+pub(crate) use database::describe;
 pub use export::{ExportFormat, export};
 pub use history::{HISTORY_FORMAT, history, history_json};
+pub use json::{JSON_FORMAT, json};
+pub(crate) use json::{database as database_json, took};
 pub use listed::{Listed, ListedPhase, ListedTotals};
 
-/// Name and version of the document.
-pub const JSON_FORMAT: &str = "iolite-ran/1";
+use total::Total;
 
 /// A run of RanRead, RanWrite or RanIO with all that is to be said of it.
 #[derive(Debug, Clone, PartialEq)]

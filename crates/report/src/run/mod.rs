@@ -14,9 +14,9 @@ mod phase;
 
 pub(crate) use figures::{Cells, columns};
 pub use json::{JSON_FORMAT, json, verified_json};
+pub(crate) use json::{operations as operations_json, phase as phase_json};
 pub(crate) use notes::Note;
 pub(crate) use phase::{INDENT, asked, came, told};
-pub(crate) use json::{operations as operations_json, phase as phase_json};
 
 /// A run of a job with all that is to be said of it.
 #[derive(Debug, Clone, PartialEq)]
