@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 
+use crate::database::DbArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     /// Random reads and writes inside a database, batch by batch (PerfTools' RanIO)
     #[command(name = "ranio")]
     RanIo(RanArgs<IoOptions>),
+    /// Start and stop private servers for those who have none running
+    Db(DbArgs),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
 }

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-use iolite_db::Error;
 
 use crate::exit::{self, Exit};
 use crate::output;
@@ -90,4 +88,46 @@ impl Server {
             Server::Mariadb => "mariadb",
         }
     }
+}
+
+/// Starts a server; returns its URL and its process.
+fn start(server: Server, directory: &Path, port: bool) -> anyhow::Result<(String, u32)> {
+    match server {
+        #[cfg(feature = "postgres")]
+        Server::Postgres => {
+            let started = iolite_db::postgres::server::start(directory, port)?;
+            Ok((started.url, started.pid))
+        }
+        #[cfg(feature = "mysql")]
+        Server::Mariadb => {
+            let options = iolite_db::mysql::server::Options { tcp: port, ..Default::default() };
+            let started = iolite_db::mysql::server::start(directory, &options)?;
+            Ok((started.url, started.pid))
+        }
+        #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+        _ => Err(not_built(server)),
+    }
+}
+
+fn stop(server: Server, directory: &Path) -> anyhow::Result<()> {
+    match server {
+        #[cfg(feature = "postgres")]
+        Server::Postgres => Ok(iolite_db::postgres::server::stop(directory)?),
+        #[cfg(feature = "mysql")]
+        Server::Mariadb => Ok(iolite_db::mysql::server::stop(directory)?),
+        #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+        _ => Err(not_built(server)),
+    }
+}
+
+#[cfg(not(all(feature = "postgres", feature = "mysql")))]
+fn not_built(server: Server) -> anyhow::Error {
+    let feature = match server {
+        Server::Postgres => "postgres",
+        Server::Mariadb => "mysql",
+    };
+    anyhow::anyhow!(
+        "this build knows nothing of {}: build it with its feature (cargo build --features {feature})",
+        server.command()
+    )
 }

@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod check;
+mod database;
 mod events;
 mod exit;
 mod explain;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
+        Command::Db(args) => database::run(&args),
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),

@@ -129,7 +129,10 @@ fn in_postgresql() {
     let count = |url: &str, global: u32| {
         let sql = format!("SELECT count(*) FROM iolite.\"RanWriteGlobal{global}\"");
         let output = Command::new("psql").args([url, "-XAtc", &sql]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().trim().parse().unwrap_or_else(|_| panic!("{}", stderr(&output)))
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)))
     };
     if let Some(subject) = Subject::server("postgres", count) {
         live_through(&subject);
@@ -141,7 +144,8 @@ fn in_mariadb() {
     let count = |url: &str, global: u32| {
         let socket = url.split("socket=").nth(1).unwrap().split('&').next().unwrap();
         let user = url.split("//").nth(1).unwrap().split(['@', ':']).next().unwrap();
-        let password = url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
+        let password =
+            url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
         let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
         let sql = format!("SELECT count(*) FROM RanWriteGlobal{global}");
         let socket = format!("--socket={}", socket.replace("%2F", "/"));
@@ -150,7 +154,10 @@ fn in_mariadb() {
             .env("MYSQL_PWD", password)
             .output()
             .unwrap();
-        String::from_utf8(output.stdout).unwrap().trim().parse().unwrap_or_else(|_| panic!("{}", stderr(&output)))
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)))
     };
     if let Some(subject) = Subject::server("mariadb", count) {
         live_through(&subject);
@@ -174,7 +181,9 @@ fn in_gtm() {
     let directory = place.data();
     let db = format!("gtm:{}", directory.display());
     let count = move |global: u32| {
-        let program = format!("set n=0,s=\"\" for  set s=$order(^RanWriteGlobal{global}(s)) quit:s=\"\"  set n=n+1\n write n,!");
+        let program = format!(
+            "set n=0,s=\"\" for  set s=$order(^RanWriteGlobal{global}(s)) quit:s=\"\"  set n=n+1\n write n,!"
+        );
         let output = Command::new(installed.join("mumps"))
             .args(["-run", "%XCMD", &program.replace("\n ", " ")])
             .env("gtm_dist", &installed)

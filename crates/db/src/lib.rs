@@ -8,10 +8,10 @@ mod adapter;
 mod error;
 mod gtm;
 mod monitor;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "mysql")]
-mod mysql;
 mod ran;
 mod sqlite;
 mod url;
@@ -21,10 +21,10 @@ pub use adapter::{
 };
 pub use gtm::Gtm;
 pub use monitor::{Monitor, Seen};
+#[cfg(feature = "mysql")]
+pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
-#[cfg(feature = "mysql")]
-pub use mysql::{Mysql, server as mysql_server};
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};

@@ -65,19 +65,12 @@ impl DatabaseUrl {
                 what: "open PostgreSQL databases",
                 remedy: "build it with the feature `postgres` (cargo build --features postgres)",
             }),
-            DatabaseUrl::Mysql(_) => {
-                Err(Error::Build { what: "open MariaDB", remedy: "its adapter is missing" })
-            }
-            DatabaseUrl::Gtm(_) => Err(Error::Build { what: "open GT.M", remedy: "its adapter is missing" }),
-            DatabaseUrl::Postgres(_) => {
-                Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
-            }
             #[cfg(feature = "mysql")]
             DatabaseUrl::Mysql(url) => Ok(Arc::new(crate::mysql::Mysql::new(url, settings)?)),
             #[cfg(not(feature = "mysql"))]
             DatabaseUrl::Mysql(_) => Err(Error::Build {
                 what: "open MariaDB or MySQL",
-                remedy: "build it with the feature `mysql` of iolite-db",
+                remedy: "build it with the feature `mysql` (cargo build --features mysql)",
             }),
         }
     }

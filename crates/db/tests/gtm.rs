@@ -125,8 +125,15 @@ fn a_whole_life() {
     assert_eq!(gtm.blocks().unwrap(), 256);
     let size = gtm.size().unwrap().0;
     assert!((2 << 20..24 << 20).contains(&size), "{size}");
-    assert_eq!(mumps(directory, "set n=0,s=\"\" for  set s=$order(^RanReadBlock(s)) quit:s=\"\"  set n=n+1 write:n=256 n"), "256");
-    let every_length = "set (n,s)=0 for  set s=$order(^RanReadBlock(s)) quit:s=\"\"  set n=n+$length(^(s)) write:s=256 n";
+    assert_eq!(
+        mumps(
+            directory,
+            "set n=0,s=\"\" for  set s=$order(^RanReadBlock(s)) quit:s=\"\"  set n=n+1 write:n=256 n"
+        ),
+        "256"
+    );
+    let every_length =
+        "set (n,s)=0 for  set s=$order(^RanReadBlock(s)) quit:s=\"\"  set n=n+$length(^(s)) write:s=256 n";
     assert_eq!(mumps(directory, every_length), (256 * 7900).to_string());
 
     gtm.add_globals(2, 25_000, &mut go_on).unwrap();
@@ -147,7 +154,7 @@ fn a_whole_life() {
     gtm.settle().unwrap();
     gtm.physical().unwrap();
     gtm.purge().unwrap();
-    assert_eq!(place.names(), [String::new(); 0]);
+    assert!(place.names().is_empty(), "{:?}", place.names());
     assert!(matches!(gtm.sizes(), Err(Error::Missing { .. })));
 }
 
@@ -170,8 +177,16 @@ fn batches_do_what_they_are_told() {
 
     use OpKind::{Commit, Read, Write};
     let kinds: Vec<_> = done.iter().map(|timed| (timed.kind, timed.bytes.0)).collect();
-    let expected =
-        [(Write, 76), (Write, 52), (Write, 51), (Commit, 0), (Read, 8192), (Read, 8192), (Write, 76), (Commit, 0)];
+    let expected = [
+        (Write, 76),
+        (Write, 52),
+        (Write, 51),
+        (Commit, 0),
+        (Read, 8192),
+        (Read, 8192),
+        (Write, 76),
+        (Commit, 0),
+    ];
     assert_eq!(kinds, expected);
     check_times(&done, wall);
     drop(session);
@@ -236,7 +251,10 @@ fn limits_and_pauses_are_obeyed() {
 
     // Of reads each may be the last.
     done.clear();
-    let reads = Batch { limit: Nanos(10_000_000), ..batch(vec![Cycle::Reads((0..128).cycle().take(400_000).collect())]) };
+    let reads = Batch {
+        limit: Nanos(10_000_000),
+        ..batch(vec![Cycle::Reads((0..128).cycle().take(400_000).collect())])
+    };
     session.perform(&reads, &mut done).unwrap();
     assert!(!done.is_empty() && done.len() < 400_000, "{}", done.len());
 }
@@ -306,7 +324,9 @@ fn two_sessions_at_once() {
                 let mut done = Vec::new();
                 for round in 0..20 {
                     let sets = (0..50).map(|i| 1 + (i * 37 + round * 11) % 2000).collect();
-                    session.perform(&batch(vec![Cycle::Sets(sets), Cycle::Reads(vec![round])]), &mut done).unwrap();
+                    session
+                        .perform(&batch(vec![Cycle::Sets(sets), Cycle::Reads(vec![round])]), &mut done)
+                        .unwrap();
                 }
                 assert_eq!(done.len(), 20 * 52);
             });
@@ -322,12 +342,13 @@ fn what_was_interrupted_is_not_used() {
     }
     let place = Place::new();
     let gtm = place.gtm(Durability::Full);
-    let stop = &mut |done, total| if done * 4 > total { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let stop =
+        &mut |done, total| if done * 4 > total { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     assert!(matches!(gtm.setup(Bytes(64 << 20), stop), Err(Error::Cancelled)));
     assert!(matches!(gtm.blocks(), Err(Error::Incomplete { .. })));
     assert!(matches!(gtm.within(0), Err(Error::Incomplete { .. })));
     gtm.purge().unwrap();
-    assert_eq!(place.names(), [String::new(); 0]);
+    assert!(place.names().is_empty(), "{:?}", place.names());
 
     let gtm = place.made(1, 100);
     assert!(matches!(gtm.add_globals(2, 200_000, stop), Err(Error::Cancelled)));
@@ -377,7 +398,9 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
         std::thread::sleep(Duration::from_millis(300));
         assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
     });
-    let many: Vec<_> = (0..3000).map(|i| Cycle::Sets((0..50).map(|j| 1 + (i * 7919 + j * 401) % 20_000).collect())).collect();
+    let many: Vec<_> = (0..3000)
+        .map(|i| Cycle::Sets((0..50).map(|j| 1 + (i * 7919 + j * 401) % 20_000).collect()))
+        .collect();
     let error = loop {
         if let Err(error) = session.perform(&batch(many.clone()), &mut done) {
             break error.to_string();
@@ -394,7 +417,7 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
     let before = orphans();
     gtm.purge().unwrap();
     assert!(orphans() <= before);
-    assert_eq!(place.names(), [String::new(); 0]);
+    assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
 /// `mumps` processes at work in a directory.
@@ -405,4 +428,64 @@ fn children(directory: &Path) -> Vec<String> {
             && fs::read_to_string(process.path().join("comm")).is_ok_and(|name| name.trim() == "mumps")
     });
     ours.map(|process| process.file_name().into_string().unwrap()).collect()
+}
+
+/// A file system of its own, which can be filled.
+struct Mount(TempDir);
+
+impl Mount {
+    fn new() -> Option<Mount> {
+        let directory = tempfile::Builder::new().prefix("iolite-gtm-").tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"])
+            .arg(directory.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        mounted.then(|| Mount(directory))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Ok(gtm) = Gtm::new(self.0.path().into(), Settings::default()) {
+            let _ = gtm.purge();
+        }
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_that_costs_the_journal_is_an_error() {
+    if !installed() {
+        return;
+    }
+    let Some(mount) = Mount::new() else {
+        println!("skipped: no file system can be mounted here");
+        return;
+    };
+    let gtm = Gtm::new(mount.0.path().into(), Settings::default()).unwrap();
+    let error = gtm.setup(Bytes(1 << 30), &mut go_on).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "{error}");
+    gtm.setup(Bytes(1 << 20), &mut go_on).unwrap();
+    gtm.add_globals(1, 20_000, &mut go_on).unwrap();
+    gtm.settle().unwrap();
+    let filler = mount.0.path().join("filler");
+    // The file system has no room for all of it.
+    let _ = fs::write(&filler, vec![1; 64 << 20]);
+    let mut session = within(&gtm, 0);
+    let mut done = Vec::new();
+    let sets = Cycle::Sets((0..50).map(|j| 1 + j * 401 % 20_000).collect());
+    let error = loop {
+        if let Err(error) = session.perform(&batch(vec![sets.clone(); 500]), &mut done) {
+            break error.to_string();
+        }
+        assert!(done.len() < 10_000_000, "the disk is full and everything is said to be well");
+    };
+    assert!(error.contains("disk is full"), "{error}");
+    drop(session);
+
+    fs::remove_file(&filler).unwrap();
+    gtm.settle().unwrap();
+    let mut session = within(&gtm, 0);
+    session.perform(&batch(vec![sets]), &mut done).unwrap();
 }

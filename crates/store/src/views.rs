@@ -141,7 +141,7 @@ fn the_database_summary_sets_logical_against_physical() {
     let physical = of(physical);
     assert_eq!(
         physical[1],
-        "1|400|3276800|800|6553600|200|7|57344|400|3276800|3|1602|102528|1500|0.000|2.002|0.000|4.005|64.000|0.200|0.100"
+        "1|400|3276800|800|6553600|200|7|57344|400|3276800|3|1602|102528|1500|NULL|2.002|NULL|4.005|64.000|0.200|0.100"
     );
     for (phase, row) in [(0, &physical[0]), (2, &physical[2])] {
         assert_eq!(*row, format!("{phase}{}", "|NULL".repeat(20)));

@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand};
 use iolite_model::{Bytes, DbOperation, Durability, Nanos};
 
 use super::Tool;
+use super::export::ExportArgs;
+use super::history::HistoryArgs;
+use super::reset::ResetArgs;
+use super::stop::StopArgs;
 use super::sweep::SweepArgs;
 use crate::exit;
 
@@ -56,6 +60,14 @@ pub(crate) enum Verb<O: Args> {
     Run(Box<RunArgs<O>>),
     /// Measure with more and more jobs, until it is no use: the knee, and whether it is good enough
     Sweep(Box<SweepArgs<O>>),
+    /// End a run that goes on, or all; what they have measured is kept
+    Stop(StopArgs),
+    /// List the runs
+    History(HistoryArgs),
+    /// Write the runs that have ended to a file for a spreadsheet
+    Export(ExportArgs),
+    /// Forget the runs that have ended
+    Reset(ResetArgs),
     /// Remove exactly what setup has made, and nothing else
     Purge(DatabaseArgs),
 }

@@ -2,9 +2,14 @@
 
 mod args;
 mod bench;
+mod export;
+mod history;
 mod making;
 mod place;
+mod reset;
 mod run;
+mod runs;
+mod stop;
 mod sweep;
 
 use iolite_db::Error;
@@ -29,6 +34,9 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
+    /// All three.
+    const ALL: [Tool; 3] = [Tool::RanRead, Tool::RanWrite, Tool::RanIo];
+
     /// As PerfTools write it: `RanRead`, `RanWrite`, `RanIO`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -44,6 +52,15 @@ impl Tool {
             Tool::RanRead => "ranread",
             Tool::RanWrite => "ranwrite",
             Tool::RanIo => "ranio",
+        }
+    }
+
+    /// Its operation's name in the results.
+    const fn operation(self) -> &'static str {
+        match self {
+            Tool::RanRead => "ran-read",
+            Tool::RanWrite => "ran-write",
+            Tool::RanIo => "ran-io",
         }
     }
 
@@ -67,6 +84,10 @@ pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
         Verb::Run(args) => run::run(*args),
         Verb::Sweep(args) => sweep::run(*args),
         Verb::Purge(args) => making::purge(&args),
+        Verb::Stop(args) => stop::run(O::TOOL, args),
+        Verb::History(args) => history::run(O::TOOL, args),
+        Verb::Export(args) => export::run(O::TOOL, args),
+        Verb::Reset(args) => reset::run(O::TOOL, args),
     }
 }
 

@@ -69,6 +69,10 @@ doflush	; Writes out what is in the buffers
 	view "FLUSH"
 	quit
 	;
+dojournal	; Whether the journal is on: 2
+	set reply=$data(^RanWriteGlobal1),reply=$view("JNLACTIVE","DEFAULT")
+	quit
+	;
 docounters	; What the two regions have counted
 	if '$data(opened) set opened=$data(^RanReadBlock)+$data(^RanWriteGlobal1)
 	set reply=$view("GVSTAT","READ")_"|"_$view("GVSTAT","DEFAULT")
@@ -129,7 +133,7 @@ pause	; Cut where the time is over
 	;
 tell	; A line for every so many cycles
 	set z=""
-	for i=1:1:count set z=z_out(i)_"|" if $length(z)>30000 write z,! set z=""
+	for i=1:1:count set z=z_out(i)_"|" if $length(z)>8000 write z,! set z=""
 	if z'="" write z,!
 	quit
 	;

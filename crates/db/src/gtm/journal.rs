@@ -8,8 +8,10 @@ use super::{Gtm, engine, io, setup};
 use crate::adapter::Result;
 
 /// How it is kept. A generation of 4 GiB is the largest GT.M has; its buffer takes many transactions with before-images.
+/// The allocation is a limit up to which GT.M writes without asking for more space, and takes none by itself: with a
+/// smaller one GT.M gives up the journal where the disk is nearly full, whatever was prepared.
 pub(super) const OPTIONS: &str =
-    "before_images,autoswitchlimit=8388600,extension=65535,buffer_size=8192,nosync_io";
+    "before_images,allocation=8388600,autoswitchlimit=8388600,extension=65535,buffer_size=8192,nosync_io";
 /// The same in bytes (of 512 to a block).
 const LARGEST: u64 = 8_388_600 * 512;
 /// Most and least that is prepared, and how many times the globals' size otherwise.
@@ -24,6 +26,9 @@ pub(super) fn on(gtm: &Gtm) -> Result<()> {
     files::remove(&files::generations(&gtm.directory)?)
 }
 
+/// GT.M's answer for a journal that is on (`$VIEW("JNLACTIVE")`).
+pub(super) const ON: &str = "2";
+
 /// Turns it off: what is made in bulk is synced at its end.
 pub(super) fn off(gtm: &Gtm) -> Result<()> {
     let option = "-journal=off";
@@ -37,8 +42,8 @@ pub(super) fn ahead(globals: &[u64]) -> u64 {
 }
 
 /// Makes the journal ready for a run: zeros are written after its end, so that a commit's sync has nothing to do but write
-/// records, as in databases that write their logs over old ones, and need not make the file longer as well. Not while others have the
-/// database open: they have a journal that is ready or do without.
+/// records, as in databases that write their logs over old ones, and need not make the file longer as well. Not while
+/// others have the database open: they have a journal that is ready or do without.
 pub(super) fn prepare(gtm: &Gtm, catalogue: &Catalogue) -> Result<()> {
     files::remove(&files::generations(&gtm.directory)?)?;
     let path = gtm.file(files::JOURNAL);

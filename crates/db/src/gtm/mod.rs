@@ -202,13 +202,18 @@ impl Database for Gtm {
         // The last process to leave a database writes out all of it.
         let mut process = self.process()?;
         process.ask("write out the buffers of", "flush")?;
+        let journaled = process.ask("look for the journal of", "journal")?;
         drop(process);
+        if journaled != journal::ON {
+            // GT.M gives it up where the disk is full.
+            journal::on(self)?;
+        }
         journal::prepare(self, &catalogue)?;
         if !catalogue.direct {
             for name in [files::READ, files::WRITE] {
                 let path = self.file(name);
                 fs::File::open(&path)
-                    .and_then(|file| iolite_sys::page_cache::evict(&file, 0, 0))
+                    .and_then(|file| iolite_sys::page_cache::evict(&file, 0, file.metadata()?.len()))
                     .map_err(|e| io("empty the page cache of", &path, e, "check its permissions"))?;
             }
         }

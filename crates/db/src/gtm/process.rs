@@ -91,7 +91,7 @@ impl Process {
             Some(pipe) => pipe.write_all(command).and_then(|()| pipe.write_all(b"\n")),
             None => Ok(()),
         };
-        told.or_else(|_| Err(self.died()))
+        told.map_err(|_| self.died())
     }
 
     fn line(&mut self, until: Instant) -> Result<String> {

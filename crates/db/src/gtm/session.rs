@@ -10,13 +10,11 @@ use iolite_model::Durability;
 use super::files::{self, Catalogue};
 use super::process::Process;
 use super::wire::{self, Answers, Header};
-use super::{BLOCK, ENGINE, Gtm, REMEDY, engine};
+use super::{BLOCK, ENGINE, Gtm, REMEDY, engine, journal};
 use crate::adapter::{Batch, Cycle, Error, Result, Timed, Within};
 
 /// How often journals that GT.M has set aside are looked for.
 const TIDYING: Duration = Duration::from_secs(5);
-/// GT.M's answer for a journal that is on (`$VIEW("JNLACTIVE")`).
-const JOURNAL_ON: &str = "2";
 
 /// See [`Within`].
 pub(super) struct GtmSession {
@@ -101,7 +99,11 @@ impl GtmSession {
         let pauses = header.hang.saturating_mul(line.sent.len() as u32).min(header.limit);
         let told = self.process.converse(command.as_bytes(), pauses, |fields| answers.take(fields, done));
         let told = told.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;
-        let failed = |cause: String| engine("work in", &self.directory, cause.into(), REMEDY);
+        let failed = |cause: String| {
+            let full = ["GBLOFLOW", "NOSPC", "ENO28"].iter().any(|code| cause.contains(code));
+            let remedy = if full { "the disk is full: free some space" } else { REMEDY };
+            engine("work in", &self.directory, cause.into(), remedy)
+        };
         let told = told.map_err(failed)?;
         let (began, rest) = told.split_once(' ').unwrap_or((&told, ""));
         let began = began.parse::<i64>().ok().filter(|_| !answers.garbled);
@@ -112,15 +114,15 @@ impl GtmSession {
         }
         match rest.strip_prefix("error ") {
             Some(cause) => Err(failed(cause.to_owned())),
-            None if rest == JOURNAL_ON => Ok(()),
+            None if rest == journal::ON => Ok(()),
             None => Err(self.journal_lost()),
         }
     }
 
     fn journal_lost(&self) -> Error {
         let cause = "GT.M has turned the journal off, so that commits are no longer durable".into();
-        let remedy = "most often the disk is full: free some space; the system's log has GT.M's reason; then drop the \
-                      globals and create them again, which turns it on";
+        let remedy = "most often the disk is full: free some space (the system's log has GT.M's reason), and start the \
+                      next run, which turns it on again";
         engine("rely on the commits of", &self.directory, cause, remedy)
     }
 
@@ -149,6 +151,9 @@ impl Within for GtmSession {
             let (number, subscripts) = (self.number(), self.subscripts.to_string());
             if self.ask("look for a global of", &format!("last {number}"))? != subscripts {
                 return Err(Error::GlobalMissing { global: format!("^RanWriteGlobal{number}"), place });
+            }
+            if self.ask("look for the journal of", "journal")? != journal::ON {
+                return Err(self.journal_lost());
             }
             // Reads all of it into the buffers, as far as they go.
             self.ask("read a global of", &format!("count {number}  {subscripts}"))?;

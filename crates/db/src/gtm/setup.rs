@@ -22,8 +22,8 @@ const NODE_BYTES: u64 = 85;
 /// Nodes of an index block that lead to blocks to read, at least (a key and a block's number take 12 to 16 bytes).
 const FANOUT: u64 = 400;
 const FEWEST_BUFFERS: u64 = 1024;
-/// Blocks by which a file grows: 128 MiB.
-const EXTENSION: u64 = 16384;
+/// Blocks by which a file grows: 32 MiB.
+const EXTENSION: u64 = 4096;
 /// Blocks of the file of globals when there are none.
 const EMPTY: u64 = 1024;
 /// GT.M's files have up to 16 thousand million blocks in the newest versions, and a sixteenth of that in older ones.
@@ -46,7 +46,7 @@ pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Resu
         let cause = format!("its name is longer than {LONGEST_PATH} bytes").into();
         return Err(engine("use", directory, cause, "choose a directory with a shorter name"));
     }
-    check_space(directory, file_blocks(blocks) * BLOCK + EXTENSION * BLOCK)?;
+    check_space(directory, (file_blocks(blocks) + EMPTY) * BLOCK)?;
     Catalogue::create(directory)?;
     let direct = takes_direct_io(directory)?;
     write_routine(directory)?;

@@ -4,7 +4,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, params};
 
 use super::Context;
-use super::schema::{self, BLOCKS, CATALOGUE, MARK};
+use super::schema::{self, BLOCKS, CATALOGUE, MARK, READS};
 use crate::adapter::{Error, Result};
 
 /// What an entry is.
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
     /// Number of the global it belongs to; 0 for what belongs to the blocks.
     pub(super) number: u32,
-    /// Blocks, or subscripts.
+    /// Blocks, or subscripts; of a procedure what it has to know.
     pub(super) amount: u64,
     pub(super) complete: bool,
 }
@@ -55,6 +55,11 @@ impl Catalogue {
     pub(super) fn blocks(&self) -> Option<u64> {
         let mut blocks = self.entries.iter().filter(|entry| entry.kind == Kind::Blocks && entry.complete);
         blocks.next().map(|entry| entry.amount)
+    }
+
+    /// Which of a page's rows blocks are read by: it is kept with the procedure that reads them.
+    pub(super) fn row_offset(&self) -> u64 {
+        self.entries.iter().find(|entry| entry.name == READS).map_or(0, |entry| entry.amount)
     }
 
     /// Globals, and what belongs to them, from this number on.
@@ -190,6 +195,12 @@ pub(super) fn make(context: &Context, conn: &mut Conn, entry: &Entry, sql: &str)
 /// Notes that something is whole.
 pub(super) fn complete(context: &Context, conn: &mut Conn, name: &str) -> Result<()> {
     conn.exec_drop(format!("UPDATE {CATALOGUE} SET complete = 1 WHERE name = ?"), (name,))
+        .map_err(|e| context.target.refusal("write our catalogue of", e))
+}
+
+/// Notes an amount that is known only afterwards.
+pub(super) fn set_amount(context: &Context, conn: &mut Conn, name: &str, amount: u64) -> Result<()> {
+    conn.exec_drop(format!("UPDATE {CATALOGUE} SET amount = ? WHERE name = ?"), (amount, name))
         .map_err(|e| context.target.refusal("write our catalogue of", e))
 }
 

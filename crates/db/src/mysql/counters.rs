@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use iolite_model::{Bytes, Physical};
 use mysql::Conn;
@@ -11,6 +12,9 @@ use super::Context;
 use super::catalogue::{Catalogue, Kind};
 use crate::adapter::{Error, Result};
 
+/// Longest to wait for the server's purge of what transactions left: about what ten million rows take.
+const PURGE: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
                       'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
                       'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
@@ -63,6 +67,7 @@ fn tables(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
 /// See [`Database::settle`](crate::Database::settle). FLUSH TABLES ... FOR EXPORT writes the changed pages of these tables,
 /// ours, and of no other; writers of them wait meanwhile. The buffer pool keeps the pages.
 pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) -> Result<()> {
+    await_purge(conn).map_err(|e| context.target.refusal("read the counters of", e))?;
     let list: Vec<_> = tables(catalogue).map(|name| format!("`{name}`")).collect();
     // A session in the middle of a transaction holds its tables.
     let wait = "SET SESSION lock_wait_timeout = 5";
@@ -76,6 +81,20 @@ pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) 
     match context.facts.files(&context.target).data {
         Some(data) => forget(&data.join(&context.target.schema)),
         None => Ok(()),
+    }
+}
+
+/// Waits until the server has done what it does after transactions: MariaDB visits each row that was inserted once more, and
+/// so reads and writes its page again. Where other people's transactions never let it end, not for ever.
+pub(super) fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
+    let deadline = Instant::now() + PURGE;
+    loop {
+        let left: Option<(String, u64)> =
+            conn.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")?;
+        if left.is_none_or(|(_, transactions)| transactions == 0) || Instant::now() > deadline {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_AGAIN);
     }
 }
 

@@ -53,7 +53,7 @@ impl Version {
 }
 
 /// The settings that determine what we do and what the results say.
-const VARIABLES: [&str; 24] = [
+const VARIABLES: [&str; 25] = [
     "datadir",
     "hostname",
     "innodb_buffer_pool_size",
@@ -69,6 +69,7 @@ const VARIABLES: [&str; 24] = [
     "innodb_log_file_buffering",
     "innodb_log_file_size",
     "innodb_log_group_home_dir",
+    "innodb_lru_scan_depth",
     "innodb_page_size",
     "innodb_random_read_ahead",
     "innodb_redo_log_capacity",

@@ -47,7 +47,7 @@ pub(super) struct Layout {
     /// InnoDB's page size.
     pub(super) page: u64,
     /// Rows in each page. A row may take about half a page at most, and 16 KiB: one alone would leave half of the page
-    /// empty. Blocks are the first rows of their pages.
+    /// empty.
     pub(super) rows: u64,
     /// Bytes of a row's data: `rows` of them fill nine tenths of a page, in which one more has no room, while a sixteenth
     /// may stay free, as InnoDB leaves it when it loads in bulk.
@@ -95,7 +95,7 @@ fn options() -> String {
 /// would be the time when the procedure was called), as microseconds since 1970. Stamps are gathered in pieces: appending
 /// each to all there are would copy those each time.
 const DECLARATIONS: &str = "DECLARE epoch DATETIME(6) DEFAULT '1970-01-01'; DECLARE started, ended BIGINT;
-     DECLARE at INT DEFAULT 0; DECLARE stamps LONGTEXT CHARACTER SET latin1 DEFAULT '';
+     DECLARE place INT DEFAULT 0; DECLARE stamps LONGTEXT CHARACTER SET latin1 DEFAULT '';
      DECLARE piece VARCHAR(2000) CHARACTER SET latin1 DEFAULT ''; DECLARE code INT DEFAULT 0;
      DECLARE message TEXT DEFAULT '';";
 const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6))";
@@ -115,27 +115,27 @@ pub(super) fn create_reads(data: u64) -> String {
          READS SQL DATA SQL SECURITY INVOKER COMMENT '{MARK}'
          BEGIN
           {DECLARATIONS}
-          DECLARE cycle INT DEFAULT 0; DECLARE remaining INT; DECLARE page BIGINT UNSIGNED; DECLARE bytes INT;
-          DECLARE over BIGINT;
+          DECLARE in_cycle INT DEFAULT 0; DECLARE remaining INT; DECLARE wanted BIGINT UNSIGNED; DECLARE bytes INT;
+          DECLARE deadline BIGINT;
           DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN {FAILED} {ANSWER} END;
-          SET over = {NOW} + allowed;
-          work: WHILE cycle < LENGTH(counts) DIV {COUNT_DIGITS} DO
-           SET remaining = SUBSTR(counts, 1 + {COUNT_DIGITS} * cycle, {COUNT_DIGITS});
-           SET cycle = cycle + 1;
+          SET deadline = {NOW} + allowed;
+          batch: WHILE in_cycle < LENGTH(counts) DIV {COUNT_DIGITS} DO
+           SET remaining = SUBSTR(counts, 1 + {COUNT_DIGITS} * in_cycle, {COUNT_DIGITS});
+           SET in_cycle = in_cycle + 1;
            WHILE remaining > 0 DO
-            SET page = SUBSTR(numbers, 1 + {DIGITS} * at, {DIGITS});
-            SET at = at + 1; SET remaining = remaining - 1;
+            SET wanted = SUBSTR(numbers, 1 + {DIGITS} * place, {DIGITS});
+            SET place = place + 1; SET remaining = remaining - 1;
             SET started = {NOW};
-            IF started >= over THEN LEAVE work; END IF;
-            SET bytes = (SELECT LENGTH(data) FROM {BLOCKS} WHERE number = page);
+            IF started >= deadline THEN LEAVE batch; END IF;
+            SET bytes = (SELECT LENGTH(data) FROM {BLOCKS} WHERE number = wanted);
             SET ended = {NOW};
             IF NOT bytes <=> {data} THEN
              SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a row of {BLOCKS} is missing or has another length';
             END IF;
             {STAMP}
            END WHILE;
-           IF cycle <= pauses AND hang > 0 THEN
-            DO SLEEP(GREATEST(0, LEAST(hang, over - {NOW})) / 1000000);
+           IF in_cycle <= pauses AND hang > 0 THEN
+            DO SLEEP(GREATEST(0, LEAST(hang, deadline - {NOW})) / 1000000);
            END IF;
           END WHILE;
           {ANSWER}
@@ -152,21 +152,21 @@ pub(super) fn create_sets(number: u32) -> String {
          MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT '{MARK}'
          BEGIN
           {DECLARATIONS}
-          DECLARE used INT DEFAULT 0; DECLARE row_set BIGINT UNSIGNED; DECLARE bytes, changed INT;
+          DECLARE used INT DEFAULT 0; DECLARE row_set BIGINT UNSIGNED; DECLARE bytes, found INT;
           DECLARE new_value VARBINARY(100);
           DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN {FAILED} ROLLBACK; {ANSWER} END;
           IF beginning THEN START TRANSACTION; END IF;
-          WHILE at < LENGTH(subscripts) DIV {DIGITS} DO
-           SET row_set = SUBSTR(subscripts, 1 + {DIGITS} * at, {DIGITS});
-           SET at = at + 1;
+          WHILE place < LENGTH(subscripts) DIV {DIGITS} DO
+           SET row_set = SUBSTR(subscripts, 1 + {DIGITS} * place, {DIGITS});
+           SET place = place + 1;
            SET bytes = 50 + row_set % 51;
            SET new_value = SUBSTR(noise, 1 + used, bytes);
            SET used = used + bytes;
            SET started = {NOW};
            UPDATE {} SET value = new_value WHERE subscript = row_set;
-           SET changed = ROW_COUNT();
+           SET found = ROW_COUNT();
            SET ended = {NOW};
-           IF changed <> 1 THEN
+           IF found <> 1 THEN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a subscript is missing';
            END IF;
            {STAMP}

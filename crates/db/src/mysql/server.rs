@@ -28,6 +28,8 @@ const SERVER_PLACES: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"
 const SOCKET_PATH: usize = 108;
 /// File that says a directory is one of ours, and what clients need to know.
 const URL_FILE: &str = "iolite-server";
+/// The server adds an extension to a name without one.
+const LOG: &str = "server.log";
 /// Database that is made for blocks and globals.
 const SCHEMA: &str = "iolite";
 
@@ -126,7 +128,11 @@ pub fn stop(directory: &Path) -> Result<()> {
         let _ = waitpid(Some(process), WaitOptions::NOHANG);
         if Instant::now() > deadline {
             let why = format!("process {pid} still runs after {} s", PATIENCE.as_secs());
-            return Err(place.failed("stop the server in", why, "look at its log, the file `log` there"));
+            return Err(place.failed(
+                "stop the server in",
+                why,
+                "look at its log, the file `server.log` there",
+            ));
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -138,7 +144,7 @@ const LACKING: Error = Error::Build {
     remedy: "install the package mariadb-server, or name a server that runs by its URL",
 };
 const STOP_FIRST: &str = "stop that one first (iolite db stop), or choose another directory";
-const SEE_LOG: &str = "look at the end of its log, the file `log` there";
+const SEE_LOG: &str = "look at the end of its log, the file `server.log` there";
 
 /// Whom the server runs as when we are root, as which it refuses to run.
 struct Unprivileged {
@@ -203,13 +209,13 @@ impl Place {
     }
 
     fn log(&self) -> Result<File> {
-        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(self.directory.join("log"));
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(self.directory.join(LOG));
         log.map_err(|e| self.io("open the log in", e))
     }
 
     /// What the end of the log says.
     fn log_says(&self) -> String {
-        let log = fs::read(self.directory.join("log")).unwrap_or_default();
+        let log = fs::read(self.directory.join(LOG)).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let errors: Vec<_> = log.lines().filter(|line| line.contains("ERROR")).collect();
         let lines = if errors.is_empty() { log.lines().collect() } else { errors };
@@ -256,7 +262,7 @@ impl Place {
         }
         drop(self.log()?);
         if let Some(user) = user {
-            for path in ["", "data", "tmp", "log"].map(|name| self.directory.join(name)) {
+            for path in ["", "data", "tmp", LOG].map(|name| self.directory.join(name)) {
                 user.give(&path).map_err(|e| self.io("give the server's user", e))?;
             }
         }
@@ -298,8 +304,11 @@ impl Place {
             path("socket", "socket"),
             path("pid-file", "pid"),
             path("tmpdir", "tmp"),
-            path("log-error", "log"),
+            path("log-error", LOG),
             format!("--innodb-buffer-pool-size={}", options.buffer_pool.0),
+            // So many pages MariaDB keeps free. Its default, 1536, is a third of a small pool, or all of it: then the inner
+            // pages of a tree are thrown out, and a block takes two reads.
+            format!("--innodb-lru-scan-depth={}", (options.buffer_pool.0 >> 18).max(100)),
         ];
         let fixed = [
             "--innodb-flush-log-at-trx-commit=1",

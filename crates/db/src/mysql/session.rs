@@ -21,6 +21,8 @@ pub(super) struct Worker {
     pub(super) number: u32,
     pub(super) layout: Layout,
     pub(super) blocks: u64,
+    /// Which of a page's rows it is read by.
+    offset: u64,
     /// Globals there are.
     pub(super) globals: u32,
     /// Of this worker's global; 0 when it has none.
@@ -37,6 +39,7 @@ impl Worker {
             conn,
             number,
             blocks: catalogue.blocks().unwrap_or(0),
+            offset: catalogue.row_offset(),
             globals: sizes.len() as u32,
             subscripts: sizes.get(number as usize).copied().unwrap_or(0),
             filler: Filler::new(RandomState::new().hash_one(number), number),
@@ -61,13 +64,13 @@ impl Worker {
         Err(Error::NoGlobal { worker: self.number, globals: self.globals })
     }
 
-    /// The row in which a block begins.
+    /// The row by which a block is read.
     ///
     /// # Errors
     /// [`Error::NoBlock`].
     pub(super) fn row(&self, block: u64) -> Result<u64> {
         if block < self.blocks {
-            return Ok(block * self.layout.rows);
+            return Ok(block * self.layout.rows + self.offset);
         }
         Err(Error::NoBlock { number: block, blocks: self.blocks })
     }

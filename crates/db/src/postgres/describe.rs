@@ -52,6 +52,7 @@ pub(super) fn describe(database: &Postgres) -> Result<Description> {
     let durability = durability(database.settings.durability, &value);
     settings.push(("fillfactor of globals".to_owned(), FILLFACTOR.to_string()));
     settings.push(("autovacuum of blocks".to_owned(), "off".to_owned()));
+    settings.push(("autovacuum of globals".to_owned(), "as the server's".to_owned()));
     let checkpoint =
         if may_checkpoint(&mut client).map_err(failed)? { "yes" } else { "not permitted to this role" };
     settings.push(("checkpoint before a run".to_owned(), checkpoint.to_owned()));

@@ -234,7 +234,7 @@ fn physical(phase: &ListedPhase) -> Line {
     let device = usage.and_then(devices);
     let own = usage.map_or_else(Physical::default, |usage| usage.database);
     let ratio = |logical: Option<u64>, physical: Option<u64>| {
-        let ratio = logical.zip(physical).filter(|(_, physical)| *physical > 0);
+        let ratio = logical.zip(physical).filter(|(logical, physical)| *logical > 0 && *physical > 0);
         Cell::real(ratio.map(|(logical, physical)| logical as f64 / physical as f64), RATIO)
     };
     let percent = |part: Option<Nanos>, whole: Option<Nanos>| {

@@ -34,6 +34,11 @@ pub fn history(runs: &[Listed], style: Style) -> String {
             out += &pen.item("", 0, heading(first));
         }
         out += &table(of_database, pen);
+        for run in of_database {
+            if let Some(Ending::Failed(error)) = &run.ending {
+                out += &pen.item("  ", 4, format!("{}: {error}", name(run)));
+            }
+        }
     }
     out + &pen.item("", 0, "times: UTC; mean, p99, max: response; -: nothing, or too few operations to tell")
 }
@@ -56,7 +61,7 @@ fn table(runs: &[Listed], pen: Pen) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.add_row(COLUMNS.map(Cell::new));
-    let rows = runs.iter().flat_map(|run| rows(run, pen));
+    let rows = runs.iter().flat_map(rows);
     rows.for_each(|row| {
         table.add_row(row.map(|cell| Cell::new(pen.clean(cell))));
     });
@@ -69,17 +74,17 @@ fn table(runs: &[Listed], pen: Pen) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// The run's id, and which of its steps this is where it has several.
+fn name(run: &Listed) -> String {
+    let several = run.measured.as_ref().filter(|phase| phase.one_of_several);
+    several.map_or(run.run.0.clone(), |phase| format!("{} step {}", run.run.0, phase.number + 1))
+}
+
 /// A run's lines: one per kind of operation.
-fn rows(run: &Listed, pen: Pen) -> Vec<[String; COLUMNS.len()]> {
+fn rows(run: &Listed) -> Vec<[String; COLUMNS.len()]> {
     let (date, time) = run.started();
     let mut first: [String; COLUMNS.len()] = std::array::from_fn(|_| String::new());
-    let several = run.measured.as_ref().filter(|phase| phase.one_of_several);
-    let name = several.map_or(run.run.0.clone(), |phase| format!("{} step {}", run.run.0, phase.number + 1));
-    let ended = match &run.ending {
-        Some(Ending::Failed(error)) => format!("failed: {error}"),
-        _ => run.state().to_owned(),
-    };
-    (first[0], first[1], first[2], first[10]) = (name, date, time, pen.clean(ended));
+    (first[0], first[1], first[2], first[10]) = (name(run), date, time, run.state().to_owned());
     let Some(phase) = &run.measured else { return vec![first] };
     first[3] = phase.task.workers.to_string();
     first[4] = format!("{:.1}", phase.seconds());
