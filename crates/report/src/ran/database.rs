@@ -6,7 +6,7 @@ use crate::machine::line;
 use crate::pen::{Pen, count};
 
 /// The lines below the machine's.
-pub(super) fn describe(facts: &DatabaseFacts, pen: Pen) -> String {
+pub(crate) fn describe(facts: &DatabaseFacts, pen: Pen) -> String {
     let mut lines = vec![
         ("database", engine(facts)),
         ("holds", holds(facts)),

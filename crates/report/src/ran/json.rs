@@ -44,7 +44,8 @@ pub fn json(report: &RanReport) -> Value {
     })
 }
 
-fn database(facts: &DatabaseFacts) -> Value {
+/// The database under test.
+pub(crate) fn database(facts: &DatabaseFacts) -> Value {
     let setting = |(name, value): &(String, String)| json!({ "name": name, "value": value });
     json!({
         "url": facts.url,
@@ -83,7 +84,8 @@ fn total(total: &Total) -> Value {
     })
 }
 
-fn took(used: &DatabaseUse, phase: Option<&PhaseResult>) -> Value {
+/// What a phase's operations took.
+pub(crate) fn took(used: &DatabaseUse, phase: Option<&PhaseResult>) -> Value {
     json!({
         "observed_ns": used.observed.0,
         "data_device": used.data_device.map(shared::counters),

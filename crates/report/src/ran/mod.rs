@@ -18,9 +18,11 @@ mod physical;
 mod ratios;
 mod total;
 
+pub(crate) use database::describe;
 pub use export::{ExportFormat, export};
 pub use history::{HISTORY_FORMAT, history, history_json};
 pub use json::{JSON_FORMAT, json};
+pub(crate) use json::{database as database_json, took};
 pub use listed::{Listed, ListedPhase, ListedTotals};
 
 use total::Total;

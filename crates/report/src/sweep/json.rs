@@ -8,18 +8,21 @@
 //! | `tool` | `RanRead`, `RanWrite` or `RanIO` |
 //! | `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run |
 //! | `verdict` | as in a check |
+//! | `database` | null, or as in a run of one of the tools ([`ran::json`](crate::ran::json)), before the first step |
 //! | `asked` | `jobs` (list; empty for 1, 5, 10, 20...), `step_seconds`, `ramp_seconds`, `repeat`, `closer`, `stop_response_ns`, `least_growth` (share per doubling of the jobs), `average_ns`, `ceiling_ns`, `target_iops` (null for none) |
 //! | `steps` | list, by the number of jobs: `jobs`, `phases` (indices), `measured_seconds`, `iops` and `response_ns` (estimates, of reads and sets together, of the time that a job takes for one, its share of the commit included; null where none succeeded), `operations` (as in a phase), `cache` (as in a phase) |
+//! | `used` | list, by phase: `phase`, and what its operations took, as in a run of one of the tools |
 //! | `knee` | null, or as in a check, without `name` and `phases` |
 //! | `end` | why no more jobs were tried: `end` (`response-over`, `not-growing`, `list-done`, `globals`, `most-jobs`, `not-started`, `failed`, `interrupted`), `text`, and what belongs to it |
 //! | `judged` | null, or `jobs` and `why`: the step that response times were judged at |
 
-use iolite_model::{SweepEnd, SweepTerms};
-use iolite_stats::SweptStep;
+use iolite_model::{DatabaseUse, SweepEnd, SweepTerms};
+use iolite_stats::{PhaseResult, SweptStep};
 use serde_json::{Value, json as object};
 
 use super::SweepReport;
 use crate::json as shared;
+use crate::ran;
 use crate::run::{operations_json, phase_json};
 
 /// Name and version of the document.
@@ -32,6 +35,7 @@ pub fn json(report: &SweepReport) -> Value {
         "tool": report.tool,
         "run": shared::run(&report.run),
         "calibration": report.calibration.as_ref().map(shared::calibration),
+        "database": report.facts.as_ref().map(ran::database_json),
         "asked": asked(&report.terms),
         "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
         "knee": report.knee.as_ref().map(shared::knee_found),
@@ -39,6 +43,7 @@ pub fn json(report: &SweepReport) -> Value {
         "judged": report.judged.as_ref().map(|judged| object!({ "jobs": judged.jobs, "why": judged.why })),
         "verdict": report.verdict.as_ref().map(shared::verdict),
         "phases": report.phases.iter().map(phase_json).collect::<Vec<_>>(),
+        "used": report.uses.iter().map(|each| used(each, &report.phases)).collect::<Vec<_>>(),
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),
     })
@@ -57,6 +62,12 @@ fn asked(terms: &SweepTerms) -> Value {
         "ceiling_ns": terms.ceiling.0,
         "target_iops": terms.target_iops.map(|target| target.0),
     })
+}
+
+fn used(used: &DatabaseUse, phases: &[PhaseResult]) -> Value {
+    let mut value = ran::took(used, phases.iter().find(|phase| phase.info.index == used.phase));
+    value["phase"] = used.phase.into();
+    value
 }
 
 fn step(step: &SweptStep) -> Value {

@@ -11,7 +11,7 @@ use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use crate::pen::{Ink, Pen, Style};
 use crate::text::filled;
-use crate::{answer, knees, machine};
+use crate::{answer, knees, machine, ran};
 
 pub use json::{JSON_FORMAT, json};
 
@@ -75,16 +75,7 @@ fn header(report: &SweepReport, pen: Pen) -> String {
     pen.paint(Ink::Strong, &title)
         + "\n"
         + &machine::describe(&report.run, report.calibration.as_ref(), pen)
-        + &report.facts.as_ref().map_or(String::new(), |facts| database(facts, pen))
-}
-
-fn database(facts: &DatabaseFacts, pen: Pen) -> String {
-    let engine = format!("{} {}", facts.engine, facts.version);
-    let size = format!("{} in {} blocks of {}", facts.size, crate::count(facts.blocks), facts.block);
-    line("database", format!("{engine}, {size}"), pen)
-        + &line("reads", &facts.read_path, pen)
-        + &line("writes", &facts.write_path, pen)
-        + &line("commits", format!("{}: {}", facts.durability.name(), facts.durable_by), pen)
+        + &report.facts.as_ref().map_or(String::new(), |facts| ran::describe(facts, pen))
 }
 
 fn line(label: &str, text: impl std::fmt::Display, pen: Pen) -> String {

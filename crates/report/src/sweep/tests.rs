@@ -123,6 +123,19 @@ fn verdict() -> Verdict {
     Verdict::of("RanRead, mean 2.00 ms, max 5.00 ms", reasons)
 }
 
+fn used(phase: u32) -> DatabaseUse {
+    DatabaseUse {
+        phase,
+        data_device: None,
+        log_device: None,
+        database: iolite_model::Physical::default(),
+        writer_active: None,
+        observed: Nanos(250_000_000),
+        tool_cpu: Nanos(7),
+        host_cpu: None,
+    }
+}
+
 /// The published series.
 fn reads() -> SweepReport {
     let read = DbOperation::RanRead;
@@ -188,8 +201,8 @@ end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per doubling of the jobs
 
 VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
   ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
-  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above that (0.001 %), 7.10 ms the longest; asked never
-    above 5.00 ms
+  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms; asked
+    never above 5.00 ms
 "#);
 }
 
@@ -227,8 +240,8 @@ VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
   + reads with 4 jobs (the knee), mean: 670 us (661 us to
     679 us); asked at most 2.00 ms
   ~ reads with 4 jobs (the knee), longest: 2 of 180,330
-    above that (0.001 %), 7.10 ms the longest; asked never
-    above 5.00 ms
+    above 5.00 ms (0.001 %), the longest 7.10 ms; asked
+    never above 5.00 ms
 "#);
 }
 
@@ -267,8 +280,8 @@ end   there are only 12 globals, and each job needs one: add some with add-globa
 
 VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
   ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
-  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above that (0.001 %), 7.10 ms the longest; asked never
-    above 5.00 ms
+  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms; asked
+    never above 5.00 ms
 "#);
 }
 
@@ -277,12 +290,10 @@ fn the_database_is_told() {
     let text = text(&reads(), WIDE);
     let header = text.split_once("\n\n").unwrap().0;
     assert!(header.starts_with("iolite 0.1.0: RanRead with more and more jobs on postgres://me@db1/bench\n"));
-    insta::assert_snapshot!(header.split_once("\ndatabase").unwrap().1, @r#"
- PostgreSQL 15.6, 48 GiB in 6,291,456 blocks of 8 KiB
-reads    pg_prewarm, read mode
-writes   UPDATE by key
-commits  full: fsync on, synchronous_commit on
-"#);
+    assert!(
+        header.contains("\ndatabase PostgreSQL 15.6") && header.contains("\ndurable  full: fsync on"),
+        "{header}"
+    );
 }
 
 #[test]
@@ -324,7 +335,11 @@ fn colour_changes_nothing_but_colour() {
 
 #[test]
 fn the_document_holds_it_all() {
-    let document = json(&mixed());
+    let mut report = mixed();
+    report.uses = vec![used(1)];
+    let document = json(&report);
+    assert_eq!((&document["used"][0]["phase"], &document["used"][0]["tool_cpu_ns"]), (&1.into(), &7.into()));
+    assert_eq!(document["database"]["blocks"], 6_291_456);
     assert_eq!(document["format"], "iolite-sweep/1");
     assert_eq!(document["steps"][1]["jobs"], 5);
     assert_eq!(document["steps"][1]["operations"].as_array().unwrap().len(), 3);
