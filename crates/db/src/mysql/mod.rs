@@ -1,6 +1,6 @@
 //! MariaDB and MySQL (InnoDB) as databases under test.
 //!
-//! A block is a page of InnoDB's: the blocks to read are rows of a table, so long that two fill a page, and a read is a SELECT
+//! A block is a page of InnoDB's: the blocks to read are rows of a table, so long that three fill a page, and a read is a SELECT
 //! by primary key of one row of a random page. The server reads the page from its data file, with O_DIRECT where
 //! it is set so, unless its buffer pool holds it. A global is a table of its own; a set is an UPDATE by primary key.
 //! Writes are durable because each commit writes the redo log and syncs it (innodb_flush_log_at_trx_commit=1, with a
