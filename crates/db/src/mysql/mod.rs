@@ -66,12 +66,11 @@ impl Context {
 
 impl Mysql {
     /// The database of a URL, `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, also `mariadb://`, and with `?socket=PATH` where
-    /// the server is to be reached by a socket. The database must exist; what is made is made in it. Connects to nothing
-    /// yet.
+    /// the server is to be reached by a socket. The database must exist; what is made is made in it. Blocks are always
+    /// read through the server's buffer pool, whatever [`Settings::through_buffers`] says. Connects to nothing yet.
     ///
     /// # Errors
-    /// [`Error::Url`]; [`Error::Unsupported`] when blocks are to be read through the database's buffers only, which they
-    /// always are.
+    /// [`Error::Url`].
     pub fn new(url: &str, settings: Settings) -> Result<Mysql> {
         Ok(Mysql { target: Target::parse(url)?, settings, watching: Mutex::new(None) })
     }
