@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 
+use crate::database::DbArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
+use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::study::StudyArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
@@ -56,6 +58,17 @@ pub(crate) enum Command {
     },
     /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
+    /// Random reads of blocks inside a database, by as many jobs as you like (PerfTools' RanRead)
+    #[command(name = "ranread")]
+    RanRead(RanArgs<ReadOptions>),
+    /// Random writes inside a database, in transactions (PerfTools' RanWrite)
+    #[command(name = "ranwrite")]
+    RanWrite(RanArgs<WriteOptions>),
+    /// Random reads and writes inside a database, batch by batch (PerfTools' RanIO)
+    #[command(name = "ranio")]
+    RanIo(RanArgs<IoOptions>),
+    /// Start and stop private servers for those who have none running
+    Db(DbArgs),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
 }
@@ -252,7 +265,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1e9 => Ok(value),
         _ => Err("write a number of operations per second, for example 5000".into()),

@@ -5,6 +5,7 @@
 mod args;
 mod bench;
 mod check;
+mod database;
 mod events;
 mod exit;
 mod explain;
@@ -13,6 +14,7 @@ mod job;
 mod output;
 mod patience;
 mod profiles;
+mod ran;
 mod run;
 mod runner;
 mod session;
@@ -54,6 +56,10 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
+        Command::Db(args) => database::run(&args),
+        Command::RanRead(args) => ran::run(args),
+        Command::RanWrite(args) => ran::run(args),
+        Command::RanIo(args) => ran::run(args),
         Command::Explain(args) => explain::run(&args),
     };
     result

@@ -22,7 +22,8 @@ pub(crate) fn run_info(storage: Storage) -> RunInfo {
         id: run_id(started),
         version: env!("CARGO_PKG_VERSION").into(),
         model_version: MODEL_VERSION,
-        command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        // Results are kept and shown: a password is neither.
+        command: std::env::args_os().map(|arg| iolite_db::without_password(&arg.to_string_lossy())).collect(),
         started_unix: Nanos(u64::try_from(started.as_nanosecond()).unwrap_or(0)),
         process: std::process::id(),
         host: iolite_observe::host(),

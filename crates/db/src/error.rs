@@ -112,6 +112,17 @@ pub enum Error {
         /// Globals there are.
         globals: u32,
     },
+    /// More jobs that write than globals to write to.
+    #[error(
+        "{jobs} jobs need {jobs} globals, one each, and there are {globals}: start fewer jobs, or create more globals \
+         (create-globals, add-globals)"
+    )]
+    FewGlobals {
+        /// Jobs asked for.
+        jobs: u32,
+        /// Globals there are.
+        globals: u32,
+    },
     /// A subscript that does not exist.
     #[error("subscript {subscript} is not in {path}, which has 1 to {subscripts}: choose one of those")]
     NoSubscript {

@@ -6,8 +6,12 @@
 
 mod adapter;
 mod error;
+mod gtm;
+mod monitor;
 #[cfg(feature = "mysql")]
-mod mysql;
+pub mod mysql;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod ran;
 mod sqlite;
 mod url;
@@ -15,8 +19,12 @@ mod url;
 pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
+pub use gtm::Gtm;
+pub use monitor::{Monitor, Seen};
 #[cfg(feature = "mysql")]
-pub use mysql::{Mysql, server as mysql_server};
+pub use mysql::Mysql;
+#[cfg(feature = "postgres")]
+pub use postgres::Postgres;
 pub use ran::run_db_task;
 pub use sqlite::Sqlite;
-pub use url::DatabaseUrl;
+pub use url::{DatabaseUrl, without_password};

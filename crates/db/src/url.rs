@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::adapter::{Database, Error, Result, Settings};
+use crate::gtm::Gtm;
 use crate::sqlite::Sqlite;
 
 /// The URL of a database under test. [`Display`](fmt::Display) leaves its password out.
@@ -45,7 +46,7 @@ impl DatabaseUrl {
             Some(("mysql" | "mariadb", rest)) if rest.starts_with("//") => {
                 Ok(DatabaseUrl::Mysql(format!("mysql:{rest}")))
             }
-            _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", redacted(text)))),
+            _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", without_password(text)))),
         }
     }
 
@@ -56,25 +57,30 @@ impl DatabaseUrl {
     pub fn open(&self, settings: Settings) -> Result<Arc<dyn Database>> {
         match self {
             DatabaseUrl::Sqlite(directory) => Ok(Arc::new(Sqlite::with(directory.clone(), settings)?)),
-            DatabaseUrl::Gtm(_) => Err(Error::Build { what: "open GT.M", remedy: "its adapter is missing" }),
-            DatabaseUrl::Postgres(_) => {
-                Err(Error::Build { what: "open PostgreSQL", remedy: "its adapter is missing" })
-            }
+            DatabaseUrl::Gtm(directory) => Ok(Arc::new(Gtm::new(directory.clone(), settings)?)),
+            #[cfg(feature = "postgres")]
+            DatabaseUrl::Postgres(url) => Ok(Arc::new(crate::Postgres::new(url, settings)?)),
+            #[cfg(not(feature = "postgres"))]
+            DatabaseUrl::Postgres(_) => Err(Error::Build {
+                what: "open PostgreSQL databases",
+                remedy: "build it with the feature `postgres` (cargo build --features postgres)",
+            }),
             #[cfg(feature = "mysql")]
             DatabaseUrl::Mysql(url) => Ok(Arc::new(crate::mysql::Mysql::new(url, settings)?)),
             #[cfg(not(feature = "mysql"))]
             DatabaseUrl::Mysql(_) => Err(Error::Build {
                 what: "open MariaDB or MySQL",
-                remedy: "build it with the feature `mysql` of iolite-db",
+                remedy: "build it with the feature `mysql` (cargo build --features mysql)",
             }),
         }
     }
 }
 
-/// A URL without its password: whatever stands between the user's name and the host, or after `password=`.
-fn redacted(url: &str) -> String {
+/// A text without the password of the URL that it is or holds: what stands between the user's name and the host, or after
+/// `password=`. A text without a URL stays as it is.
+pub fn without_password(url: &str) -> String {
     let mut text = url.to_owned();
-    let authority = url.find("//").map_or(0, |at| at + 2);
+    let Some(authority) = url.find("://").map(|at| at + 3) else { return text };
     let end = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);
     // The last @ ends it: a password may hold others.
     if let Some(at) = url[authority..end].rfind('@').map(|at| authority + at)
@@ -96,7 +102,7 @@ impl fmt::Display for DatabaseUrl {
         match self {
             DatabaseUrl::Sqlite(directory) => f.pad(&format!("sqlite:{}", directory.display())),
             DatabaseUrl::Gtm(directory) => f.pad(&format!("gtm:{}", directory.display())),
-            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&redacted(url)),
+            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&without_password(url)),
         }
     }
 }

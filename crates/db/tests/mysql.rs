@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use iolite_db::mysql_server::{self, Options, Started};
+use iolite_db::mysql::server::{self, Options, Started};
 use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Timed};
 use iolite_model::{Bytes, Durability, Nanos};
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ impl Server {
     /// `None` where MariaDB is not installed.
     fn start(options: &Options) -> Option<Server> {
         let directory = tempfile::tempdir().unwrap();
-        match mysql_server::start(directory.path(), options) {
+        match server::start(directory.path(), options) {
             Ok(started) => Some(Server { directory, started }),
             Err(Error::Build { .. }) => {
                 println!("skipped: MariaDB's server is not installed");
@@ -75,7 +75,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // A test may have stopped or killed it.
-        let _ = mysql_server::stop(self.directory.path());
+        let _ = server::stop(self.directory.path());
     }
 }
 
@@ -463,7 +463,7 @@ fn refusals_name_the_remedy() {
 fn a_private_server_is_started_once_and_stopped_cleanly() {
     let Some(server) = Server::start(&Options::default()) else { return };
     let path: &Path = server.directory.path();
-    let again = mysql_server::start(path, &Options::default()).unwrap_err().to_string();
+    let again = server::start(path, &Options::default()).unwrap_err().to_string();
     assert!(
         again.contains("runs there already") && again.contains(&server.started.pid.to_string()),
         "{again}"
@@ -471,13 +471,13 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
     server.database().setup(Bytes(1 << 20), &mut go).unwrap();
     let settings = "SELECT @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@innodb_flush_method, @@log_bin, @@skip_networking";
     assert_eq!(server.ask(settings), "1\t1\tO_DIRECT\t0\t1");
-    mysql_server::stop(path).unwrap();
+    server::stop(path).unwrap();
     let log = std::fs::read_to_string(path.join("server.log")).unwrap();
     assert!(log.contains("Shutdown complete"), "{log}");
-    let stopped = mysql_server::stop(path).unwrap_err().to_string();
+    let stopped = server::stop(path).unwrap_err().to_string();
     assert!(stopped.contains("none runs there"), "{stopped}");
     // What was in it is kept, and so is its password.
-    let started = mysql_server::start(path, &Options { buffer_pool: Bytes(32 << 20), tcp: false }).unwrap();
+    let started = server::start(path, &Options { buffer_pool: Bytes(32 << 20), tcp: false }).unwrap();
     assert_eq!(started.url, server.started.url);
     assert_eq!(server.database().blocks().unwrap(), 64);
     let mode = std::os::unix::fs::PermissionsExt::mode(
@@ -487,9 +487,9 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
 
     let other = tempfile::tempdir().unwrap();
     std::fs::write(other.path().join("letter"), "dear").unwrap();
-    assert!(matches!(mysql_server::start(other.path(), &Options::default()), Err(Error::Foreign { .. })));
+    assert!(matches!(server::start(other.path(), &Options::default()), Err(Error::Foreign { .. })));
     let deep = other.path().join("a".repeat(100));
     assert!(
-        mysql_server::start(&deep, &Options::default()).unwrap_err().to_string().contains("shorter path")
+        server::start(&deep, &Options::default()).unwrap_err().to_string().contains("shorter path")
     );
 }

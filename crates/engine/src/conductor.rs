@@ -9,7 +9,7 @@ use iolite_stats::{Collector, Detail, Timetable};
 use iolite_sys::board::Board;
 
 use crate::Control;
-use crate::crew::{Crew, DRAIN, DRAIN_INTERRUPTED, Outcome, Report, TICK, Word};
+use crate::crew::{Crew, Outcome, Report, TICK, Word};
 use crate::verify::Written;
 
 /// How long after its end an interval is passed on: a worker that is in time has handed its share over by then.
@@ -88,8 +88,9 @@ impl Conductor<'_> {
         let grace = 4 * TICK.as_nanos() as u64;
         let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
         let end = ends.stopped_at.map_or(self.timetable.end, |at| at.min(self.timetable.end));
-        let patience = if self.control.syncing() { LAST_SYNC } else { DRAIN };
-        after(end, patience) || ends.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
+        let patience = if self.control.syncing() { LAST_SYNC } else { self.crew.patience.ended };
+        let interrupted = self.crew.patience.interrupted;
+        after(end, patience) || ends.interrupted_at.is_some_and(|at| after(at, interrupted))
     }
 
     fn conclude(self, mut ends: Ends, sink: &mut dyn Sink) -> Outcome {

@@ -61,6 +61,24 @@ pub struct Crew {
     pub clock: Clock,
     /// The way to end it from outside.
     pub control: Control,
+    /// How long to wait for what is underway.
+    pub patience: Patience,
+}
+
+/// How long to wait for operations that are underway, before they are reported as lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// After the end of a phase.
+    pub ended: Duration,
+    /// When the user wants to stop.
+    pub interrupted: Duration,
+}
+
+impl Default for Patience {
+    /// That of block I/O.
+    fn default() -> Patience {
+        Patience { ended: DRAIN, interrupted: DRAIN_INTERRUPTED }
+    }
 }
 
 /// What came of a phase.

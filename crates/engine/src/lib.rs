@@ -34,7 +34,7 @@ pub use backend::{
     Uring, Vectored,
 };
 pub use control::Control;
-pub use crew::{Crew, Finished, Outcome, WorkerEnd};
+pub use crew::{Crew, Finished, Outcome, Patience, WorkerEnd};
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
 pub use lane::{Lane, Start};

@@ -13,7 +13,7 @@ use crate::backend::{
     Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Splice, Sync, Threads, Truncate,
     Uring, Vectored,
 };
-use crate::crew::{Crew, Finished, Outcome};
+use crate::crew::{Crew, Finished, Outcome, Patience};
 use crate::flow::{FlowGroup, FlowSeat};
 use crate::gate::StartLine;
 use crate::lane::Start;
@@ -225,6 +225,7 @@ impl Phase {
             interval: self.task.interval,
             clock,
             control: control.clone(),
+            patience: Patience::default(),
         }
     }
 

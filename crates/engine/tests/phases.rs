@@ -319,6 +319,7 @@ fn the_last_workers_end_is_the_phases() {
         interval: Nanos(50_000_000),
         clock,
         control: Control::default(),
+        patience: iolite_engine::Patience::default(),
     };
     let outcome = crew
         .run(&mut Events::default(), |worker| {
@@ -364,6 +365,7 @@ fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
         interval: Nanos(50_000_000),
         clock: Clock::best(),
         control: Control::default(),
+        patience: iolite_engine::Patience::default(),
     };
     let died = crew(1).run(&mut Events::default(), |_| {
         |_: Start| -> Result<Finished, EngineError> { panic!("on purpose") }

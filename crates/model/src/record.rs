@@ -226,6 +226,24 @@ pub struct WorkerTotals {
     pub length: Nanos,
     /// One entry per kind of operation that occurred.
     pub ops: Vec<OpTotals>,
+    /// Percentiles of each kind's response times, for those who can't read histograms; empty in older data.
+    #[serde(default)]
+    pub percentiles: Vec<Percentiles>,
+}
+
+/// Percentiles of the response times of one kind of operation, from its histogram; the longest is beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Kind of operation.
+    pub kind: OpKind,
+    /// Half of the operations took no longer.
+    pub p50: Nanos,
+    /// 95 % of them.
+    pub p95: Nanos,
+    /// 99 % of them.
+    pub p99: Nanos,
+    /// 99.9 % of them.
+    pub p999: Nanos,
 }
 
 /// How a run or a phase ended.

@@ -26,6 +26,38 @@ pub enum Warning {
         /// Type of the file system.
         filesystem: String,
     },
+    /// The database is small beside the memory.
+    #[error(
+        "the database's {database} are less than twice this host's memory ({memory}): reads may come from a cache; see \
+         how many reached the device, or purge it and set it up with --size {wanted} or more"
+    )]
+    SmallDatabase {
+        /// Size of its data files.
+        database: Bytes,
+        /// The host's memory.
+        memory: Bytes,
+        /// Twice that.
+        wanted: Bytes,
+    },
+    /// The database is small beside the storage controller's cache.
+    #[error(
+        "the database's {database} are less than four times the controller's cache ({cache}): reads may come from \
+         that cache, which nobody here can see; purge it and set it up with --size {wanted} or more"
+    )]
+    SmallForController {
+        /// Size of its data files.
+        database: Bytes,
+        /// The controller's cache, as stated.
+        cache: Bytes,
+        /// Four times that.
+        wanted: Bytes,
+    },
+    /// What a database does by itself before a run could not be done.
+    #[error("the database could not be made ready for cold reads: {reason}")]
+    NotSettled {
+        /// Why, and what helps.
+        reason: String,
+    },
     /// The device did much more than was asked of it.
     #[error(
         "during `{phase}` the device moved {device} for {requested} asked: something else uses it, or reads are \

@@ -5,6 +5,7 @@
 
 mod cache;
 mod chain;
+mod cpu;
 mod disk_use;
 mod diskstats;
 mod error;
@@ -15,6 +16,7 @@ mod storage;
 mod sysfs;
 
 pub use cache::CacheProbe;
+pub use cpu::busy_cpu;
 pub use disk_use::DiskProbe;
 pub use diskstats::LeafCounters;
 pub use error::Error;

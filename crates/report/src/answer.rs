@@ -47,7 +47,8 @@ pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
     ended + &answer
 }
 
-fn reasons(verdict: &Verdict, pen: Pen) -> String {
+/// The verdict with its reasons.
+pub(crate) fn reasons(verdict: &Verdict, pen: Pen) -> String {
     let head = format!("VERDICT: {} for {}", verdict.fitness, pen.clean(&verdict.profile));
     let mut out = pen.paint(ink(verdict.fitness), &head) + "\n";
     for Reason { fitness, what, measured, asked, .. } in &verdict.reasons {

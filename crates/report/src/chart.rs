@@ -27,6 +27,21 @@ fn bar(value: f64, most: f64, pen: Pen) -> &'static str {
     levels[level - 1]
 }
 
+/// Eighths of a column, from the left.
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// A bar that lies, as wide as its share of the most; at least a mark for what is not nothing.
+pub(crate) fn lying(value: f64, most: f64, room: usize, pen: Pen) -> String {
+    let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+    // The cast saturates: what is no number becomes nothing.
+    let eighths = (share * room as f64 * 8.0).round() as usize;
+    let eighths = if value > 0.0 { eighths.max(1) } else { eighths };
+    if pen.0.unicode {
+        return "█".repeat(eighths / 8) + EIGHTHS[eighths % 8];
+    }
+    "#".repeat(eighths.div_ceil(8))
+}
+
 /// Something over time.
 pub(crate) struct Course {
     /// One column a mark; a blank where there was nothing.
@@ -77,6 +92,15 @@ mod tests {
             (joined.marks.as_str(), joined.most, joined.least, joined.seconds),
             ("█ ▇▂", 6.0, 0.0, 2.0)
         );
+    }
+
+    #[test]
+    fn a_bar_that_lies_has_its_share_of_the_room() {
+        let bar = |value, most| lying(value, most, 4, PEN);
+        assert_eq!([bar(8.0, 8.0), bar(5.0, 8.0), bar(1e-9, 8.0), bar(0.0, 8.0)], ["████", "██▌", "▏", ""]);
+        assert_eq!([bar(9.0, 8.0), bar(1.0, 0.0), bar(f64::NAN, 8.0)], ["████", "▏", ""]);
+        let ascii = Pen(Style { unicode: false, ..PEN.0 });
+        assert_eq!([8.0, 5.0, 1e-9].map(|value| lying(value, 8.0, 4, ascii)), ["####", "###", "#"]);
     }
 
     proptest! {

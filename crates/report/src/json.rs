@@ -31,10 +31,10 @@
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
 use iolite_model::{
-    Cache, CacheStamp, Calibration, Device, Ending, ErrorTally, Filesystem, Finding, Host, Layer, Nanos,
-    OpKind, Quantile, RateKept, RunInfo, Stuck, Verdict, Verified, Warning,
+    Cache, CacheStamp, Calibration, Device, DeviceCounters, Ending, ErrorTally, Filesystem, Finding, Host,
+    Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Verdict, Verified, Warning,
 };
-use iolite_stats::{Estimate, Histogram, PhaseResult, ScalingModel};
+use iolite_stats::{Estimate, Histogram, Knee, PhaseResult, ScalingModel};
 use serde_json::{Map, Value, json};
 
 use crate::{KneeResult, Report};
@@ -202,7 +202,7 @@ pub(crate) fn verified(verified: &Verified) -> Value {
     })
 }
 
-fn cache(cache: &Cache) -> Value {
+pub(crate) fn cache(cache: &Cache) -> Value {
     let (stamp, share) = match cache.stamp() {
         CacheStamp::PartlyCached(share) => ("partly cached", Some(share)),
         CacheStamp::Device => ("device", None),
@@ -218,6 +218,17 @@ fn cache(cache: &Cache) -> Value {
         "device_written_bytes": cache.device_written.map(|bytes| bytes.0),
         "resident_before": cache.resident_before,
         "resident_after": cache.resident_after,
+    })
+}
+
+/// What devices counted.
+pub(crate) fn counters(counters: DeviceCounters) -> Value {
+    json!({
+        "reads": counters.reads,
+        "read_bytes": counters.read.0,
+        "writes": counters.writes,
+        "written_bytes": counters.written.0,
+        "flushes": counters.flushes,
     })
 }
 
@@ -279,7 +290,14 @@ pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Valu
 }
 
 fn knee(result: &KneeResult) -> Value {
-    let knee = &result.knee;
+    let mut value = knee_found(&result.knee);
+    value["name"] = result.name.clone().into();
+    value["phases"] = result.phases.clone().into();
+    value
+}
+
+/// A knee without what it was searched in.
+pub(crate) fn knee_found(knee: &Knee) -> Value {
     let mut model = match knee.model {
         ScalingModel::Usl { lambda, sigma, kappa } => {
             json!({ "name": "usl", "lambda_iops": lambda, "sigma": sigma, "kappa": kappa })
@@ -290,8 +308,6 @@ fn knee(result: &KneeResult) -> Value {
     };
     model["text"] = knee.model.to_string().into();
     json!({
-        "name": result.name,
-        "phases": result.phases,
         "concurrency": { "value": knee.concurrency, "low": knee.low, "high": knee.high },
         "iops": knee.throughput,
         "plateau_iops": estimate(&knee.plateau),
@@ -308,7 +324,7 @@ pub(crate) fn warning(warning: &Warning) -> Value {
     json!({ "kind": kind, "text": warning.to_string(), "data": data })
 }
 
-fn verdict(verdict: &Verdict) -> Value {
+pub(crate) fn verdict(verdict: &Verdict) -> Value {
     let reason = |reason: &iolite_model::Reason| {
         json!({
             "fitness": reason.fitness.to_string(),

@@ -37,10 +37,8 @@ fn knee(report: &Report, result: &KneeResult, pen: Pen) -> String {
         report.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
     tested.sort_by_key(|phase| (phase.info.task.concurrency(), phase.info.index));
     let layer = tested.first().map_or(Layer::File, |phase| phase.info.task.layer());
-    let word = load_word(layer, result.knee.concurrency);
-    let mut out = pen.item(&pen.paint(Ink::Strong, "knee  "), INDENT, sentence(result, word));
+    let mut out = told(&result.name, &result.knee, layer, tested.len(), pen);
     let indent = " ".repeat(INDENT);
-    out += &pen.item(&indent, INDENT, model(&result.knee, tested.len()));
     // Not wrapped and not cleaned: every character is ours.
     for line in picture(&tested, &result.knee, load_word(layer, 2), pen).into_iter().flatten() {
         out += &format!("{indent}{line}\n");
@@ -48,8 +46,14 @@ fn knee(report: &Report, result: &KneeResult, pen: Pen) -> String {
     out
 }
 
-fn sentence(result: &KneeResult, word: &str) -> String {
-    let knee = &result.knee;
+/// A knee that so many points have shown, in words.
+pub(crate) fn told(name: &str, knee: &Knee, layer: Layer, points: usize, pen: Pen) -> String {
+    let word = load_word(layer, knee.concurrency);
+    pen.item(&pen.paint(Ink::Strong, "knee  "), INDENT, sentence(name, knee, word))
+        + &pen.item(&" ".repeat(INDENT), INDENT, model(knee, points))
+}
+
+fn sentence(name: &str, knee: &Knee, word: &str) -> String {
     let plateau = range(&knee.plateau);
     let limit = if knee.saturated {
         format!("plateau {plateau}")
@@ -57,8 +61,7 @@ fn sentence(result: &KneeResult, word: &str) -> String {
         format!("no plateau yet, most seen {plateau}")
     };
     format!(
-        "{}: {} {word} ({} to {}, 95 %), {}; {limit}",
-        result.name,
+        "{name}: {} {word} ({} to {}, 95 %), {}; {limit}",
         knee.concurrency,
         knee.low,
         knee.high,

@@ -16,8 +16,11 @@ pub mod latency_target;
 mod live;
 mod machine;
 mod pen;
+mod progress;
+pub mod ran;
 pub mod run;
 pub mod study;
+pub mod sweep;
 #[cfg(test)]
 mod synthetic;
 mod table;
@@ -26,7 +29,8 @@ mod words;
 
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
-pub use pen::Style;
+pub use pen::{Style, count};
+pub use progress::{Progress, ProgressUnit};
 pub use text::{judgement, text};
 
 /// A run with all that is to be said of it.

@@ -104,19 +104,8 @@ impl Live {
     }
 
     fn bar(target: ProgressDrawTarget, color: bool, budget: Nanos) -> Live {
-        let template = if color { "{spent:.cyan} {wide_msg}" } else { "{spent} {wide_msg}" };
-        let spent = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            // The bar has nowhere to report a failure to, and its writer has none.
-            let _ = out.write_str(&spent(state.elapsed(), budget));
-        };
-        // The template is constant; were it wrong, the library's own would be shown.
-        let style =
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::with_draw_target(None, target)
-            .with_style(style.with_key("spent", spent))
-            .with_finish(ProgressFinish::AndClear);
-        bar.enable_steady_tick(TICK);
-        Live::of(View::Bar(bar))
+        let spent = move |state: &ProgressState| spent(state.elapsed(), budget);
+        Live::of(View::Bar(bar(target, color, spent)))
     }
 
     fn started(&mut self, info: &PhaseInfo) {
@@ -285,6 +274,26 @@ impl Counts {
     }
 }
 
+/// A bar that shows what `spent` says and then its message, as far as there is room; it leaves nothing behind.
+pub(crate) fn bar(
+    target: ProgressDrawTarget,
+    color: bool,
+    spent: impl Fn(&ProgressState) -> String + Clone + Send + Sync + 'static,
+) -> ProgressBar {
+    let template = if color { "{spent:.cyan} {wide_msg}" } else { "{spent} {wide_msg}" };
+    let spent = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        // The bar has nowhere to report a failure to, and its writer has none.
+        let _ = out.write_str(&spent(state));
+    };
+    // The template is constant; were it wrong, the library's own would be shown.
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::with_draw_target(None, target)
+        .with_style(style.with_key("spent", spent))
+        .with_finish(ProgressFinish::AndClear);
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
 /// The phase's name with its load.
 fn label(task: &Task) -> String {
     let name = escaped(task.name());
@@ -299,12 +308,17 @@ fn spent(elapsed: Duration, budget: Nanos) -> String {
     if budget.0 == 0 {
         return format!("{} s", elapsed.as_secs());
     }
-    let share = (elapsed.as_secs_f64() / budget.as_secs_f64().max(1e-9)).min(1.0);
-    let filled = (share * BAR as f64) as usize;
+    let share = elapsed.as_secs_f64() / budget.as_secs_f64().max(1e-9);
+    format!("{} {} s of {:.0} s", filled(share), elapsed.as_secs(), budget.as_secs_f64())
+}
+
+/// A bar of which a share is filled: `[=====>              ]`.
+pub(crate) fn filled(share: f64) -> String {
+    let filled = (share.min(1.0) * BAR as f64) as usize;
     let head = if filled < BAR { ">" } else { "" };
     let bar = format!("{}{head}", "=".repeat(filled));
-    format!("[{bar:<BAR$}] {} s of {:.0} s", elapsed.as_secs(), budget.as_secs_f64())
+    format!("[{bar:<BAR$}]")
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -42,12 +42,17 @@ const NOTABLE: [&str; 27] = [
 /// The header's lines, one fact a line.
 pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, pen: Pen) -> String {
     let (storage, host) = (&run.storage, &run.host);
-    let mut out = line(pen, "storage", filesystem(&storage.filesystem));
-    let options = notable_options(&storage.filesystem);
-    if !options.is_empty() {
-        out += &line(pen, "mounted", options);
+    let mut out = String::new();
+    if storage.filesystem == Filesystem::default() {
+        out += &line(pen, "storage", "not visible from here: what is measured has its files elsewhere");
+    } else {
+        out += &line(pen, "storage", filesystem(&storage.filesystem));
+        let options = notable_options(&storage.filesystem);
+        if !options.is_empty() {
+            out += &line(pen, "mounted", options);
+        }
+        out += &devices(pen, storage, is_virtual(host));
     }
-    out += &devices(pen, storage, is_virtual(host));
     out += &line(pen, "host", host_line(host));
     if let Some(calibration) = calibration {
         let text = format!(
@@ -62,7 +67,8 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, pen: Pe
     out
 }
 
-fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> String {
+/// A line of the header.
+pub(crate) fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> String {
     pen.item(&format!("{label:<LABEL$}"), LABEL, text)
 }
 

@@ -136,7 +136,7 @@ pub(crate) fn escaped(text: impl Display) -> String {
 }
 
 /// A count with its thousands separated.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     // A rate below ten would show a decimal.
     if value < 10 { value.to_string() } else { Iops(value as f64).to_string() }
 }

@@ -8,6 +8,7 @@ use iolite_model::{
     Reason, RingOptions, RunId, RunInfo, Stop, Storage, SyncRule, Target, Task, Verdict, Warning,
 };
 use iolite_stats::{Collector, Completion, Knee, LoadPoint, PhaseResult, Timetable, recorder};
+use serde_json::Value;
 
 use crate::{KneeResult, Report};
 
@@ -51,7 +52,7 @@ pub(crate) fn commit(name: &str, preallocate: bool) -> Task {
     task
 }
 
-fn database(name: &str, operation: DbOperation, workers: u32) -> Task {
+pub(crate) fn database(name: &str, operation: DbOperation, workers: u32) -> Task {
     Task::Database(DbTask {
         name: name.to_owned(),
         operation,
@@ -321,6 +322,25 @@ pub(crate) fn empty() -> Report {
         warnings: Vec::new(),
         verdict: None,
         ending: Ending::Completed,
+    }
+}
+
+/// Every key with the path to it, lists shown by their first entry.
+pub(crate) fn keys(value: &Value, path: &str, out: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                assert!(
+                    key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+                    "{key}"
+                );
+                keys(value, &format!("{path}.{key}"), out);
+            }
+        }
+        Value::Array(values) if values.iter().any(Value::is_object) => {
+            keys(values.first().unwrap(), &format!("{path}[]"), out);
+        }
+        _ => out.push(path.to_owned()),
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
         legend += &format!("; random I/O spans {span}");
     }
     if report.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
-        legend += "; sets are in the database's memory until their commit";
+        legend += &format!("; {}", words::SETS);
     }
     draw(rows, pen) + &pen.item("", 0, legend)
 }

@@ -9,6 +9,10 @@ use iolite_model::{
 
 use crate::pen::count;
 
+mod database;
+
+pub(crate) use database::SETS;
+
 /// Whether each write is made durable at once: then the commits are what counts.
 pub(crate) fn commits(task: &Task) -> bool {
     matches!(task, Task::File(FileTask { sync: Some(SyncRule { every: 1, .. }), .. }))
@@ -47,7 +51,7 @@ pub(crate) fn does(task: &Task) -> String {
             parts.join(", ")
         }
         Task::Metadata(task) => names(task),
-        Task::Database(task) => task.name.clone(),
+        Task::Database(task) => database::does(task),
     }
 }
 
@@ -68,8 +72,6 @@ pub(crate) fn way(task: &Task) -> Option<String> {
 
 /// How many at once, and when.
 pub(crate) fn load(task: &Task) -> String {
-    let number =
-        |count: u32, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     match task {
         Task::File(task) => {
             let workers = if task.processes {
@@ -87,6 +89,11 @@ pub(crate) fn load(task: &Task) -> String {
         Task::Metadata(task) => number(task.workers, "thread", "threads"),
         Task::Database(task) => number(task.workers, "job", "jobs"),
     }
+}
+
+/// So many of something.
+pub(crate) fn number(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// When it begins and what ends it.

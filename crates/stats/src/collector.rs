@@ -103,6 +103,7 @@ impl Collector {
                 worker: worker as u32,
                 length: Nanos(measured),
                 ops: worker_counts.totals(),
+                percentiles: worker_counts.percentiles(),
             });
         }
         let series = self.series.points(ramp_end, end);
@@ -170,6 +171,20 @@ mod tests {
                 prop_assert_eq!(from_series, measured(kind));
                 let bytes: u64 = totals.series.iter().map(|point| point.bytes[kind.index()]).sum();
                 prop_assert_eq!(bytes, totals.bytes(kind));
+            }
+            for worker in &by_worker {
+                let told: Vec<_> = worker.percentiles.iter().map(|of| of.kind).collect();
+                prop_assert_eq!(told, worker.ops.iter().map(|op| op.kind).collect::<Vec<_>>());
+                for of in &worker.percentiles {
+                    let mut times: Vec<u64> = workers[worker.worker as usize]
+                        .iter()
+                        .filter(|(at, kind, _)| *kind == of.kind.index() && (50..300).contains(at))
+                        .map(|(at, _, latency)| *(latency.min(at)))
+                        .collect();
+                    times.sort_unstable();
+                    let at = |share: f64| Nanos(times[(share * times.len() as f64).ceil() as usize - 1]);
+                    prop_assert_eq!((of.p50, of.p95, of.p99, of.p999), (at(0.5), at(0.95), at(0.99), at(0.999)));
+                }
             }
             let length: f64 = totals.series.iter().map(|point| point.seconds).sum();
             prop_assert!((length - 250e-9).abs() < 1e-12);

@@ -1,6 +1,6 @@
 //! Counts of each kind of operation, added up where nobody measures.
 
-use iolite_model::{Nanos, OpKind, OpTotals};
+use iolite_model::{Nanos, OpKind, OpTotals, Percentiles, Quantile};
 
 use crate::histogram::{Histogram, HistogramError, counted};
 use crate::recorder::{OpTally, Snapshot};
@@ -53,6 +53,12 @@ impl OpRecord {
             service: self.service.encode(),
         }
     }
+
+    fn percentiles(&self, kind: OpKind) -> Percentiles {
+        // A bucket's longest duration may lie beyond the longest that occurred, which is known.
+        let at = |share| self.response.quantile(Quantile(share)).min(Nanos(self.sums.response_max));
+        Percentiles { kind, p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999) }
+    }
 }
 
 impl TryFrom<&OpTotals> for Told {
@@ -96,7 +102,17 @@ impl Counts {
 
     /// As they are stored.
     pub(crate) fn totals(&self) -> Vec<OpTotals> {
-        let records = OpKind::ALL.iter().zip(&self.0);
-        records.filter_map(|(&kind, record)| record.as_ref().map(|record| record.totals(kind))).collect()
+        self.occurred().map(|(kind, record)| record.totals(kind)).collect()
+    }
+
+    /// Percentiles of the response times; a kind of which nothing succeeded has none.
+    pub(crate) fn percentiles(&self) -> Vec<Percentiles> {
+        let succeeded = self.occurred().filter(|(_, record)| record.response.count() > 0);
+        succeeded.map(|(kind, record)| record.percentiles(kind)).collect()
+    }
+
+    fn occurred(&self) -> impl Iterator<Item = (OpKind, &OpRecord)> {
+        let records = OpKind::ALL.into_iter().zip(&self.0);
+        records.filter_map(|(kind, record)| Some((kind, record.as_deref()?)))
     }
 }

@@ -1,8 +1,8 @@
 //! From events to rows.
 
 use iolite_model::{
-    Bytes, Calibration, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals, PhaseEnd,
-    PhaseInfo, RunId, RunInfo, Stuck, Verdict, Verified, Warning, WorkerTotals,
+    Bytes, Calibration, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals, Percentiles,
+    PhaseEnd, PhaseInfo, RunId, RunInfo, Stuck, Verdict, Verified, Warning, WorkerTotals,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Params, named_params, params};
@@ -19,10 +19,10 @@ pub(crate) struct Recording {
 }
 
 /// Where a row goes: the connection, the run, and the number of the event.
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     connection: &'a Connection,
-    run: &'a str,
-    sequence: i64,
+    pub(crate) run: &'a str,
+    pub(crate) sequence: i64,
 }
 
 /// Failures of one event, before the path of the database is known.
@@ -39,7 +39,7 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-type Outcome = Result<(), Failure>;
+pub(crate) type Outcome = Result<(), Failure>;
 
 impl Recording {
     /// Writes one event.
@@ -60,8 +60,8 @@ impl Recording {
             Event::PhaseReleased(_) => return Ok(()),
             // Logs of operations go to files of their own: a row each would be slower than the operation.
             Event::Operations(_) => return Ok(()),
-            // Not stored yet.
-            Event::Database(_) | Event::DatabaseUse(_) => return Ok(()),
+            Event::Database(facts) => row.database(facts),
+            Event::DatabaseUse(usage) => row.database_use(usage),
             Event::Worker(worker) => row.worker(worker),
             Event::PhaseEnded(end) => row.phase_ended(end),
             Event::Warning(warning) => row.warning(warning),
@@ -74,7 +74,7 @@ impl Recording {
 }
 
 impl Row<'_> {
-    fn execute(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+    pub(crate) fn execute(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
         self.connection.prepare_cached(sql)?.execute(params)
     }
 
@@ -211,7 +211,24 @@ impl Row<'_> {
         let id = self.connection.last_insert_rowid();
         let sql = "INSERT INTO worker_op (worker, kind, operations, bytes, errors, response_sum_ns,
                        response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        worker.ops.iter().try_for_each(|op| self.op(sql, id, op))
+        worker.ops.iter().try_for_each(|op| self.op(sql, id, op))?;
+        worker.percentiles.iter().try_for_each(|percentiles| self.percentiles(id, percentiles))
+    }
+
+    fn percentiles(&self, worker: i64, of: &Percentiles) -> Outcome {
+        self.execute(
+            "UPDATE worker_op SET p50_ns = ?3, p95_ns = ?4, p99_ns = ?5, p999_ns = ?6
+              WHERE worker = ?1 AND kind = ?2",
+            params![
+                worker,
+                of.kind.name(),
+                integer(of.p50.0),
+                integer(of.p95.0),
+                integer(of.p99.0),
+                integer(of.p999.0),
+            ],
+        )?;
+        Ok(())
     }
 
     fn op(&self, sql: &str, of: i64, op: &OpTotals) -> Outcome {
@@ -394,15 +411,15 @@ impl Row<'_> {
 }
 
 /// SQLite's integers are signed; what does not fit (292 years in nanoseconds, 8 EiB) becomes the largest.
-fn integer(value: u64) -> i64 {
+pub(crate) fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn bytes(value: Option<Bytes>) -> Option<i64> {
+pub(crate) fn bytes(value: Option<Bytes>) -> Option<i64> {
     value.map(|bytes| integer(bytes.0))
 }
 
-fn json<T>(what: &'static str, value: serde_json::Result<T>) -> Result<T, Failure> {
+pub(crate) fn json<T>(what: &'static str, value: serde_json::Result<T>) -> Result<T, Failure> {
     value.map_err(|source| Failure::Other(Error::Json { what, source }))
 }
 

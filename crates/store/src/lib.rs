@@ -4,8 +4,10 @@
 //! back as the events they were, and marks the runs that a crash cut short. Facts are stored, estimates are derived;
 //! the tables and views are described in `docs/results.md`.
 
+mod database;
 mod error;
 mod insert;
+mod phases;
 mod place;
 mod process;
 mod read;
@@ -19,6 +21,7 @@ mod synthetic;
 mod views;
 
 pub use error::Error;
+pub use phases::DatabasePhase;
 pub use place::{default_path, default_path_from};
 pub use process::Measuring;
 pub use store::{RunSummary, Store};

@@ -21,6 +21,16 @@ pub struct Measuring {
 }
 
 impl Measuring {
+    /// Whether the process measures on this machine beyond doubt: same host, same boot, same start. That of a number alone is
+    /// not enough to send it a signal.
+    pub fn is_here(&self) -> bool {
+        let known = |mine: Option<String>, stored: Option<&String>| mine.is_some() && mine.as_ref() == stored;
+        known(host(), Some(&self.host))
+            && known(boot(), self.boot.as_ref())
+            && self.start_ticks.is_some()
+            && start_ticks(self.process) == self.start_ticks
+    }
+
     /// Whether the process still measures, as far as this machine can tell; what happens on another machine (a home
     /// directory may be shared) can't be told, and counts as alive.
     pub fn is_alive(&self) -> bool {
@@ -88,15 +98,21 @@ mod tests {
     #[test]
     fn a_process_is_known_by_its_start_and_boot_not_only_by_its_number() {
         let me = this_process();
-        assert!(me.start_ticks.is_some() && me.is_alive());
+        assert!(me.start_ticks.is_some() && me.is_alive() && me.is_here());
         let reused = Measuring { start_ticks: me.start_ticks.map(|ticks| ticks - 1), ..me.clone() };
         assert!(!reused.is_alive());
         let rebooted = Measuring { boot: Some("another".into()), ..me.clone() };
         assert!(!rebooted.is_alive());
-        let elsewhere = Measuring { host: "another".into(), ..rebooted };
+        let elsewhere = Measuring { host: "another".into(), ..rebooted.clone() };
         assert!(elsewhere.is_alive());
         let unknown_start = Measuring { start_ticks: None, boot: None, ..me.clone() };
         assert!(unknown_start.is_alive());
+        // Alive perhaps, but nobody to send a signal to.
+        for doubtful in [&reused, &rebooted, &elsewhere, &unknown_start] {
+            assert!(!doubtful.is_here());
+        }
+        let unknown_boot = Measuring { boot: None, ..me.clone() };
+        assert!(unknown_boot.is_alive() && !unknown_boot.is_here());
         // Above the kernel's largest process number (2^22).
         assert!(!Measuring { process: u32::MAX, start_ticks: None, ..me }.is_alive());
     }

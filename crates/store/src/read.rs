@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use iolite_model::{
     Bytes, Cache, Calibration, Device, Ending, ErrorTally, Event, Filesystem, Finding, Fitness,
-    HistogramBytes, Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo,
-    RateKept, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified, Warning, WorkerTotals,
+    HistogramBytes, Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd,
+    PhaseInfo, RateKept, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified, Warning,
+    WorkerTotals,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Params, Row, Transaction, params};
@@ -34,6 +35,10 @@ impl Store {
         events.extend(self.phase_events(run)?);
         events.extend(self.numbered_intervals(run, None)?.into_iter().map(|(n, i)| (n, Event::Interval(i))));
         events.extend(self.numbered_workers(run, None)?.into_iter().map(|(n, w)| (n, Event::Worker(w))));
+        events
+            .extend(self.databases(run, None)?.into_iter().map(|(n, of)| (n, Event::Database(Box::new(of)))));
+        let uses = self.database_uses(run, None)?;
+        events.extend(uses.into_iter().map(|(n, usage)| (n, Event::DatabaseUse(Box::new(usage)))));
         events.extend(self.warnings(run)?);
         events.extend(self.verdicts(run)?);
         events.sort_by_key(|(sequence, _)| *sequence);
@@ -59,7 +64,7 @@ impl Store {
     }
 
     /// Until it is dropped, every query sees the same state: the run may be growing meanwhile.
-    fn snapshot(&self) -> Result<Transaction<'_>, Error> {
+    pub(crate) fn snapshot(&self) -> Result<Transaction<'_>, Error> {
         self.connection.unchecked_transaction().map_err(|source| self.reading(source))
     }
 
@@ -258,16 +263,37 @@ impl Store {
         let sql = "SELECT o.*, w.id AS of FROM worker_op AS o JOIN worker AS w ON w.id = o.worker
                     WHERE w.run = ?1 AND (?2 IS NULL OR w.phase = ?2)";
         let mut ops = self.ops(sql, run, phase)?;
+        let mut percentiles = self.percentiles(run, phase)?;
         let sql = "SELECT * FROM worker WHERE run = ?1 AND (?2 IS NULL OR phase = ?2) ORDER BY sequence";
         collect(self, sql, params![run.0, phase], |row| {
+            let id = self.get(row, "id")?;
             let worker = WorkerTotals {
                 phase: self.get(row, "phase")?,
                 worker: self.get(row, "worker")?,
                 length: nanos(self, row, "length_ns")?,
-                ops: ops.remove(&self.get(row, "id")?).unwrap_or_default(),
+                ops: ops.remove(&id).unwrap_or_default(),
+                percentiles: percentiles.remove(&id).unwrap_or_default(),
             };
             Ok((self.get(row, "sequence")?, worker))
         })
+    }
+
+    /// Percentiles by the worker they belong to; rows of older versions have none.
+    fn percentiles(&self, run: &RunId, phase: Option<u32>) -> Result<HashMap<i64, Vec<Percentiles>>, Error> {
+        let sql = "SELECT o.kind, o.p50_ns, o.p95_ns, o.p99_ns, o.p999_ns, w.id AS of
+                     FROM worker_op AS o JOIN worker AS w ON w.id = o.worker
+                    WHERE w.run = ?1 AND (?2 IS NULL OR w.phase = ?2) AND o.p50_ns IS NOT NULL";
+        let rows = collect(self, sql, params![run.0, phase], |row| {
+            let at = |column| nanos(self, row, column);
+            let (p50, p95, p99, p999) = (at("p50_ns")?, at("p95_ns")?, at("p99_ns")?, at("p999_ns")?);
+            Ok((self.get(row, "of")?, Percentiles { kind: kind(self, row)?, p50, p95, p99, p999 }))
+        })?;
+        let mut percentiles: HashMap<i64, Vec<Percentiles>> = HashMap::new();
+        for (of, row) in rows {
+            percentiles.entry(of).or_default().push(row);
+        }
+        percentiles.values_mut().for_each(|of| of.sort_by_key(|of| of.kind));
+        Ok(percentiles)
     }
 
     /// Operations by the interval or worker they belong to.
@@ -327,11 +353,11 @@ impl Store {
         })
     }
 
-    fn get<T: FromSql>(&self, row: &Row<'_>, column: &'static str) -> Result<T, Error> {
+    pub(crate) fn get<T: FromSql>(&self, row: &Row<'_>, column: &'static str) -> Result<T, Error> {
         row.get(column).map_err(|source| self.reading(source))
     }
 
-    fn unreadable(&self, what: &'static str, reason: impl ToString) -> Error {
+    pub(crate) fn unreadable(&self, what: &'static str, reason: impl ToString) -> Error {
         Error::Unreadable { path: self.path.clone(), what, reason: reason.to_string() }
     }
 }
@@ -360,7 +386,7 @@ pub(crate) fn optional(store: &Store, row: &Row<'_>, column: &'static str) -> Re
     value.map(|value| u64::try_from(value).map_err(|error| store.unreadable(column, error))).transpose()
 }
 
-fn unsigned(store: &Store, row: &Row<'_>, column: &'static str) -> Result<u64, Error> {
+pub(crate) fn unsigned(store: &Store, row: &Row<'_>, column: &'static str) -> Result<u64, Error> {
     optional(store, row, column)?.ok_or_else(|| store.unreadable(column, "it is missing"))
 }
 
@@ -369,7 +395,7 @@ pub(crate) fn nanos(store: &Store, row: &Row<'_>, column: &'static str) -> Resul
     unsigned(store, row, column).map(Nanos)
 }
 
-fn bytes(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Bytes, Error> {
+pub(crate) fn bytes(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Bytes, Error> {
     unsigned(store, row, column).map(Bytes)
 }
 
@@ -389,7 +415,7 @@ pub(crate) fn fitness(store: &Store, name: String) -> Result<Fitness, Error> {
 }
 
 /// A kind of operation by its name.
-fn kind(store: &Store, row: &Row<'_>) -> Result<OpKind, Error> {
+pub(crate) fn kind(store: &Store, row: &Row<'_>) -> Result<OpKind, Error> {
     serde_json::from_value(Value::String(store.get(row, "kind")?))
         .map_err(|error| store.unreadable("a kind of operation", error))
 }

@@ -10,7 +10,8 @@ use crate::error::Error;
 pub(crate) const APPLICATION_ID: i32 = 0x696f_6c69;
 
 /// Step n turns version n into version n + 1; version 0 is an empty file. A released step is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema/001.sql"), include_str!("schema/002.sql"), include_str!("schema/003.sql")];
 
 /// Brings the database at `path` to the current schema.
 ///
@@ -71,7 +72,7 @@ fn version(connection: &Connection, path: &Path, known: usize) -> Result<usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Arrival, BackendKind, IoFlags, Iops, RingOptions, SyncRule, Task};
+    use iolite_model::{Arrival, BackendKind, IoFlags, Iops, RingOptions, SyncRule, Task, TimedBy};
     use std::collections::{BTreeMap, BTreeSet};
 
     const PATH: &str = "test.db";
@@ -105,13 +106,21 @@ mod tests {
         assert!(db.prepare("SELECT * FROM u").is_err());
     }
 
-    /// A database as the program made it when the schema was at version 1, with rows in every table.
-    fn version_1() -> Connection {
+    /// A database as the program made it when the schema was at version `version`, with rows in every table.
+    fn of_version(version: usize, rows: &str) -> Connection {
         let mut db = Connection::open_in_memory().unwrap();
         db.pragma_update(None, "foreign_keys", true).unwrap();
-        migrate_by(&MIGRATIONS[..1], &mut db, Path::new(PATH)).unwrap();
-        db.execute_batch(include_str!("schema/001_rows.sql")).unwrap();
+        migrate_by(&MIGRATIONS[..version], &mut db, Path::new(PATH)).unwrap();
+        db.execute_batch(rows).unwrap();
         db
+    }
+
+    fn version_1() -> Connection {
+        of_version(1, include_str!("schema/001_rows.sql"))
+    }
+
+    fn version_2() -> Connection {
+        of_version(2, include_str!("schema/002_rows.sql"))
     }
 
     fn rows(db: &Connection, sql: &str) -> Vec<String> {
@@ -124,7 +133,7 @@ mod tests {
         statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
     }
 
-    /// All that tables and views of version 1 show, by their names; tasks apart.
+    /// All that tables and views of a version show, by their names; tasks apart.
     fn content(db: &Connection, of: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
         let content = of.iter().map(|(name, columns)| {
             let columns: Vec<_> = columns.iter().map(|column| format!("\"{column}\"")).collect();
@@ -135,7 +144,35 @@ mod tests {
 
     #[test]
     fn a_database_of_version_1_is_brought_up_to_date_in_place() {
-        let mut db = version_1();
+        brought_up_to_date(version_1(), 16);
+    }
+
+    #[test]
+    fn a_database_of_version_2_is_brought_up_to_date_in_place() {
+        let db = brought_up_to_date(version_2(), 20);
+        // What was measured before facts of databases were stored shows in the views all the same.
+        let workers = rows(
+            &db,
+            "SELECT \"Database\", Namespace, Reads, ReadPct, round(ReadMeanMs, 3), ReadP99Ms, ReadMaxMs, Engine, TimedBy
+               FROM RanRead ORDER BY phase, Job",
+        );
+        let row = |reads| {
+            format!(
+                "[Text(\"/var/lib/db\"), Text(\"\"), Integer({reads}), Integer(100), Real(1.0), Null, Real(5.0), Null, \
+                 Text(\"client\")]"
+            )
+        };
+        assert_eq!(workers, [row(150), row(150), row(100), row(100)]);
+        let summary = "SELECT phase, reads, writes, device_reads FROM database_summary ORDER BY phase";
+        let row =
+            |phase, reads, writes| format!("[Integer({phase}), Integer({reads}), Integer({writes}), Null]");
+        assert_eq!(rows(&db, summary), [row(0, 300, 0), row(1, 0, 300), row(2, 300, 300), row(3, 200, 0)]);
+        assert_eq!(rows(&db, "SELECT count(*) FROM RanWrite"), ["[Integer(2)]"]);
+        assert_eq!(rows(&db, "SELECT count(*) FROM RanIO"), ["[Integer(2)]"]);
+    }
+
+    /// Brings a database with so many tables and views up to date, and finds in it what it held before.
+    fn brought_up_to_date(mut db: Connection, size: usize) -> Connection {
         let sql = "SELECT s.name, c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
                     WHERE s.type IN ('table', 'view') AND NOT (s.name = 'phase' AND c.name = 'task')";
         let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -146,7 +183,7 @@ mod tests {
         }
         drop(statement);
         let before = content(&db, &columns);
-        assert!(before.len() == 16 && before.values().all(|rows| !rows.is_empty()), "{before:?}");
+        assert!(before.len() == size && before.values().all(|rows| !rows.is_empty()), "{before:?}");
 
         migrate(&mut db, Path::new(PATH)).unwrap();
         assert_eq!(content(&db, &columns), before);
@@ -168,6 +205,24 @@ mod tests {
         assert_eq!(db.execute("UPDATE phase SET layer = 'metadata' WHERE rowid = 1", []), Ok(1));
         assert!(db.execute("UPDATE phase SET layer = 'attic' WHERE rowid = 1", []).is_err());
         assert!(db.execute("UPDATE sqlite_schema SET sql = ''", []).is_err());
+        kinds("read").unwrap();
+        db.execute("UPDATE phase SET layer = 'database' WHERE rowid = 1", []).unwrap();
+        db
+    }
+
+    #[test]
+    fn tasks_of_version_2_read_as_the_model_has_them_now() {
+        let mut db = version_2();
+        migrate(&mut db, Path::new(PATH)).unwrap();
+        let mut statement = db.prepare("SELECT task FROM phase ORDER BY run, number").unwrap();
+        let tasks: Vec<Task> = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .unwrap()
+            .map(|task| serde_json::from_str(&task.unwrap()).unwrap())
+            .collect();
+        let Task::Database(database) = &tasks[0] else { panic!("{:?}", tasks[0]) };
+        assert_eq!((database.seed, database.workers, database.timed_by), (u64::MAX, 2, TimedBy::Client));
+        assert_eq!(tasks.len(), 8);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Store {
         read::collect(self, sql, [], |row| self.run_summary(row))
     }
 
-    fn run_summary(&self, row: &Row<'_>) -> Result<RunSummary, Error> {
+    pub(crate) fn run_summary(&self, row: &Row<'_>) -> Result<RunSummary, Error> {
         let sql = |source| self.reading(source);
         let profile: Option<String> = row.get("profile").map_err(sql)?;
         let fitness: Option<String> = row.get("fitness").map_err(sql)?;
@@ -134,20 +134,8 @@ impl Store {
         &self,
         is_alive: impl Fn(&Measuring) -> bool,
     ) -> Result<Vec<RunId>, Error> {
-        let sql = "SELECT id, host_name, process, process_start_ticks, boot_id FROM run
-                    WHERE ending IS NULL ORDER BY started_unix_ns, id";
-        let running = read::collect(self, sql, [], |row| {
-            let sql = |source| self.reading(source);
-            Ok(Measuring {
-                run: RunId(row.get("id").map_err(sql)?),
-                host: row.get("host_name").map_err(sql)?,
-                process: row.get("process").map_err(sql)?,
-                start_ticks: read::optional(self, row, "process_start_ticks")?,
-                boot: row.get("boot_id").map_err(sql)?,
-            })
-        })?;
         let mut marked = Vec::new();
-        for Measuring { run, .. } in running.into_iter().filter(|measuring| !is_alive(measuring)) {
+        for Measuring { run, .. } in self.unfinished()?.into_iter().filter(|measuring| !is_alive(measuring)) {
             if self.interrupt(&run).map_err(|source| Error::sql("marking", &self.path, source))? {
                 marked.push(run);
             }

@@ -83,6 +83,78 @@ pub(crate) fn op(kind: OpKind, operations: u64) -> OpTotals {
     }
 }
 
+/// Percentiles to go with [`op`].
+fn percentiles(kind: OpKind) -> Percentiles {
+    let at = |micros| Nanos(micros * 1000);
+    Percentiles { kind, p50: at(900), p95: at(1500), p99: at(2500), p999: at(4000 + kind as u64) }
+}
+
+/// A database that tells everything, for the phase of that number.
+pub(crate) fn facts(phase: u32) -> DatabaseFacts {
+    DatabaseFacts {
+        phase,
+        url: "postgres://me@host/ran".into(),
+        namespace: "ran".into(),
+        engine: "PostgreSQL".into(),
+        version: "15.14".into(),
+        block: Bytes(8192),
+        size: Bytes(3 << 30),
+        blocks: 1 << 18,
+        globals: vec![1_000_000, 1_000_000],
+        read_path: "pg_prewarm(..., 'read')".into(),
+        write_path: "prepared UPDATE by key".into(),
+        durability: Durability::Relaxed,
+        durable_by: "synchronous_commit = off".into(),
+        direct: false,
+        timed_by: TimedBy::Database,
+        settings: [("shared_buffers", "128MB"), ("fsync", "on"), ("a \"quoted\" name", "")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
+    }
+}
+
+/// What [`database_run`]'s second and third phases took; the third knows no more than it must.
+pub(crate) fn usage(phase: u32) -> DatabaseUse {
+    let counters = |count| DeviceCounters {
+        reads: count,
+        read: Bytes(count * 8192),
+        writes: count * 2,
+        written: Bytes(count * 16384),
+        flushes: count / 2,
+    };
+    let least = DatabaseUse {
+        phase,
+        data_device: None,
+        log_device: None,
+        database: Physical::default(),
+        writer_active: None,
+        observed: Nanos(5_000_000_000),
+        tool_cpu: Nanos(250_000_000),
+        host_cpu: None,
+    };
+    if phase != 1 {
+        return least;
+    }
+    let database = Physical {
+        data_reads: Some(7),
+        data_read_bytes: Some(57_344),
+        data_writes: Some(400),
+        data_write_bytes: Some(3_276_800),
+        data_syncs: Some(3),
+        log_writes: Some(1602),
+        log_write_bytes: Some(1602 * 64),
+        log_syncs: Some(1500),
+    };
+    DatabaseUse {
+        data_device: Some(counters(100)),
+        log_device: Some(counters(300)),
+        database,
+        writer_active: Some(Nanos(1_000_000_000)),
+        host_cpu: Some(Nanos(2_500_000_000)),
+        ..least
+    }
+}
+
 fn interval(phase: u32, stage: Stage, number: u64, ops: Vec<OpTotals>) -> Event {
     Event::Interval(Interval {
         phase,
@@ -174,7 +246,8 @@ fn verdict() -> Event {
 }
 
 /// One phase of each database operation with `seconds` measured intervals, each preceded by a ramp and followed by a
-/// drain; two workers. The last phase has a stall in its first measured second.
+/// drain; two workers. The last phase has a stall in its first measured second. The second and third know their database
+/// and what they took; the others are as older versions stored them.
 pub(crate) fn database_run(id: &str, process: u32, seconds: u64) -> Vec<Event> {
     let (transaction_length, hang) = (50, Nanos(2_000_000));
     let operations = [
@@ -202,6 +275,8 @@ pub(crate) fn database_run(id: &str, process: u32, seconds: u64) -> Vec<Event> {
         // One hour after the other.
         let started = Nanos(u64::from(index) * 3_600_000_000_000);
         events.push(Event::PhaseStarted(PhaseInfo { index, task: Task::Database(task), started }));
+        let known = matches!(index, 1 | 2);
+        events.extend(known.then(|| Event::Database(Box::new(facts(index)))));
         events.push(interval(index, Stage::Ramp, 0, ops(1000)));
         events.extend((1..=seconds).map(|second| {
             let stalled = index == 3 && second == 1;
@@ -215,12 +290,33 @@ pub(crate) fn database_run(id: &str, process: u32, seconds: u64) -> Vec<Event> {
                 worker,
                 length: Nanos(seconds * 1_000_000_000),
                 ops: ops(total / 2),
+                percentiles: kinds.iter().filter(|_| known).map(|&kind| percentiles(kind)).collect(),
             })
         }));
+        events.extend(known.then(|| Event::DatabaseUse(Box::new(usage(index)))));
         events.push(end(index, seconds, Ending::Completed));
     }
     events.extend([verdict(), Event::RunEnded(Ending::Completed)]);
     events
+}
+
+/// A run with these phases of another.
+pub(crate) fn phases_of(events: &[Event], id: &str, phases: &[u32]) -> Vec<Event> {
+    let of_phase = |event: &Event| match event {
+        Event::PhaseStarted(info) => Some(info.index),
+        Event::Database(facts) => Some(facts.phase),
+        Event::DatabaseUse(usage) => Some(usage.phase),
+        Event::Interval(interval) => Some(interval.phase),
+        Event::Worker(worker) => Some(worker.phase),
+        Event::PhaseEnded(end) => Some(end.phase),
+        _ => None,
+    };
+    let kept = events.iter().filter(|event| of_phase(event).is_none_or(|phase| phases.contains(&phase)));
+    let mut kept: Vec<Event> = kept.cloned().collect();
+    if let Event::RunStarted(info) = &mut kept[0] {
+        info.id = RunId(id.into());
+    }
+    kept
 }
 
 fn file_task(target: Target) -> Task {

@@ -35,42 +35,130 @@ fn table(connection: &Connection, sql: &str) -> Vec<String> {
 #[test]
 fn perftools_views_have_one_row_per_worker() {
     let (_dir, store) = store();
-    let head = "20261120T160301-0a|/var/lib/db|";
-    let of = |view: &str| table(&store.connection, &format!("SELECT * FROM {view}"));
+    let of = |view: &str| {
+        let columns =
+            NAMES.split_whitespace().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+        table(&store.connection, &format!("SELECT {columns} FROM {view}"))
+    };
+    // What is known of the second and third phases' database, and of no other's.
+    let (older, known) = ("20261120T160301-0a|/var/lib/db|", "20261120T160301-0a|postgres://me@host/ran|ran");
     assert_eq!(
         of("RanRead"),
         [
-            format!("2026-11-20|16:03:01|{head}|2|0|300|0|100.000|0.000|3.000|100"),
-            format!("2026-11-20|16:03:01|{head}|2|1|300|0|100.000|0.000|3.000|100"),
-            format!("2026-11-20|19:03:01|{head}|2|0|250|0|83.333|0.000|3.000|100"),
-            format!("2026-11-20|19:03:01|{head}|2|1|250|0|83.333|0.000|3.000|100"),
+            format!("2026-11-20|16:03:01|{older}|2|0|300|0|100.000|0.000|3.000|100"),
+            format!("2026-11-20|16:03:01|{older}|2|1|300|0|100.000|0.000|3.000|100"),
+            format!("2026-11-20|19:03:01|{older}|2|0|250|0|83.333|0.000|3.000|100"),
+            format!("2026-11-20|19:03:01|{older}|2|1|250|0|83.333|0.000|3.000|100"),
         ]
     );
     assert_eq!(
         of("RanWrite"),
         [
-            format!("2026-11-20|17:03:01|{head}|2|0|0|300|0.000|100.000|3.000|0"),
-            format!("2026-11-20|17:03:01|{head}|2|1|0|300|0.000|100.000|3.000|0"),
+            format!("2026-11-20|17:03:01|{known}|2|0|0|300|0.000|100.000|3.000|0"),
+            format!("2026-11-20|17:03:01|{known}|2|1|0|300|0.000|100.000|3.000|0"),
         ]
     );
     assert_eq!(
         of("RanIO"),
         [
-            format!("2026-11-20|18:03:01|{head}|2|0|300|300|100.000|100.000|3.000|70"),
-            format!("2026-11-20|18:03:01|{head}|2|1|300|300|100.000|100.000|3.000|70"),
+            format!("2026-11-20|18:03:01|{known}|2|0|300|300|100.000|100.000|3.000|70"),
+            format!("2026-11-20|18:03:01|{known}|2|1|300|300|100.000|100.000|3.000|70"),
         ]
     );
 }
 
+/// The reference's columns, which come first.
+const NAMES: &str = "RunDate RunTime Batch Database Namespace Processes Job Reads Writes ReadsPerSec WritesPerSec \
+                     ProcTime ReadPct";
+
 #[test]
-fn perftools_columns_have_their_names() {
+fn perftools_columns_have_their_names_and_come_first() {
     let (_dir, store) = store();
-    let names = "RunDate RunTime Batch Database Namespace Processes Job Reads Writes ReadsPerSec WritesPerSec ProcTime \
-                 ReadPct";
     for view in ["RanRead", "RanWrite", "RanIO"] {
         let statement = store.connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
-        assert_eq!(statement.column_names().collect::<Vec<_>>().join(" "), names);
+        let columns: Vec<_> = statement.column_names().collect();
+        assert_eq!(columns[..13].join(" "), NAMES);
+        assert_eq!(columns.len(), 37);
     }
+}
+
+#[test]
+fn perftools_views_have_response_times_and_what_they_rest_on() {
+    let (_dir, store) = store();
+    let times = |of: &str| {
+        ["Mean", "P50", "P95", "P99", "P999", "Max"].map(|time| format!("{of}{time}Ms")).join(", ")
+    };
+    let of = |view: &str| {
+        let (reads, writes, commits) = (times("Read"), times("Write"), times("Commit"));
+        let sql = format!(
+            "SELECT {reads}, {writes}, Commits, CommitsPerSec, {commits}, Engine, Durability, TimedBy, phase
+               FROM {view} WHERE Job = 0 ORDER BY phase"
+        );
+        table(&store.connection, &sql)
+    };
+    let (none, zero) = ("NULL|NULL|NULL|NULL|NULL|NULL", "0|0.000|NULL|NULL|NULL|NULL|NULL|NULL");
+    let told = |p999| format!("1.000|0.900|1.500|2.500|{p999}|5.000");
+    let older = "1.000|NULL|NULL|NULL|NULL|5.000";
+    assert_eq!(of("RanRead"), [0, 3].map(|phase| format!("{older}|{none}|{zero}|NULL|NULL|client|{phase}")));
+    let (read, write, commit) = (told("4.000"), told("4.001"), told("4.003"));
+    let facts = "PostgreSQL|relaxed|database";
+    assert_eq!(of("RanWrite"), [format!("{none}|{write}|300|100.000|{commit}|{facts}|1")]);
+    assert_eq!(of("RanIO"), [format!("{read}|{write}|{zero}|{facts}|2")]);
+}
+
+#[test]
+fn the_database_summary_sets_logical_against_physical() {
+    let (_dir, store) = store();
+    let of = |columns: &str| {
+        table(&store.connection, &format!("SELECT phase, {columns} FROM database_summary ORDER BY phase"))
+    };
+    assert_eq!(
+        of("run, name, operation, database, engine, durability, timed_by, workers, seconds"),
+        [
+            "0|20261120T160301-0a|phase 0|ran-read|/var/lib/db|NULL|NULL|client|2|3.000",
+            "1|20261120T160301-0a|phase 1|ran-write|postgres://me@host/ran|PostgreSQL|relaxed|database|2|3.000",
+            "2|20261120T160301-0a|phase 2|ran-io|postgres://me@host/ran|PostgreSQL|relaxed|database|2|3.000",
+            "3|20261120T160301-0a|phase 3|ran-read|/var/lib/db|NULL|NULL|client|2|3.000",
+        ]
+    );
+    assert_eq!(
+        of("reads, writes, commits, errors, reads_per_s, writes_per_s, commits_per_s,
+            read_mean_ms, read_max_ms, write_mean_ms, write_max_ms, commit_mean_ms, commit_max_ms"),
+        [
+            "0|600|0|0|3|200.000|0.000|0.000|1.000|5.000|NULL|NULL|NULL|NULL",
+            "1|0|600|600|6|0.000|200.000|200.000|NULL|NULL|1.000|5.000|1.000|5.000",
+            "2|600|600|0|6|200.000|200.000|0.000|1.000|5.000|1.000|5.000|NULL|NULL",
+            "3|500|0|0|2|166.667|0.000|0.000|1.000|5.000|NULL|NULL|NULL|NULL",
+        ]
+    );
+    // The ramp's 1000 operations and the drain's 2 are in, as they are in what the devices count.
+    let logical = of("logical_reads, logical_writes, logical_commits");
+    assert_eq!(logical, ["0|1602|0|0", "1|0|1602|1602", "2|1602|1602|0", "3|1502|0|0"]);
+    let physical = "device_reads, device_read_bytes, device_writes, device_written_bytes, device_flushes, data_reads,
+        data_read_bytes, data_writes, data_written_bytes, data_syncs, log_writes, log_written_bytes, log_syncs,
+        reads_per_device_read, writes_per_device_write, reads_per_data_read, writes_per_data_write,
+        log_bytes_per_write, writer_active_share, tool_cpu_share";
+    let physical = of(physical);
+    assert_eq!(
+        physical[1],
+        "1|400|3276800|800|6553600|200|7|57344|400|3276800|3|1602|102528|1500|NULL|2.002|NULL|4.005|64.000|0.200|0.100"
+    );
+    for (phase, row) in [(0, &physical[0]), (2, &physical[2])] {
+        assert_eq!(*row, format!("{phase}{}", "|NULL".repeat(20)));
+    }
+}
+
+#[test]
+fn a_database_that_is_measured_or_was_cut_short_is_in_the_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let events = synthetic::database_run("cut", 1, 1);
+    synthetic::write(&path, &events[..synthetic::position_of_first_interval(&events) + 2]);
+    let store = Store::open(&path).unwrap();
+    let sql = "SELECT phase, reads, seconds, logical_reads FROM database_summary";
+    assert_eq!(table(&store.connection, sql), ["0|100|1.000|1100"]);
+    assert_eq!(table(&store.connection, "SELECT * FROM RanRead"), [""; 0]);
+    assert_eq!(table(&store.connection, "SELECT phase, ending FROM database_phase"), ["0|NULL"]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub(crate) fn judge(
 }
 
 /// However fast, what forgets is no place for a database.
-fn judge_medium(medium: &str) -> Reason {
+pub(crate) fn judge_medium(medium: &str) -> Reason {
     Reason {
         fitness: Fitness::Unfit,
         what: "durability".into(),
@@ -83,7 +83,7 @@ fn judge_medium(medium: &str) -> Reason {
 }
 
 /// However fast the others are, an operation that fails or hangs is lost data or a stopped database.
-fn none_wanted(what: &str, count: u64, happened: &str) -> Option<Reason> {
+pub(crate) fn none_wanted(what: &str, count: u64, happened: &str) -> Option<Reason> {
     (count > 0).then(|| Reason {
         fitness: Fitness::Unfit,
         what: what.into(),
@@ -177,7 +177,7 @@ fn bounds_quantile(quantile: f64, operations: u64) -> bool {
 
 /// Fit when the value with its whole interval is within the bound, unfit when beyond the margin with its whole
 /// interval; whatever lies between is marginal.
-fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64) -> Fitness {
+pub(crate) fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64) -> Fitness {
     if estimate.value <= bound && estimate.high <= bound {
         Fitness::Fit
     } else if estimate.low > bound && estimate.value > bound * marginal_factor {
@@ -222,7 +222,7 @@ fn judge_rate(demand: &RateDemand<'_>) -> Reason {
     }
 }
 
-fn nanos(value: f64) -> String {
+pub(crate) fn nanos(value: f64) -> String {
     if value.is_finite() { Nanos(value.round() as u64).to_string() } else { "unbounded".into() }
 }
 

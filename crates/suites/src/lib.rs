@@ -9,6 +9,7 @@ mod profiles;
 mod search;
 mod steady;
 mod study;
+mod sweep;
 
 pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
 pub use doubts::doubts;
@@ -21,3 +22,4 @@ pub use study::{
     Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy,
     StudyStep, Subject,
 };
+pub use sweep::{Sweep, SweepError, SweepFound, SweepNext, SweepOptions};

@@ -11,6 +11,7 @@ pub mod mapping;
 pub mod page_cache;
 pub mod placement;
 pub mod priority;
+pub mod process;
 pub mod ring;
 mod slots;
 pub mod splice;

@@ -1,4 +1,4 @@
-//! What a thread has used of the machine.
+//! What a thread, or this process, has used of the machine.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -24,9 +24,21 @@ pub struct ThreadUsage {
 /// # Errors
 /// The kernel does not tell, which no Linux since 2.6.26 does.
 pub fn of_this_thread() -> io::Result<ThreadUsage> {
+    of(libc::RUSAGE_THREAD)
+}
+
+/// CPU time of all threads of this process since it began, those that have ended included; its children's not.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn of_this_process() -> io::Result<Duration> {
+    of(libc::RUSAGE_SELF).map(|usage| usage.user + usage.system)
+}
+
+fn of(whom: libc::c_int) -> io::Result<ThreadUsage> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the pointer is to memory of the size that the call fills, and lives until it returns.
-    let told = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    let told = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
     if told != 0 {
         return Err(io::Error::last_os_error());
     }

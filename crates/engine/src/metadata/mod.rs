@@ -22,7 +22,7 @@ use iolite_model::{MetadataOperation, MetadataTask, Nanos, OpKind, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::directory::Directory;
 
-use crate::crew::{Crew, Finished, Outcome};
+use crate::crew::{Crew, Finished, Outcome, Patience};
 use crate::gate::StartLine;
 use crate::guard::tree::Part;
 use crate::lane::Start;
@@ -102,6 +102,7 @@ impl MetadataPhase {
             interval: self.task.interval,
             clock,
             control: control.clone(),
+            patience: Patience::default(),
         };
         let work = |worker: u32| {
             let (task, root) = (self.task.clone(), self.roots.get(worker as usize).cloned());

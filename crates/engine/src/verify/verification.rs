@@ -11,7 +11,7 @@ use iolite_workload::Seal;
 
 use super::{Checker, Judge, State, Written, read_back};
 use crate::backend::Backend;
-use crate::crew::{Crew, Outcome, WorkerEnd};
+use crate::crew::{Crew, Outcome, Patience, WorkerEnd};
 use crate::phase::Phase;
 use crate::{Control, EngineError};
 
@@ -137,6 +137,7 @@ impl Verification {
             interval: Nanos::SECOND,
             clock,
             control: control.apart(),
+            patience: Patience::default(),
         };
         let mut parts = written.into_iter();
         let backend = phase.task.backend;

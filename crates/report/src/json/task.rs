@@ -368,6 +368,7 @@ fn database(task: &DbTask) -> Value {
         "transaction_length": length,
         "hang_ns": hang.map(|Nanos(nanos)| nanos),
         "read_percent": read_percent,
+        "timed_by": task.timed_by.name(),
         "workers": task.workers,
         "stop": stop(task.stop),
         "ramp_ns": task.ramp.0,

@@ -1,26 +1,7 @@
 use iolite_model::{Bytes, Nanos};
 
 use super::*;
-use crate::synthetic;
-
-/// Every key with the path to it, lists shown by their first entry.
-fn keys(value: &Value, path: &str, out: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                assert!(
-                    key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
-                    "{key}"
-                );
-                keys(value, &format!("{path}.{key}"), out);
-            }
-        }
-        Value::Array(values) if values.iter().any(Value::is_object) => {
-            keys(values.first().unwrap(), &format!("{path}[]"), out);
-        }
-        _ => out.push(path.to_owned()),
-    }
-}
+use crate::synthetic::{self, keys};
 
 #[test]
 fn the_keys_are_a_promise() {

@@ -75,7 +75,7 @@ fn group(group: &super::Group) -> Value {
     })
 }
 
-fn operations(result: &PhaseResult) -> Value {
+pub(crate) fn operations(result: &PhaseResult) -> Value {
     let told = OpKind::ALL.into_iter().filter_map(|kind| {
         let mut value = shared::operations(result, kind)?;
         value["quantiles"] = quantiles(result, kind);

@@ -1,7 +1,9 @@
 //! What a phase's figures do not show: errors, operations that did not come back, whether the rate was kept, what
 //! verification found.
 
-use iolite_model::{CacheStamp, Ending, ErrorTally, OpKind, Outstanding, RateKept, Stuck, Task, Verified};
+use iolite_model::{
+    CacheStamp, Ending, ErrorTally, Layer, OpKind, Outstanding, RateKept, Stuck, Task, Verified,
+};
 use iolite_stats::PhaseResult;
 
 use crate::pen::{Ink, Pen, count};
@@ -10,14 +12,14 @@ use crate::pen::{Ink, Pen, count};
 const STUCK: usize = 8;
 
 /// A note: what it is about, how bad it is, and what it says.
-pub(super) struct Note {
+pub(crate) struct Note {
     pub(super) label: &'static str,
     pub(super) ink: Option<Ink>,
     pub(super) text: String,
 }
 
 impl Note {
-    pub(super) fn plain(label: &'static str, text: String) -> Note {
+    pub(crate) fn plain(label: &'static str, text: String) -> Note {
         Note { label, ink: None, text }
     }
 
@@ -84,8 +86,12 @@ fn unlisted_errors(phase: &PhaseResult) -> Option<Note> {
 fn outstanding(phase: &PhaseResult) -> Option<Note> {
     let Outstanding { at_end, lost, oldest, .. } = phase.end.outstanding;
     if lost > 0 {
+        let what = match phase.info.task.layer() {
+            Layer::Database => "database",
+            _ => "device",
+        };
         let text = format!(
-            "{} operations never came back; the oldest was given up on after {oldest}: the device hangs",
+            "{} operations never came back; the oldest was given up on after {oldest}: the {what} hangs",
             count(lost)
         );
         return Some(Note::of("hung", Ink::Bad, text));

@@ -11,7 +11,7 @@ use crate::pen::{Ink, Pen, count};
 use crate::words;
 
 /// Columns before a label, and with it.
-const INDENT: usize = 3;
+pub(crate) const INDENT: usize = 3;
 const TEXT: usize = 12;
 
 /// Columns that a course leaves for its legend.
@@ -24,15 +24,24 @@ pub(super) fn phase(report: &RunReport, phase: &PhaseResult, pen: Pen) -> String
         .phases
         .iter()
         .any(|other| other.info.index != phase.info.index && other.info.started == phase.info.started);
-    let mut out = pen.item(&pen.paint(Ink::Strong, &number(phase)), INDENT, heading(report, phase));
+    let heading = pen.item(&pen.paint(Ink::Strong, &number(phase)), INDENT, heading(report, phase));
+    heading + &asked(task, pen) + &came(phase, beside, pen)
+}
+
+/// What was asked.
+pub(crate) fn asked(task: &Task, pen: Pen) -> String {
     let asked = [
         Some(Note::plain("does", words::does(task))),
         words::way(task).map(|way| Note::plain("by", way)),
         Some(Note::plain("load", words::load(task))),
         Some(Note::plain("time", words::extent(task))),
     ];
-    asked.iter().flatten().for_each(|note| out += &told(note, pen));
-    out += &figures(phase, pen);
+    asked.iter().flatten().map(|note| told(note, pen)).collect()
+}
+
+/// What came of it: figures, course, and what else there is to say. `beside` says that it did not run alone.
+pub(crate) fn came(phase: &PhaseResult, beside: bool, pen: Pen) -> String {
+    let mut out = figures(phase, pen);
     if let Some(course) = over_time(phase, pen) {
         out += &course;
     }
@@ -68,7 +77,8 @@ fn heading(report: &RunReport, phase: &PhaseResult) -> String {
     text
 }
 
-fn told(note: &Note, pen: Pen) -> String {
+/// A note after its label, indented as all of a phase.
+pub(crate) fn told(note: &Note, pen: Pen) -> String {
     let label = format!("{:<width$}", note.label, width = TEXT - INDENT);
     let painted = note.ink.map_or(label.clone(), |ink| pen.paint(ink, &label));
     pen.item(&format!("{:INDENT$}{painted}", ""), TEXT, &note.text)

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::pen::is_unsafe;
-use crate::synthetic;
+use crate::synthetic::{self, keys};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
 
@@ -279,19 +279,6 @@ fn groups_are_of_those_that_ran_together() {
     assert_eq!((groups[0].name.as_str(), groups[0].phases.as_slice()), ("db", [0, 1].as_slice()));
     let reads = groups[0].merged.totals.operations(OpKind::Read);
     assert_eq!(reads, phases[0].totals.operations(OpKind::Read) + phases[1].totals.operations(OpKind::Read));
-}
-
-/// Every key with the path to it, lists shown by their first entry.
-fn keys(value: &Value, path: &str, out: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| keys(value, &format!("{path}.{key}"), out))
-        }
-        Value::Array(values) if values.iter().any(Value::is_object) => {
-            keys(&values[0], &format!("{path}[]"), out);
-        }
-        _ => out.push(path.to_owned()),
-    }
 }
 
 #[test]

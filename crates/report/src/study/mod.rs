@@ -9,7 +9,7 @@
 //! | `study` | `cache`, `readahead` or `blocksize` |
 //! | `target` | what was studied: a path |
 //! | `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run; phases that only prepare are there too |
-//! | `windows` | list: what is particular (`way` and `order`; `read_ahead_bytes` and `order`; `block_bytes` and `read_percent`), `phase` (index), `requested_operations`, `requested_bytes`, `device` (null, or `reads`, `read_bytes`, `writes`, `written_bytes`), `resident_before`, `resident_after` (shares from 0 to 1) |
+//! | `windows` | list: what is particular (`way` and `order`; `read_ahead_bytes` and `order`; `block_bytes` and `read_percent`), `phase` (index), `requested_operations`, `requested_bytes`, `device` (null, or `reads`, `read_bytes`, `writes`, `written_bytes`, `flushes`), `resident_before`, `resident_after` (shares from 0 to 1) |
 //! | `findings` | list: `kind`, `text`, `data` (the finding's own fields) |
 //! | `setting` | with `readahead`: `device`, `original_bytes` |
 
@@ -164,17 +164,7 @@ fn window<C: Circumstance>(report: &StudyReport<C>, window: &StudyWindow<C>) -> 
     value["phase"] = window.phase.into();
     value["requested_operations"] = asked.map(|asked| asked.operations).into();
     value["requested_bytes"] = asked.map(|asked| asked.bytes).into();
-    value["device"] = window
-        .device
-        .map(|device| {
-            json!({
-                "reads": device.reads,
-                "read_bytes": device.read.0,
-                "writes": device.writes,
-                "written_bytes": device.written.0,
-            })
-        })
-        .into();
+    value["device"] = window.device.map(shared::counters).into();
     value["resident_before"] = window.resident_before.into();
     value["resident_after"] = window.resident_after.into();
     value

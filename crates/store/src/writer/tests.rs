@@ -177,7 +177,7 @@ impl SmallDisk {
     fn mount() -> Option<SmallDisk> {
         let dir = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"]).arg(dir.path()).stderr(Stdio::null());
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(dir.path()).stderr(Stdio::null());
         mount.status().is_ok_and(|status| status.success()).then(|| SmallDisk(dir))
     }
 }

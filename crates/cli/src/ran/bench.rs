@@ -1,0 +1,297 @@
+//! What measuring inside a database sets up before and tells after.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings, run_db_task};
+use iolite_engine::{Control, Outcome, Scratch};
+use iolite_model::{
+    Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending,
+    Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
+};
+use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
+use iolite_stats::PhaseResult;
+use iolite_suites::doubts;
+use iolite_sys::clock::Clock;
+use iolite_sys::usage;
+
+use super::args::SessionArgs;
+use super::place::{Place, too_small};
+use super::refused;
+use crate::events::Events;
+use crate::patience::{GaveUp, patiently};
+use crate::session;
+
+/// A database to measure in, with all that a run needs besides its tasks.
+pub(super) struct Bench<'a> {
+    /// The run.
+    pub(super) run: RunInfo,
+    /// Where its events go.
+    pub(super) events: Events,
+    /// The program measured.
+    pub(super) calibration: Option<Calibration>,
+    control: &'a Control,
+    url: DatabaseUrl,
+    database: Arc<dyn Database>,
+    description: Description,
+    durability: Durability,
+    timed_by: TimedBy,
+    place: Place,
+    clock: Clock,
+    started: u64,
+    phases: u32,
+}
+
+/// A database that has been found fit for what is asked, before anything is begun.
+pub(super) struct Opened {
+    url: DatabaseUrl,
+    database: Arc<dyn Database>,
+    /// What it is.
+    pub(super) description: Description,
+    /// Who times.
+    pub(super) timed_by: TimedBy,
+    place: Place,
+    /// Subscripts of each global.
+    pub(super) sizes: Vec<u64>,
+}
+
+/// What one phase came to.
+pub(super) struct Phase {
+    /// The counts.
+    pub(super) result: PhaseResult,
+    /// The database as it was.
+    pub(super) facts: DatabaseFacts,
+    /// Logical against physical; `None` where nothing was begun.
+    pub(super) used: Option<DatabaseUse>,
+}
+
+impl Opened {
+    /// Opens the database that the arguments name, and looks whether it is there.
+    ///
+    /// # Errors
+    /// It is not there, not ours, or can't do what is asked.
+    pub(super) fn open(args: &SessionArgs) -> anyhow::Result<Opened> {
+        let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
+        let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
+        let database = url.open(settings).map_err(refused)?;
+        let description = database.describe().map_err(refused)?;
+        let sizes = database.sizes().map_err(refused)?;
+        let within = !args.client_timed && database.within(0).map_err(refused)?.is_some();
+        if args.client_timed {
+            // Refused at once where operations can't be timed from outside.
+            drop(database.session(0).map_err(refused)?);
+        }
+        let timed_by = if within { TimedBy::Database } else { TimedBy::Client };
+        let place = Place::find(&url, database.as_ref())?;
+        Ok(Opened { url, database, description, timed_by, place, sizes })
+    }
+
+    /// The storage under the data.
+    pub(super) fn storage(&self) -> &Storage {
+        &self.place.storage
+    }
+}
+
+impl<'a> Bench<'a> {
+    /// Opens the results and the live view for a run of about `duration`, and tells doubts about the database.
+    ///
+    /// # Errors
+    /// The program can't measure itself.
+    pub(super) fn set_up(
+        opened: Opened,
+        args: &SessionArgs,
+        duration: Nanos,
+        control: &'a Control,
+    ) -> anyhow::Result<Bench<'a>> {
+        iolite_sys::file::raise_open_files();
+        let Opened { url, database, description, timed_by, place, sizes: _ } = opened;
+        let run = session::run_info(place.storage.clone());
+        let results = session::results(args.results.clone());
+        let live = session::live(args.quiet);
+        let events = Events::start(&run, &results, live, duration, control);
+        let clock = Clock::best();
+        let mut bench = Bench {
+            run,
+            events,
+            calibration: None,
+            control,
+            url,
+            database,
+            description,
+            durability: args.durability,
+            timed_by,
+            place,
+            clock,
+            started: clock.now(),
+            phases: 0,
+        };
+        bench.tell_doubts(args.controller_cache);
+        bench.calibrate()?;
+        Ok(bench)
+    }
+
+    fn tell_doubts(&mut self, controller: Option<iolite_model::Bytes>) {
+        let storage = &self.run.storage;
+        if let Some(device) = iolite_observe::volatile(storage) {
+            self.events.warn(Warning::Volatile { device });
+        }
+        if self.place.data.is_none() {
+            let filesystem = storage.filesystem.kind.clone();
+            self.events.warn(Warning::NoDeviceCounters { filesystem });
+        }
+        let local = storage.filesystem.size.0 > 0;
+        let memory = local.then_some(self.run.host.memory);
+        // Its size has been asked for when it was opened, and is asked for again with the facts.
+        let size = self.database.size().unwrap_or_default();
+        too_small(size, memory, controller).into_iter().for_each(|doubt| self.events.warn(doubt));
+    }
+
+    fn calibrate(&mut self) -> anyhow::Result<()> {
+        // Nothing is written there: the loop is measured on nothing.
+        let mut scratch = Scratch::create(&std::env::temp_dir(), &self.run.id)?;
+        let own = session::calibrate(&mut scratch, self.clock, self.control)?;
+        self.events.emit(&Event::Calibrated(own.clone()));
+        self.calibration = Some(own);
+        Ok(())
+    }
+
+    /// A task of this database.
+    pub(super) fn task(&self, name: &str, operation: DbOperation, workers: u32, seed: Option<u64>) -> DbTask {
+        DbTask {
+            name: name.into(),
+            operation,
+            workers,
+            stop: iolite_model::Stop::default(),
+            ramp: Nanos(0),
+            interval: Nanos::SECOND,
+            seed: seed.unwrap_or(self.run.started_unix.0.wrapping_add(u64::from(self.phases))),
+            timed_by: self.timed_by,
+        }
+    }
+
+    /// Makes the database ready for cold reads, runs a task in it, and tells what it took.
+    ///
+    /// # Errors
+    /// The database can't be asked what it is. A failure later is the phase's ending.
+    pub(super) fn measure(&mut self, task: DbTask) -> anyhow::Result<Phase> {
+        let index = self.phases;
+        self.phases += 1;
+        self.settle()?;
+        let facts = self.facts(index)?;
+        let started = Nanos(self.clock.now() - self.started);
+        let info = PhaseInfo { index, task: Task::Database(task.clone()), started };
+        self.events.emit(&Event::PhaseStarted(info.clone()));
+        self.events.emit(&Event::Database(Box::new(facts.clone())));
+        let watch = Watch::start(&self.place, self.database.clone());
+        let probe = CacheProbe::start(self.place.data.as_ref(), None);
+        let run = run_db_task(&self.database, &task, index, self.clock, self.control, &mut self.events);
+        let requested = self.events.requested(index);
+        let cache = probe.finish(requested.read, requested.written);
+        let used = watch.finish(&self.place, index);
+        self.events.emit(&Event::DatabaseUse(Box::new(used.clone())));
+        let outcome = run.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(error.to_string())));
+        let result = self.end(info, &outcome, cache);
+        Ok(Phase { result, facts, used: Some(used) })
+    }
+
+    fn end(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) -> PhaseResult {
+        let end = session::phase_end(info.index, outcome, cache);
+        self.events.emit(&Event::PhaseEnded(end.clone()));
+        let result = PhaseResult { info, end, totals: outcome.totals.clone() };
+        doubts(&result, outcome.first_error()).into_iter().for_each(|doubt| self.events.warn(doubt));
+        result
+    }
+
+    /// What an earlier phase has left in logs and caches goes where it belongs; a database that can't do it is a warning.
+    fn settle(&mut self) -> anyhow::Result<()> {
+        self.events.message("making the database ready");
+        let database = self.database.clone();
+        match patiently(self.control, Duration::MAX, move || database.settle()) {
+            Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
+            Ok(Err(error)) => self.events.warn(Warning::NotSettled { reason: error.to_string() }),
+            Err(GaveUp::Late | GaveUp::Failed) => {
+                bail!("the thread that makes the database ready has died, which is a bug")
+            }
+        }
+        Ok(())
+    }
+
+    fn facts(&self, phase: u32) -> anyhow::Result<DatabaseFacts> {
+        let Description {
+            engine,
+            version,
+            namespace,
+            block,
+            read_path,
+            write_path,
+            durability,
+            direct,
+            settings,
+        } = self.description.clone();
+        Ok(DatabaseFacts {
+            phase,
+            url: self.url.to_string(),
+            namespace,
+            engine,
+            version,
+            block,
+            size: self.database.size().map_err(refused)?,
+            blocks: self.database.blocks().map_err(refused)?,
+            globals: self.database.sizes().map_err(refused)?,
+            read_path,
+            write_path,
+            durability: self.durability,
+            durable_by: durability,
+            direct,
+            timed_by: self.timed_by,
+            settings,
+        })
+    }
+}
+
+/// Readings at the beginning of a phase.
+struct Watch {
+    monitor: Option<Monitor>,
+    data: Option<DeviceCounters>,
+    log: Option<DeviceCounters>,
+    tool: Duration,
+    host: Option<Nanos>,
+}
+
+impl Watch {
+    fn start(place: &Place, database: Arc<dyn Database>) -> Watch {
+        let monitor = Monitor::start(database);
+        Watch {
+            monitor,
+            data: counted(place.data.as_ref()),
+            log: counted(place.log.as_ref()),
+            tool: usage::of_this_process().unwrap_or_default(),
+            host: busy_cpu(),
+        }
+    }
+
+    fn finish(self, place: &Place, phase: u32) -> DatabaseUse {
+        let since = |counters: Option<&LeafCounters>, before: Option<DeviceCounters>| {
+            counted(counters).zip(before).map(|(now, before)| now.since(before))
+        };
+        let (data, log) = (since(place.data.as_ref(), self.data), since(place.log.as_ref(), self.log));
+        let tool = usage::of_this_process().unwrap_or_default().saturating_sub(self.tool);
+        let host = busy_cpu().zip(self.host).map(|(now, before)| now.saturating_sub(before));
+        let seen = self.monitor.map(Monitor::finish).unwrap_or_default();
+        DatabaseUse {
+            phase,
+            data_device: data,
+            log_device: log,
+            database: seen.physical,
+            writer_active: seen.writer_active,
+            observed: seen.observed,
+            tool_cpu: Nanos(u64::try_from(tool.as_nanos()).unwrap_or(u64::MAX)),
+            host_cpu: host,
+        }
+    }
+}
+
+fn counted(counters: Option<&LeafCounters>) -> Option<DeviceCounters> {
+    counters?.read().ok()
+}

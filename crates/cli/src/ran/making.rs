@@ -1,0 +1,212 @@
+//! Making a database and its globals, counting, and taking it all away again.
+
+use std::ops::ControlFlow;
+
+use iolite_db::{Database, DatabaseUrl, Error, Settings};
+use iolite_engine::Control;
+use iolite_report::{Progress, ProgressUnit, count};
+
+use super::args::{AddGlobalsArgs, CreateGlobalsArgs, DatabaseArgs, SetupArgs};
+use super::place::too_small;
+use super::{Tool, refused};
+use crate::exit::{Exit, UsageError};
+use crate::{output, session, signals};
+
+/// Makes a database with blocks to read.
+///
+/// # Errors
+/// It can't be made; what was made of it has then been removed.
+pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
+    let (url, database) = open(&args.database)?;
+    let local = database.files().map_err(refused)?.data.is_some();
+    let memory = local.then(|| iolite_observe::host().memory);
+    for doubt in too_small(args.size, memory, args.controller_cache) {
+        output::note(&format!("warning: {doubt}"));
+    }
+    let control = Control::new(signals::interrupt_flag()?);
+    let made = long(&control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {
+        database.setup(args.size, progress)
+    });
+    if let Err(error) = made {
+        return given_up(&control, error, &url, database.as_ref());
+    }
+    let (size, blocks) = (database.size().map_err(refused)?, database.blocks().map_err(refused)?);
+    let command = tool.command();
+    output::print(&format!(
+        "{url}: {size}, {} blocks to read\n{}",
+        count(blocks),
+        if tool.writes() {
+            format!("To write, it needs globals: iolite {command} create-globals --db {url}\n")
+        } else {
+            format!("Ready: iolite {command} run --db {url}\n")
+        }
+    ))?;
+    Ok(Exit::Fit)
+}
+
+/// Takes away what was made of a database that could not be finished; but not one that was there before.
+fn given_up(
+    control: &Control,
+    error: Error,
+    url: &DatabaseUrl,
+    database: &dyn Database,
+) -> anyhow::Result<Exit> {
+    let nothing_made = matches!(
+        error,
+        Error::Exists { .. }
+            | Error::Foreign { .. }
+            | Error::Layout { .. }
+            | Error::NoSpace { .. }
+            | Error::TooOld { .. }
+            | Error::Unsupported { .. }
+            | Error::Url(_)
+    );
+    if nothing_made {
+        return Err(refused(error));
+    }
+    match database.purge() {
+        Ok(()) if matches!(error, Error::Cancelled) && control.interrupted() => {
+            output::note("interrupted: what had been made was removed");
+            Ok(Exit::Interrupted)
+        }
+        Ok(()) => Err(refused(error).context("what had been made was removed")),
+        // The first error is the one that matters.
+        Err(_) => Err(refused(error).context(format!(
+            "what had been made could not be removed: when the cause is, `purge --db {url}` removes it"
+        ))),
+    }
+}
+
+/// Makes the globals.
+///
+/// # Errors
+/// There are some already, or they can't be made.
+pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
+    let (url, database) = open(&args.database)?;
+    if args.replace {
+        database.drop_globals().map_err(refused)?;
+    }
+    let there = database.sizes().map_err(refused)?.len() as u32;
+    if there > 0 {
+        return Err(UsageError(Error::Globals { place: url.to_string(), globals: there }.to_string()).into());
+    }
+    fill(database.as_ref(), args.globals, args.subscripts, args.quiet)
+}
+
+/// Adds globals.
+///
+/// # Errors
+/// There is nothing to add, or they can't be made.
+pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
+    let (url, database) = open(&args.database)?;
+    let sizes = database.sizes().map_err(refused)?;
+    let there = sizes.len() as u32;
+    if args.globals <= there {
+        let message = format!(
+            "{url} has {there} globals already: --globals is how many there are to be in all, so give more than {there}"
+        );
+        return Err(UsageError(message).into());
+    }
+    let Some(subscripts) = args.subscripts.or(sizes.first().copied()) else {
+        let message =
+            format!("{url} has no globals to take the size from: give --subscripts, or use create-globals");
+        return Err(UsageError(message).into());
+    };
+    fill(database.as_ref(), args.globals - there, subscripts, args.quiet)
+}
+
+fn fill(database: &dyn Database, globals: u32, subscripts: u64, quiet: bool) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    let first = database.sizes().map_err(refused)?.len() + 1;
+    let made = long(&control, quiet, "globals", ProgressUnit::Subscripts, |progress| {
+        database.add_globals(globals, subscripts, progress)
+    });
+    match made {
+        Ok(()) => {}
+        Err(Error::Cancelled) if control.interrupted() => {
+            output::note("interrupted: globals that were not finished are not there");
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => return Err(refused(error).context("globals that were not finished are not there")),
+    }
+    let last = first + globals as usize - 1;
+    output::print(&format!(
+        "RanWriteGlobal{first} to RanWriteGlobal{last}: {} subscripts each\n",
+        count(subscripts)
+    ))?;
+    Ok(Exit::Fit)
+}
+
+/// Counts the subscripts.
+///
+/// # Errors
+/// They can't be counted.
+pub(super) fn count_subscripts(args: &DatabaseArgs) -> anyhow::Result<Exit> {
+    let (_, database) = open(args)?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let counted = long(&control, false, "counting", ProgressUnit::Subscripts, |progress| {
+        database.count_subscripts(progress)
+    });
+    let counts = match counted {
+        Ok(counts) => counts,
+        Err(Error::Cancelled) if control.interrupted() => return Ok(Exit::Interrupted),
+        Err(error) => return Err(refused(error)),
+    };
+    let mut text = format!("Globals: {}\n", counts.len());
+    for (number, subscripts) in (1..).zip(&counts) {
+        text += &format!("Subscripts in RanWriteGlobal{number}: {subscripts}\n");
+    }
+    text += &format!("Subscripts in all: {}\n", counts.iter().sum::<u64>());
+    output::print(&text)?;
+    Ok(Exit::Fit)
+}
+
+/// Prints the recorded sizes as PerfTools do.
+///
+/// # Errors
+/// There is no database.
+pub(super) fn get_sizes(args: &DatabaseArgs) -> anyhow::Result<Exit> {
+    let (_, database) = open(args)?;
+    let sizes = database.sizes().map_err(refused)?;
+    let line = std::iter::once(sizes.len() as u64).chain(sizes.iter().copied());
+    let line: Vec<String> = line.map(|number| number.to_string()).collect();
+    output::print(&format!("{}\n", line.join(",")))?;
+    Ok(Exit::Fit)
+}
+
+/// Removes what setup has made.
+///
+/// # Errors
+/// It can't be removed, or it is not ours.
+pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
+    let (url, database) = open(args)?;
+    database.purge().map_err(refused)?;
+    output::print(&format!("{url}: nothing of iolite's is left there\n"))?;
+    Ok(Exit::Fit)
+}
+
+fn open(args: &DatabaseArgs) -> anyhow::Result<(DatabaseUrl, std::sync::Arc<dyn Database>)> {
+    let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
+    let database = url.open(Settings::default()).map_err(refused)?;
+    Ok((url, database))
+}
+
+/// Does something long, with progress, until the user interrupts.
+fn long<T>(
+    control: &Control,
+    quiet: bool,
+    what: &str,
+    unit: ProgressUnit,
+    work: impl FnOnce(&mut iolite_db::Progress<'_>) -> iolite_db::Result<T>,
+) -> iolite_db::Result<T> {
+    let mut progress = Progress::new(session::live(quiet), what, unit);
+    let done = work(&mut |done, total| {
+        progress.update(done, total);
+        if control.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match done {
+        Ok(_) => progress.finish(),
+        Err(_) => progress.abandon(),
+    }
+    done
+}

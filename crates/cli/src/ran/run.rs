@@ -1,0 +1,81 @@
+//! `run`: so many jobs, for a time or a number of iterations.
+
+use iolite_db::Error;
+use iolite_engine::Control;
+use iolite_model::{Ending, Event, Nanos, OpKind, Stop};
+use iolite_report::ran::RanReport;
+
+use super::args::{Operation, RunArgs};
+use super::bench::{Bench, Opened, Phase};
+use crate::exit::{Exit, UsageError};
+use crate::{output, signals};
+
+/// How long a run is measured when nothing is said of it, as PerfTools have it.
+const RUNTIME: Nanos = Nanos(300 * Nanos::SECOND.0);
+
+/// Measures.
+///
+/// # Errors
+/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    let (stop, duration) = extent(&args)?;
+    let opened = Opened::open(&args.session)?;
+    if O::TOOL.writes() && (opened.sizes.len() as u64) < u64::from(args.jobs) {
+        let few = Error::FewGlobals { jobs: args.jobs, globals: opened.sizes.len() as u32 };
+        return Err(super::refused(few));
+    }
+    let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
+    let mut task = bench.task(O::TOOL.name(), args.operation.operation(), args.jobs, args.session.seed);
+    (task.stop, task.ramp) = (stop, args.ramp);
+    let measured = bench.measure(task);
+    let ending = match &measured {
+        Ok(phase) => phase.result.end.ending.clone(),
+        Err(error) => Ending::Failed(output::told(error)),
+    };
+    bench.events.emit(&Event::RunEnded(ending.clone()));
+    let Bench { run, events, calibration, .. } = bench;
+    let warnings = events.finish(&control);
+    let (phase, facts, used) = match measured {
+        Ok(Phase { result, facts, used }) => (Some(result), Some(facts), used),
+        Err(_) => (None, None, None),
+    };
+    let report = RanReport { run, calibration, facts, phase, used, warnings, ending };
+    print(&report, args.session.json)?;
+    Ok(exit_of(&report))
+}
+
+/// What ends the run, and how long it will take about.
+fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
+    if args.runtime == Some(Nanos(0)) {
+        return Err(UsageError("--runtime 0s measures nothing: give a time, for example 60s".into()).into());
+    }
+    let runtime = match (args.runtime, args.iterations) {
+        (None, None) => Some(RUNTIME),
+        (runtime, _) => runtime,
+    };
+    let operations = args.iterations.map(|each| each.saturating_mul(u64::from(args.jobs)));
+    let duration = runtime.map_or(Nanos(0), |runtime| Nanos(runtime.0.saturating_add(args.ramp.0)));
+    Ok((Stop { runtime, operations, ..Stop::default() }, duration))
+}
+
+fn print(report: &RanReport, json: bool) -> anyhow::Result<()> {
+    let text = if json {
+        format!("{:#}\n", iolite_report::ran::json(report))
+    } else {
+        iolite_report::ran::text(report, output::style())
+    };
+    Ok(output::print(&text)?)
+}
+
+fn exit_of(report: &RanReport) -> Exit {
+    let errors = |phase: &iolite_stats::PhaseResult| {
+        OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>() > 0
+    };
+    match report.ending {
+        Ending::Failed(_) => Exit::Failure,
+        Ending::Interrupted => Exit::Interrupted,
+        Ending::Completed if report.phase.as_ref().is_some_and(errors) => Exit::Marginal,
+        Ending::Completed => Exit::Fit,
+    }
+}

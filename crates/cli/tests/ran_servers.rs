@@ -1,0 +1,199 @@
+//! The whole life of a database in real servers and in GT.M, counted by each one's own client.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use common::{IOLITE, Place, json, stderr};
+use serde_json::Value;
+
+/// A database that is measured, and its own client.
+struct Subject {
+    place: Place,
+    db: String,
+    /// What ends its server, if it has one.
+    stop: Option<[String; 2]>,
+    /// Subscripts in a global, counted by the database's own client.
+    count: Box<dyn Fn(u32) -> u64>,
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        if let Some([server, directory]) = &self.stop {
+            let stopped = Command::new(IOLITE).args(["db", "stop", server, directory]).output().unwrap();
+            if !stopped.status.success() && !std::thread::panicking() {
+                panic!("{}", stderr(&stopped));
+            }
+        }
+    }
+}
+
+impl Subject {
+    /// A private server in a place of its own; `None`, with the reason printed, where its programs are missing.
+    fn server(server: &str, count: impl Fn(&str, u32) -> u64 + 'static) -> Option<Subject> {
+        let place = Place::new();
+        // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
+        let directory = tempfile::tempdir().unwrap().keep();
+        let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();
+        if !started.status.success() && stderr(&started).contains("install") {
+            println!("skipped: {}", stderr(&started));
+            return None;
+        }
+        assert!(started.status.success(), "{}", stderr(&started));
+        let text = String::from_utf8(started.stdout).unwrap();
+        let db = text.lines().next().unwrap().to_owned();
+        let url = db.clone();
+        Some(Subject {
+            place,
+            db,
+            stop: Some([server.to_owned(), directory.display().to_string()]),
+            count: Box::new(move |global| count(&url, global)),
+        })
+    }
+
+    fn ran(&self, tool: &str, verb: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(IOLITE);
+        command.args([tool, verb]).args(arguments).env("IOLITE_DB", &self.db);
+        if ["run", "sweep", "stop", "reset", "export", "history"].contains(&verb) {
+            command.arg("--results").arg(self.place.results());
+        }
+        command.env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    fn done(&self, tool: &str, verb: &str, arguments: &[&str]) -> String {
+        let output = self.ran(tool, verb, arguments).output().unwrap();
+        assert!(output.status.success(), "{tool} {verb} {arguments:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn run(&self, tool: &str, arguments: &[&str]) -> Value {
+        let output = self.ran(tool, "run", &[arguments, &["--json", "--quiet"]].concat()).output().unwrap();
+        assert!(output.status.success(), "{tool} {arguments:?}: {}", stderr(&output));
+        json(&output)
+    }
+}
+
+fn operations(document: &Value, kind: &str) -> u64 {
+    let found = document["phase"]["operations"].as_array().unwrap().iter().find(|ops| ops["kind"] == kind);
+    found.map_or(0, |ops| ops["operations"].as_u64().unwrap())
+}
+
+fn live_through(subject: &Subject) {
+    subject.done("ranread", "setup", &["--size", "40MiB"]);
+    subject.done("ranwrite", "create-globals", &["--globals", "2", "--subscripts", "4000"]);
+    subject.done("ranwrite", "add-globals", &["--globals", "3"]);
+    assert_eq!(subject.done("ranio", "get-sizes", &[]), "3,4000,4000,4000\n");
+    let counted = subject.done("ranio", "count-subscripts", &[]);
+    assert!(counted.contains("in all: 12000\n"), "{counted}");
+    for global in 1..=3 {
+        assert_eq!((subject.count)(global), 4000, "global {global}");
+    }
+    let read = subject.run("ranread", &["--jobs", "2", "--iterations", "300"]);
+    assert_eq!((operations(&read, "read"), operations(&read, "write")), (600, 0));
+    let write = subject.run("ranwrite", &["--jobs", "3", "--iterations", "200", "--hang", "0s"]);
+    assert_eq!((operations(&write, "write"), operations(&write, "commit")), (600, 12));
+    let logged = &write["database_use"]["database"]["log_write_bytes"];
+    assert!(logged.as_u64().is_none_or(|bytes| bytes > 600 * 50), "{write:#}");
+    let io = subject.run("ranio", &["--jobs", "2", "--iterations", "500", "--transaction-length", "20"]);
+    assert_eq!(operations(&io, "read") + operations(&io, "write"), 1000);
+    let timed = subject.run("ranwrite", &["--runtime", "1s", "--jobs", "2"]);
+    let (writes, commits) = (operations(&timed, "write"), operations(&timed, "commit"));
+    assert!(commits > 10 && writes == 50 * commits, "{writes} in {commits} transactions");
+    for global in 1..=3 {
+        assert_eq!((subject.count)(global), 4000, "a set adds nothing: global {global}");
+    }
+    let exported = subject.done("ranwrite", "export", &["-", "--format", "csv"]);
+    assert_eq!(exported.lines().count(), 3, "{exported}");
+    assert!(exported.starts_with("RunDate,RunTime,Database,Namespace,Reads,Writes,"), "{exported}");
+    let history = subject.done("ranio", "history", &[]);
+    assert!(history.contains("1,000") || history.contains("completed"), "{history}");
+    subject.done("ranwrite", "reset", &[]);
+    assert_eq!(subject.place.ask::<i64>("SELECT count(*) FROM RanWrite"), 0);
+    assert_eq!(subject.place.ask::<i64>("SELECT sum(Reads) FROM RanRead"), 600);
+    let swept = subject.ran("ranread", "sweep", &["--jobs", "1,2", "--step-time", "500ms", "--json"]);
+    let swept = { swept }.output().unwrap();
+    assert!(matches!(swept.status.code(), Some(0 | 3 | 4)), "{}", stderr(&swept));
+    assert!(!json(&swept)["verdict"].is_null());
+    subject.done("ranread", "purge", &[]);
+    let gone = subject.ran("ranread", "run", &[]).output().unwrap();
+    assert_eq!(gone.status.code(), Some(2), "{}", stderr(&gone));
+}
+
+#[test]
+fn in_postgresql() {
+    let count = |url: &str, global: u32| {
+        let sql = format!("SELECT count(*) FROM iolite.\"RanWriteGlobal{global}\"");
+        let output = Command::new("psql").args([url, "-XAtc", &sql]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    };
+    if let Some(subject) = Subject::server("postgres", count) {
+        live_through(&subject);
+    }
+}
+
+#[test]
+fn in_mariadb() {
+    let count = |url: &str, global: u32| {
+        let socket = url.split("socket=").nth(1).unwrap().split('&').next().unwrap();
+        let user = url.split("//").nth(1).unwrap().split(['@', ':']).next().unwrap();
+        let password =
+            url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
+        let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
+        let sql = format!("SELECT count(*) FROM RanWriteGlobal{global}");
+        let socket = format!("--socket={}", socket.replace("%2F", "/"));
+        let output = Command::new("mariadb")
+            .args([&socket, "-u", user, "-N", "-B", "-e", &sql, name])
+            .env("MYSQL_PWD", password)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    };
+    if let Some(subject) = Subject::server("mariadb", count) {
+        live_through(&subject);
+    }
+}
+
+/// The installation of GT.M, where Debian has it.
+fn gtm() -> Option<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for library in fs::read_dir("/usr/lib").unwrap().flatten() {
+        let versions = fs::read_dir(library.path().join("fis-gtm"));
+        found.extend(versions.into_iter().flatten().flatten().map(|version| version.path()));
+    }
+    found.into_iter().find(|path| path.join("mumps").exists())
+}
+
+#[test]
+fn in_gtm() {
+    let Some(installed) = gtm() else { return println!("skipped: no fis-gtm is installed") };
+    let place = Place::new();
+    let directory = place.data();
+    let db = format!("gtm:{}", directory.display());
+    let count = move |global: u32| {
+        let program = format!(
+            "set n=0,s=\"\" for  set s=$order(^RanWriteGlobal{global}(s)) quit:s=\"\"  set n=n+1\n write n,!"
+        );
+        let output = Command::new(installed.join("mumps"))
+            .args(["-run", "%XCMD", &program.replace("\n ", " ")])
+            .env("gtm_dist", &installed)
+            .env("gtmgbldir", directory.join("iolite.gld"))
+            .env("gtmroutines", &installed)
+            .env("gtm_chset", "M")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        text.parse().unwrap_or_else(|_| panic!("{text}: {}", stderr(&output)))
+    };
+    live_through(&Subject { place, db, stop: None, count: Box::new(count) });
+}

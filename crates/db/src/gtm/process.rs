@@ -1,0 +1,215 @@
+//! A `mumps` process that answers commands: lines to its standard input, lines from its standard output.
+
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::install::Installation;
+use super::{REMEDY, engine};
+use crate::adapter::{Error, Result};
+
+/// How long a command may take. GT.M waits for as much as a minute and a half where a process died with one of its locks.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a process may take to end: the last one writes out whatever is in the buffers.
+const ENDING: Duration = Duration::from_secs(300);
+
+/// One such process. It ends when its standard input does, hence also when this program is killed.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// `None` once it has been told to end.
+    commands: Option<ChildStdin>,
+    answers: ChildStdout,
+    /// What has come and was not taken yet, from `start`.
+    buffer: Vec<u8>,
+    start: usize,
+    directory: PathBuf,
+}
+
+impl Process {
+    /// Starts one for the database in `directory`.
+    pub(super) fn start(installation: &Installation, directory: &Path) -> Result<Process> {
+        let mut command = program(installation, "mumps", directory);
+        command
+            .args(["-run", "serve^iolite"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| failed(directory, e.into()))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(commands), Some(answers)) => Ok(Process {
+                child,
+                commands: Some(commands),
+                answers,
+                buffer: Vec::new(),
+                start: 0,
+                directory: directory.into(),
+            }),
+            _ => Err(failed(directory, "it has no pipes".into())),
+        }
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has a command done and returns what it answers; `None` in place of an error it told, with that error's text.
+    pub(super) fn ask(&mut self, doing: &'static str, command: &str) -> Result<String> {
+        let line = self.converse(command.as_bytes(), Duration::ZERO, |_| {})?;
+        line.map_err(|cause| engine(doing, &self.directory, cause.into(), REMEDY))
+    }
+
+    /// Has a command done that may take `time` and more; `each` sees the lines before the last. The inner error is one
+    /// that the routine told, after which it goes on.
+    pub(super) fn converse(
+        &mut self,
+        command: &[u8],
+        time: Duration,
+        mut each: impl FnMut(&str),
+    ) -> Result<std::result::Result<String, String>> {
+        let until = Instant::now() + time + PATIENCE;
+        self.tell(command)?;
+        loop {
+            let line = self.line(until)?;
+            if let Some(reply) = line.strip_prefix("done ") {
+                return Ok(Ok(reply.to_owned()));
+            }
+            if let Some(cause) = line.strip_prefix("error ") {
+                return Ok(Err(cause.to_owned()));
+            }
+            each(&line);
+        }
+    }
+
+    fn tell(&mut self, command: &[u8]) -> Result<()> {
+        let told = match self.commands.as_mut() {
+            Some(pipe) => pipe.write_all(command).and_then(|()| pipe.write_all(b"\n")),
+            None => Ok(()),
+        };
+        told.map_err(|_| self.died())
+    }
+
+    fn line(&mut self, until: Instant) -> Result<String> {
+        let mut searched = self.start;
+        loop {
+            if let Some(end) = self.buffer[searched..].iter().position(|&byte| byte == b'\n') {
+                let line = String::from_utf8_lossy(&self.buffer[self.start..searched + end]).into_owned();
+                self.start = searched + end + 1;
+                return Ok(line);
+            }
+            self.buffer.drain(..self.start);
+            self.start = 0;
+            searched = self.buffer.len();
+            self.wait(until)?;
+            let mut more = [0; 1 << 16];
+            match self.answers.read(&mut more) {
+                Ok(0) => return Err(self.died()),
+                Ok(got) => self.buffer.extend_from_slice(&more[..got]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&self.directory, error.into())),
+            }
+        }
+    }
+
+    /// Waits for something to read.
+    fn wait(&mut self, until: Instant) -> Result<()> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&self.answers, PollFlags::IN)], Some(&left)) {
+                Ok(0) => {
+                    let _ = self.child.kill();
+                    let cause = format!("process {} has not answered for minutes", self.id());
+                    let remedy =
+                        "look at the system's log (journalctl, syslog), to which GT.M tells why it waits";
+                    return Err(engine("ask GT.M in", &self.directory, cause.into(), remedy));
+                }
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(failed(&self.directory, std::io::Error::from(error).into())),
+            }
+        }
+    }
+
+    /// Why there is no answer any more.
+    fn died(&mut self) -> Error {
+        self.commands = None;
+        let status = match self.child.wait() {
+            Ok(status) => ended_by(status),
+            Err(error) => error.to_string(),
+        };
+        let mut words = String::new();
+        if let Some(pipe) = self.child.stderr.as_mut() {
+            let _ = pipe.take(2000).read_to_string(&mut words);
+        }
+        // What it said on its way out stands among its answers where it was not an answer.
+        words += &String::from_utf8_lossy(&self.buffer[self.start..]);
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let cause =
+            format!("process {} {status}{}{words}", self.id(), if words.is_empty() { "" } else { ": " });
+        engine("go on with GT.M in", &self.directory, cause.into(), REMEDY)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.commands = None;
+        let until = Instant::now() + ENDING;
+        let mut pause = Duration::from_millis(1);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > until {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A program of GT.M's, in the database's directory and with nothing but our settings. Its own process group: a terminal's
+/// interrupt is for this program, which has its children finish what they are at.
+pub(super) fn program(installation: &Installation, name: &str, directory: &Path) -> Command {
+    let mut command = Command::new(installation.program(name));
+    installation.surround(&mut command);
+    command.current_dir(directory).process_group(0);
+    command
+}
+
+/// Runs `mupip`; what it says.
+pub(super) fn mupip(
+    installation: &Installation,
+    directory: &Path,
+    arguments: &[&str],
+) -> Result<std::result::Result<String, String>> {
+    let output = program(installation, "mupip", directory)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| failed(directory, e.into()))?;
+    let mut words = String::from_utf8_lossy(&output.stdout).into_owned();
+    words += &String::from_utf8_lossy(&output.stderr);
+    Ok(if output.status.success() {
+        Ok(words)
+    } else {
+        Err(words.split_whitespace().collect::<Vec<_>>().join(" "))
+    })
+}
+
+fn failed(directory: &Path, cause: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    engine("run GT.M in", directory, cause, "look whether the installation works and $gtm_dist names it")
+}
+
+fn ended_by(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was killed by signal {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

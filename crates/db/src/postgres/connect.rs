@@ -1,0 +1,215 @@
+//! The way to the server: what the URL says, connections, and what the server has to be.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use postgres::config::{Host, SslMode};
+use postgres::{Client, Config, NoTls};
+
+use super::failure::failed;
+use crate::adapter::{Error, Result};
+
+/// The oldest version that will do, as `server_version_num` has it: procedures that commit came with 11.
+const OLDEST: i32 = 110_000;
+/// How long a connection may take, where the URL says nothing of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Settings of a role or a database that would end our work in the middle, or hide our tables behind others.
+const SESSION: &str = "SELECT set_config(s.name, w.value, false) FROM pg_catalog.pg_settings s JOIN (VALUES \
+     ('statement_timeout', '0'), ('lock_timeout', '10s'), ('idle_in_transaction_session_timeout', '0'), \
+     ('idle_session_timeout', '0'), ('transaction_timeout', '0'), ('client_min_messages', 'warning'), \
+     ('search_path', 'pg_catalog'), ('default_transaction_isolation', 'read committed'), \
+     ('default_transaction_read_only', 'off')) w (name, value) ON w.name = s.name";
+
+/// A PostgreSQL database, by its URL.
+pub(super) struct Target {
+    config: Config,
+    place: String,
+    unix_socket: bool,
+    loopback: bool,
+}
+
+impl Target {
+    /// Reads a URL as libpq has it. What it leaves out is as with libpq: the socket's usual directory, the name of the user,
+    /// the password from `PGPASSWORD`.
+    ///
+    /// # Errors
+    /// [`Error::Url`] without the password in it; [`Error::Unsupported`] where it asks for TLS.
+    pub(super) fn new(url: &str) -> Result<Target> {
+        let mut config: Config = url.parse().map_err(|_| {
+            // The parser's own words may hold pieces of a password that is not encoded as URLs want it.
+            Error::Url(
+                "the URL of PostgreSQL can't be understood: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, for a unix \
+                 socket postgres://USER@/DATABASE?host=/DIRECTORY&port=PORT, with anything but letters and digits in \
+                 passwords as %XX; of options known by libpq sslmode=disable|prefer and connect_timeout do"
+                    .to_owned(),
+            )
+        })?;
+        refuse_tls(&config)?;
+        complete(&mut config);
+        let place = place(&config);
+        let loopback = |host: &Host| match host {
+            Host::Tcp(name) => {
+                name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+            Host::Unix(_) => false,
+        };
+        let hosts = config.get_hosts();
+        let unix_socket = hosts.iter().all(|host| matches!(host, Host::Unix(_)));
+        let loopback = hosts.iter().all(loopback);
+        Ok(Target { unix_socket, loopback, place, config })
+    }
+
+    /// For messages: the server and the database, without the password.
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Our schema, as errors that speak of a path name it.
+    pub(super) fn schema(&self) -> std::path::PathBuf {
+        format!("schema {} in {}", super::SCHEMA, self.place).into()
+    }
+
+    /// Connects through a socket of this host.
+    pub(super) fn unix_socket(&self) -> bool {
+        self.unix_socket
+    }
+
+    /// Connects to an address that is this host, or what is tunnelled to it.
+    pub(super) fn loopback(&self) -> bool {
+        self.loopback
+    }
+
+    /// The database's name within the server.
+    pub(super) fn database(&self) -> &str {
+        self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
+    }
+
+    /// A connection of its own.
+    ///
+    /// # Errors
+    /// [`Error::Engine`], [`Error::TooOld`].
+    pub(super) fn connect(&self) -> Result<Client> {
+        let mut client = self.config.connect(NoTls).map_err(|e| self.failed("connect to", e))?;
+        let row = client
+            .query_one("SELECT current_setting('server_version_num')::int, version()", &[])
+            .map_err(|e| self.failed("ask the version of", e))?;
+        self.admit(row.get(0), row.get(1))?;
+        client.execute(SESSION, &[]).map_err(|e| self.failed("configure a session of", e))?;
+        Ok(client)
+    }
+
+    /// A failure of something done with this database.
+    pub(super) fn failed(&self, doing: &'static str, error: postgres::Error) -> Error {
+        failed(doing, &self.place, error)
+    }
+
+    fn admit(&self, number: i32, version: &str) -> Result<()> {
+        if number >= OLDEST {
+            return Ok(());
+        }
+        let found = version.split(" on ").next().unwrap_or(version).to_owned();
+        Err(Error::TooOld {
+            place: self.place.clone(),
+            found,
+            needed: "PostgreSQL 11",
+            remedy: "upgrade the server, or measure another one: sets are done in procedures that commit",
+        })
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.place).finish()
+    }
+}
+
+fn refuse_tls(config: &Config) -> Result<()> {
+    match config.get_ssl_mode() {
+        SslMode::Disable | SslMode::Prefer => Ok(()),
+        _ => Err(Error::Unsupported {
+            database: "PostgreSQL",
+            what: "be reached with TLS (sslmode=require) by this program",
+            remedy: "run iolite on the server's own host, or tunnel (ssh -L 5432:localhost:5432 HOST), with \
+                     sslmode=disable; operations are timed on the server either way",
+        }),
+    }
+}
+
+/// Adds what the URL leaves out and libpq would add.
+fn complete(config: &mut Config) {
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        let usual = Path::new("/var/run/postgresql");
+        config.host_path(if usual.is_dir() { usual } else { Path::new("/tmp") });
+    }
+    if config.get_user().is_none()
+        && let Some(user) =
+            std::env::var("PGUSER").or_else(|_| std::env::var("USER")).ok().filter(|user| !user.is_empty())
+    {
+        config.user(&user);
+    }
+    if config.get_password().is_none()
+        && let Ok(password) = std::env::var("PGPASSWORD")
+    {
+        config.password(password);
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(PATIENCE);
+    }
+    config.application_name("iolite");
+}
+
+/// What messages call the database.
+fn place(config: &Config) -> String {
+    let ports = config.get_ports();
+    let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+    let hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(at, host)| match host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", port(at)),
+            Host::Tcp(name) => format!("{name}:{}", port(at)),
+            Host::Unix(path) => path.join(format!(".s.PGSQL.{}", port(at))).display().to_string(),
+        })
+        .collect();
+    let user = config.get_user().unwrap_or("(no user)");
+    let database = config.get_dbname().unwrap_or(user);
+    format!("database {database} of PostgreSQL at {} (as {user})", hosts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_have_no_password() {
+        let target = Target::new("postgres://me:se%40cret@host:77/db?sslmode=disable").unwrap();
+        assert_eq!(target.place(), "database db of PostgreSQL at host:77 (as me)");
+        assert!(!target.unix_socket() && !target.loopback());
+        let target = Target::new("postgres://me@/db?host=/tmp/x&port=7").unwrap();
+        assert_eq!(target.place(), "database db of PostgreSQL at /tmp/x/.s.PGSQL.7 (as me)");
+        assert!(target.unix_socket() && !target.loopback());
+        assert!(Target::new("postgres://me@[::1]/db").unwrap().loopback());
+        for wrong in ["postgres://me:secret@host/db?secret=1", "postgres://me:secret@host:port/db"] {
+            let error = Target::new(wrong).unwrap_err();
+            assert!(matches!(&error, Error::Url(text) if !text.contains("secret")), "{error}");
+        }
+    }
+
+    #[test]
+    fn tls_is_refused_with_a_way_out() {
+        let error = Target::new("postgres://me@host/db?sslmode=require").unwrap_err().to_string();
+        assert!(error.contains("TLS") && error.contains("sslmode=disable"), "{error}");
+        Target::new("postgres://me@host/db?sslmode=prefer").unwrap();
+    }
+
+    #[test]
+    fn versions_without_procedures_are_too_old() {
+        let target = Target::new("postgres://me@host/db").unwrap();
+        target.admit(110_000, "PostgreSQL 11.0 on x").unwrap();
+        target.admit(180_001, "PostgreSQL 18.1 on x").unwrap();
+        let error = target.admit(100_023, "PostgreSQL 10.23 on x86_64, compiled").unwrap_err();
+        assert!(matches!(&error, Error::TooOld { found, .. } if found == "PostgreSQL 10.23"), "{error}");
+    }
+}

@@ -1,0 +1,144 @@
+//! What results state of the server.
+
+use iolite_model::{Bytes, Durability};
+use postgres::Client;
+
+use super::catalogue::{self, Found};
+use super::globals::FILLFACTOR;
+use super::setup::Build;
+use super::{Postgres, extension};
+use crate::adapter::{Description, Result};
+
+/// Settings that determine the figures, as far as this version has them.
+const SETTINGS: &[&str] = &[
+    "fsync",
+    "full_page_writes",
+    "wal_sync_method",
+    "wal_level",
+    "wal_compression",
+    "wal_buffers",
+    "commit_delay",
+    "data_checksums",
+    "shared_buffers",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "checkpoint_completion_target",
+    "checkpoint_flush_after",
+    "bgwriter_delay",
+    "bgwriter_lru_maxpages",
+    "synchronous_standby_names",
+    "debug_io_direct",
+    "io_method",
+    "autovacuum",
+];
+
+/// As [`Database::describe`](crate::Database::describe).
+pub(super) fn describe(database: &Postgres) -> Result<Description> {
+    let target = &*database.target;
+    let mut client = target.connect()?;
+    let block = Build::ask(target, &mut client)?.block;
+    let failed = |e| target.failed("ask the settings of", e);
+    let sql = "SELECT name, current_setting(name, true) FROM unnest($1::text[]) WITH ORDINALITY u (name, n) \
+               WHERE current_setting(name, true) <> '' ORDER BY n";
+    let rows = client.query(sql, &[&SETTINGS]).map_err(failed)?;
+    let mut settings: Vec<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let value = |name: &str| {
+        settings.iter().find(|setting| setting.0 == name).map(|setting| setting.1.clone()).unwrap_or_default()
+    };
+    let version: String =
+        client.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?.get(0);
+    let direct = value("debug_io_direct").contains("data");
+    let evicts = evicts(database, &mut client)?;
+    let durability = durability(database.settings.durability, &value);
+    settings.push(("fillfactor of globals".to_owned(), FILLFACTOR.to_string()));
+    settings.push(("autovacuum of blocks".to_owned(), "off".to_owned()));
+    settings.push(("autovacuum of globals".to_owned(), "as the server's".to_owned()));
+    let checkpoint =
+        if may_checkpoint(&mut client).map_err(failed)? { "yes" } else { "not permitted to this role" };
+    settings.push(("checkpoint before a run".to_owned(), checkpoint.to_owned()));
+    Ok(Description {
+        engine: "PostgreSQL".to_owned(),
+        version,
+        namespace: target.database().to_owned(),
+        block: Bytes(block),
+        read_path: read_path(database.settings.through_buffers, direct, evicts),
+        write_path: "UPDATE by primary key, one table per global, planned once per session".to_owned(),
+        durability,
+        direct: direct && !database.settings.through_buffers,
+        settings,
+    })
+}
+
+/// Whether what block reads leave in the page cache is given back; before setup there is nothing to know it of.
+fn evicts(database: &Postgres, client: &mut Client) -> Result<bool> {
+    match catalogue::find(&database.target, client)? {
+        Found::Ours(found) if found.complete && !database.settings.through_buffers => {
+            Ok(database.tables(client, &found)?.evicts())
+        }
+        _ => Ok(false),
+    }
+}
+
+fn read_path(through_buffers: bool, direct: bool, evicts: bool) -> String {
+    let extension = extension::needed(through_buffers);
+    if through_buffers {
+        return format!("block by number through the shared buffers ({extension}, get_raw_page)");
+    }
+    let cache = match (direct, evicts) {
+        (true, _) => "and past the page cache (debug_io_direct)",
+        (false, true) => "through the page cache, which is made to forget them after each batch",
+        (false, false) => "through the page cache",
+    };
+    format!("block by number past the shared buffers ({extension}, mode read), {cache}")
+}
+
+/// What makes commits durable, or doesn't.
+fn durability(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
+    let mut text = match wanted {
+        Durability::Full => {
+            format!("synchronous_commit=on: the write-ahead log is synchronised by {} at each commit", value("wal_sync_method"))
+        }
+        Durability::Relaxed => {
+            "synchronous_commit=off: the write-ahead log is written and synchronised a moment later (wal_writer_delay)"
+                .to_owned()
+        }
+    };
+    text = format!("{text}; fsync={}, full_page_writes={}", value("fsync"), value("full_page_writes"));
+    if value("fsync") == "off" {
+        text.push_str(": a crash of the host may destroy the database");
+    } else if value("full_page_writes") == "off" {
+        text.push_str(": a crash of the host may tear blocks, unless the storage writes them in one piece");
+    }
+    text
+}
+
+fn may_checkpoint(client: &mut Client) -> std::result::Result<bool, postgres::Error> {
+    let sql = "SELECT rolsuper OR EXISTS (SELECT FROM pg_roles c WHERE c.rolname = 'pg_checkpoint' \
+               AND pg_has_role(current_user, c.oid, 'usage')) FROM pg_roles WHERE rolname = current_user";
+    Ok(client.query_one(sql, &[])?.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durability_says_what_is_set() {
+        let server = |fsync: &'static str, pages: &'static str| {
+            move |name: &str| {
+                match name {
+                    "fsync" => fsync,
+                    "full_page_writes" => pages,
+                    _ => "fdatasync",
+                }
+                .to_owned()
+            }
+        };
+        let full = durability(Durability::Full, &server("on", "on"));
+        assert!(full.starts_with("synchronous_commit=on") && full.ends_with("full_page_writes=on"), "{full}");
+        assert!(full.contains("fdatasync"));
+        assert!(durability(Durability::Full, &server("on", "off")).contains("tear"));
+        let relaxed = durability(Durability::Relaxed, &server("off", "on"));
+        assert!(relaxed.starts_with("synchronous_commit=off") && relaxed.contains("destroy"), "{relaxed}");
+    }
+}

@@ -1,0 +1,138 @@
+//! RanRead, RanWrite and RanIO: InterSystems PerfTools' operations, each operation timed: around its call ([`stepwise`]),
+//! or by the database in which a whole batch of them is done ([`within`]).
+
+mod dice;
+mod placing;
+mod stepwise;
+#[cfg(test)]
+mod tests;
+mod within;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use iolite_engine::{Control, Crew, EngineError, Finished, Outcome, Patience, Start, WorkerEnd};
+use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Outstanding, Sink, TimedBy};
+use iolite_sys::clock::Clock;
+
+use crate::adapter::{Database, Error};
+use dice::Dice;
+
+/// How long sessions may take to finish what they have begun: a commit may have to wait for a checkpoint.
+const PATIENCE: Patience = Patience { ended: Duration::from_secs(60), interrupted: Duration::from_secs(10) };
+
+/// Runs a task inside a database as phase number `phase`: one session per worker, prepared, then released together.
+/// Intervals and workers' totals go to `sink` as they come.
+///
+/// # Errors
+/// The task makes no sense, or a session could not be opened: nothing was measured. A database that fails later ends
+/// the phase, whose outcome then says so.
+pub fn run_db_task(
+    database: &Arc<dyn Database>,
+    task: &DbTask,
+    phase: u32,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    let blocks = database.blocks().map_err(other)?;
+    validate(task, blocks)?;
+    let globals = database.sizes().map_err(other)?.len();
+    if writes(task.operation) && (globals as u64) < u64::from(task.workers) {
+        return Err(other(Error::FewGlobals { jobs: task.workers, globals: globals as u32 }));
+    }
+    let crew = Crew {
+        phase,
+        first: 0,
+        workers: task.workers,
+        delay: Nanos(0),
+        kinds: kinds(task.operation),
+        stop: task.stop,
+        ramp: task.ramp,
+        interval: task.interval,
+        clock,
+        control: control.clone(),
+        patience: PATIENCE,
+    };
+    crew.run(sink, |worker| {
+        let (database, task) = (database.clone(), task.clone());
+        move |start| work(database.as_ref(), &task, worker, blocks, start)
+    })
+}
+
+fn validate(task: &DbTask, blocks: u64) -> Result<(), EngineError> {
+    let refuse = |reason: &str| Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
+    if task.workers == 0 {
+        return refuse("it needs at least one worker");
+    }
+    if blocks == 0 {
+        return refuse("the database has no blocks to read: create it first");
+    }
+    if task.stop.runtime.is_none() && task.stop.operations.is_none() {
+        return refuse("nothing would end it: give a runtime or operations");
+    }
+    match task.operation {
+        DbOperation::RanWrite { transaction_length: 0, .. }
+        | DbOperation::RanIo { transaction_length: 0, .. } => {
+            refuse("a transaction needs at least one operation")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn kinds(operation: DbOperation) -> Vec<OpKind> {
+    match operation {
+        DbOperation::RanRead => vec![OpKind::Read],
+        DbOperation::RanWrite { .. } => vec![OpKind::Write, OpKind::Commit],
+        DbOperation::RanIo { .. } => vec![OpKind::Read, OpKind::Write, OpKind::Commit],
+    }
+}
+
+/// Whether workers write, each into a global of its own.
+fn writes(operation: DbOperation) -> bool {
+    kinds(operation).contains(&OpKind::Write)
+}
+
+fn other(error: Error) -> EngineError {
+    EngineError::Other(error.to_string())
+}
+
+/// What one worker does from its release to its end: its lane, and how it ended.
+fn work(
+    database: &dyn Database,
+    task: &DbTask,
+    worker: u32,
+    blocks: u64,
+    start: Start,
+) -> Result<Finished, EngineError> {
+    let (reads, writes) = (kinds(task.operation).contains(&OpKind::Read), writes(task.operation));
+    let dice = |subscripts| Dice::new(task, worker, blocks, subscripts);
+    let (mut lane, failure, last_completed) = match task.timed_by {
+        TimedBy::Client => {
+            let mut session = database.session(worker).map_err(other)?;
+            session.prepare(reads, writes).map_err(other)?;
+            let dice = dice(session.subscripts());
+            let Some(lane) = start.ready() else { return Ok(None) };
+            stepwise::Worker::new(session.as_mut(), lane, dice).run()
+        }
+        TimedBy::Database => {
+            let Some(mut session) = database.within(worker).map_err(other)? else {
+                return Err(EngineError::Other(
+                    "this database does no batches by itself, which is a bug".into(),
+                ));
+            };
+            session.prepare(reads, writes).map_err(other)?;
+            let dice = dice(session.subscripts());
+            let Some(lane) = start.ready() else { return Ok(None) };
+            within::Worker::new(session.as_mut(), lane, dice).run()
+        }
+    };
+    // A session has one operation at a time: the last one was underway when the time was over.
+    let at_end = u64::from(last_completed > lane.end());
+    let now = lane.now();
+    lane.close(now);
+    let outstanding = Outstanding { at_end, ..Outstanding::default() };
+    let mut end = WorkerEnd::default();
+    (end.outstanding, end.failure) = (outstanding, failure.map(other));
+    Ok(Some((lane, end)))
+}

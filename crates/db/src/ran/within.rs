@@ -1,0 +1,176 @@
+//! A worker whose database does whole batches by itself, and times each operation.
+
+use iolite_engine::Lane;
+use iolite_model::{Nanos, OpKind};
+use iolite_stats::Completion;
+
+use super::dice::Dice;
+use super::placing::place;
+use crate::adapter::{Batch, Cycle, Error, Timed, Within};
+
+/// About how long a batch takes: often enough for a live view and a prompt end, seldom enough that what this program does
+/// between two batches does not count.
+const AIM: u64 = 100_000_000;
+
+/// Most numbers in a batch: beyond it they are long messages.
+const MOST_NUMBERS: u64 = 20_000;
+
+/// One worker, from its release to its end.
+pub(super) struct Worker<'a> {
+    session: &'a mut dyn Within,
+    lane: Lane,
+    dice: Dice,
+    pace: Pace,
+    last_completed: u64,
+}
+
+impl Worker<'_> {
+    /// A worker that has been released.
+    pub(super) fn new(session: &mut dyn Within, lane: Lane, dice: Dice) -> Worker<'_> {
+        Worker { session, lane, dice, pace: Pace::default(), last_completed: 0 }
+    }
+
+    /// As [`stepwise::Worker::run`](super::stepwise::Worker::run).
+    pub(super) fn run(mut self) -> (Lane, Option<Error>, u64) {
+        let failure = self.batches().err();
+        (self.lane, failure, self.last_completed)
+    }
+
+    fn batches(&mut self) -> Result<(), Error> {
+        let mut done = Vec::new();
+        while !self.dice.is_done() {
+            let sent = self.lane.now();
+            if self.lane.is_over(sent) {
+                break;
+            }
+            let batch = self.batch(sent);
+            done.clear();
+            let result = self.session.perform(&batch, &mut done);
+            let received = self.lane.now();
+            self.record(&batch, &done, (sent, received));
+            if let Err(error) = result {
+                self.lane.record_error(underway(&batch, &done), received);
+                self.last_completed = received;
+                return Err(error);
+            }
+            self.pace.learn(operations(&done), received - sent);
+        }
+        Ok(())
+    }
+
+    /// The next batch: as much as is expected to take the time aimed at.
+    fn batch(&mut self, now: u64) -> Batch {
+        let mut batch = Batch {
+            cycles: Vec::new(),
+            hang: self.dice.hang(),
+            // Twice the aim: a batch that is slower than expected is cut.
+            limit: Nanos(self.lane.end().saturating_sub(now).min(2 * AIM)),
+        };
+        let (mut wanted, mut left) = (self.pace.next, self.dice.left());
+        while wanted > 0 && left > 0 {
+            let cycle = self.dice.cycle(u32::try_from(wanted).unwrap_or(u32::MAX), left);
+            let (Cycle::Reads(numbers) | Cycle::Sets(numbers)) = &cycle;
+            let numbers = numbers.len() as u64;
+            (wanted, left) = (wanted.saturating_sub(numbers.max(1)), left - numbers);
+            batch.cycles.push(cycle);
+        }
+        batch
+    }
+
+    fn record(&mut self, batch: &Batch, done: &[Timed], (sent, received): (u64, u64)) {
+        // The pause after the last cycle is no operation's time.
+        for (timed, placed) in done.iter().zip(place(done, sent, received, batch.hang.0)) {
+            self.lane.record(Completion {
+                kind: timed.kind,
+                intended: placed.issued,
+                issued: placed.issued,
+                completed: placed.completed,
+                bytes: timed.bytes.0,
+            });
+            self.last_completed = placed.completed;
+        }
+        self.lane.advance(received);
+        self.dice.done(operations(done));
+    }
+}
+
+/// Reads and sets: a commit is no operation of its own.
+fn operations(done: &[Timed]) -> u64 {
+    done.iter().filter(|timed| timed.kind != OpKind::Commit).count() as u64
+}
+
+/// What an operation that failed after these was to be.
+fn underway(batch: &Batch, done: &[Timed]) -> OpKind {
+    let mut left = done.len();
+    for cycle in &batch.cycles {
+        let (numbers, commits) = match cycle {
+            Cycle::Reads(numbers) => (numbers.len(), 0),
+            Cycle::Sets(numbers) => (numbers.len(), 1),
+        };
+        if left < numbers {
+            return if commits == 0 { OpKind::Read } else { OpKind::Write };
+        }
+        if left < numbers + commits {
+            return OpKind::Commit;
+        }
+        left -= numbers + commits;
+    }
+    match batch.cycles.last() {
+        Some(Cycle::Reads(_)) => OpKind::Read,
+        _ => OpKind::Commit,
+    }
+}
+
+/// How many operations make a batch of the time aimed at.
+struct Pace {
+    next: u64,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { next: 1 }
+    }
+}
+
+impl Pace {
+    /// So many operations took so long.
+    fn learn(&mut self, operations: u64, took: u64) {
+        let fitting = u128::from(operations) * u128::from(AIM) / u128::from(took.max(1));
+        // What one batch took says little of the next where both are short: no more than four times as many.
+        let most = MOST_NUMBERS.min(self.next.saturating_mul(4));
+        self.next = u64::try_from(fitting).unwrap_or(most).clamp(1, most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::Bytes;
+
+    #[test]
+    fn batches_grow_to_the_time_aimed_at() {
+        let mut pace = Pace::default();
+        let mut sizes = Vec::new();
+        for _ in 0..9 {
+            sizes.push(pace.next);
+            pace.learn(pace.next, pace.next * 100_000);
+        }
+        assert_eq!(sizes, [1, 4, 16, 64, 256, 1000, 1000, 1000, 1000]);
+        // A stall: what is left of it is done one by one, then it grows again.
+        pace.learn(3, 5_000_000_000);
+        assert_eq!(pace.next, 1);
+        pace.learn(0, 0);
+        assert_eq!(pace.next, 1);
+        (0..40).for_each(|_| pace.learn(pace.next, 1));
+        assert_eq!(pace.next, MOST_NUMBERS);
+    }
+
+    #[test]
+    fn what_failed_is_told_by_what_was_done() {
+        let batch =
+            Batch { cycles: vec![Cycle::Sets(vec![1, 2]), Cycle::Reads(vec![3])], ..Batch::default() };
+        let timed = Timed { kind: OpKind::Write, started: 0, ended: 1, bytes: Bytes(1) };
+        let failed: Vec<_> = (0..5).map(|done| underway(&batch, &vec![timed; done])).collect();
+        assert_eq!(failed, [OpKind::Write, OpKind::Write, OpKind::Commit, OpKind::Read, OpKind::Read]);
+    }
+}

@@ -1,0 +1,150 @@
+//! A measurement inside a database as lists and exports show it: from what was stored.
+
+use std::path::PathBuf;
+
+use iolite_model::{
+    DatabaseFacts, DatabaseUse, DbOperation, DbTask, Ending, Interval, Nanos, OpKind, RunId, Stage,
+    WorkerTotals,
+};
+use iolite_stats::{HistogramError, StoredTotals};
+
+/// A phase of one of the tools' runs, or a run that has none (yet).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The run.
+    pub run: RunId,
+    /// Start, in nanoseconds since 1970 (UTC).
+    pub started_unix: Nanos,
+    /// How it ended; `None` while it runs.
+    pub ending: Option<Ending>,
+    /// Name of the machine that measured.
+    pub host: String,
+    /// The directory measured: stands for the database where nothing is known of that.
+    pub directory: PathBuf,
+    /// What was measured, where the run has come to that.
+    pub measured: Option<ListedPhase>,
+}
+
+/// What was measured in a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedPhase {
+    /// Its number within the run.
+    pub number: u32,
+    /// Whether the run has others.
+    pub one_of_several: bool,
+    /// What was asked for.
+    pub task: DbTask,
+    /// Measured time; up to now where it runs.
+    pub measured: Nanos,
+    /// The database, where it is known.
+    pub facts: Option<DatabaseFacts>,
+    /// What the operations took, where it is known.
+    pub usage: Option<DatabaseUse>,
+    /// Operations that succeeded over the whole phase, ramp and drain included, by their kind.
+    pub whole: Vec<(OpKind, u64)>,
+    /// The operations in the measured time, all workers together.
+    pub totals: ListedTotals,
+    /// Reads and writes of each worker; none of a phase that runs or was cut short.
+    pub workers: Vec<[u64; 2]>,
+}
+
+/// Operations by their kind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListedTotals {
+    /// Blocks read.
+    pub read: StoredTotals,
+    /// Subscripts set.
+    pub write: StoredTotals,
+    /// Transactions committed.
+    pub commit: StoredTotals,
+}
+
+impl ListedTotals {
+    /// From the workers' totals; where there are none, from the measured intervals.
+    ///
+    /// # Errors
+    /// A histogram is damaged.
+    pub fn of(workers: &[WorkerTotals], intervals: &[Interval]) -> Result<ListedTotals, HistogramError> {
+        let of = |kind| {
+            let measured = intervals.iter().filter(|interval| interval.stage == Stage::Measured);
+            if workers.is_empty() {
+                StoredTotals::of(kind, measured.flat_map(|interval| &interval.ops))
+            } else {
+                StoredTotals::of(kind, workers.iter().flat_map(|worker| &worker.ops))
+            }
+        };
+        Ok(ListedTotals { read: of(OpKind::Read)?, write: of(OpKind::Write)?, commit: of(OpKind::Commit)? })
+    }
+}
+
+impl ListedPhase {
+    /// Operations of each worker that the export tells of: reads and writes.
+    pub fn of_workers(workers: &[WorkerTotals]) -> Vec<[u64; 2]> {
+        let operations = |worker: &WorkerTotals, kind| {
+            worker.ops.iter().filter(|op| op.kind == kind).map(|op| op.operations).sum()
+        };
+        workers
+            .iter()
+            .map(|worker| [operations(worker, OpKind::Read), operations(worker, OpKind::Write)])
+            .collect()
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.measured.as_secs_f64()
+    }
+
+    /// Per second of the measured time; `None` where there was none.
+    pub(super) fn per_second(&self, operations: u64) -> Option<f64> {
+        (self.measured.0 > 0).then(|| operations as f64 / self.seconds())
+    }
+
+    /// Operations of a kind over the whole phase.
+    pub(super) fn whole(&self, kind: OpKind) -> u64 {
+        self.whole.iter().filter(|(of, _)| *of == kind).map(|(_, operations)| operations).sum()
+    }
+
+    pub(super) fn reads(&self) -> bool {
+        !matches!(self.task.operation, DbOperation::RanWrite { .. })
+    }
+
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self.task.operation, DbOperation::RanRead)
+    }
+
+    /// The kinds of operation that the task is made of, with what they are called and came to.
+    pub(super) fn kinds(&self) -> Vec<(OpKind, &'static str, &StoredTotals)> {
+        let kinds = [
+            (OpKind::Read, "read", &self.totals.read, self.reads()),
+            (OpKind::Write, "set", &self.totals.write, self.writes()),
+            (OpKind::Commit, "commit", &self.totals.commit, self.writes()),
+        ];
+        kinds.into_iter().filter(|kind| kind.3).map(|(kind, name, totals, _)| (kind, name, totals)).collect()
+    }
+}
+
+impl Listed {
+    /// The database's URL, else the directory.
+    pub(super) fn database(&self) -> String {
+        let facts = self.measured.as_ref().and_then(|phase| phase.facts.as_ref());
+        facts.map_or_else(|| self.directory.to_string_lossy().into_owned(), |facts| facts.url.clone())
+    }
+
+    /// `completed`, `interrupted`, `failed`, or `running`.
+    pub(super) fn state(&self) -> &'static str {
+        match self.ending {
+            None => "running",
+            Some(Ending::Completed) => "completed",
+            Some(Ending::Interrupted) => "interrupted",
+            Some(Ending::Failed(_)) => "failed",
+        }
+    }
+
+    /// Start as date and time (UTC).
+    pub(super) fn started(&self) -> (String, String) {
+        let text = |format: &str| {
+            let at = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix.0));
+            at.map_or_else(|_| String::new(), |at| at.strftime(format).to_string())
+        };
+        (text("%Y-%m-%d"), text("%H:%M:%S"))
+    }
+}

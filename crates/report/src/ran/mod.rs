@@ -1,0 +1,107 @@
+//! What `iolite ranread`, `ranwrite` and `ranio` print of a run: the database, PerfTools' two lines, the figures, and
+//! physical against logical.
+
+use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunInfo, Warning};
+use iolite_stats::PhaseResult;
+
+use crate::pen::{Ink, Pen, Style};
+use crate::run::{asked, came};
+use crate::text::filled;
+use crate::{answer, machine, words};
+
+mod database;
+mod export;
+mod history;
+mod json;
+mod listed;
+mod physical;
+mod ratios;
+mod total;
+
+pub use export::{ExportFormat, export};
+pub use history::{HISTORY_FORMAT, history, history_json};
+pub use json::{JSON_FORMAT, json};
+pub use listed::{Listed, ListedPhase, ListedTotals};
+
+use total::Total;
+
+/// A run of RanRead, RanWrite or RanIO with all that is to be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RanReport {
+    /// What was known when the run started: the storage, the machine.
+    pub run: RunInfo,
+    /// The program's own cost, where it came to be measured.
+    pub calibration: Option<Calibration>,
+    /// The database, where it came to be asked.
+    pub facts: Option<DatabaseFacts>,
+    /// The phase, of a database's task, where one came to be measured.
+    pub phase: Option<PhaseResult>,
+    /// What the operations took.
+    pub used: Option<DatabaseUse>,
+    /// The doubts, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// The complete terminal output of a run.
+pub fn text(report: &RanReport, style: Style) -> String {
+    let pen = Pen(style);
+    let phase = report.phase.as_ref();
+    filled([
+        header(report, pen),
+        phase.map_or(String::new(), |phase| asked(&phase.info.task, pen)),
+        phase.and_then(Total::of).map_or(String::new(), |total| total.text(pen)),
+        phase.map_or(String::new(), |phase| came(phase, false, pen)),
+        compared(report, pen),
+        legend(report, pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "this", pen),
+    ])
+}
+
+/// What was measured, on what machine and which database.
+fn header(report: &RanReport, pen: Pen) -> String {
+    let version = pen.clean(&report.run.version);
+    let place = match &report.facts {
+        Some(facts) => pen.clean(&facts.url),
+        None => pen.clean(report.run.storage.directory.display()),
+    };
+    let tool = report.phase.as_ref().map_or(String::new(), |phase| pen.clean(phase.info.task.name()));
+    let title = match tool.as_str() {
+        "" => format!("iolite {version}: {place}"),
+        tool => format!("iolite {version}: {tool} on {place}"),
+    };
+    let mut out = pen.paint(Ink::Strong, &title)
+        + "\n"
+        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+    if let Some(facts) = &report.facts {
+        out += &database::describe(facts, pen);
+    }
+    out
+}
+
+/// Physical against logical; empty where nothing was counted.
+fn compared(report: &RanReport, pen: Pen) -> String {
+    let (Some(phase), Some(used)) = (&report.phase, &report.used) else { return String::new() };
+    physical::section(phase, used, report.facts.as_ref(), pen)
+}
+
+/// What the figures mean; empty without any.
+fn legend(report: &RanReport, pen: Pen) -> String {
+    let Some(phase) = report.phase.as_ref().filter(|phase| !phase.totals.is_empty()) else {
+        return String::new();
+    };
+    let mut parts =
+        vec!["±: 95 % interval of the rate; -: too few operations to tell, or not counted".to_owned()];
+    if phase.totals.operations(OpKind::Write) > 0 {
+        parts.push(words::SETS.to_owned());
+    }
+    if report.used.is_some() {
+        parts.push(physical::legend(&phase.info.task).to_owned());
+    }
+    pen.item("", 0, parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Physical against logical for people: the counts side by side, then what they say.
+
+use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DeviceCounters, Iops, Nanos, Physical, Task};
+use iolite_stats::PhaseResult;
+
+use super::database::is_embedded;
+use super::ratios::{Log, Logical, Ratios};
+use crate::pen::{Ink, Pen, count};
+use crate::run::{Cells, INDENT, Note, columns, told};
+use crate::table::{NONE, percent};
+
+const COLUMNS: usize = 5;
+
+/// Bytes are left out first where there is no room.
+const SPARED: [usize; 3] = [1, 3, 4];
+
+/// A ratio this far from 1 is no longer 1 to a reader.
+const ALIKE: f64 = 0.02;
+
+struct Line {
+    label: &'static str,
+    cells: [String; COLUMNS],
+}
+
+impl Cells<COLUMNS> for Line {
+    fn label(&self) -> &str {
+        self.label
+    }
+
+    fn cells(&self) -> &[String; COLUMNS] {
+        &self.cells
+    }
+}
+
+/// The whole section.
+pub(super) fn section(
+    phase: &PhaseResult,
+    used: &DatabaseUse,
+    facts: Option<&DatabaseFacts>,
+    pen: Pen,
+) -> String {
+    let ratios = Ratios::of(phase, used);
+    let title = pen.clean(format_args!("physical against logical, over {}", used.observed));
+    let mut out = pen.paint(Ink::Strong, &title) + "\n" + &counts(phase, used, pen);
+    let notes = [
+        unseen(used),
+        ramp(phase, used),
+        reads(phase, &ratios),
+        sets(phase, used, &ratios),
+        log(used, &ratios),
+        writer(phase, used, &ratios),
+        Some(cpu(used, facts, &ratios)),
+    ];
+    notes.iter().flatten().for_each(|note| out += &told(note, pen));
+    out
+}
+
+/// The counts, a line for each that counted.
+fn counts(phase: &PhaseResult, used: &DatabaseUse, pen: Pen) -> String {
+    let logical = Logical::of(phase);
+    let heading = ["reads", "bytes", "writes", "bytes", "syncs"].map(str::to_owned);
+    let asked = [
+        count(logical.reads),
+        logical.read.to_string(),
+        count(logical.sets),
+        logical.set.to_string(),
+        count(logical.commits),
+    ];
+    let mut lines = vec![Line { label: "", cells: heading }, Line { label: "asked for", cells: asked }];
+    if let Some(data) = used.data_device {
+        let label = if used.log_device.is_some() { "device of the data" } else { "device" };
+        lines.push(Line { label, cells: of_device(data) });
+    }
+    lines.extend(used.log_device.map(|log| Line { label: "device of the log", cells: of_device(log) }));
+    lines.extend(of_database(&used.database));
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, pen)
+}
+
+/// What the database counts of its data and of its log; nothing where it counts nothing.
+fn of_database(own: &Physical) -> Vec<Line> {
+    if *own == Physical::default() {
+        return Vec::new();
+    }
+    let number = |value: Option<u64>| value.map_or_else(|| NONE.to_owned(), count);
+    let size = |value: Option<u64>| value.map_or_else(|| NONE.to_owned(), |bytes| Bytes(bytes).to_string());
+    let data = [
+        number(own.data_reads),
+        size(own.data_read_bytes),
+        number(own.data_writes),
+        size(own.data_write_bytes),
+        number(own.data_syncs),
+    ];
+    let log = [
+        NONE.to_owned(),
+        NONE.to_owned(),
+        number(own.log_writes),
+        size(own.log_write_bytes),
+        number(own.log_syncs),
+    ];
+    vec![Line { label: "database: data", cells: data }, Line { label: "database: log", cells: log }]
+}
+
+fn of_device(device: DeviceCounters) -> [String; COLUMNS] {
+    let DeviceCounters { reads, read, writes, written, flushes } = device;
+    [count(reads), read.to_string(), count(writes), written.to_string(), count(flushes)]
+}
+
+fn unseen(used: &DatabaseUse) -> Option<Note> {
+    (used.data_device.is_none() && used.log_device.is_none()).then(|| {
+        let mut text =
+            "no device beneath the database could be asked for its counters: it is on another host, or its \
+                        file system has none"
+                .to_owned();
+        if used.database == Physical::default() {
+            text.push_str("; nor does the database count its own operations");
+        }
+        Note::plain("device", text)
+    })
+}
+
+fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
+    let ramp = Some(phase.info.task.ramp()).filter(|ramp| ramp.0 > 0)?;
+    let text = format!(
+        "what was asked for is of {}, all other counts of {}, which holds the ramp of {ramp}: below, rates are compared",
+        Nanos(phase.totals.measured),
+        used.observed
+    );
+    Some(Note::plain("over", text))
+}
+
+/// What block reads took, or what sets had to read.
+fn reads(phase: &PhaseResult, ratios: &Ratios) -> Option<Note> {
+    if let Some(per_set) = ratios.device_reads_per_set {
+        let text = format!("{} device reads per set: what they change is read first", short(per_set));
+        return (per_set > 0.0).then(|| Note::plain("reads", text));
+    }
+    let own = ratios.database_reads_per_read;
+    let Some(device) = ratios.device_reads_per_read else {
+        return own.map(|own| {
+            Note::plain("reads", format!("{} reads per block read, by the database's own count", short(own)))
+        });
+    };
+    let mut text = format!("{} device reads per block read", short(device));
+    if let Some(own) = own {
+        text += &format!(" ({} by the database's own count)", short(own));
+    }
+    let sets = Logical::of(phase).sets > 0;
+    if device < 1.0 - ALIKE {
+        let cached = percent(ratios.cached_share.unwrap_or_default());
+        text += &format!(": at least {cached} of the blocks came from a cache");
+    } else if device > 1.0 + ALIKE {
+        text.push_str(match sets {
+            true => ": what sets had to read is among them",
+            false => ": somebody else reads too, or a block takes several",
+        });
+    } else {
+        text.push_str(": no cache served them");
+    }
+    Some(Note::plain("reads", text))
+}
+
+/// What sets took in the data files and on the device.
+fn sets(phase: &PhaseResult, used: &DatabaseUse, ratios: &Ratios) -> Option<Note> {
+    let logical = Logical::of(phase);
+    let mut parts = Vec::new();
+    if let Some(own) = ratios.database_writes_per_set {
+        let of_what = shared(own, "sets were coalesced into each", "all are still in its log and in memory");
+        parts.push(format!("{} data writes per set by the database's own count{of_what}", short(own)));
+    }
+    if let (Some(writes), Some(bytes)) = (ratios.device_writes_per_set, ratios.device_written_bytes_per_set) {
+        let whose = if used.log_device.is_some() { "" } else { ", the log's among them" };
+        let of_what = match ratios.database_writes_per_set {
+            Some(_) => String::new(),
+            None => shared(writes, "sets were coalesced into each", "none has reached it"),
+        };
+        parts.push(format!(
+            "{} device writes and {} per set of {}{whose}{of_what}",
+            short(writes),
+            bytes_of(bytes),
+            bytes_of(logical.set.0 as f64 / logical.sets.max(1) as f64)
+        ));
+    }
+    (!parts.is_empty()).then(|| Note::plain("sets", parts.join("; ")))
+}
+
+/// How many logical operations share a physical one; `none` is said where there is none.
+fn shared(ratio: f64, how: &str, none: &str) -> String {
+    match ratio {
+        0.0 => format!(": {none}"),
+        ratio if ratio < 1.0 - ALIKE => format!(": {} {how}", short(1.0 / ratio)),
+        _ => String::new(),
+    }
+}
+
+/// What commits took in the log.
+fn log(used: &DatabaseUse, ratios: &Ratios) -> Option<Note> {
+    let mut parts = Vec::new();
+    if let (Some(set), Some(commit)) = (ratios.log_bytes_per_set, ratios.log_bytes_per_commit) {
+        parts.push(format!("{} per set, {} per commit", bytes_of(set), bytes_of(commit)));
+    }
+    parts.extend(ratios.log_writes_per_commit.map(|writes| format!("{} writes per commit", short(writes))));
+    if let Some(syncs) = ratios.log_syncs_per_commit {
+        let of_what =
+            shared(syncs, "commits share one", "the log is synced later, or written so that it needs none");
+        parts.push(format!("{} syncs per commit{of_what}", short(syncs)));
+    }
+    if Log::of(used).by_device && !parts.is_empty() {
+        parts.push("by its device".to_owned());
+    } else {
+        let flushes = ratios.device_flushes_per_commit;
+        parts.extend(flushes.map(|flushes| format!("{} device flushes per commit", short(flushes))));
+    }
+    (!parts.is_empty()).then(|| Note::plain("log", parts.join(", ")))
+}
+
+/// When the database wrote its data files.
+fn writer(phase: &PhaseResult, used: &DatabaseUse, ratios: &Ratios) -> Option<Note> {
+    if let (Some(active), Some(share)) = (used.writer_active, ratios.writer_active) {
+        let text =
+            format!("data files were written during {active} of {} ({})", used.observed, percent(share));
+        return Some(Note::plain("writer", text));
+    }
+    let unknown = "when data files were written is not known: the database does not count it";
+    (Logical::of(phase).sets > 0).then(|| Note::plain("writer", unknown.to_owned()))
+}
+
+/// This program's own share.
+fn cpu(used: &DatabaseUse, facts: Option<&DatabaseFacts>, ratios: &Ratios) -> Note {
+    let mut text = format!("this program used {}", used.tool_cpu);
+    if let Some(cpus) = ratios.tool_cpus {
+        text += &format!(" in {} ({} of one CPU)", used.observed, percent(cpus));
+    }
+    match (ratios.tool_of_host, used.host_cpu) {
+        (Some(share), Some(busy)) => {
+            text += &format!(": {} of the {busy} that this host's CPUs were busy", percent(share));
+        }
+        _ => text.push_str("; how busy this host's CPUs were is not known"),
+    }
+    if facts.is_some_and(is_embedded) {
+        text.push_str("; the database runs within it");
+    }
+    Note::plain("CPU", text)
+}
+
+/// Three digits.
+fn short(ratio: f64) -> String {
+    match ratio {
+        0.0 => "0".to_owned(),
+        ratio if ratio < 0.0995 => {
+            let digits = (1.0 - ratio.log10().floor()).clamp(2.0, 9.0);
+            format!("{ratio:.*}", digits as usize)
+        }
+        ratio if ratio < 9.995 => format!("{ratio:.2}"),
+        ratio if ratio < 99.95 => format!("{ratio:.1}"),
+        ratio => Iops(ratio).to_string(),
+    }
+}
+
+fn bytes_of(bytes: f64) -> String {
+    Bytes(bytes.round() as u64).to_string()
+}
+
+/// What the columns mean.
+pub(super) fn legend(task: &Task) -> &'static str {
+    match task {
+        Task::Database(task) if task.operation == iolite_model::DbOperation::RanRead => {
+            "asked for: block reads; device: of everybody on it; database: its own calls of the operating system"
+        }
+        _ => {
+            "asked for: block reads, sets, commits; device: of everybody on it; database: its own calls of the operating \
+             system"
+        }
+    }
+}

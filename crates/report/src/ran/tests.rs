@@ -1,0 +1,600 @@
+use iolite_model::{
+    Bytes, DbOperation, DeviceCounters, Durability, Filesystem, Nanos, OpKind, Physical, Stop, Storage, Task,
+    TimedBy,
+};
+use serde_json::Value;
+
+use super::*;
+use crate::pen::is_unsafe;
+use crate::synthetic::{self, keys};
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
+
+const SET: DbOperation = DbOperation::RanWrite { transaction_length: 50, hang: Nanos(2_000_000) };
+const BOTH: DbOperation = DbOperation::RanIo { transaction_length: 50, hang: Nanos(0), read_percent: 50 };
+
+fn facts() -> DatabaseFacts {
+    DatabaseFacts {
+        phase: 0,
+        url: "postgres://bench@localhost/perf".into(),
+        namespace: "perf".into(),
+        engine: "PostgreSQL".into(),
+        version: "15.8".into(),
+        block: Bytes(8192),
+        size: Bytes(35 << 29),
+        blocks: 2_097_152,
+        globals: vec![1_000_000; 10],
+        read_path: "pg_prewarm in its read mode, a block a call, past the shared buffers".into(),
+        write_path: "prepared UPDATE by key, one table per global".into(),
+        durability: Durability::Full,
+        durable_by: "synchronous_commit on, fsync on".into(),
+        direct: false,
+        timed_by: TimedBy::Database,
+        settings: vec![
+            ("shared_buffers".into(), "128MB".into()),
+            ("full_page_writes".into(), "on".into()),
+            ("wal_sync_method".into(), "fdatasync".into()),
+        ],
+    }
+}
+
+/// Nothing counted but time.
+fn idle() -> DatabaseUse {
+    DatabaseUse {
+        phase: 0,
+        data_device: None,
+        log_device: None,
+        database: Physical::default(),
+        writer_active: None,
+        observed: Nanos(252_000_000),
+        tool_cpu: Nanos(3_100_000),
+        host_cpu: Some(Nanos(91_000_000)),
+    }
+}
+
+fn device(reads: u64, writes: u64, written: u64, flushes: u64) -> DeviceCounters {
+    DeviceCounters { reads, read: Bytes(reads * 8192), writes, written: Bytes(written), flushes }
+}
+
+fn report(phase: PhaseResult, used: DatabaseUse) -> RanReport {
+    RanReport {
+        run: synthetic::run(),
+        calibration: None,
+        facts: Some(facts()),
+        phase: Some(phase),
+        used: Some(used),
+        warnings: Vec::new(),
+        ending: Ending::Completed,
+    }
+}
+
+fn reads() -> RanReport {
+    let task = synthetic::database("RanRead", DbOperation::RanRead, 20);
+    let mut phase = synthetic::phase(0, task, &[(OpKind::Read, 2_788.0, 7_200_000.0, 8192, 0)]);
+    phase.end.cache.device_read = Some(Bytes(523 * 8192));
+    let database =
+        Physical { data_reads: Some(697), data_read_bytes: Some(697 * 8192), ..Physical::default() };
+    report(phase, DatabaseUse { data_device: Some(device(523, 4, 16_384, 1)), database, ..idle() })
+}
+
+/// On an SQLite within the program, whose log is on the data's device.
+fn sets() -> RanReport {
+    let loads = [(OpKind::Write, 24_000.0, 9_000.0, 74, 0), (OpKind::Commit, 480.0, 1_900_000.0, 0, 0)];
+    let phase = synthetic::phase(0, synthetic::database("RanWrite", SET, 1), &loads);
+    let database = Physical {
+        data_reads: Some(2_500),
+        data_read_bytes: Some(2_500 * 8192),
+        data_writes: Some(240),
+        data_write_bytes: Some(240 * 8192),
+        data_syncs: Some(2),
+        log_writes: Some(5_760),
+        log_write_bytes: Some(5_760 * 8216),
+        log_syncs: Some(60),
+    };
+    let used = DatabaseUse {
+        data_device: Some(device(2_520, 610, 612 * 82_160, 244)),
+        database,
+        writer_active: Some(Nanos(12_600_000)),
+        tool_cpu: Nanos(80_000_000),
+        ..idle()
+    };
+    let facts = DatabaseFacts {
+        url: "sqlite:/srv/data".into(),
+        namespace: String::new(),
+        engine: "SQLite".into(),
+        version: "3.46.0".into(),
+        globals: vec![1_000_000],
+        direct: true,
+        durability: Durability::Relaxed,
+        durable_by: "write-ahead log, synced at checkpoints only (synchronous=NORMAL)".into(),
+        timed_by: TimedBy::Client,
+        settings: Vec::new(),
+        ..facts()
+    };
+    RanReport { facts: Some(facts), ..report(phase, used) }
+}
+
+/// After a ramp, with a log on a device of its own.
+fn both() -> RanReport {
+    let Task::Database(mut task) = synthetic::database("RanIO", BOTH, 10) else { panic!("a database") };
+    task.ramp = Nanos(250_000_000);
+    task.stop = Stop { runtime: Some(Nanos(250_000_000)), ..Stop::default() };
+    let loads = [
+        (OpKind::Read, 12_000.0, 600_000.0, 8192, 0),
+        (OpKind::Write, 12_000.0, 30_000.0, 74, 0),
+        (OpKind::Commit, 240.0, 4_000_000.0, 0, 0),
+    ];
+    let used = DatabaseUse {
+        data_device: Some(device(6_600, 700, 700 * 16_384, 6)),
+        log_device: Some(device(0, 120, 120 * 20_000, 120)),
+        writer_active: Some(Nanos(100_000_000)),
+        observed: Nanos(500_000_000),
+        ..idle()
+    };
+    report(synthetic::phase(0, Task::Database(task), &loads), used)
+}
+
+/// On another host, interrupted.
+fn remote() -> RanReport {
+    let mut report = sets();
+    report.run.storage = Storage { filesystem: Filesystem::default(), ..Storage::default() };
+    report.facts = Some(DatabaseFacts {
+        url: "mysql://bench@db7:3306/perf".into(),
+        globals: vec![900_000, 1_000_000],
+        ..facts()
+    });
+    report.used = Some(DatabaseUse { host_cpu: None, ..idle() });
+    report.ending = Ending::Interrupted;
+    report.warnings = vec![Warning::Volatile { device: "zram0".into() }];
+    report.phase.as_mut().unwrap().end.ending = Ending::Interrupted;
+    report
+}
+
+/// What stands below the machine.
+fn body(report: &RanReport, style: Style) -> String {
+    let text = text(report, style);
+    text.split_once("kvm\n").map_or(String::new(), |(_, body)| body.to_owned())
+}
+
+#[test]
+fn random_reads() {
+    let text = body(&reads(), UNICODE);
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    insta::assert_snapshot!(text, @"
+    database PostgreSQL 15.8, perf
+    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
+    reads    pg_prewarm in its read mode, a block a call, past the shared buffers
+    sets     prepared UPDATE by key, one table per global
+    direct   no: the operating system's page cache may serve block reads
+    durable  full: synchronous_commit on, fsync on
+    timed    by the database, which does whole batches by itself: without the way to it and back
+    settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
+
+       does     reads blocks by number, at random
+       load     20 jobs
+       time     to its end
+
+    20 processes (0.25 seconds) average response time = 7.02ms
+    Calculated IOPS = 2788
+       p50 6.86 ms, p95 9.81 ms, p99 10.1 ms, p99.9 -, max 40.0 ms; IOPS ± 1.9 %
+       PerfTools, which time no operation, would print 7.17ms: 0.25 s × 20 processes / 697 reads, with all that
+       lies between them
+
+              operations   IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
+       reads         697  2,788  1.9 %   21.8  7.02 ms  6.86 ms  9.48 ms  10.1 ms      -       -  40.0 ms
+       course   ██████████ 2,720 to 2,880 IOPS, 25.0 ms a mark
+       cache    partly cached (25 %): a cache served a part of it
+
+    physical against logical, over 252 ms
+                       reads     bytes  writes   bytes  syncs
+       asked for         697  5.45 MiB       0     0 B      0
+       device            523  4.09 MiB       4  16 KiB      1
+       database: data    697  5.45 MiB       -       -      -
+       database: log       -         -       -       -      -
+       reads    0.75 device reads per block read (1.00 by the database's own count): at least 25 % of the blocks
+                came from a cache
+       CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
+                were busy
+
+    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; asked for: block reads; device:
+    of everybody on it; database: its own calls of the operating system
+    ");
+}
+
+#[test]
+fn random_sets_within_the_program() {
+    insta::assert_snapshot!(body(&sets(), UNICODE), @"
+    database SQLite 3.46.0, within this program
+    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 1 global × 1,000,000 subscripts
+    reads    pg_prewarm in its read mode, a block a call, past the shared buffers
+    sets     prepared UPDATE by key, one table per global
+    direct   yes: block reads bypass the operating system's page cache
+    durable  relaxed: write-ahead log, synced at checkpoints only (synchronous=NORMAL)
+    timed    by the client: this program, around each call
+
+       does     sets 50 subscripts of its global in a transaction, at random, with a pause of 2.00 ms after each
+       load     1 job
+       time     to its end
+
+    1 processes (0.25 seconds) average response time = 0.00887ms
+    Calculated IOPS = 24000
+       p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 1.7 %
+       PerfTools, which time no operation, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
+       pauses and all else between them
+
+                operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
+       sets          6,000  24,000  1.7 %    1.7  8.88 µs  8.59 µs  11.9 µs  12.6 µs  50.0 µs       -   111 µs
+       commits         120     480  4.0 %      -  1.83 ms  1.82 ms  2.49 ms        -        -       -  5.07 ms
+       course   ██████████ 23,360 to 24,520 IOPS, 25.0 ms a mark
+
+    physical against logical, over 252 ms
+                       reads     bytes  writes     bytes  syncs
+       asked for           0       0 B   6,000   434 KiB    120
+       device          2,520  19.7 MiB     610  48.0 MiB    244
+       database: data  2,500  19.5 MiB     240  1.88 MiB      2
+       database: log       -         -   5,760  45.1 MiB     60
+       reads    0.42 device reads per set: what they change is read first
+       sets     0.040 data writes per set by the database's own count: 25.0 sets were coalesced into each; 0.10
+                device writes and 8.18 KiB per set of 74 B, the log's among them
+       log      7.70 KiB per set, 385 KiB per commit, 48.0 writes per commit, 0.50 syncs per commit: 2.00 commits
+                share one, 2.03 device flushes per commit
+       writer   data files were written during 12.6 ms of 252 ms (5.0 %)
+       CPU      this program used 80.0 ms in 252 ms (32 % of one CPU): 88 % of the 91.0 ms that this host's CPUs
+                were busy; the database runs within it
+
+    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; sets are in the database's memory
+    until their commit; asked for: block reads, sets, commits; device: of everybody on it; database: its own calls
+    of the operating system
+    ");
+}
+
+#[test]
+fn both_after_a_ramp() {
+    insta::assert_snapshot!(body(&both(), UNICODE), @"
+    database PostgreSQL 15.8, perf
+    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
+    reads    pg_prewarm in its read mode, a block a call, past the shared buffers
+    sets     prepared UPDATE by key, one table per global
+    direct   no: the operating system's page cache may serve block reads
+    durable  full: synchronous_commit on, fsync on
+    timed    by the database, which does whole batches by itself: without the way to it and back
+    settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
+
+       does     reads 50 blocks by number in 50 % of its cycles, and in 50 % sets 50 subscripts of its global in a
+                transaction, all at random, without a pause
+       load     10 jobs
+       time     for 250 ms, after a ramp of 250 ms that is left out
+
+    10 processes (0.25 seconds) average response time = 0.310ms
+    Calculated IOPS = 24000
+       p50 301 µs, p95 792 µs, p99 835 µs, p99.9 3.02 ms, max 6.74 ms; IOPS ± 1.8 %
+       PerfTools, which time no operation, would print 0.417ms: 0.25 s × 10 processes / 6,000 reads and sets, with
+       commits, pauses and all else between them
+
+                operations    IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
+       reads         3,000  12,000  1.8 %   93.8   591 µs   573 µs   792 µs   840 µs      -       -  6.74 ms
+       sets          3,000  12,000  1.8 %    0.8  29.5 µs  28.7 µs  39.6 µs  42.0 µs      -       -   337 µs
+       commits          60     240  0.0 %      -  3.80 ms  3.75 ms  5.20 ms        -      -       -  5.57 ms
+       course   ██████████ 23,280 to 24,560 IOPS, 25.0 ms a mark
+       cache    device: what was asked for reached the device
+
+    physical against logical, over 500 ms
+                           reads     bytes  writes     bytes  syncs
+       asked for           3,000  23.4 MiB   3,000   217 KiB     60
+       device of the data  6,600  51.6 MiB     700  10.9 MiB      6
+       device of the log       0       0 B     120  2.29 MiB    120
+       over     what was asked for is of 250 ms, all other counts of 500 ms, which holds the ramp of 250 ms:
+                below, rates are compared
+       reads    1.10 device reads per block read: what sets had to read is among them
+       sets     0.12 device writes and 1.87 KiB per set of 74 B: 8.57 sets were coalesced into each
+       log      400 B per set, 19.5 KiB per commit, 1.00 writes per commit, 1.00 syncs per commit, by its device
+       writer   data files were written during 100 ms of 500 ms (20 %)
+       CPU      this program used 3.10 ms in 500 ms (0.6 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
+                were busy
+
+    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; sets are in the database's memory
+    until their commit; asked for: block reads, sets, commits; device: of everybody on it; database: its own calls
+    of the operating system
+    ");
+}
+
+#[test]
+fn a_remote_database_and_an_interrupted_run() {
+    insta::assert_snapshot!(text(&remote(), UNICODE), @"
+    iolite 0.1.0: RanWrite on mysql://bench@db7:3306/perf
+    storage  not visible from here: what is measured has its files elsewhere
+    host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
+    database PostgreSQL 15.8, perf
+    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 2 globals of 900,000 to 1,000,000 subscripts
+    reads    pg_prewarm in its read mode, a block a call, past the shared buffers
+    sets     prepared UPDATE by key, one table per global
+    direct   no: the operating system's page cache may serve block reads
+    durable  full: synchronous_commit on, fsync on
+    timed    by the database, which does whole batches by itself: without the way to it and back
+    settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
+
+       does     sets 50 subscripts of its global in a transaction, at random, with a pause of 2.00 ms after each
+       load     1 job
+       time     to its end
+
+    1 processes (0.25 seconds) average response time = 0.00887ms
+    Calculated IOPS = 24000
+       p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 1.7 %
+       PerfTools, which time no operation, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
+       pauses and all else between them
+
+                operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
+       sets          6,000  24,000  1.7 %    1.7  8.88 µs  8.59 µs  11.9 µs  12.6 µs  50.0 µs       -   111 µs
+       commits         120     480  4.0 %      -  1.83 ms  1.82 ms  2.49 ms        -        -       -  5.07 ms
+       course   ██████████ 23,360 to 24,520 IOPS, 25.0 ms a mark
+       ended    interrupted
+
+    physical against logical, over 252 ms
+                  reads  bytes  writes    bytes  syncs
+       asked for      0    0 B   6,000  434 KiB    120
+       device   no device beneath the database could be asked for its counters: it is on another host, or its file
+                system has none; nor does the database count its own operations
+       writer   when data files were written is not known: the database does not count it
+       CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU); how busy this host's CPUs were is not
+                known
+
+    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; sets are in the database's memory
+    until their commit; asked for: block reads, sets, commits; device: of everybody on it; database: its own calls
+    of the operating system
+
+    warnings
+      1. zram0 keeps its data in memory, gone at the next restart: measure where the database is to be
+
+    INTERRUPTED: this holds what was measured until then
+    ");
+}
+
+#[test]
+fn a_narrow_terminal_without_unicode_gets_what_fits() {
+    let text = body(&both(), Style { unicode: false, width: 60, ..UNICODE });
+    assert!(text.is_ascii());
+    insta::assert_snapshot!(text, @"
+    database PostgreSQL 15.8, perf
+    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10
+             globals x 1,000,000 subscripts
+    reads    pg_prewarm in its read mode, a block a call, past
+             the shared buffers
+    sets     prepared UPDATE by key, one table per global
+    direct   no: the operating system's page cache may serve
+             block reads
+    durable  full: synchronous_commit on, fsync on
+    timed    by the database, which does whole batches by
+             itself: without the way to it and back
+    settings shared_buffers 128MB, full_page_writes on,
+             wal_sync_method fdatasync
+
+       does     reads 50 blocks by number in 50 % of its cycles,
+                and in 50 % sets 50 subscripts of its global in
+                a transaction, all at random, without a pause
+       load     10 jobs
+       time     for 250 ms, after a ramp of 250 ms that is left
+                out
+
+    10 processes (0.25 seconds) average response time = 0.310ms
+    Calculated IOPS = 24000
+       p50 301 us, p95 792 us, p99 835 us, p99.9 3.02 ms, max
+       6.74 ms; IOPS +/- 1.8 %
+       PerfTools, which time no operation, would print 0.417ms:
+       0.25 s x 10 processes / 6,000 reads and sets, with
+       commits, pauses and all else between them
+
+                  IOPS    +/-     mean      p99  p99.9      max
+       reads    12,000  1.8 %   591 us   840 us      -  6.74 ms
+       sets     12,000  1.8 %  29.5 us  42.0 us      -   337 us
+       commits     240  0.0 %  3.80 ms        -      -  5.57 ms
+       course   @@@@@@@@@@ 23,280 to 24,560 IOPS, 25.0 ms a mark
+       cache    device: what was asked for reached the device
+
+    physical against logical, over 500 ms
+                           reads  writes     bytes  syncs
+       asked for           3,000   3,000   217 KiB     60
+       device of the data  6,600     700  10.9 MiB      6
+       device of the log       0     120  2.29 MiB    120
+       over     what was asked for is of 250 ms, all other
+                counts of 500 ms, which holds the ramp of
+                250 ms: below, rates are compared
+       reads    1.10 device reads per block read: what sets had
+                to read is among them
+       sets     0.12 device writes and 1.87 KiB per set of 74 B:
+                8.57 sets were coalesced into each
+       log      400 B per set, 19.5 KiB per commit, 1.00 writes
+                per commit, 1.00 syncs per commit, by its device
+       writer   data files were written during 100 ms of 500 ms
+                (20 %)
+       CPU      this program used 3.10 ms in 500 ms (0.6 % of
+                one CPU): 3.4 % of the 91.0 ms that this host's
+                CPUs were busy
+
+    +/-: 95 % interval of the rate; -: too few operations to
+    tell, or not counted; sets are in the database's memory
+    until their commit; asked for: block reads, sets, commits;
+    device: of everybody on it; database: its own calls of the
+    operating system
+    ");
+}
+
+#[test]
+fn nothing_measured_is_said_and_not_divided_by() {
+    let task = synthetic::database("RanIO", BOTH, 1);
+    let empty = RanReport {
+        ending: Ending::Failed("the server has gone".into()),
+        ..report(synthetic::phase(0, task, &[]), DatabaseUse { observed: Nanos(0), ..idle() })
+    };
+    let told = body(&empty, UNICODE);
+    assert!(!told.contains("Calculated IOPS") && !told.contains("NaN") && !told.contains("inf"), "{told}");
+    insta::assert_snapshot!(told.split_once("\n\n").unwrap().1, @"
+       does     reads 50 blocks by number in 50 % of its cycles, and in 50 % sets 50 subscripts of its global in a
+                transaction, all at random, without a pause
+       load     1 job
+       time     to its end
+
+                nothing completed
+
+    physical against logical, over 0 ns
+                  reads  bytes  writes  bytes  syncs
+       asked for      0    0 B       0    0 B      0
+       device   no device beneath the database could be asked for its counters: it is on another host, or its file
+                system has none; nor does the database count its own operations
+       CPU      this program used 3.10 ms: 3.4 % of the 91.0 ms that this host's CPUs were busy
+
+    FAILED: the server has gone
+    ");
+    assert!(json(&empty)["total"].is_null());
+
+    let unasked = RanReport { facts: None, phase: None, used: None, ..empty };
+    let told = text(&unasked, UNICODE);
+    assert!(told.starts_with("iolite 0.1.0: /srv/data\n"), "{told}");
+    assert!(told.ends_with("virtualised by kvm\n\nFAILED: the server has gone\n"), "{told}");
+    let document = json(&unasked);
+    assert!(["database", "phase", "total", "used"].iter().all(|key| document[key].is_null()), "{document}");
+}
+
+#[test]
+fn a_database_that_counts_nothing_of_its_own_has_its_log_told_by_the_device() {
+    let all = both();
+    let ratios = &json(&all)["used"]["ratios"];
+    // Twice the time was looked at: 60 commits against 120 flushes, 3,000 reads against 6,600.
+    assert_eq!(ratios["log_syncs_per_commit"], 1.0);
+    assert_eq!(ratios["device_reads_per_read"], 1.1);
+    assert_eq!((&ratios["cached_share"], &ratios["database_writes_per_set"]), (&0.0.into(), &Value::Null));
+}
+
+#[test]
+fn reads_and_sets_count_as_one_kind() {
+    let all = both();
+    let document = json(&all);
+    let total = &document["total"];
+    assert_eq!(total["kinds"], serde_json::json!(["read", "write"]));
+    assert_eq!(total["operations"], 6_000);
+    assert!((total["iops"]["value"].as_f64().unwrap() - 24_000.0).abs() < 1e-6, "{total}");
+    let phase = all.phase.as_ref().unwrap();
+    let [reads, sets] = [OpKind::Read, OpKind::Write].map(|kind| phase.summary(kind).unwrap());
+    let mean = total["response_ns"]["mean"]["value"].as_f64().unwrap();
+    assert!((mean - (reads.mean.value + sets.mean.value) / 2.0).abs() < 1.0, "{mean}");
+    assert_eq!(total["response_ns"]["max"], reads.max.0);
+    // Half of them are sets, all faster than any read.
+    let median = total["response_ns"]["p50"]["value"].as_f64().unwrap();
+    assert!(median > sets.max.0 as f64 / 2.0 && median < reads.mean.value, "{median}");
+    // A quarter of a second of ten jobs for 6,000 operations.
+    assert!((total["perftools_response_ns"].as_f64().unwrap() - 2.5e9 / 6_000.0).abs() < 1.0);
+}
+
+#[test]
+fn names_from_a_server_reach_no_terminal_as_they_are() {
+    let mut evil = sets();
+    let facts = evil.facts.as_mut().unwrap();
+    let bad = "a\x1b[2J\u{202e}b".to_owned();
+    (facts.url, facts.engine, facts.version) = (bad.clone(), bad.clone(), bad.clone());
+    (facts.namespace, facts.read_path, facts.durable_by) = (bad.clone(), bad.clone(), bad.clone());
+    facts.settings = vec![(bad.clone(), bad)];
+    let told = text(&evil, Style { unicode: false, ..UNICODE });
+    assert!(told.is_ascii() && told.chars().all(|c| c == '\n' || !is_unsafe(c)), "{told:?}");
+}
+
+#[test]
+fn the_keys_are_a_promise() {
+    let mut document = json(&both());
+    assert_eq!(document["format"], JSON_FORMAT);
+    // What the document of a run has too is promised there.
+    ["run", "phase"].iter().for_each(|key| document[key] = Value::Null);
+    let mut found = Vec::new();
+    keys(&document, "", &mut found);
+    insta::assert_snapshot!(found.join("\n"), @"
+    .calibration
+    .database.block_bytes
+    .database.blocks
+    .database.direct
+    .database.durability
+    .database.durable_by
+    .database.engine
+    .database.globals
+    .database.namespace
+    .database.read_path
+    .database.settings[].name
+    .database.settings[].value
+    .database.size_bytes
+    .database.timed_by
+    .database.url
+    .database.version
+    .database.write_path
+    .ending.error
+    .ending.kind
+    .format
+    .phase
+    .run
+    .total.iops.effective_samples
+    .total.iops.high
+    .total.iops.low
+    .total.iops.standard_error
+    .total.iops.value
+    .total.kinds
+    .total.operations
+    .total.perftools_response_ns
+    .total.processes
+    .total.response_ns.max
+    .total.response_ns.mean.effective_samples
+    .total.response_ns.mean.high
+    .total.response_ns.mean.low
+    .total.response_ns.mean.standard_error
+    .total.response_ns.mean.value
+    .total.response_ns.p50.high
+    .total.response_ns.p50.low
+    .total.response_ns.p50.resolved
+    .total.response_ns.p50.value
+    .total.response_ns.p95.high
+    .total.response_ns.p95.low
+    .total.response_ns.p95.resolved
+    .total.response_ns.p95.value
+    .total.response_ns.p99.high
+    .total.response_ns.p99.low
+    .total.response_ns.p99.resolved
+    .total.response_ns.p99.value
+    .total.response_ns.p99_9.high
+    .total.response_ns.p99_9.low
+    .total.response_ns.p99_9.resolved
+    .total.response_ns.p99_9.value
+    .used.data_device.flushes
+    .used.data_device.read_bytes
+    .used.data_device.reads
+    .used.data_device.writes
+    .used.data_device.written_bytes
+    .used.database.data_read_bytes
+    .used.database.data_reads
+    .used.database.data_syncs
+    .used.database.data_write_bytes
+    .used.database.data_writes
+    .used.database.log_syncs
+    .used.database.log_write_bytes
+    .used.database.log_writes
+    .used.host_cpu_ns
+    .used.log_device.flushes
+    .used.log_device.read_bytes
+    .used.log_device.reads
+    .used.log_device.writes
+    .used.log_device.written_bytes
+    .used.observed_ns
+    .used.ratios.cached_share
+    .used.ratios.database_reads_per_read
+    .used.ratios.database_writes_per_set
+    .used.ratios.device_flushes_per_commit
+    .used.ratios.device_reads_per_read
+    .used.ratios.device_reads_per_set
+    .used.ratios.device_writes_per_set
+    .used.ratios.device_written_bytes_per_set
+    .used.ratios.log_bytes_per_commit
+    .used.ratios.log_bytes_per_set
+    .used.ratios.log_syncs_per_commit
+    .used.ratios.log_writes_per_commit
+    .used.ratios.tool_cpus
+    .used.ratios.tool_of_host_cpu
+    .used.ratios.writer_active
+    .used.tool_cpu_ns
+    .used.writer_active_ns
+    .warnings
+    ");
+}

@@ -1,0 +1,172 @@
+//! PerfTools' two lines: all operations of a run as one, with what PerfTools itself could not tell.
+
+use iolite_model::{Iops, Nanos, OpKind, Quantile};
+use iolite_stats::{Direction, Estimate, Histogram, PhaseResult, Point};
+
+use crate::pen::{Ink, Pen, count};
+use crate::run::INDENT;
+use crate::table::{NONE, nanos, percent};
+use crate::words;
+
+/// The quantiles told beside the mean.
+const QUANTILES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
+
+/// A response time by PerfTools' reckoning that differs from the measured one by less than this share is the same to a
+/// reader.
+const ALIKE: f64 = 0.01;
+
+/// Reads and sets of a run as one kind of operation.
+pub(super) struct Total {
+    /// The kinds that occurred, of reads and sets.
+    pub(super) kinds: Vec<OpKind>,
+    pub(super) operations: u64,
+    /// Operations per second.
+    pub(super) rate: Estimate,
+    /// Mean response time in nanoseconds.
+    pub(super) mean: Estimate,
+    pub(super) max: Nanos,
+    /// What PerfTools would call the response time, in nanoseconds: elapsed time × processes / operations.
+    pub(super) perftools_mean: f64,
+    pub(super) processes: u32,
+    measured: f64,
+    response: Histogram,
+    /// How many independent operations they are worth.
+    worth: u64,
+}
+
+impl Total {
+    /// All operations of a phase; `None` where none succeeded.
+    pub(super) fn of(phase: &PhaseResult) -> Option<Total> {
+        let summaries: Vec<_> =
+            [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| phase.summary(kind)).collect();
+        let max = summaries.iter().map(|summary| summary.max).max()?;
+        let kinds: Vec<OpKind> = summaries.iter().map(|summary| summary.kind).collect();
+        let operations: u64 = summaries.iter().map(|summary| summary.operations).sum();
+        let mut response = Histogram::new();
+        kinds.iter().filter_map(|&kind| phase.totals.response(kind)).for_each(|times| response.merge(times));
+        // Of one kind the phase tells it; of several, their intervals together.
+        let (rate, mean) = match summaries.as_slice() {
+            [only] => (only.rate, only.mean),
+            _ => together(phase, &kinds, &response),
+        };
+        let processes = phase.info.task.concurrency();
+        let measured = phase.totals.measured as f64 / 1e9;
+        Some(Total {
+            operations,
+            rate,
+            mean,
+            max,
+            perftools_mean: measured * 1e9 * f64::from(processes) / operations as f64,
+            processes,
+            measured,
+            response,
+            worth: kinds.iter().map(|&kind| phase.effective_operations(kind)).sum::<u64>().max(1),
+            kinds,
+        })
+    }
+
+    /// A quantile of the response times in nanoseconds.
+    pub(super) fn quantile(&self, share: f64) -> Estimate {
+        let value_at = |share| self.response.quantile(Quantile(share)).min(self.max).0 as f64;
+        Estimate::quantile(Quantile(share), self.worth, value_at, Direction::LowerIsBetter)
+    }
+
+    /// The two lines in PerfTools' own words, and what belongs beside them.
+    pub(super) fn text(&self, pen: Pen) -> String {
+        // As theirs: "processes" also of one, no blank before the unit, no separators of thousands. Scripts cut them out.
+        let response = format!(
+            "{} processes ({} seconds) average response time = {}ms",
+            self.processes,
+            seconds(self.measured),
+            milliseconds(self.mean.value)
+        );
+        let iops = format!("Calculated IOPS = {}", plain(self.rate.value));
+        let mut out = format!("{}\n{}\n", pen.paint(Ink::Strong, &response), pen.paint(Ink::Strong, &iops));
+        let indent = " ".repeat(INDENT);
+        out += &pen.item(&indent, INDENT, self.beside());
+        if (self.perftools_mean / self.mean.value - 1.0).abs() > ALIKE {
+            out += &pen.item(&indent, INDENT, self.perftools());
+        }
+        out
+    }
+
+    /// The distribution of the times, and how sure the rate is.
+    fn beside(&self) -> String {
+        let quantiles = QUANTILES.map(|share| {
+            let is_resolved = Estimate::resolves(Quantile(share), self.operations);
+            let value = if is_resolved { nanos(self.quantile(share).value) } else { NONE.to_owned() };
+            format!("{} {value}", Quantile(share))
+        });
+        format!(
+            "{}, max {}; IOPS ± {}",
+            quantiles.join(", "),
+            self.max,
+            percent(self.rate.relative_half_width())
+        )
+    }
+
+    fn perftools(&self) -> String {
+        format!(
+            "PerfTools, which time no operation, would print {}ms: {} s × {} / {} {}",
+            milliseconds(self.perftools_mean),
+            seconds(self.measured),
+            words::number(self.processes, "process", "processes"),
+            count(self.operations),
+            match self.kinds.as_slice() {
+                [OpKind::Read] => "reads, with all that lies between them",
+                [OpKind::Write] => "sets, with commits, pauses and all else between them",
+                _ => "reads and sets, with commits, pauses and all else between them",
+            }
+        )
+    }
+}
+
+/// Rate and mean response time of several kinds.
+fn together(phase: &PhaseResult, kinds: &[OpKind], response: &Histogram) -> (Estimate, Estimate) {
+    let sum = |point: &Point, of: fn(&Point) -> &[u64; OpKind::ALL.len()]| {
+        kinds.iter().map(|kind| of(point)[kind.index()] as f64).sum::<f64>()
+    };
+    let (mut rates, mut times) = (Vec::new(), Vec::new());
+    for point in &phase.totals.series {
+        let operations = sum(point, |point| &point.operations);
+        rates.push((point.seconds, operations));
+        times.push((operations, sum(point, |point| &point.response_sum)));
+    }
+    let (mean, deviation) = (response.mean(), response.standard_deviation());
+    let direction = Direction::LowerIsBetter;
+    let mean = Estimate::ratio(&times, direction)
+        .unwrap_or_else(|| Estimate::mean(mean, deviation, response.count() as f64, direction));
+    (Estimate::rate(&rates, Direction::HigherIsBetter), mean)
+}
+
+/// Seconds as PerfTools print them: `60`, `62.86`.
+fn seconds(seconds: f64) -> String {
+    let text = format!("{seconds:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Milliseconds with three digits: `7.18`, `.0545` with its zero.
+fn milliseconds(nanos: f64) -> String {
+    let value = nanos / 1e6;
+    let digits = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 6.0) } else { 0.0 };
+    format!("{value:.*}", digits as usize)
+}
+
+/// A rate without separators.
+fn plain(rate: f64) -> String {
+    Iops(rate).to_string().replace(',', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_as_perftools_write_them() {
+        let times = [7_180_000.0, 54_500.0, 1_230_000.0, 812.0, 123_456_000.0, 2_345_678_000.0, 0.0];
+        let times = times.map(milliseconds);
+        assert_eq!(times, ["7.18", "0.0545", "1.23", "0.000812", "123", "2346", "0"]);
+        assert_eq!([60.0, 62.856_814, 0.25, 300.1].map(seconds), ["60", "62.86", "0.25", "300.1"]);
+        assert_eq!([2787.4, 183_414.0, 4.25].map(plain), ["2787", "183414", "4.2"]);
+    }
+}

@@ -1,0 +1,92 @@
+//! The machine-readable document of a sweep, `"format": "iolite-sweep/1"`.
+//!
+//! Keys, units and promises are those of the document of a run ([`run::json`](crate::run::json)):
+//!
+//! | key | holds |
+//! |---|---|
+//! | `format` | `iolite-sweep/1` |
+//! | `tool` | `RanRead`, `RanWrite` or `RanIO` |
+//! | `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run |
+//! | `verdict` | as in a check |
+//! | `asked` | `jobs` (list; empty for 1, 5, 10, 20...), `step_seconds`, `ramp_seconds`, `repeat`, `closer`, `stop_response_ns`, `least_growth` (share per doubling of the jobs), `average_ns`, `ceiling_ns`, `target_iops` (null for none) |
+//! | `steps` | list, by the number of jobs: `jobs`, `phases` (indices), `measured_seconds`, `iops` and `response_ns` (estimates, of reads and sets together, of the time that a job takes for one, its share of the commit included; null where none succeeded), `operations` (as in a phase), `cache` (as in a phase) |
+//! | `knee` | null, or as in a check, without `name` and `phases` |
+//! | `end` | why no more jobs were tried: `end` (`response-over`, `not-growing`, `list-done`, `globals`, `most-jobs`, `not-started`, `failed`, `interrupted`), `text`, and what belongs to it |
+//! | `judged` | null, or `jobs` and `why`: the step that response times were judged at |
+
+use iolite_model::{SweepEnd, SweepTerms};
+use iolite_stats::SweptStep;
+use serde_json::{Value, json as object};
+
+use super::SweepReport;
+use crate::json as shared;
+use crate::run::{operations_json, phase_json};
+
+/// Name and version of the document.
+pub const JSON_FORMAT: &str = "iolite-sweep/1";
+
+/// The document of a sweep.
+pub fn json(report: &SweepReport) -> Value {
+    object!({
+        "format": JSON_FORMAT,
+        "tool": report.tool,
+        "run": shared::run(&report.run),
+        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "asked": asked(&report.terms),
+        "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
+        "knee": report.knee.as_ref().map(shared::knee_found),
+        "end": end(&report.end),
+        "judged": report.judged.as_ref().map(|judged| object!({ "jobs": judged.jobs, "why": judged.why })),
+        "verdict": report.verdict.as_ref().map(shared::verdict),
+        "phases": report.phases.iter().map(phase_json).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&report.ending),
+    })
+}
+
+fn asked(terms: &SweepTerms) -> Value {
+    object!({
+        "jobs": terms.jobs,
+        "step_seconds": terms.step.as_secs_f64(),
+        "ramp_seconds": terms.ramp.as_secs_f64(),
+        "repeat": terms.repeat,
+        "closer": terms.closer,
+        "stop_response_ns": terms.stop_response.0,
+        "least_growth": terms.least_growth,
+        "average_ns": terms.average.0,
+        "ceiling_ns": terms.ceiling.0,
+        "target_iops": terms.target_iops.map(|target| target.0),
+    })
+}
+
+fn step(step: &SweptStep) -> Value {
+    let logical = step.result.logical();
+    object!({
+        "jobs": step.jobs,
+        "phases": step.phases,
+        "measured_seconds": step.result.end.measured.as_secs_f64(),
+        "iops": logical.map(|logical| shared::estimate(&logical.rate)),
+        "response_ns": logical.map(|logical| shared::estimate(&logical.response)),
+        "operations": operations_json(&step.result),
+        "cache": shared::cache(&step.result.end.cache),
+    })
+}
+
+fn end(end: &SweepEnd) -> Value {
+    let mut value = match end {
+        SweepEnd::ResponseOver { limit, before, jobs } => {
+            object!({ "end": "response-over", "limit_ns": limit.0, "before": before, "jobs": jobs })
+        }
+        SweepEnd::NotGrowing { before, jobs, growth } => {
+            object!({ "end": "not-growing", "before": before, "jobs": jobs, "growth": growth })
+        }
+        SweepEnd::ListDone => object!({ "end": "list-done" }),
+        SweepEnd::Globals { globals } => object!({ "end": "globals", "globals": globals }),
+        SweepEnd::MostJobs { most } => object!({ "end": "most-jobs", "most": most }),
+        SweepEnd::NotStarted { jobs, why } => object!({ "end": "not-started", "jobs": jobs, "why": why }),
+        SweepEnd::Failed { jobs, why } => object!({ "end": "failed", "jobs": jobs, "why": why }),
+        SweepEnd::Interrupted => object!({ "end": "interrupted" }),
+    };
+    value["text"] = end.to_string().into();
+    value
+}

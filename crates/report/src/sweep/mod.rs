@@ -1,0 +1,161 @@
+//! What `iolite ranread sweep`, `ranwrite sweep` and `ranio sweep` print: the steps, the knee, the verdict.
+
+mod json;
+mod steps;
+
+use iolite_model::{
+    Calibration, DatabaseFacts, DatabaseUse, Ending, JudgedStep, Layer, RunInfo, SweepEnd, SweepTerms,
+    Verdict, Warning,
+};
+use iolite_stats::{Knee, PhaseResult, SweptStep};
+
+use crate::pen::{Ink, Pen, Style};
+use crate::text::filled;
+use crate::{answer, knees, machine};
+
+pub use json::{JSON_FORMAT, json};
+
+/// Columns of the labels.
+const LABEL: usize = 9;
+
+/// A sweep with all that is to be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepReport {
+    /// What was known when the run started: the storage, the machine.
+    pub run: RunInfo,
+    /// The program's own cost, where it came to be measured.
+    pub calibration: Option<Calibration>,
+    /// The database as it was before the first step, where it came to be asked.
+    pub facts: Option<DatabaseFacts>,
+    /// The tool: `RanRead`, `RanWrite` or `RanIO`.
+    pub tool: String,
+    /// What was asked.
+    pub terms: SweepTerms,
+    /// The steps, by the number of jobs.
+    pub steps: Vec<SweptStep>,
+    /// Why no more jobs were tried.
+    pub end: SweepEnd,
+    /// The knee; `None` with fewer than two steps.
+    pub knee: Option<Knee>,
+    /// The step that response times were judged at.
+    pub judged: Option<JudgedStep>,
+    /// The answer, where one was reached.
+    pub verdict: Option<Verdict>,
+    /// All phases, in the order they ran.
+    pub phases: Vec<PhaseResult>,
+    /// What the phases took.
+    pub uses: Vec<DatabaseUse>,
+    /// The doubts, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// The complete terminal output of a sweep.
+pub fn text(report: &SweepReport, style: Style) -> String {
+    let pen = Pen(style);
+    filled([
+        header(report, pen),
+        asked(&report.terms, pen),
+        steps::table(report, pen),
+        steps::picture(report, pen),
+        found(report, pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "the table", pen) + &verdict(report, pen),
+    ])
+}
+
+fn header(report: &SweepReport, pen: Pen) -> String {
+    let version = pen.clean(&report.run.version);
+    let place = match &report.facts {
+        Some(facts) => pen.clean(&facts.url),
+        None => pen.clean(report.run.storage.directory.display()),
+    };
+    let title = format!("iolite {version}: {} with more and more jobs on {place}", pen.clean(&report.tool));
+    pen.paint(Ink::Strong, &title)
+        + "\n"
+        + &machine::describe(&report.run, report.calibration.as_ref(), pen)
+        + &report.facts.as_ref().map_or(String::new(), |facts| database(facts, pen))
+}
+
+fn database(facts: &DatabaseFacts, pen: Pen) -> String {
+    let engine = format!("{} {}", facts.engine, facts.version);
+    let size = format!("{} in {} blocks of {}", facts.size, crate::count(facts.blocks), facts.block);
+    line("database", format!("{engine}, {size}"), pen)
+        + &line("reads", &facts.read_path, pen)
+        + &line("writes", &facts.write_path, pen)
+        + &line("commits", format!("{}: {}", facts.durability.name(), facts.durable_by), pen)
+}
+
+fn line(label: &str, text: impl std::fmt::Display, pen: Pen) -> String {
+    pen.item(&format!("{label:<LABEL$}"), LABEL, text)
+}
+
+/// What was asked: the steps, what ends them, what is judged.
+fn asked(terms: &SweepTerms, pen: Pen) -> String {
+    let list: Vec<String> = terms.jobs.iter().map(u32::to_string).collect();
+    let jobs = if list.is_empty() { "1, 5, 10, 20, 40 and so on".to_owned() } else { list.join(", ") };
+    let ramp = if terms.ramp.0 > 0 { format!(" after a ramp of {}", terms.ramp) } else { String::new() };
+    let repeat = match terms.repeat {
+        0 | 1 => String::new(),
+        2 => ", twice, the second time backwards".to_owned(),
+        times => format!(", {times} times, each time in another order"),
+    };
+    let closer = match terms.closer {
+        0 => String::new(),
+        1 => "; then one closer look at the knee".to_owned(),
+        looks => format!("; then up to {looks} closer looks at the knee"),
+    };
+    let target = terms.target_iops.map_or(String::new(), |target| format!(", at least {target} IOPS"));
+    line("jobs", format!("{jobs}: each {}{ramp}{repeat}", terms.step), pen)
+        + &line(
+            "until",
+            format!(
+                "an operation takes more than {} on average in two steps in a row, or IOPS grow by less than {:.0} % per \
+                 doubling of the jobs in two or three{closer}",
+                terms.stop_response,
+                terms.least_growth * 100.0
+            ),
+            pen,
+        )
+        + &line(
+            "asked",
+            format!("on average at most {}, never above {}{target}", terms.average, terms.ceiling),
+            pen,
+        )
+}
+
+/// The knee, and why the jobs were raised no further.
+fn found(report: &SweepReport, pen: Pen) -> String {
+    /// As wide as `knee`.
+    const END: &str = "end   ";
+    let end = pen.item(&pen.paint(Ink::Strong, END), END.len(), &report.end);
+    if report.steps.is_empty() {
+        return end;
+    }
+    match &report.knee {
+        Some(knee) => knees::told(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &end,
+        None => {
+            let none = "none: it takes at least two numbers of jobs to see one";
+            pen.item(&pen.paint(Ink::Strong, "knee  "), END.len(), none) + &end
+        }
+    }
+}
+
+fn verdict(report: &SweepReport, pen: Pen) -> String {
+    match &report.verdict {
+        Some(verdict) => answer::reasons(verdict, pen),
+        None => {
+            let why = match (&report.ending, report.steps.is_empty()) {
+                (Ending::Completed, _) | (Ending::Failed(_), true) => {
+                    "nothing was measured that could be judged"
+                }
+                _ => "the sweep did not come to its end",
+            };
+            format!("{} ({why})\n", pen.paint(Ink::Doubt, "VERDICT: none"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

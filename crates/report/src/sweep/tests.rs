@@ -1,0 +1,360 @@
+//! What sweeps print.
+
+use iolite_model::{
+    Bytes, DbOperation, DbTask, Durability, Fitness, Iops, Nanos, OpKind, Reason, Stop, Task, TimedBy,
+};
+use iolite_stats::LoadPoint;
+use proptest::prelude::*;
+
+use super::*;
+use crate::pen::is_unsafe;
+use crate::synthetic;
+
+const WIDE: Style = Style { color: false, unicode: true, width: 110 };
+const NARROW: Style = Style { color: false, unicode: false, width: 60 };
+
+fn terms(operation: DbOperation) -> SweepTerms {
+    SweepTerms {
+        operation,
+        jobs: Vec::new(),
+        step: SweepTerms::STEP,
+        ramp: Nanos(2_000_000_000),
+        repeat: 1,
+        closer: SweepTerms::CLOSER,
+        stop_response: SweepTerms::STOP_RESPONSE,
+        least_growth: SweepTerms::LEAST_GROWTH,
+        average: SweepTerms::AVERAGE,
+        ceiling: SweepTerms::CEILING,
+        target_iops: None,
+    }
+}
+
+fn task(operation: DbOperation, workers: u32) -> Task {
+    Task::Database(DbTask {
+        name: "Ran".into(),
+        operation,
+        workers,
+        stop: Stop::default(),
+        ramp: Nanos(0),
+        interval: Nanos(25_000_000),
+        seed: 7,
+        timed_by: TimedBy::Database,
+    })
+}
+
+/// A kind, its rate, its mean response in nanoseconds, bytes, errors.
+type Load = (OpKind, f64, f64, u64, u64);
+
+fn step(index: u32, operation: DbOperation, jobs: u32, loads: &[Load]) -> SweptStep {
+    let result = synthetic::phase(index, task(operation, jobs), loads);
+    SweptStep { jobs, phases: vec![index], result }
+}
+
+fn facts() -> DatabaseFacts {
+    DatabaseFacts {
+        phase: 0,
+        url: "postgres://me@db1/bench".into(),
+        namespace: "bench".into(),
+        engine: "PostgreSQL".into(),
+        version: "15.6".into(),
+        block: Bytes(8192),
+        size: Bytes(48 << 30),
+        blocks: 6_291_456,
+        globals: vec![1_000_000; 12],
+        read_path: "pg_prewarm, read mode".into(),
+        write_path: "UPDATE by key".into(),
+        durability: Durability::Full,
+        durable_by: "fsync on, synchronous_commit on".into(),
+        direct: false,
+        timed_by: TimedBy::Database,
+        settings: Vec::new(),
+    }
+}
+
+fn report(tool: &str, operation: DbOperation, steps: Vec<SweptStep>) -> SweepReport {
+    let points: Vec<LoadPoint> = steps
+        .iter()
+        .map(|step| {
+            let logical = step.result.logical().unwrap();
+            LoadPoint {
+                concurrency: step.jobs,
+                throughput: logical.rate.value,
+                throughput_se: logical.rate.standard_error,
+                response: logical.response.value / 1e9,
+            }
+        })
+        .collect();
+    SweepReport {
+        run: synthetic::run(),
+        calibration: None,
+        facts: Some(facts()),
+        tool: tool.into(),
+        terms: terms(operation),
+        phases: steps.iter().map(|step| step.result.clone()).collect(),
+        steps,
+        end: SweepEnd::NotGrowing { before: 8, jobs: 16, growth: 0.0013 },
+        knee: Knee::fit(&points, 1),
+        judged: Some(JudgedStep { jobs: 4, why: "the knee".into() }),
+        verdict: Some(verdict()),
+        uses: Vec::new(),
+        warnings: Vec::new(),
+        ending: Ending::Completed,
+    }
+}
+
+fn verdict() -> Verdict {
+    let reason = |fitness, what: &str, measured: &str, asked: &str| Reason {
+        fitness,
+        what: format!("reads with 4 jobs (the knee), {what}"),
+        measured: measured.into(),
+        asked: asked.into(),
+        value: 1.0,
+        bound: 2.0,
+    };
+    let reasons = vec![
+        reason(Fitness::Fit, "mean", "670 µs (661 µs to 679 µs)", "at most 2.00 ms"),
+        reason(
+            Fitness::Marginal,
+            "longest",
+            "2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms",
+            "never above 5.00 ms",
+        ),
+    ];
+    Verdict::of("RanRead, mean 2.00 ms, max 5.00 ms", reasons)
+}
+
+/// The published series.
+fn reads() -> SweepReport {
+    let read = DbOperation::RanRead;
+    let curve = [(1, 1597.0, 0.63e6), (4, 6011.0, 0.67e6), (8, 6136.0, 1.3e6), (16, 6144.0, 2.6e6)];
+    let steps = curve
+        .into_iter()
+        .zip(0..)
+        .map(|((jobs, rate, mean), index)| step(index, read, jobs, &[(OpKind::Read, rate, mean, 8192, 0)]));
+    let mut report = report("RanRead", read, steps.collect());
+    report.terms.jobs = vec![1, 4, 8, 16];
+    report.terms.closer = 0;
+    report
+}
+
+fn mixed() -> SweepReport {
+    let io = DbOperation::RanIo { transaction_length: 10, hang: Nanos(0), read_percent: 50 };
+    let curve = [(1, 4000.0), (5, 17_000.0), (10, 22_000.0)];
+    let steps = curve.into_iter().zip(0..).map(|((jobs, rate), index)| {
+        let loads = [
+            (OpKind::Read, rate / 2.0, 120e3, 8192, 0),
+            (OpKind::Write, rate / 2.0, 9e3, 100, 0),
+            (OpKind::Commit, rate / 20.0, 900e3, 0, 0),
+        ];
+        step(index, io, jobs, &loads)
+    });
+    let mut report = report("RanIO", io, steps.collect());
+    report.terms.repeat = 3;
+    report.terms.target_iops = Some(Iops(20_000.0));
+    report.end = SweepEnd::Globals { globals: 12 };
+    report
+}
+
+/// What stands below the machine.
+fn body(report: &SweepReport, style: Style) -> String {
+    let text = text(report, style);
+    text.split_once("\n\n").map_or(String::new(), |(_, body)| body.to_owned())
+}
+
+#[test]
+fn the_published_series() {
+    insta::assert_snapshot!(body(&reads(), WIDE), @r#"
+jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
+until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
+         per doubling of the jobs in two or three
+asked    on average at most 2.00 ms, never above 5.00 ms
+
+  jobs   IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
+     1  1,596  1.0 %   614 µs   601 µs   858 µs   882 µs      -  3.50 ms  device
+   ▸ 4  6,008  1.7 %   658 µs   639 µs   913 µs   938 µs      -  7.03 ms  device
+     8  6,136  1.7 %  1.28 ms  1.24 ms  1.77 ms  1.82 ms      -  13.6 ms  device
+    16  6,144  1.8 %  2.55 ms  2.48 ms  3.55 ms  3.64 ms      -  27.3 ms  device
+▸: the knee; ±: 95 % interval of the rate; times: response; -: too few operations to tell
+
+jobs  IOPS                                   mean response
+   1  ███████▊                        1,596  ███████▎                         614 µs
+ ▸ 4  █████████████████████████████▍  6,008  ███████▊                         658 µs
+   8  ██████████████████████████████  6,136  ███████████████                 1.28 ms
+  16  ██████████████████████████████  6,144  ██████████████████████████████  2.55 ms
+
+knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau 6,140 IOPS (6,055 to 6,225)
+      model: two asymptotes (1,596 IOPS per outstanding operation up to 6,140 IOPS), off by 1.6 %
+end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per doubling of the jobs
+
+VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
+  ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
+  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above that (0.001 %), 7.10 ms the longest; asked never
+    above 5.00 ms
+"#);
+}
+
+#[test]
+fn the_same_where_there_is_little_room() {
+    insta::assert_snapshot!(body(&reads(), NARROW), @r#"
+jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
+until    an operation takes more than 10.0 ms on average in
+         two steps in a row, or IOPS grow by less than 10 %
+         per doubling of the jobs in two or three
+asked    on average at most 2.00 ms, never above 5.00 ms
+
+  jobs   IOPS    +/-     mean  p99.9      max   cache
+     1  1,596  1.0 %   614 us      -  3.50 ms  device
+   > 4  6,008  1.7 %   658 us      -  7.03 ms  device
+     8  6,136  1.7 %  1.28 ms      -  13.6 ms  device
+    16  6,144  1.8 %  2.55 ms      -  27.3 ms  device
+>: the knee; +/-: 95 % interval of the rate; times:
+response; -: too few operations to tell
+
+jobs  IOPS                       mean response
+   1  #####               1,596  #####                614 us
+ > 4  ##################  6,008  #####                658 us
+   8  ##################  6,136  #########           1.28 ms
+  16  ##################  6,144  ##################  2.55 ms
+
+knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau
+      6,140 IOPS (6,055 to 6,225)
+      model: two asymptotes (1,596 IOPS per outstanding
+      operation up to 6,140 IOPS), off by 1.6 %
+end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per
+      doubling of the jobs
+
+VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
+  + reads with 4 jobs (the knee), mean: 670 us (661 us to
+    679 us); asked at most 2.00 ms
+  ~ reads with 4 jobs (the knee), longest: 2 of 180,330
+    above that (0.001 %), 7.10 ms the longest; asked never
+    above 5.00 ms
+"#);
+}
+
+#[test]
+fn reads_sets_and_commits_apart() {
+    insta::assert_snapshot!(body(&mixed(), WIDE), @r#"
+jobs     1, 5, 10, 20, 40 and so on: each 30.0 s after a ramp of 2.00 s, 3 times, each time in another order
+until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
+         per doubling of the jobs in two or three; then up to 2 closer looks at the knee
+asked    on average at most 2.00 ms, never above 5.00 ms, at least 20,000 IOPS
+
+         jobs    IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
+all         1   4,000  1.5 %   105 µs
+            5  17,000  1.7 %   107 µs
+           10  22,000  1.7 %   107 µs
+reads       1   2,000  1.5 %   118 µs   114 µs   163 µs   168 µs      -   667 µs  device
+            5   8,500  1.7 %   118 µs   115 µs   164 µs   168 µs      -  1.30 ms  device
+           10  11,000  1.7 %   118 µs   115 µs   164 µs   168 µs      -  1.30 ms  device
+sets        1   2,000  1.5 %  8.82 µs  8.58 µs  12.2 µs  12.6 µs      -  50.0 µs
+            5   8,500  1.7 %  8.85 µs  8.60 µs  12.3 µs  12.6 µs      -  97.7 µs
+           10  11,000  1.7 %  8.84 µs  8.60 µs  12.3 µs  12.6 µs      -  97.7 µs
+commits     1     200  0.0 %   840 µs   833 µs        -        -      -  1.24 ms
+            5     848  1.4 %   881 µs   858 µs  1.22 ms        -      -  5.00 ms
+           10   1,100  1.4 %   872 µs   854 µs  1.22 ms        -      -  5.00 ms
+±: 95 % interval of the rate; times: response; -: too few operations to tell; each line is of all repetitions;
+all: the time that a job takes for one operation, its share of the commit included
+
+jobs  IOPS                                    mean response
+   1  █████▌                           4,000  █████████████████████████████▍  105 µs
+   5  ███████████████████████▏        17,000  ██████████████████████████████  107 µs
+  10  ██████████████████████████████  22,000  █████████████████████████████▉  107 µs
+
+knee  RanIO: 6 jobs (6 to 6, 95 %), 18,885 IOPS; no plateau yet, most seen 22,000 IOPS (21,569 to 22,431)
+      model: universal scalability law (4,008 IOPS with one outstanding, σ=0.0000, κ=0.009110)
+end   there are only 12 globals, and each job needs one: add some with add-globals to go on
+
+VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
+  ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
+  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above that (0.001 %), 7.10 ms the longest; asked never
+    above 5.00 ms
+"#);
+}
+
+#[test]
+fn the_database_is_told() {
+    let text = text(&reads(), WIDE);
+    let header = text.split_once("\n\n").unwrap().0;
+    assert!(header.starts_with("iolite 0.1.0: RanRead with more and more jobs on postgres://me@db1/bench\n"));
+    insta::assert_snapshot!(header.split_once("\ndatabase").unwrap().1, @r#"
+ PostgreSQL 15.6, 48 GiB in 6,291,456 blocks of 8 KiB
+reads    pg_prewarm, read mode
+writes   UPDATE by key
+commits  full: fsync on, synchronous_commit on
+"#);
+}
+
+#[test]
+fn what_did_not_come_to_its_end() {
+    let mut report = reads();
+    report.steps.truncate(1);
+    (report.knee, report.judged, report.verdict) = (None, None, None);
+    (report.end, report.ending) = (SweepEnd::Interrupted, Ending::Interrupted);
+    let told = body(&report, WIDE);
+    insta::assert_snapshot!(told.split_once("too few operations to tell\n").unwrap().1, @r#"
+knee  none: it takes at least two numbers of jobs to see one
+end   interrupted
+
+INTERRUPTED: the table holds what was measured until then
+VERDICT: none (the sweep did not come to its end)
+"#);
+    report.steps.clear();
+    let why = "connection refused: is the server running?";
+    report.end = SweepEnd::NotStarted { jobs: 1, why: why.into() };
+    report.ending = Ending::Failed(why.into());
+    let told = body(&report, WIDE);
+    assert!(told.ends_with("VERDICT: none (nothing was measured that could be judged)\n"), "{told}");
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    for report in [reads(), mixed()] {
+        let colored = text(&report, Style { color: true, ..WIDE });
+        assert!(colored.contains("\x1b[1;33mVERDICT: marginal"), "{colored}");
+        let mut plain = String::new();
+        let mut rest = colored.as_str();
+        while let Some((before, after)) = rest.split_once('\x1b') {
+            plain += before;
+            rest = after.split_once('m').unwrap().1;
+        }
+        assert_eq!(plain + rest, text(&report, WIDE));
+    }
+}
+
+#[test]
+fn the_document_holds_it_all() {
+    let document = json(&mixed());
+    assert_eq!(document["format"], "iolite-sweep/1");
+    assert_eq!(document["steps"][1]["jobs"], 5);
+    assert_eq!(document["steps"][1]["operations"].as_array().unwrap().len(), 3);
+    let rate = document["steps"][2]["iops"]["value"].as_f64().unwrap();
+    assert!((rate / 22_000.0 - 1.0).abs() < 0.01, "{rate}");
+    // 64.5 µs, and a tenth of 900 µs for one half of them.
+    let response = document["steps"][2]["response_ns"]["value"].as_f64().unwrap();
+    assert!((90e3..130e3).contains(&response), "{response}");
+    assert_eq!(document["asked"]["target_iops"], 20_000.0);
+    assert_eq!(document["end"]["end"], "globals");
+    assert_eq!(document["verdict"]["fitness"], "marginal");
+    assert_eq!(document["phases"].as_array().unwrap().len(), 3);
+    let knee = json(&reads())["knee"].clone();
+    assert_eq!((&knee["concurrency"]["value"], &knee["name"]), (&4.into(), &serde_json::Value::Null));
+}
+
+proptest! {
+    #[test]
+    fn no_name_escapes_and_no_line_is_too_long(name in any::<String>(), unicode in any::<bool>(), width in 0usize..140) {
+        let mut report = reads();
+        report.tool = name.clone();
+        report.end = SweepEnd::Failed { jobs: 1, why: name.clone() };
+        report.warnings = vec![Warning::LeftOut { what: name.clone(), why: name }];
+        let style = Style { unicode, width, ..WIDE };
+        let told = text(&report, style);
+        prop_assert!(told.chars().all(|c| c == '\n' || !is_unsafe(c)), "{told:?}");
+        prop_assert!(unicode || told.is_ascii(), "{told:?}");
+        let table = steps::table(&report, Pen(style)) + &steps::picture(&report, Pen(style));
+        for line in table.lines() {
+            prop_assert!(line.chars().count() <= width.max(60), "{line}");
+        }
+    }
+}
