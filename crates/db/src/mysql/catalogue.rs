@@ -129,8 +129,8 @@ pub(super) fn survey(context: &Context, conn: &mut Conn) -> Result<Option<Catalo
         return Err(foreign(own));
     }
     let catalogue = read(context, conn)?;
-    let stranger = |found: &&Found| !is_catalogue(found) && !(found.marked && catalogue.lists(found, folds));
-    match found.iter().find(stranger) {
+    let is_ours = |found: &Found| found.marked && catalogue.lists(found, folds);
+    match found.iter().find(|found| !(is_catalogue(found) || is_ours(found))) {
         Some(stranger) => Err(foreign(stranger)),
         None => Ok(Some(catalogue)),
     }

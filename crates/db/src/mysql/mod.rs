@@ -1,6 +1,6 @@
 //! MariaDB and MySQL (InnoDB) as databases under test.
 //!
-//! A block is a page of InnoDB's: the blocks to read are rows of a table, so long that two fill a page, and a read is a SELECT
+//! A block is a page of InnoDB's: the blocks to read are rows of a table, so long that three fill a page, and a read is a SELECT
 //! by primary key of one row of a random page. The server reads the page from its data file, with O_DIRECT where
 //! it is set so, unless its buffer pool holds it. A global is a table of its own; a set is an UPDATE by primary key.
 //! Writes are durable because each commit writes the redo log and syncs it (innodb_flush_log_at_trx_commit=1, with a
@@ -66,12 +66,11 @@ impl Context {
 
 impl Mysql {
     /// The database of a URL, `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, also `mariadb://`, and with `?socket=PATH` where
-    /// the server is to be reached by a socket. The database must exist; what is made is made in it. Connects to nothing
-    /// yet.
+    /// the server is to be reached by a socket. The database must exist; what is made is made in it. Blocks are always
+    /// read through the server's buffer pool, whatever [`Settings::through_buffers`] says. Connects to nothing yet.
     ///
     /// # Errors
-    /// [`Error::Url`]; [`Error::Unsupported`] when blocks are to be read through the database's buffers only, which they
-    /// always are.
+    /// [`Error::Url`].
     pub fn new(url: &str, settings: Settings) -> Result<Mysql> {
         Ok(Mysql { target: Target::parse(url)?, settings, watching: Mutex::new(None) })
     }

@@ -46,18 +46,18 @@ fn is_numbered(name: &str, stem: &str, folds: bool) -> bool {
 pub(super) struct Layout {
     /// InnoDB's page size.
     pub(super) page: u64,
-    /// Rows in each page. A row may take about half a page at most, and 16 KiB: one alone would leave half of the page
-    /// empty.
+    /// Rows in each page: a row may take about half a page at most, and 16 KiB. Blocks are read by a row within their page:
+    /// reading the first one, or the last, InnoDB also looks at the page before, or behind.
     pub(super) rows: u64,
-    /// Bytes of a row's data: `rows` of them fill nine tenths of a page, in which one more has no room, while a sixteenth
-    /// may stay free, as InnoDB leaves it when it loads in bulk.
+    /// Bytes of a row's data: `rows` of them fill most of a page, in which one more has no room, while a sixteenth may stay
+    /// free, as InnoDB leaves it when it loads in bulk.
     pub(super) data: u64,
 }
 
 impl Layout {
     pub(super) fn of(page: u64) -> Layout {
-        let rows = if page > 32 << 10 { 4 } else { 2 };
-        Layout { page, rows, data: page * 9 / 10 / rows }
+        let rows = if page > 32 << 10 { 4 } else { 3 };
+        Layout { page, rows, data: page * 17 / 20 / rows }
     }
 }
 

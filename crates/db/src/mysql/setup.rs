@@ -1,6 +1,7 @@
 //! Making blocks and globals, and unmaking what did not come to its end.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use iolite_model::Bytes;
 use mysql::Conn;
@@ -18,9 +19,11 @@ const ROW_BYTES: u64 = 122;
 /// A table's file has at least so much, whatever is in it.
 const TABLE_BYTES: u64 = 1 << 20;
 
-/// Blocks that are read to find out how rows lie, and how often.
+/// About so many blocks are read to find out how rows lie, so often at most, and the time between, in which the server's
+/// own work may come to its end.
 const PROBED: u64 = 50;
-const PROBES: u32 = 3;
+const PROBES: u32 = 200;
+const CALM: Duration = Duration::from_millis(50);
 
 /// About what a global of so many subscripts takes.
 pub(super) fn global_size(subscripts: u64) -> Bytes {
@@ -112,22 +115,31 @@ fn fill_globals(
     })
 }
 
-/// Which of the rows of a page blocks are to be read by. Any but the first: a search for that one reads the page before as
-/// well, as InnoDB goes down to the last page that begins with less than what it looks for. Which one is the first depends
-/// on how the server splits its first page; its own count of requests of pages tells.
+/// Which of the rows of a page blocks are to be read by: one within it. Searching for the first one, InnoDB goes down to the
+/// last page that begins with less than what it looks for, and so reads the page before as well; after the last one it
+/// looks at the next page. Which are the first and the last depends on how the server splits its first page; its own
+/// count of requests of pages tells.
 fn cheapest_row(conn: &mut Conn, layout: Layout, blocks: u64) -> mysql::Result<u64> {
     super::counters::await_purge(conn)?;
     let statement = conn.prep(format!("SELECT LENGTH(data) FROM {BLOCKS} WHERE number = ?"))?;
-    let mut costs = vec![u64::MAX; layout.rows as usize];
-    // Others may be at work in the server: the least of some tries is nearest to what it costs.
+    let step = (blocks / PROBED).max(1) as usize;
+    let probed = blocks.div_ceil(step as u64);
+    let mut costs = vec![0; layout.rows as usize];
     for _ in 0..PROBES {
         for (offset, cost) in costs.iter_mut().enumerate() {
             let before = page_requests(conn)?;
-            for block in (0..blocks).step_by((blocks / PROBED).max(1) as usize) {
+            for block in (0..blocks).step_by(step) {
                 conn.exec_drop(&statement, (block * layout.rows + offset as u64,))?;
             }
-            *cost = page_requests(conn)?.saturating_sub(before).min(*cost);
+            *cost = page_requests(conn)?.saturating_sub(before);
         }
+        // One page more for each probe of a page's first or last row. Anything else was the server's or somebody else's work.
+        let most = costs.iter().max().copied().unwrap_or(0);
+        let least = costs.iter().min().copied().unwrap_or(0);
+        if (most - least).abs_diff(probed) <= probed / 10 + 1 {
+            break;
+        }
+        std::thread::sleep(CALM);
     }
     Ok(costs.iter().zip(0..).min().map_or(0, |(_, offset)| offset))
 }
