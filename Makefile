@@ -17,8 +17,9 @@ bench:
 	@mkdir -p target/bench
 	@target/release/examples/against_fio target/release/examples/bare_loop target/bench 5
 
-# The tests look at results with sqlite3, make file systems to test against, and compare with fio, on its examples too;
-# without root they skip those and say so.
+# The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, and measure
+# inside databases; without root they skip those and say so.
 needs:
 	@.ci/needs sqlite3:sqlite3 losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs fio:fio \
-	    /usr/share/doc/fio/examples:fio-examples python3:python3-venv
+	    /usr/share/doc/fio/examples:fio-examples python3:python3-venv \
+	    /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm

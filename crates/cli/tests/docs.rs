@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 29] = [
     &[],
     &["check"],
     &["run"],
@@ -24,6 +24,25 @@ const COMMANDS: [&[&str]; 11] = [
     &["study", "readahead"],
     &["study", "blocksize"],
     &["explain"],
+    &["ranread"],
+    &["ranread", "run"],
+    &["ranwrite"],
+    &["ranwrite", "run"],
+    &["ranio"],
+    // The other verbs are the same for all three.
+    &["ranio", "setup"],
+    &["ranio", "create-globals"],
+    &["ranio", "add-globals"],
+    &["ranio", "count-subscripts"],
+    &["ranio", "get-sizes"],
+    &["ranio", "run"],
+    &["ranio", "sweep"],
+    &["ranio", "stop"],
+    &["ranio", "history"],
+    &["ranio", "export"],
+    &["ranio", "reset"],
+    &["ranio", "purge"],
+    &["db"],
 ];
 
 /// docs/cli.md, made from the help texts.

@@ -1,7 +1,7 @@
 //! `iolite ranread`, `ranwrite` and `ranio`: the whole life of a database, on the embedded one, with wrong input, interrupted,
 //! on a full disk, and two at once.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
 mod common;
 

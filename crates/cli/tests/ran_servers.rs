@@ -1,6 +1,6 @@
 //! The whole life of a database in real servers and in GT.M, counted by each one's own client.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! `iolite ranread|ranwrite|ranio sweep` on the embedded database: steps, repetitions, limits, wrong input, interrupted.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 
 mod common;
 
