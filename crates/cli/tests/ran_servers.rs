@@ -183,11 +183,10 @@ fn in_gtm() {
     let directory = place.data();
     let db = format!("gtm:{}", directory.display());
     let count = move |global: u32| {
-        let program = format!(
-            "set n=0,s=\"\" for  set s=$order(^RanWriteGlobal{global}(s)) quit:s=\"\"  set n=n+1\n write n,!"
-        );
+        let walk = format!("for  set s=$order(^RanWriteGlobal{global}(s)) quit:s=\"\"\"\"  set n=n+1");
+        let program = format!("set n=0,s=\"\" xecute \"{walk}\" write n,!");
         let output = Command::new(installed.join("mumps"))
-            .args(["-run", "%XCMD", &program.replace("\n ", " ")])
+            .args(["-run", "%XCMD", &program])
             .env("gtm_dist", &installed)
             .env("gtmgbldir", directory.join("iolite.gld"))
             .env("gtmroutines", &installed)
