@@ -168,6 +168,12 @@ fn an_interrupted_run_keeps_what_it_has_measured() {
     let arguments = ["--jobs", "2", "--runtime", "100s", "--json"];
     let mut child = start(&mut ran(&place, "ranwrite", "run", &db, &arguments));
     place.wait_for_intervals(&mut child, 2);
+    // The run is in the results that belong to this user, for purge.
+    let home = place.root.path().join("iolite");
+    fs::create_dir(&home).unwrap();
+    std::os::unix::fs::symlink(place.results(), home.join("results.db")).unwrap();
+    let mut purge = ran(&place, "ranwrite", "purge", &db, &[]);
+    refused(purge.env("XDG_DATA_HOME", place.root.path()), 2, "is measuring on");
     interrupt(&child);
     let (output, document) = ended(child);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));

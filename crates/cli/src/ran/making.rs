@@ -8,6 +8,7 @@ use iolite_report::{Progress, ProgressUnit, count};
 
 use super::args::{AddGlobalsArgs, CreateGlobalsArgs, DatabaseArgs, SetupArgs};
 use super::place::too_small;
+use super::runs::measuring_on;
 use super::{Tool, refused};
 use crate::exit::{Exit, UsageError};
 use crate::{output, session, signals};
@@ -84,6 +85,7 @@ fn given_up(
 pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
     let (url, database) = open(&args.database)?;
     if args.replace {
+        refuse_while_measuring(&url)?;
         database.drop_globals().map_err(refused)?;
     }
     let there = database.sizes().map_err(refused)?.len() as u32;
@@ -180,9 +182,20 @@ pub(super) fn get_sizes(args: &DatabaseArgs) -> anyhow::Result<Exit> {
 /// It can't be removed, or it is not ours.
 pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
     let (url, database) = open(args)?;
+    refuse_while_measuring(&url)?;
     database.purge().map_err(refused)?;
     output::print(&format!("{url}: nothing of iolite's is left there\n"))?;
     Ok(Exit::Fit)
+}
+
+/// Nothing is taken away under a run that works on it.
+fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
+    measuring_on(url).map_or(Ok(()), |run| {
+        let message = format!(
+            "run {run} is measuring on {url}: wait for its end, or end it (`stop {run}` of the tool that it belongs to)"
+        );
+        Err(UsageError(message).into())
+    })
 }
 
 fn open(args: &DatabaseArgs) -> anyhow::Result<(DatabaseUrl, std::sync::Arc<dyn Database>)> {

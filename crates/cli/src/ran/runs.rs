@@ -151,6 +151,23 @@ impl Runs {
     }
 }
 
+/// A run on this machine that is measuring on a database just now, as far as the user's results tell.
+pub(super) fn measuring_on(url: &DatabaseUrl) -> Option<RunId> {
+    let path = session::results(None).ok().filter(|path| path.exists())?;
+    // What can't be asked is no reason to refuse anything.
+    let store = Store::open(&path).ok()?;
+    store.mark_interrupted().ok()?;
+    let on_it = |run: &RunId| {
+        let phases = store.database_phases(run).unwrap_or_default();
+        phases
+            .iter()
+            .filter_map(|phase| phase.facts.as_ref())
+            .any(|facts| DatabaseUrl::parse(&facts.url).is_ok_and(|other| place(&other) == place(url)))
+    };
+    let measuring = store.unfinished().ok()?.into_iter().filter(iolite_store::Measuring::is_here);
+    measuring.map(|measuring| measuring.run).find(on_it)
+}
+
 fn unreadable(run: &RunId, path: &Path) -> String {
     format!("run {} in {} can't be read", run.0, path.display())
 }
