@@ -32,14 +32,14 @@ pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
         return given_up(&control, error, &url, database.as_ref());
     }
     let (size, blocks) = (database.size().map_err(refused)?, database.blocks().map_err(refused)?);
-    let command = tool.command();
+    let (command, again) = (tool.command(), as_given(&args.database.db));
     output::print(&format!(
         "{url}: {size}, {} blocks to read\n{}",
         count(blocks),
         if tool.writes() {
-            format!("To write, it needs globals: iolite {command} create-globals --db {url}\n")
+            format!("To write, it needs globals: iolite {command} create-globals --db {again}\n")
         } else {
-            format!("Ready: iolite {command} run --db {url}\n")
+            format!("Ready: iolite {command} run --db {again}\n")
         }
     ))?;
     Ok(Exit::Fit)
@@ -188,6 +188,16 @@ pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fit)
 }
 
+/// A URL to be typed again into a shell; one with a password is not repeated.
+fn as_given(url: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/:.@-_%+,=".contains(c);
+    match iolite_db::without_password(url) {
+        shown if shown != url => "URL".into(),
+        shown if shown.chars().all(plain) => shown,
+        shown => format!("'{}'", shown.replace('\'', "'\\''")),
+    }
+}
+
 /// Nothing is taken away under a run that works on it.
 fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
     measuring_on(url).map_or(Ok(()), |run| {
@@ -222,4 +232,17 @@ fn long<T>(
         Err(_) => progress.abandon(),
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_can_be_typed_again() {
+        assert_eq!(as_given("sqlite:/data/ran"), "sqlite:/data/ran");
+        assert_eq!(as_given("postgres:///d?host=/t&port=1"), "'postgres:///d?host=/t&port=1'");
+        assert_eq!(as_given("gtm:it's"), "'gtm:it'\\''s'");
+        assert_eq!(as_given("mysql://me:secret@h/d"), "URL");
+    }
 }
