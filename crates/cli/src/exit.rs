@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use iolite_engine::EngineError;
 use iolite_model::Fitness;
 
 /// How the program ends.
@@ -45,7 +46,13 @@ impl std::error::Error for UsageError {}
 
 /// The exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
-    if error.downcast_ref::<UsageError>().is_some() { Exit::Usage } else { Exit::Failure }
+    if error.downcast_ref::<UsageError>().is_some() {
+        Exit::Usage
+    } else if matches!(error.downcast_ref(), Some(EngineError::Interrupted)) {
+        Exit::Interrupted
+    } else {
+        Exit::Failure
+    }
 }
 
 impl From<Fitness> for Exit {

@@ -28,7 +28,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file has the right name and the wrong contents.
-    #[error("{path} was not made by iolite: it is left alone; move it away or choose another directory")]
+    #[error(
+        "{path} was not made by iolite: it is left alone; move it away, or choose another directory or database"
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -122,6 +124,12 @@ pub enum Error {
         jobs: u32,
         /// Globals there are.
         globals: u32,
+    },
+    /// Somebody else is at it.
+    #[error("{what} is in use by another run or command: wait for its end, or end it (stop)")]
+    Busy {
+        /// What is in use.
+        what: String,
     },
     /// A subscript that does not exist.
     #[error("subscript {subscript} is not in {path}, which has 1 to {subscripts}: choose one of those")]

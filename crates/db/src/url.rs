@@ -47,6 +47,10 @@ impl DatabaseUrl {
             Some(("mysql" | "mariadb", rest)) if rest.starts_with("//") => {
                 Ok(DatabaseUrl::Mysql(format!("mysql:{rest}")))
             }
+            // What is no URL may still hold a password.
+            _ if text.contains(['=', '@']) && !text.contains("://") => {
+                Err(Error::Url(format!("that is no database's URL: write {URLS}")))
+            }
             _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", without_password(text)))),
         }
     }
@@ -149,8 +153,8 @@ mod tests {
             assert_eq!(parsed.to_string(), shown);
             assert!(!format!("{parsed:?}").contains("secret"));
         }
-        assert!(
-            !DatabaseUrl::parse("oracle://me:secret@host/db").unwrap_err().to_string().contains("secret")
-        );
+        for wrong in ["oracle://me:secret@host/db", "host=h password=secret", "me:secret@host"] {
+            assert!(!DatabaseUrl::parse(wrong).unwrap_err().to_string().contains("secret"), "{wrong}");
+        }
     }
 }

@@ -379,6 +379,7 @@ fn what_is_unfinished_or_foreign_is_known() {
     missing(database.within(1).unwrap().unwrap().prepare(false, true).err());
     let mut unprepared = database.within(1).unwrap().unwrap();
     missing(unprepared.perform(&batch(vec![Cycle::Sets(vec![1])]), &mut Vec::new()).err());
+    drop(unprepared);
 
     server.ask("CREATE TABLE RanWriteGlobal9 (x INT)");
     for refused in [database.purge().err(), database.drop_globals().err()] {
@@ -444,7 +445,9 @@ fn refusals_name_the_remedy() {
     let mut within = database.within(0).unwrap().unwrap();
     let mut session = database.session(0).unwrap();
     within.prepare(true, true).unwrap();
-    session.prepare(true, true).unwrap();
+    // Two may not write one global.
+    assert!(matches!(session.prepare(true, true), Err(Error::Busy { .. })));
+    session.prepare(true, false).unwrap();
     let killed = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(100));

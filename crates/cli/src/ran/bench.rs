@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings, run_db_task};
-use iolite_engine::{Control, Outcome, Scratch};
+use iolite_engine::{Control, EngineError, Outcome, Scratch};
 use iolite_model::{
     Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending,
     Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
@@ -19,7 +19,9 @@ use iolite_sys::usage;
 use super::args::SessionArgs;
 use super::place::{Place, too_small};
 use super::refused;
+use super::runs::measuring_on;
 use crate::events::Events;
+use crate::exit::UsageError;
 use crate::patience::{GaveUp, patiently};
 use crate::session;
 
@@ -70,8 +72,27 @@ impl Opened {
     /// Opens the database that the arguments name, and looks whether it is there.
     ///
     /// # Errors
-    /// It is not there, not ours, or can't do what is asked.
-    pub(super) fn open(args: &SessionArgs) -> anyhow::Result<Opened> {
+    /// It is not there, does not answer, is not ours, or can't do what is asked; [`EngineError::Interrupted`].
+    pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<Opened> {
+        let asked = args.clone();
+        answered(control, move || Opened::ask(&asked))
+    }
+
+    /// Refuses a second run that writes: each global is one job's alone.
+    ///
+    /// # Errors
+    /// Another run writes into this database.
+    pub(super) fn refuse_other_writers(&self, args: &SessionArgs) -> anyhow::Result<()> {
+        let Some(run) = measuring_on(&self.url, args.results.clone(), true) else { return Ok(()) };
+        let message = format!(
+            "run {run} writes into the globals of {}, each of which is one job's alone: wait for its end, end it \
+             (stop {run}), or set up another database",
+            self.url
+        );
+        Err(UsageError(message).into())
+    }
+
+    fn ask(args: &SessionArgs) -> anyhow::Result<Opened> {
         let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
         let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
         let database = url.open(settings).map_err(refused)?;
@@ -90,6 +111,29 @@ impl Opened {
     /// The storage under the data.
     pub(super) fn storage(&self) -> &Storage {
         &self.place.storage
+    }
+}
+
+/// How long a database may take to say what it is.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// Asks a database something, for as long as the user wants and it can be expected to take.
+///
+/// # Errors
+/// What it refuses; it did not answer; [`EngineError::Interrupted`].
+pub(super) fn answered<T: Send + 'static>(
+    control: &Control,
+    ask: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    match patiently(control, ANSWER, ask) {
+        Ok(answer) => answer,
+        Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
+        Err(GaveUp::Late) => bail!(
+            "the database has not answered in {}: something else listens there, or it hangs; check host and port of the \
+             URL, and look at the server's log",
+            Nanos(ANSWER.as_nanos() as u64)
+        ),
+        Err(GaveUp::Failed) => bail!("the thread that asks the database has died, which is a bug"),
     }
 }
 
@@ -199,7 +243,11 @@ impl<'a> Bench<'a> {
         let end = session::phase_end(info.index, outcome, cache);
         self.events.emit(&Event::PhaseEnded(end.clone()));
         let result = PhaseResult { info, end, totals: outcome.totals.clone() };
-        doubts(&result, outcome.first_error()).into_iter().for_each(|doubt| self.events.warn(doubt));
+        // What has ended the phase is told as its end; it need not be the storage's fault.
+        let told = matches!(outcome.ending, Ending::Failed(_));
+        let news = |doubt: &Warning| !(told && matches!(doubt, Warning::Errors { .. }));
+        let doubts = doubts(&result, outcome.first_error());
+        doubts.into_iter().filter(news).for_each(|doubt| self.events.warn(doubt));
         result
     }
 

@@ -1,12 +1,14 @@
 //! Making a database and its globals, counting, and taking it all away again.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use iolite_db::{Database, DatabaseUrl, Error, Settings};
 use iolite_engine::Control;
 use iolite_report::{Progress, ProgressUnit, count};
 
 use super::args::{AddGlobalsArgs, CreateGlobalsArgs, DatabaseArgs, SetupArgs};
+use super::bench::answered;
 use super::place::too_small;
 use super::runs::measuring_on;
 use super::{Tool, refused};
@@ -18,17 +20,25 @@ use crate::{output, session, signals};
 /// # Errors
 /// It can't be made; what was made of it has then been removed.
 pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
-    let (url, database) = open(&args.database)?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let (url, database) = open(&args.database, &control)?;
     let local = database.files().map_err(refused)?.data.is_some();
     let memory = local.then(|| iolite_observe::host().memory);
     for doubt in too_small(args.size, memory, args.controller_cache) {
         output::note(&format!("warning: {doubt}"));
     }
-    let control = Control::new(signals::interrupt_flag()?);
+    let mut begun = false;
     let made = long(&control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {
-        database.setup(args.size, progress)
+        database.setup(args.size, &mut |done, total| {
+            begun = true;
+            progress(done, total)
+        })
     });
     if let Err(error) = made {
+        // What was there before, or is somebody else's, is not taken away.
+        if !begun {
+            return Err(refused(error));
+        }
         return given_up(&control, error, &url, database.as_ref());
     }
     let (size, blocks) = (database.size().map_err(refused)?, database.blocks().map_err(refused)?);
@@ -45,26 +55,13 @@ pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fit)
 }
 
-/// Takes away what was made of a database that could not be finished; but not one that was there before.
+/// Takes away what was made of a database that could not be finished.
 fn given_up(
     control: &Control,
     error: Error,
     url: &DatabaseUrl,
     database: &dyn Database,
 ) -> anyhow::Result<Exit> {
-    let nothing_made = matches!(
-        error,
-        Error::Exists { .. }
-            | Error::Foreign { .. }
-            | Error::Layout { .. }
-            | Error::NoSpace { .. }
-            | Error::TooOld { .. }
-            | Error::Unsupported { .. }
-            | Error::Url(_)
-    );
-    if nothing_made {
-        return Err(refused(error));
-    }
     match database.purge() {
         Ok(()) if matches!(error, Error::Cancelled) && control.interrupted() => {
             output::note("interrupted: what had been made was removed");
@@ -83,7 +80,8 @@ fn given_up(
 /// # Errors
 /// There are some already, or they can't be made.
 pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
-    let (url, database) = open(&args.database)?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let (url, database) = open(&args.database, &control)?;
     if args.replace {
         refuse_while_measuring(&url)?;
         database.drop_globals().map_err(refused)?;
@@ -92,7 +90,7 @@ pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
     if there > 0 {
         return Err(UsageError(Error::Globals { place: url.to_string(), globals: there }.to_string()).into());
     }
-    fill(database.as_ref(), args.globals, args.subscripts, args.quiet)
+    fill(&control, database.as_ref(), args.globals, args.subscripts, args.quiet)
 }
 
 /// Adds globals.
@@ -100,7 +98,8 @@ pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
 /// # Errors
 /// There is nothing to add, or they can't be made.
 pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
-    let (url, database) = open(&args.database)?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let (url, database) = open(&args.database, &control)?;
     let sizes = database.sizes().map_err(refused)?;
     let there = sizes.len() as u32;
     if args.globals <= there {
@@ -114,13 +113,18 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
             format!("{url} has no globals to take the size from: give --subscripts, or use create-globals");
         return Err(UsageError(message).into());
     };
-    fill(database.as_ref(), args.globals - there, subscripts, args.quiet)
+    fill(&control, database.as_ref(), args.globals - there, subscripts, args.quiet)
 }
 
-fn fill(database: &dyn Database, globals: u32, subscripts: u64, quiet: bool) -> anyhow::Result<Exit> {
-    let control = Control::new(signals::interrupt_flag()?);
+fn fill(
+    control: &Control,
+    database: &dyn Database,
+    globals: u32,
+    subscripts: u64,
+    quiet: bool,
+) -> anyhow::Result<Exit> {
     let first = database.sizes().map_err(refused)?.len() + 1;
-    let made = long(&control, quiet, "globals", ProgressUnit::Subscripts, |progress| {
+    let made = long(control, quiet, "globals", ProgressUnit::Subscripts, |progress| {
         database.add_globals(globals, subscripts, progress)
     });
     match made {
@@ -131,11 +135,12 @@ fn fill(database: &dyn Database, globals: u32, subscripts: u64, quiet: bool) -> 
         }
         Err(error) => return Err(refused(error).context("globals that were not finished are not there")),
     }
-    let last = first + globals as usize - 1;
-    output::print(&format!(
-        "RanWriteGlobal{first} to RanWriteGlobal{last}: {} subscripts each\n",
-        count(subscripts)
-    ))?;
+    let (subscripts, last) = (count(subscripts), first + globals as usize - 1);
+    output::print(&if first == last {
+        format!("RanWriteGlobal{first}: {subscripts} subscripts\n")
+    } else {
+        format!("RanWriteGlobal{first} to RanWriteGlobal{last}: {subscripts} subscripts each\n")
+    })?;
     Ok(Exit::Fit)
 }
 
@@ -144,8 +149,8 @@ fn fill(database: &dyn Database, globals: u32, subscripts: u64, quiet: bool) -> 
 /// # Errors
 /// They can't be counted.
 pub(super) fn count_subscripts(args: &DatabaseArgs) -> anyhow::Result<Exit> {
-    let (_, database) = open(args)?;
     let control = Control::new(signals::interrupt_flag()?);
+    let (_, database) = open(args, &control)?;
     let counted = long(&control, false, "counting", ProgressUnit::Subscripts, |progress| {
         database.count_subscripts(progress)
     });
@@ -168,7 +173,7 @@ pub(super) fn count_subscripts(args: &DatabaseArgs) -> anyhow::Result<Exit> {
 /// # Errors
 /// There is no database.
 pub(super) fn get_sizes(args: &DatabaseArgs) -> anyhow::Result<Exit> {
-    let (_, database) = open(args)?;
+    let (_, database) = open(args, &Control::new(signals::interrupt_flag()?))?;
     let sizes = database.sizes().map_err(refused)?;
     let line = std::iter::once(sizes.len() as u64).chain(sizes.iter().copied());
     let line: Vec<String> = line.map(|number| number.to_string()).collect();
@@ -181,7 +186,7 @@ pub(super) fn get_sizes(args: &DatabaseArgs) -> anyhow::Result<Exit> {
 /// # Errors
 /// It can't be removed, or it is not ours.
 pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
-    let (url, database) = open(args)?;
+    let (url, database) = open(args, &Control::new(signals::interrupt_flag()?))?;
     refuse_while_measuring(&url)?;
     database.purge().map_err(refused)?;
     output::print(&format!("{url}: nothing of iolite's is left there\n"))?;
@@ -200,7 +205,7 @@ fn as_given(url: &str) -> String {
 
 /// Nothing is taken away under a run that works on it.
 fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
-    measuring_on(url).map_or(Ok(()), |run| {
+    measuring_on(url, None, false).map_or(Ok(()), |run| {
         let message = format!(
             "run {run} is measuring on {url}: wait for its end, or end it (`stop {run}` of the tool that it belongs to)"
         );
@@ -208,9 +213,12 @@ fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
     })
 }
 
-fn open(args: &DatabaseArgs) -> anyhow::Result<(DatabaseUrl, std::sync::Arc<dyn Database>)> {
+/// The database, which answers.
+fn open(args: &DatabaseArgs, control: &Control) -> anyhow::Result<(DatabaseUrl, Arc<dyn Database>)> {
     let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
     let database = url.open(Settings::default()).map_err(refused)?;
+    let asked = database.clone();
+    answered(control, move || asked.files().map(drop).map_err(refused))?;
     Ok((url, database))
 }
 

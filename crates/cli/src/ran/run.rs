@@ -20,10 +20,13 @@ const RUNTIME: Nanos = Nanos(300 * Nanos::SECOND.0);
 pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (stop, duration) = extent(&args)?;
-    let opened = Opened::open(&args.session)?;
+    let opened = Opened::open(&args.session, &control)?;
     if O::TOOL.writes() && (opened.sizes.len() as u64) < u64::from(args.jobs) {
         let few = Error::FewGlobals { jobs: args.jobs, globals: opened.sizes.len() as u32 };
         return Err(super::refused(few));
+    }
+    if O::TOOL.writes() {
+        opened.refuse_other_writers(&args.session)?;
     }
     let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
     let mut task = bench.task(O::TOOL.name(), args.operation.operation(), args.jobs, args.session.seed);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use iolite_db::DatabaseUrl;
-use iolite_model::{DatabaseFacts, RunId};
+use iolite_model::{DatabaseFacts, DbOperation, RunId};
 use iolite_report::ran::{Listed, ListedPhase, ListedTotals};
 use iolite_store::{DatabasePhase, RunSummary, Store};
 
@@ -151,16 +151,17 @@ impl Runs {
     }
 }
 
-/// A run on this machine that is measuring on a database just now, as far as the user's results tell.
-pub(super) fn measuring_on(url: &DatabaseUrl) -> Option<RunId> {
-    let path = session::results(None).ok().filter(|path| path.exists())?;
+/// A run on this machine that is measuring on a database just now (or, with `writing`, is writing there), as far as the
+/// results tell: the user's, or those of a file.
+pub(super) fn measuring_on(url: &DatabaseUrl, results: Option<PathBuf>, writing: bool) -> Option<RunId> {
+    let path = session::results(results).ok().filter(|path| path.exists())?;
     // What can't be asked is no reason to refuse anything.
     let store = Store::open(&path).ok()?;
     store.mark_interrupted().ok()?;
     let on_it = |run: &RunId| {
         let phases = store.database_phases(run).unwrap_or_default();
-        phases
-            .iter()
+        let at_it = phases.iter().filter(|phase| !(writing && phase.task.operation == DbOperation::RanRead));
+        at_it
             .filter_map(|phase| phase.facts.as_ref())
             .any(|facts| DatabaseUrl::parse(&facts.url).is_ok_and(|other| place(&other) == place(url)))
     };

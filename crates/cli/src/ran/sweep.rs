@@ -109,7 +109,10 @@ struct Swept {
 /// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
 pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let opened = Opened::open(&args.session)?;
+    let opened = Opened::open(&args.session, &control)?;
+    if O::TOOL.writes() {
+        opened.refuse_other_writers(&args.session)?;
+    }
     let terms = terms(&args);
     let duration = duration(&terms);
     let sweep =

@@ -17,6 +17,7 @@ mod catalogue;
 mod connect;
 mod counters;
 mod facts;
+mod lock;
 mod schema;
 pub mod server;
 mod session;
@@ -106,21 +107,29 @@ impl Database for Mysql {
 
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
         let (context, mut conn) = self.open()?;
+        lock::making(&context, &mut conn)?;
         setup::setup(&context, &mut conn, size, progress)
     }
 
     fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
         let (context, mut conn) = self.open()?;
+        lock::making(&context, &mut conn)?;
         setup::add_globals(&context, &mut conn, count, subscripts, progress)
     }
 
     fn drop_globals(&self) -> Result<()> {
-        let (context, mut conn, _) = self.existing()?;
+        let (context, mut conn, catalogue) = self.existing()?;
+        lock::making(&context, &mut conn)?;
+        lock::all_globals(&context, &mut conn, catalogue.sizes().len() as u32)?;
         setup::drop_globals(&context, &mut conn, 1)
     }
 
     fn purge(&self) -> Result<()> {
         let (context, mut conn) = self.open()?;
+        lock::making(&context, &mut conn)?;
+        if let Ok(catalogue) = catalogue::existing(&context, &mut conn) {
+            lock::all_globals(&context, &mut conn, catalogue.sizes().len() as u32)?;
+        }
         catalogue::purge(&context, &mut conn)
     }
 

@@ -64,6 +64,15 @@ impl Worker {
         Err(Error::NoGlobal { worker: self.number, globals: self.globals })
     }
 
+    /// Claims the global of this worker.
+    ///
+    /// # Errors
+    /// [`Error::NoGlobal`], [`Error::Busy`].
+    pub(super) fn owns_global(&mut self) -> Result<()> {
+        self.needs_global()?;
+        super::lock::writing(&self.context, &mut self.conn, self.number.saturating_add(1))
+    }
+
     /// The row by which a block is read.
     ///
     /// # Errors
@@ -144,7 +153,7 @@ impl MysqlSession {
         if let Some(statement) = &self.write {
             return Ok(statement.clone());
         }
-        self.worker.needs_global()?;
+        self.worker.owns_global()?;
         let table = self.worker.table();
         let prepared = self.worker.conn.prep(format!("UPDATE {table} SET value = ? WHERE subscript = ?"));
         let statement =

@@ -73,7 +73,7 @@ impl MysqlWithin {
         if let Some(statement) = &self.sets {
             return Ok(statement.clone());
         }
-        self.worker.needs_global()?;
+        self.worker.owns_global()?;
         let sql = format!("CALL {}(?, ?, ?)", schema::sets(self.worker.number.saturating_add(1)));
         let statement = self.worker.prepare("prepare writes to", &sql)?;
         Ok(self.sets.insert(statement).clone())

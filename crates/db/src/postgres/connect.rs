@@ -45,6 +45,14 @@ impl Target {
                     .to_owned(),
             )
         })?;
+        // Read otherwise, the end of a password would be taken for a part of the host, and told.
+        let authority =
+            url.split("://").nth(1).unwrap_or_default().split(['/', '?']).next().unwrap_or_default();
+        if authority.matches('@').count() > 1 {
+            return Err(Error::Url(
+                "the URL of PostgreSQL has more than one @: write those in a password as %40".into(),
+            ));
+        }
         refuse_tls(&config)?;
         complete(&mut config);
         let place = place(&config);
@@ -191,7 +199,11 @@ mod tests {
         assert_eq!(target.place(), "database db of PostgreSQL at /tmp/x/.s.PGSQL.7 (as me)");
         assert!(target.unix_socket() && !target.loopback());
         assert!(Target::new("postgres://me@[::1]/db").unwrap().loopback());
-        for wrong in ["postgres://me:secret@host/db?secret=1", "postgres://me:secret@host:port/db"] {
+        for wrong in [
+            "postgres://me:s@secret@host/db",
+            "postgres://me:secret@host/db?secret=1",
+            "postgres://me:secret@host:port/db",
+        ] {
             let error = Target::new(wrong).unwrap_err();
             assert!(matches!(&error, Error::Url(text) if !text.contains("secret")), "{error}");
         }

@@ -53,6 +53,7 @@ pub(super) fn add(
 ) -> Result<()> {
     let target = &*database.target;
     let mut client = target.connect()?;
+    super::lock::making(target, &mut client)?;
     let catalogue = catalogue::complete(target, &mut client)?;
     let there = catalogue.whole().len() as u64;
     let layout = |what, limit| Err(Error::Layout { what, limit });

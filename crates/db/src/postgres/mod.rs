@@ -22,6 +22,7 @@ mod evict;
 mod extension;
 mod failure;
 mod globals;
+mod lock;
 mod physical;
 mod place;
 mod purge;
@@ -127,6 +128,7 @@ impl Database for Postgres {
 
     fn drop_globals(&self) -> Result<()> {
         let (mut client, catalogue) = self.finished()?;
+        lock::making(&self.target, &mut client)?;
         globals::remove(&self.target, &mut client, &catalogue.globals)
     }
 

@@ -21,6 +21,7 @@ const STRANGERS: &str = "SELECT pg_describe_object(d.classid, d.objid, 0) FROM p
 /// As [`Database::purge`](crate::Database::purge).
 pub(super) fn purge(target: &Target) -> Result<()> {
     let mut client = target.connect()?;
+    super::lock::making(target, &mut client)?;
     let catalogue = match catalogue::find(target, &mut client)? {
         Found::Nothing => return Ok(()),
         Found::Foreign => return Err(Error::Foreign { path: target.schema() }),

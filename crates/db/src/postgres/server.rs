@@ -53,7 +53,7 @@ struct Programs {
 /// [`Error::Foreign`] for a directory with other things in it, [`Error::Build`] without PostgreSQL's programs,
 /// [`Error::Engine`] when one runs there already or when it does not start, [`Error::Io`].
 pub fn start(directory: &Path, port: bool) -> Result<Started> {
-    let programs = Programs::find()?;
+    let programs = Programs::find()?.of_owner(directory);
     let directory = claim(directory, &programs)?;
     if programs.pid(&directory).is_some() {
         return Err(problem(
@@ -92,7 +92,7 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
 /// # Errors
 /// [`Error::Missing`] where there never was one, [`Error::Engine`] when none runs there or it does not stop.
 pub fn stop(directory: &Path) -> Result<()> {
-    let programs = Programs::find()?;
+    let programs = Programs::find()?.of_owner(directory);
     let missing = || Error::Missing { place: directory.display().to_string() };
     let real = directory.canonicalize().map_err(|_| missing())?;
     if !real.join(MARK).exists() {
@@ -122,6 +122,16 @@ impl Programs {
             candidates().into_iter().find(|bin| bin.join("initdb").exists() && bin.join("pg_ctl").exists());
         let user = if iolite_sys::file::effective_user() == 0 { unprivileged() } else { None };
         Ok(Programs { directory: directory.ok_or(missing)?, user })
+    }
+
+    /// For root: as the user whose server it is already.
+    fn of_owner(self, directory: &Path) -> Programs {
+        use std::os::unix::fs::MetadataExt;
+        let owner = fs::metadata(directory.join("data")).map(|data| (data.uid(), data.gid()));
+        match (self.user, owner) {
+            (Some(_), Ok((user, group))) if user != 0 => Programs { user: Some((user, group)), ..self },
+            _ => self,
+        }
     }
 
     /// The server's process, when one runs in the directory.
@@ -208,10 +218,13 @@ fn claim(directory: &Path, programs: &Programs) -> Result<PathBuf> {
     if fs::read_dir(&real).map_err(|e| io("list", &real, e))?.next().is_some() {
         return Err(Error::Foreign { path: real });
     }
-    fs::write(&mark, "A server that iolite has made (iolite db start postgres).\n")
-        .map_err(|e| io("write", &mark, e))?;
     fs::set_permissions(&real, fs::Permissions::from_mode(0o700)).map_err(|e| io("close", &real, e))?;
     give(&real, programs)?;
+    // The mark comes last, and whole: a directory with it is as it has to be.
+    fs::write(&mark, "A server that iolite has made (iolite db start postgres).\n").map_err(|e| {
+        let _ = fs::remove_file(&mark);
+        io("write", &mark, e)
+    })?;
     Ok(real)
 }
 

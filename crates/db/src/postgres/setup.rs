@@ -43,6 +43,7 @@ impl Build {
 pub(super) fn setup(database: &Postgres, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
     let target = &*database.target;
     let mut client = target.connect()?;
+    super::lock::making(target, &mut client)?;
     match catalogue::find(target, &mut client)? {
         Found::Nothing => {}
         Found::Foreign => return Err(Error::Foreign { path: target.schema() }),

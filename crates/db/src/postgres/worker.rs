@@ -12,7 +12,7 @@ use super::connect::Target;
 use super::evict::Evictor;
 use super::globals::present;
 use super::setup::Build;
-use super::{Postgres, extension};
+use super::{Postgres, extension, lock};
 use crate::adapter::{Error, Result, Settings};
 
 /// Settings of a session that writes: plans are made once, and by key whatever a table's statistics are, or are not yet.
@@ -99,6 +99,7 @@ impl Worker {
     pub(super) fn open(database: &Postgres, number: u32) -> Result<Worker> {
         let target = Arc::clone(&database.target);
         let mut client = target.connect()?;
+        lock::measuring(&target, &mut client)?;
         let catalogue = catalogue::complete(&target, &mut client)?;
         let tables = database.tables(&mut client, &catalogue)?;
         let globals = catalogue.whole();
@@ -214,6 +215,6 @@ impl Worker {
         };
         self.client.batch_execute(&format!("SET synchronous_commit = {synchronous}")).map_err(failed)?;
         self.client.execute(PLANS, &[]).map_err(failed)?;
-        Ok(())
+        lock::writing(&self.target, &mut self.client, self.number.saturating_add(1))
     }
 }

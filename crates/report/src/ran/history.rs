@@ -26,7 +26,7 @@ const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns
 pub fn history(runs: &[Listed], style: Style) -> String {
     let pen = Pen(style);
     let mut out = String::new();
-    for of_database in runs.chunk_by(|one, next| one.database() == next.database()) {
+    for of_database in runs.chunk_by(|one, next| heading(one) == heading(next)) {
         if !out.is_empty() {
             out.push('\n');
         }

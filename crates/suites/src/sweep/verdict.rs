@@ -1,6 +1,8 @@
 //! Judges a sweep: by the target's rate, by the average and the ceiling, at the step that counts.
 
-use iolite_model::{CacheStamp, DbOperation, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict};
+use iolite_model::{
+    CacheStamp, DbOperation, Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict,
+};
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use super::{SweepOptions, name};
@@ -52,7 +54,9 @@ pub(super) fn judge(
 ) -> Verdict {
     let terms = &options.terms;
     let step = judged.and_then(|judged| steps.iter().find(|step| step.jobs == judged.jobs));
-    let errors = history.iter().map(PhaseResult::errors).sum();
+    // A session that had to end (its server was stopped, say) ends the sweep; it says nothing of the storage.
+    let whole = |result: &&PhaseResult| !matches!(result.end.ending, Ending::Failed(_));
+    let errors = history.iter().filter(whole).map(PhaseResult::errors).sum();
     let lost = history.iter().map(|result| result.end.outstanding.lost).sum();
     let mut reasons: Vec<Reason> = options.volatile.as_deref().map(judge_medium).into_iter().collect();
     reasons.extend(none_wanted("errors", errors, "operations failed"));
