@@ -222,7 +222,8 @@ pub trait Within {
 pub struct Batch {
     /// What to do, in this order.
     pub cycles: Vec<Cycle>,
-    /// Pause after each cycle, the last one included; cut where the time is over. 0: none.
+    /// Pause after each cycle, the last one included; cut where the time is over. 0: none, as all runs of ours have it: a
+    /// database's own sleep follows its time of day.
     pub hang: Nanos,
     /// Time from the batch's beginning after which no read and no transaction is begun any more. A transaction begun is
     /// ended.

@@ -65,9 +65,11 @@ pub struct Crew {
     pub patience: Patience,
 }
 
-/// How long to wait for operations that are underway, before they are reported as lost.
+/// How long to wait for workers, and for operations that are underway before they are reported as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
+    /// For workers to get ready; beyond it one of them hangs.
+    pub ready: Duration,
     /// After the end of a phase.
     pub ended: Duration,
     /// When the user wants to stop.
@@ -77,7 +79,7 @@ pub struct Patience {
 impl Default for Patience {
     /// That of block I/O.
     fn default() -> Patience {
-        Patience { ended: DRAIN, interrupted: DRAIN_INTERRUPTED }
+        Patience { ready: PREPARATION, ended: DRAIN, interrupted: DRAIN_INTERRUPTED }
     }
 }
 
@@ -268,7 +270,7 @@ impl Crew {
 
     /// Waits for all workers and opens the gate; `None` when a worker failed or the user interrupted.
     fn release(&self, gate: &Gate, line: &dyn StartLine) -> Option<u64> {
-        let deadline = self.clock.now() + PREPARATION.as_nanos() as u64;
+        let deadline = self.clock.now() + self.patience.ready.as_nanos() as u64;
         let interrupted = || self.control.interrupted();
         let ready = gate.await_parties(self.workers, &|| interrupted() || self.clock.now() > deadline);
         let line_open = if ready {

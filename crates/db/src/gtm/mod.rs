@@ -269,7 +269,7 @@ impl Gtm {
             ),
             setting("global buffers for globals", setup::write_buffers(&catalogue.globals).to_string()),
             setting("journal", journal::OPTIONS.to_owned()),
-            setting("journal prepared", Bytes(journal::ahead(&catalogue.globals)).to_string()),
+            setting("journal prepared", format!("up to {}", Bytes(journal::ahead(&catalogue.globals)))),
             setting("files", files),
         ]
     }

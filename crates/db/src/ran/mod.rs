@@ -18,8 +18,13 @@ use iolite_sys::clock::Clock;
 use crate::adapter::{Database, Error};
 use dice::Dice;
 
-/// How long sessions may take to finish what they have begun: a commit may have to wait for a checkpoint.
-const PATIENCE: Patience = Patience { ended: Duration::from_secs(60), interrupted: Duration::from_secs(10) };
+/// How long sessions may take to get ready (one that reads its global into the buffers, from a slow disk), and to finish what
+/// they have begun: a commit may have to wait for a checkpoint.
+const PATIENCE: Patience = Patience {
+    ready: Duration::from_secs(600),
+    ended: Duration::from_secs(60),
+    interrupted: Duration::from_secs(10),
+};
 
 /// Runs a task inside a database as phase number `phase`: one session per worker, prepared, then released together.
 /// Intervals and workers' totals go to `sink` as they come.

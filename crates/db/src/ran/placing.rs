@@ -15,15 +15,14 @@ pub(super) struct Placed {
     pub(super) completed: u64,
 }
 
-/// Places operations done in a batch that was sent and came back at these instants. `after` is what the database did
-/// after the last of them (a pause), in nanoseconds.
-pub(super) fn place(done: &[Timed], sent: u64, received: u64, after: u64) -> Vec<Placed> {
+/// Places operations done in a batch that was sent and came back at these instants.
+pub(super) fn place(done: &[Timed], sent: u64, received: u64) -> Vec<Placed> {
     let whole = received.saturating_sub(sent);
     let mut stretches = stretches(done);
     mend(&mut stretches, whole);
     let spent: u64 = stretches.iter().map(|stretch| stretch.unsigned_abs()).sum();
     // The way there and the way back are taken to be equally long.
-    let way = whole.saturating_sub(spent).saturating_sub(after) / 2;
+    let way = whole.saturating_sub(spent) / 2;
     let mut now = sent + way;
     let mut placed = Vec::with_capacity(done.len());
     for pair in stretches.chunks_exact(2) {
@@ -85,12 +84,11 @@ mod tests {
     #[test]
     fn operations_lie_in_the_middle_of_their_batch() {
         let done = [timed(5_000, 6_000), timed(6_500, 9_500)];
-        let placed = place(&done, 100_000, 105_500, 0);
+        let placed = place(&done, 100_000, 105_500);
         let expected =
             [Placed { issued: 100_500, completed: 101_500 }, Placed { issued: 102_000, completed: 105_000 }];
         assert_eq!(placed, expected);
-        assert_eq!(place(&done, 100_000, 107_500, 2_000), expected);
-        assert_eq!(place(&[], 1, 2, 0), []);
+        assert_eq!(place(&[], 1, 2), []);
     }
 
     #[test]
@@ -103,13 +101,13 @@ mod tests {
                 timed(2_000_000, 3_000_000 + set),
                 timed(3_000_000 + set, 4_000_000 + set),
             ];
-            assert_eq!(took(&place(&done, 7, 3_000_007, 0)), [1_000_000; 3]);
+            assert_eq!(took(&place(&done, 7, 3_000_007)), [1_000_000; 3]);
         }
         // Between two operations.
         let done = [timed(0, 1_000_000), timed(hour, hour + 1_000_000)];
-        assert_eq!(took(&place(&done, 0, 2_500_000, 0)), [1_000_000; 2]);
+        assert_eq!(took(&place(&done, 0, 2_500_000)), [1_000_000; 2]);
         let wild = [timed(i64::MIN, i64::MAX), timed(i64::MAX, i64::MIN), timed(0, -1)];
-        let placed = place(&wild, 10, 1_000_010, 0);
+        let placed = place(&wild, 10, 1_000_010);
         assert!(placed.windows(2).all(|pair| pair[0].completed <= pair[1].issued), "{placed:?}");
         assert!(placed[2].completed <= 1_000_010 + TOLERANCE, "{placed:?}");
     }

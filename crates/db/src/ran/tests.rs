@@ -17,10 +17,13 @@ struct Fake {
     fails_in: Option<usize>,
     /// The clock that it times by is set ahead by an hour in each batch.
     set: bool,
+    /// Its time passes so many times faster for reads; 0: once.
+    slow: u32,
     asked: Arc<Mutex<Vec<(u32, Batch)>>>,
 }
 
 struct FakeWithin {
+    slow: u32,
     worker: u32,
     batches: usize,
     fails_in: Option<usize>,
@@ -76,7 +79,7 @@ impl Database for Fake {
     }
     fn within(&self, worker: u32) -> Result<Option<Box<dyn Within>>> {
         let (fails_in, set, asked) = (self.fails_in, self.set, self.asked.clone());
-        Ok(Some(Box::new(FakeWithin { worker, batches: 0, fails_in, set, asked })))
+        Ok(Some(Box::new(FakeWithin { slow: self.slow.max(1), worker, batches: 0, fails_in, set, asked })))
     }
 }
 
@@ -94,7 +97,9 @@ impl Within for FakeWithin {
         let fails = self.fails_in == Some(self.batches);
         self.batches += 1;
         let began = Instant::now();
-        let over = || began.elapsed().as_nanos() as u64 >= batch.limit.0;
+        // Slow: the limit is reached so many times sooner, even if nothing has been done by then but one cycle of sets.
+        let slow = u64::from(self.slow);
+        let over = || began.elapsed().as_nanos() as u64 * slow >= batch.limit.0;
         let mut operation = |kind| {
             if fails && done.len() == 2 {
                 return Err(Error::Missing { place: "the middle".into() });
@@ -208,6 +213,21 @@ fn times_are_the_databases_and_fill_the_time_of_the_run() {
         assert!(busy <= 3.0 * 0.6 * SECOND as f64, "{reads} of {mean}: more than there was time for");
         assert!(busy >= 0.5 * SECOND as f64, "{reads} of {mean}: where is the time?");
     }
+}
+
+#[test]
+fn slow_reads_do_not_shift_the_mixture() {
+    // A tenth of the operations' time: the batch's limit cuts nearly every cycle of reads.
+    let io = |hang| DbOperation::RanIo { transaction_length: 40, hang, read_percent: 50 };
+    let counts = |slow: u32, hang| {
+        let task = DbTask { workers: 1, ..task(io(Nanos(hang)), operations(2000)) };
+        let (outcome, _) = run(Fake { slow, ..Fake::default() }, &task);
+        [OpKind::Read, OpKind::Write, OpKind::Commit].map(|kind| outcome.totals.operations(kind))
+    };
+    let quick = counts(1, 0);
+    assert_eq!(quick[0] + quick[1], 2000);
+    assert_eq!(counts(50, 0), quick);
+    assert_eq!(counts(50, 1_000_000), quick, "with pauses, in batches of a cycle each");
 }
 
 #[test]

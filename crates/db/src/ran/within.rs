@@ -1,4 +1,10 @@
 //! A worker whose database does whole batches by itself, and times each operation.
+//!
+//! Pauses are made here, between batches of one cycle each: GT.M's HANG and PostgreSQL's pg_sleep end at a time of day, so
+//! that they would last an hour longer when somebody sets the clock back by one.
+
+use std::collections::VecDeque;
+use std::time::Duration;
 
 use iolite_engine::Lane;
 use iolite_model::{Nanos, OpKind};
@@ -21,13 +27,16 @@ pub(super) struct Worker<'a> {
     lane: Lane,
     dice: Dice,
     pace: Pace,
+    /// Cycles that were rolled, and were not done when the batch's time was over: the next ones, so that what is done is what
+    /// the dice say, however slow it is.
+    carried: VecDeque<Cycle>,
     last_completed: u64,
 }
 
 impl Worker<'_> {
     /// A worker that has been released.
     pub(super) fn new(session: &mut dyn Within, lane: Lane, dice: Dice) -> Worker<'_> {
-        Worker { session, lane, dice, pace: Pace::default(), last_completed: 0 }
+        Worker { session, lane, dice, pace: Pace::default(), carried: VecDeque::new(), last_completed: 0 }
     }
 
     /// As [`stepwise::Worker::run`](super::stepwise::Worker::run).
@@ -47,39 +56,52 @@ impl Worker<'_> {
             done.clear();
             let result = self.session.perform(&batch, &mut done);
             let received = self.lane.now();
-            self.record(&batch, &done, (sent, received));
+            self.record(&done, sent, received);
             if let Err(error) = result {
                 self.lane.record_error(underway(&batch, &done), received);
                 self.last_completed = received;
                 return Err(error);
             }
             self.pace.learn(operations(&done), received - sent);
+            let carried = rest(batch.cycles, done.len());
+            let cut = matches!(carried.first(), Some(Cycle::Reads(_)));
+            self.carried = carried.into_iter().chain(std::mem::take(&mut self.carried)).collect();
+            if !(cut && self.dice.length().is_some()) {
+                self.hang(self.dice.hang());
+            }
         }
         Ok(())
     }
 
-    /// The next batch: as much as is expected to take the time aimed at.
+    /// PerfTools' pause between batches.
+    fn hang(&self, hang: Nanos) {
+        let left = self.lane.end().saturating_sub(self.lane.now());
+        std::thread::sleep(Duration::from_nanos(hang.0.min(left)));
+    }
+
+    /// The next batch: as much as is expected to take the time aimed at; one cycle where a pause follows.
     fn batch(&mut self, now: u64) -> Batch {
         let mut batch = Batch {
             cycles: Vec::new(),
-            hang: self.dice.hang(),
+            hang: Nanos(0),
             // Twice the aim: a batch that is slower than expected is cut.
             limit: Nanos(self.lane.end().saturating_sub(now).min(2 * AIM)),
         };
+        let pauses = self.dice.hang().0 > 0;
         let (mut wanted, mut left) = (self.pace.next, self.dice.left());
-        while wanted > 0 && left > 0 {
-            let cycle = self.dice.cycle(u32::try_from(wanted).unwrap_or(u32::MAX), left);
-            let (Cycle::Reads(numbers) | Cycle::Sets(numbers)) = &cycle;
-            let numbers = numbers.len() as u64;
-            (wanted, left) = (wanted.saturating_sub(numbers.max(1)), left - numbers);
+        while wanted > 0 && left > 0 && (!pauses || batch.cycles.is_empty()) {
+            let carried = self.carried.pop_front();
+            let cycle =
+                carried.unwrap_or_else(|| self.dice.cycle(u32::try_from(wanted).unwrap_or(u32::MAX), left));
+            let numbers = length(&cycle) as u64;
+            (wanted, left) = (wanted.saturating_sub(numbers.max(1)), left.saturating_sub(numbers));
             batch.cycles.push(cycle);
         }
         batch
     }
 
-    fn record(&mut self, batch: &Batch, done: &[Timed], (sent, received): (u64, u64)) {
-        // The pause after the last cycle is no operation's time.
-        for (timed, placed) in done.iter().zip(place(done, sent, received, batch.hang.0)) {
+    fn record(&mut self, done: &[Timed], sent: u64, received: u64) {
+        for (timed, placed) in done.iter().zip(place(done, sent, received)) {
             self.lane.record(Completion {
                 kind: timed.kind,
                 intended: placed.issued,
@@ -92,6 +114,29 @@ impl Worker<'_> {
         self.lane.advance(received);
         self.dice.done(operations(done));
     }
+}
+
+/// Numbers of a cycle.
+fn length(cycle: &Cycle) -> usize {
+    let (Cycle::Reads(numbers) | Cycle::Sets(numbers)) = cycle;
+    numbers.len()
+}
+
+/// What is left of cycles after so many of their operations, commits among them. A transaction is done whole or not at all.
+fn rest(cycles: Vec<Cycle>, mut done: usize) -> Vec<Cycle> {
+    let mut rest = Vec::new();
+    for cycle in cycles {
+        let operations = length(&cycle) + usize::from(matches!(cycle, Cycle::Sets(_)));
+        match cycle {
+            _ if done >= operations => done -= operations,
+            Cycle::Reads(mut blocks) => rest.push(Cycle::Reads(blocks.split_off(std::mem::take(&mut done)))),
+            cycle @ Cycle::Sets(_) => {
+                done = 0;
+                rest.push(cycle);
+            }
+        }
+    }
+    rest
 }
 
 /// Reads and sets: a commit is no operation of its own.
@@ -163,6 +208,18 @@ mod tests {
         assert_eq!(pace.next, 1);
         (0..40).for_each(|_| pace.learn(pace.next, 1));
         assert_eq!(pace.next, MOST_NUMBERS);
+    }
+
+    #[test]
+    fn what_was_not_done_is_the_rest() {
+        let (reads, sets) = (Cycle::Reads(vec![1, 2, 3]), Cycle::Sets(vec![4, 5]));
+        let batch = || vec![reads.clone(), sets.clone(), reads.clone()];
+        assert_eq!(rest(batch(), 0), batch());
+        assert_eq!(rest(batch(), 2), [Cycle::Reads(vec![3]), sets.clone(), reads.clone()]);
+        assert_eq!(rest(batch(), 3), [sets.clone(), reads.clone()]);
+        assert_eq!(rest(batch(), 6), batch()[2..]);
+        assert_eq!(rest(batch(), 8), [Cycle::Reads(vec![3])]);
+        assert_eq!(rest(batch(), 9), []);
     }
 
     #[test]

@@ -131,7 +131,11 @@ fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
 /// What block reads took, or what sets had to read.
 fn reads(phase: &PhaseResult, ratios: &Ratios) -> Option<Note> {
     if let Some(per_set) = ratios.device_reads_per_set {
-        let text = format!("{} device reads per set: what they change is read first", short(per_set));
+        let text = format!(
+            "{} device reads per set, of everybody on it: what sets change is read first, where it is not in the \
+             database's memory",
+            short(per_set)
+        );
         return (per_set > 0.0).then(|| Note::plain("reads", text));
     }
     let own = ratios.database_reads_per_read;

@@ -233,7 +233,8 @@ fn random_sets_within_the_program() {
        device          2,520  19.7 MiB     610  48.0 MiB    244
        database: data  2,500  19.5 MiB     240  1.88 MiB      2
        database: log       -         -   5,760  45.1 MiB     60
-       reads    0.42 device reads per set: what they change is read first
+       reads    0.42 device reads per set, of everybody on it: what sets change is read first, where it is not in
+                the database's memory
        sets     0.040 data writes per set by the database's own count: 25.0 sets were coalesced into each; 0.10
                 device writes and 8.18 KiB per set of 74 B, the log's among them
        log      7.70 KiB per set, 385 KiB per commit, 48.0 writes per commit, 0.50 syncs per commit: 2.00 commits
