@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_process_is_interrupted_and_waited_for() {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        // Whoever runs the tests in the background of a shell ignores this signal, and so would the child.
+        let mut child = Command::new("env").args(["--default-signal=INT", "sleep", "1000"]).spawn().unwrap();
         let process = Process::open(child.id()).unwrap().unwrap();
         assert!(!process.has_ended().unwrap());
         assert!(process.interrupt().unwrap());
