@@ -73,6 +73,11 @@ mod tests {
     fn a_process_is_interrupted_and_waited_for() {
         // Whoever runs the tests in the background of a shell ignores this signal, and so would the child.
         let mut child = Command::new("env").args(["--default-signal=INT", "sleep", "1000"]).spawn().unwrap();
+        let started = std::time::Instant::now();
+        while std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap().trim() != "sleep" {
+            assert!(started.elapsed().as_secs() < 10, "it does not begin");
+            std::thread::yield_now();
+        }
         let process = Process::open(child.id()).unwrap().unwrap();
         assert!(!process.has_ended().unwrap());
         assert!(process.interrupt().unwrap());
