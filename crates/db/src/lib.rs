@@ -7,6 +7,7 @@
 mod adapter;
 mod error;
 mod gtm;
+mod making;
 mod monitor;
 #[cfg(feature = "mysql")]
 pub mod mysql;

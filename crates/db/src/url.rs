@@ -60,6 +60,13 @@ impl DatabaseUrl {
     /// # Errors
     /// [`Error::Url`], [`Error::Unsupported`], [`Error::Build`].
     pub fn open(&self, settings: Settings) -> Result<Arc<dyn Database>> {
+        if settings.through_buffers && matches!(self, DatabaseUrl::Gtm(_) | DatabaseUrl::Mysql(_)) {
+            return Err(Error::Unsupported {
+                database: "this database",
+                what: "be told to read through its own buffers: it always does",
+                remedy: "leave --through-buffers out",
+            });
+        }
         match self {
             DatabaseUrl::Sqlite(directory) => Ok(Arc::new(Sqlite::with(directory.clone(), settings)?)),
             DatabaseUrl::Gtm(directory) => Ok(Arc::new(Gtm::new(directory.clone(), settings)?)),
@@ -134,6 +141,15 @@ mod tests {
         for wrong in ["", "x", "sqlite:", "gtm://", "oracle://x/y", "postgres:x", "/var/lib"] {
             let error = DatabaseUrl::parse(wrong).unwrap_err().to_string();
             assert!(error.contains("sqlite:DIR"), "{error}");
+        }
+    }
+
+    #[test]
+    fn buffers_are_no_choice_where_there_is_no_way_around_them() {
+        let settings = Settings { through_buffers: true, ..Settings::default() };
+        for url in ["gtm:/x", "mysql://me@host/db", "sqlite:/x"] {
+            let refused = DatabaseUrl::parse(url).unwrap().open(settings);
+            assert!(matches!(refused, Err(Error::Unsupported { .. })), "{url}");
         }
     }
 

@@ -448,14 +448,22 @@ fn refusals_name_the_remedy() {
     // Two may not write one global.
     assert!(matches!(session.prepare(true, true), Err(Error::Busy { .. })));
     session.prepare(true, false).unwrap();
+    let pid = server.started.pid;
+    let (begun, has_begun) = std::sync::mpsc::channel();
     let killed = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(100));
-            let pid = server.started.pid.to_string();
+        scope.spawn(move || {
+            has_begun.recv().unwrap();
+            let pid = pid.to_string();
             assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
         });
         let work = batch(vec![Cycle::Sets(vec![1, 2]), Cycle::Reads(vec![3])]);
-        (0..).find_map(|_| within.perform(&work, &mut Vec::new()).err()).unwrap().to_string()
+        loop {
+            match within.perform(&work, &mut Vec::new()) {
+                // Nobody listens any more after the first.
+                Ok(()) => drop(begun.send(())),
+                Err(error) => break error.to_string(),
+            }
+        }
     });
     assert!(killed.contains("error log"), "{killed}");
     let killed = session.read_block(1).unwrap_err().to_string();

@@ -13,6 +13,7 @@ use super::bulk::{self, Range};
 use super::files::{self, Catalogue};
 use super::{BLOCK, Gtm, LONGEST_PATH, engine, io, journal, process};
 use crate::adapter::{Error, Progress, Result};
+use crate::making::validate;
 
 const ROUTINE: &str = include_str!("iolite.m");
 /// Blocks filled per command: 4 MiB.
@@ -29,7 +30,6 @@ const EMPTY: u64 = 1024;
 /// GT.M's files have up to 16 thousand million blocks in the newest versions, and a sixteenth of that in older ones.
 const MOST_BLOCKS: u64 = 1_000_000_000;
 const MOST_SUBSCRIPTS: u64 = 1_000_000_000_000;
-const MOST_GLOBALS: u32 = 9999;
 
 /// See [`Database::setup`](crate::Database::setup).
 pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
@@ -182,7 +182,7 @@ pub(super) fn write_routine(directory: &Path) -> Result<()> {
 pub(super) fn add_globals(gtm: &Gtm, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
     let mut catalogue = gtm.catalogue()?;
     let first = catalogue.globals.len() as u32;
-    validate(first, count, subscripts)?;
+    validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
     check_space(&gtm.directory, global_size(subscripts).0.saturating_mul(count.into()))?;
     let last = first + count;
     unjournaled(gtm, || {
@@ -206,18 +206,6 @@ pub(super) fn add_globals(gtm: &Gtm, count: u32, subscripts: u64, progress: &mut
     catalogue.making = None;
     set_buffers(gtm, &catalogue)?;
     catalogue.write(&gtm.directory)
-}
-
-fn validate(first: u32, count: u32, subscripts: u64) -> Result<()> {
-    if count == 0 || first.saturating_add(count) > MOST_GLOBALS {
-        let what = format!("{} globals", first.saturating_add(count));
-        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
-    }
-    if subscripts == 0 || subscripts > MOST_SUBSCRIPTS {
-        let what = format!("{subscripts} subscripts in a global");
-        return Err(Error::Layout { what, limit: MOST_SUBSCRIPTS + 1 });
-    }
-    Ok(())
 }
 
 /// See [`Database::drop_globals`](crate::Database::drop_globals).

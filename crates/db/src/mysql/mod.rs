@@ -35,8 +35,6 @@ use crate::adapter::{Database, Description, Error, Files, Progress, Result, Sess
 use connect::Target;
 use facts::Facts;
 
-const MOST_GLOBALS: u32 = 9999;
-
 /// A database (schema) in a MariaDB or MySQL server.
 #[derive(Debug)]
 pub struct Mysql {

@@ -1,17 +1,17 @@
 //! Making blocks and globals, and unmaking what did not come to its end.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use iolite_model::Bytes;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
+use super::Context;
 use super::bulk::{self, Contents, Job};
 use super::catalogue::{self, Entry, Kind};
 use super::schema::{self, BLOCKS, CATALOGUE, DIGITS, Layout, READS};
-use super::{Context, MOST_GLOBALS};
 use crate::adapter::{Error, Progress, Result};
+use crate::making::{told, validate};
 
 /// Mean size of a subscript's row: 75 bytes of value, 8 of key, 13 of InnoDB's own, 3 of lengths, a slot of the page's
 /// directory for every few rows, and the sixteenth of each page that may stay free. Measured: 121 MB for a million.
@@ -77,7 +77,7 @@ pub(super) fn add_globals(
     progress: &mut Progress<'_>,
 ) -> Result<()> {
     let there = catalogue::existing(context, conn)?.sizes().len() as u32;
-    validate(there, count, subscripts)?;
+    validate(there, count, subscripts, 10_u64.pow(DIGITS as u32 - 3) - 1)?;
     check_space(context, global_size(subscripts).0.saturating_mul(count.into()))?;
     // Of an earlier attempt that did not come to its end.
     drop_globals(context, conn, there + 1)?;
@@ -161,26 +161,6 @@ pub(super) fn drop_globals(context: &Context, conn: &mut Conn, first: u32) -> Re
         catalogue::remove(context, conn, entry)?;
     }
     Ok(())
-}
-
-fn validate(there: u32, count: u32, subscripts: u64) -> Result<()> {
-    let globals = there.saturating_add(count);
-    if count == 0 || globals > MOST_GLOBALS {
-        let what = format!("{globals} globals");
-        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
-    }
-    let limit = 10_u64.pow(DIGITS as u32 - 3);
-    if subscripts == 0 || subscripts >= limit {
-        return Err(Error::Layout { what: format!("{subscripts} subscripts in a global"), limit });
-    }
-    Ok(())
-}
-
-fn told(flow: ControlFlow<()>) -> Result<()> {
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::Cancelled),
-    }
 }
 
 /// Where the server's directory can be seen from here.

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::PoisonError;
 
@@ -13,6 +12,7 @@ use super::{
     APPLICATION_ID, BLOCKS, COMPLETE, PAGE, Sqlite, companions, databases_in, engine, io, open, vfs,
 };
 use crate::adapter::{Error, Progress, Result};
+use crate::making::{told, validate};
 
 /// Rows of subscripts per transaction.
 const SUBSCRIPTS_AT_ONCE: u64 = 50_000;
@@ -25,7 +25,6 @@ const FILLER_BYTES: usize = 8100;
 const ROW_BYTES: u64 = 85;
 /// Most subscripts that a global may have: row numbers stay far from SQLite's limit.
 const MOST_SUBSCRIPTS: u64 = 1 << 40;
-const MOST_GLOBALS: u32 = 9999;
 
 /// See [`Database::setup`](crate::Database::setup).
 pub(super) fn setup(database: &Sqlite, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
@@ -49,7 +48,7 @@ pub(super) fn add_globals(
 ) -> Result<()> {
     let blocks = database.existing_blocks()?;
     let first = super::catalogue::sizes(&blocks)?.len() as u32;
-    validate(first, count, subscripts)?;
+    validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
     let needed = global_size(subscripts).0.saturating_mul(count.into());
     check_space(&database.directory, needed)?;
     let total = subscripts.saturating_mul(count.into());
@@ -76,25 +75,6 @@ pub(super) fn add_globals(
 /// About what a global of so many subscripts takes.
 pub(super) fn global_size(subscripts: u64) -> Bytes {
     Bytes(subscripts.saturating_mul(ROW_BYTES))
-}
-
-fn validate(first: u32, count: u32, subscripts: u64) -> Result<()> {
-    if count == 0 || first.saturating_add(count) > MOST_GLOBALS {
-        let what = format!("{} globals", first.saturating_add(count));
-        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
-    }
-    if subscripts == 0 || subscripts > MOST_SUBSCRIPTS {
-        let what = format!("{subscripts} subscripts in a global");
-        return Err(Error::Layout { what, limit: MOST_SUBSCRIPTS + 1 });
-    }
-    Ok(())
-}
-
-fn told(flow: ControlFlow<()>) -> Result<()> {
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::Cancelled),
-    }
 }
 
 /// Makes an empty file, and remembers that it is ours.
@@ -296,16 +276,5 @@ mod tests {
             assert!((50..=100).contains(&first.len()));
             assert_ne!(first, second);
         }
-    }
-
-    #[test]
-    fn impossible_layouts_are_refused() {
-        for (first, count, subscripts) in
-            [(0, 0, 1), (0, 1, 0), (0, 10_000, 1), (9999, 1, 1), (0, 1, u64::MAX)]
-        {
-            let refused = validate(first, count, subscripts);
-            assert!(matches!(refused, Err(Error::Layout { .. })), "{first} {count} {subscripts}");
-        }
-        assert!(validate(9998, 1, 1).is_ok());
     }
 }

@@ -1,0 +1,50 @@
+//! What adapters have in common when they make globals.
+
+use std::ops::ControlFlow;
+
+use crate::adapter::{Error, Result};
+
+/// Most globals that a database may have.
+pub(crate) const MOST_GLOBALS: u32 = 9999;
+
+/// Whether `count` globals of so many subscripts may be added to the `there` that there are.
+///
+/// # Errors
+/// [`Error::Layout`].
+pub(crate) fn validate(there: u32, count: u32, subscripts: u64, most_subscripts: u64) -> Result<()> {
+    let globals = there.saturating_add(count);
+    if count == 0 || globals > MOST_GLOBALS {
+        let what = format!("{globals} globals");
+        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
+    }
+    if subscripts == 0 || subscripts > most_subscripts {
+        let what = format!("{subscripts} subscripts in a global");
+        return Err(Error::Layout { what, limit: most_subscripts.saturating_add(1) });
+    }
+    Ok(())
+}
+
+/// What whoever is told of the progress wants.
+///
+/// # Errors
+/// [`Error::Cancelled`] when that is enough.
+pub(crate) fn told(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_layouts_are_refused() {
+        for (there, count, subscripts) in [(0, 0, 1), (0, 1, 0), (0, 10_000, 1), (9999, 1, 1), (0, 1, 101)] {
+            let refused = validate(there, count, subscripts, 100);
+            assert!(matches!(refused, Err(Error::Layout { .. })), "{there} {count} {subscripts}");
+        }
+        assert!(validate(9998, 1, 100, 100).is_ok());
+    }
+}
