@@ -9,7 +9,8 @@ use iolite_model::Bytes;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::{
-    APPLICATION_ID, BLOCKS, COMPLETE, PAGE, Sqlite, companions, databases_in, engine, io, open, vfs,
+    APPLICATION_ID, BLOCKS, COMPLETE, GLOBAL_PAGE, PAGE, Sqlite, companions, databases_in, engine, io, open,
+    vfs,
 };
 use crate::adapter::{Error, Progress, Result};
 use crate::making::{told, validate};
@@ -129,7 +130,7 @@ impl Fill<'_> {
             "CREATE TABLE filler(page INTEGER PRIMARY KEY, data BLOB NOT NULL); {}",
             super::catalogue::SCHEMA
         );
-        let connection = self.open(&schema)?;
+        let connection = self.open(PAGE, &schema)?;
         let mut insert =
             connection.prepare("INSERT INTO filler(data) VALUES (?1)").map_err(|e| self.failed(e))?;
         let (mut noise, mut buffer) = (Noise(!self.seed), vec![0; FILLER_BYTES]);
@@ -155,8 +156,8 @@ impl Fill<'_> {
     }
 
     fn subscripts(self, subscripts: u64) -> Result<()> {
-        let connection =
-            self.open("CREATE TABLE global(subscript INTEGER PRIMARY KEY, value BLOB NOT NULL);")?;
+        let schema = "CREATE TABLE global(subscript INTEGER PRIMARY KEY, value BLOB NOT NULL);";
+        let connection = self.open(GLOBAL_PAGE, schema)?;
         let mut insert =
             connection.prepare("INSERT INTO global VALUES (?1, ?2)").map_err(|e| self.failed(e))?;
         let (mut noise, mut buffer) = (Noise(self.seed), [0; Noise::LONGEST]);
@@ -181,12 +182,12 @@ impl Fill<'_> {
     }
 
     /// Opened through the cache: the pages are written out in large pieces by the sync at the end.
-    fn open(&self, schema: &str) -> Result<Connection> {
+    fn open(&self, page: u64, schema: &str) -> Result<Connection> {
         let connection = open(self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?.connection;
         // The mark comes with the first commit: from then on purge knows the file in any process. No journal: a file
         // whose making was interrupted is thrown away, never repaired.
         let batch = format!(
-            "PRAGMA page_size={PAGE}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
+            "PRAGMA page_size={page}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;
              PRAGMA application_id={APPLICATION_ID}; {schema}"
         );
         connection.execute_batch(&batch).map_err(|e| self.failed(e))?;

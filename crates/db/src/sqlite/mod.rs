@@ -1,14 +1,16 @@
 //! SQLite as a database under test.
 //!
 //! One file of blocks to read (`RanRead.db`: a table of incompressible rows of one page each, and the catalogue of the
-//! globals), and one file per global, so that as many workers write at once as there are globals. 8 KiB pages; a
-//! write-ahead log that each commit syncs (full durability) or that is synced at checkpoints (relaxed). Block reads go by
-//! page number through SQLite's own pager (the `sqlite_dbpage` virtual table) and our VFS, past the page cache.
+//! globals), and one file per global, so that as many workers write at once as there are globals. Blocks are pages of
+//! 8 KiB; globals have pages of 4 KiB, SQLite's own choice, because a set writes its whole page to the log: a write-ahead
+//! log that each commit syncs (full durability) or that is synced at checkpoints (relaxed). Block reads go by page number
+//! through SQLite's own pager (the `sqlite_dbpage` virtual table) and our VFS, past the page cache.
 
 mod catalogue;
 mod counts;
 mod create;
 mod direct;
+mod frames;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -28,15 +30,17 @@ use direct::Counters;
 
 /// Size of a page, the block of a read: as the databases of PerfTools have it.
 const PAGE: u64 = 8192;
+/// Size of a global's page: SQLite's default, and the least that direct writes can have everywhere.
+const GLOBAL_PAGE: u64 = 4096;
 /// In the header of every file we make (bytes 68 to 71, "iolt"), from its first commit on.
 const APPLICATION_ID: i64 = 0x696f_6c74;
 /// The header's user version once a file is complete.
 const COMPLETE: i64 = 1;
 /// SQLite never stores anything in the page of byte 2^30, over which its locks lie (file format, 1.4).
 const LOCK_PAGE: u64 = (1 << 30) / PAGE + 1;
-/// Pages in the log that make the committing session checkpoint: 64 MiB. SQLite's own 1000 would write every page
+/// Pages in the log that make the committing session checkpoint: 256 MiB. SQLite's own 1000 would write every page
 /// back after a handful of transactions; databases under load checkpoint far less often.
-const CHECKPOINT_PAGES: u32 = 8192;
+const CHECKPOINT_PAGES: u32 = (256 << 20) / GLOBAL_PAGE as u32;
 /// Most that a writing session caches of its global, in KiB: a global of a million subscripts fits.
 const WRITE_CACHE_KIB: u32 = 128 << 10;
 /// Pages that a reading session caches: the root page, which every statement looks at, and as little else as can be.
@@ -82,6 +86,7 @@ impl Counted {
 #[derive(Debug, Clone, Copy)]
 struct Header {
     pages: u64,
+    page: u64,
 }
 
 /// A connection with its counters.
@@ -146,7 +151,7 @@ impl Sqlite {
         if !blocks.exists() {
             return Err(Error::Missing { place: place() });
         }
-        header(&blocks)?;
+        block_header(&blocks)?;
         let globals = catalogue::sizes(&blocks)?.len() as u32;
         let mut files = vec![blocks];
         for global in 0..globals {
@@ -195,7 +200,7 @@ impl Database for Sqlite {
         let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let durability = match self.durability {
-            Durability::Full => "write-ahead log, one fsync of it per commit (synchronous=FULL)",
+            Durability::Full => "write-ahead log, one fdatasync of it per commit (synchronous=FULL)",
             Durability::Relaxed => "write-ahead log, synced at checkpoints only (synchronous=NORMAL)",
         };
         Ok(Description {
@@ -208,7 +213,7 @@ impl Database for Sqlite {
             durability: durability.to_owned(),
             direct,
             settings: vec![
-                setting("page_size", &PAGE.to_string()),
+                setting("page_size", &format!("{PAGE} (blocks), {GLOBAL_PAGE} (globals)")),
                 setting("journal_mode", "wal"),
                 setting("synchronous", self.synchronous()),
                 setting("wal_autocheckpoint", &CHECKPOINT_PAGES.to_string()),
@@ -277,7 +282,7 @@ impl Database for Sqlite {
     }
 
     fn blocks(&self) -> Result<u64> {
-        self.existing()?.iter().map(|path| Ok(header(path)?.blocks())).sum()
+        Ok(block_header(&self.existing_blocks()?)?.blocks())
     }
 
     fn files(&self) -> Result<Files> {
@@ -323,7 +328,7 @@ impl Sqlite {
         if !blocks.exists() {
             return Err(Error::Missing { place: self.directory.display().to_string() });
         }
-        header(&blocks)?;
+        block_header(&blocks)?;
         Ok(blocks)
     }
 
@@ -361,7 +366,7 @@ impl Header {
         self.pages.saturating_sub(1 + u64::from(self.pages >= LOCK_PAGE))
     }
 
-    /// The page of a block of this file, from 0.
+    /// The page of a block, from 0.
     fn page(block: u64) -> u64 {
         let page = block + 2;
         page + u64::from(page >= LOCK_PAGE)
@@ -446,10 +451,20 @@ fn header(path: &Path) -> Result<Header> {
     let pages = pages.unsigned_abs();
     // A file cut short still has the old count in its header.
     let length = fs::metadata(path).map_err(|e| io("look at", path, e, "check its permissions"))?.len();
-    if size.unsigned_abs() != PAGE || length < pages * PAGE {
-        return Err(failed(ffi_error(rusqlite::ffi::SQLITE_CORRUPT)));
+    let page = size.unsigned_abs();
+    if length < pages.saturating_mul(page) {
+        return Err(damaged(path));
     }
-    Ok(Header { pages })
+    Ok(Header { pages, page })
+}
+
+/// The header of the file of the blocks, whose pages are as long as a block.
+fn block_header(path: &Path) -> Result<Header> {
+    header(path).and_then(|header| if header.page == PAGE { Ok(header) } else { Err(damaged(path)) })
+}
+
+fn damaged(path: &Path) -> Error {
+    engine("read the header of", path, ffi_error(rusqlite::ffi::SQLITE_CORRUPT))
 }
 
 /// The subscripts of a global's file, counted.

@@ -1,4 +1,4 @@
-//! One worker's connections to the files of the globals.
+//! One worker's connections: to the file of the blocks, and to that of its global.
 
 use std::ffi::CStr;
 use std::hash::{BuildHasher, RandomState};
@@ -11,7 +11,8 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::create::Noise;
 use super::{
-    CHECKPOINT_PAGES, Counted, Header, PAGE, READ_CACHE_PAGES, Sqlite, WRITE_CACHE_KIB, engine, header, open,
+    CHECKPOINT_PAGES, Counted, Header, PAGE, READ_CACHE_PAGES, Sqlite, WRITE_CACHE_KIB, block_header, engine,
+    open,
 };
 use crate::adapter::{Error, Result, Session};
 
@@ -22,38 +23,32 @@ const SET: &str = "UPDATE global SET value = ?2 WHERE subscript = ?1";
 pub(super) struct SqliteSession {
     vfs: &'static CStr,
     worker: u32,
-    files: Vec<Global>,
+    /// The file of the blocks and, if this worker has one, that of its global.
+    blocks_file: PathBuf,
+    global_file: Option<PathBuf>,
+    globals: u32,
     blocks: u64,
     subscripts: u64,
+    reader: Option<Connection>,
     writer: Option<Connection>,
     synchronous: &'static str,
     counted: Arc<Mutex<Counted>>,
     noise: Noise,
 }
 
-/// A global's file.
-struct Global {
-    path: PathBuf,
-    /// Blocks in the files before this one and in this one.
-    end: u64,
-    reader: Option<Connection>,
-}
-
 impl SqliteSession {
     /// A session over complete files: that of the blocks, then those of the globals.
     pub(super) fn open(database: &Sqlite, paths: &[PathBuf], worker: u32) -> Result<SqliteSession> {
-        let (mut files, mut blocks) = (Vec::new(), 0);
-        for path in paths {
-            blocks += header(path)?.blocks();
-            files.push(Global { path: path.clone(), end: blocks, reader: None });
-        }
         let sizes = super::catalogue::sizes(&paths[0])?;
         Ok(SqliteSession {
             vfs: database.vfs(),
             worker,
-            files,
-            blocks,
+            blocks_file: paths[0].clone(),
+            global_file: paths.get(1 + worker as usize).cloned(),
+            globals: paths.len() as u32 - 1,
+            blocks: block_header(&paths[0])?.blocks(),
             subscripts: sizes.get(worker as usize).copied().unwrap_or(0),
+            reader: None,
             writer: None,
             synchronous: database.synchronous(),
             counted: database.counted.clone(),
@@ -61,7 +56,7 @@ impl SqliteSession {
         })
     }
 
-    fn connect(&mut self, path: &Path, pragmas: &str) -> Result<Connection> {
+    fn connect(&self, path: &Path, pragmas: &str) -> Result<Connection> {
         let open = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, self.vfs)?;
         // SQLite would checkpoint when the last connection closes: work that belongs to no measurement, in a place where
         // the worker has long been waited for. `Database::checkpoint` does it when it is wanted.
@@ -73,8 +68,17 @@ impl SqliteSession {
         Ok(open.connection)
     }
 
-    fn open_reader(&mut self, index: usize) -> Result<()> {
-        let path = self.files[index].path.clone();
+    /// The connection that reads blocks, and their file.
+    fn reader(&mut self) -> Result<(&Connection, &Path)> {
+        let reader = match self.reader.take() {
+            Some(reader) => reader,
+            None => self.open_reader()?,
+        };
+        Ok((self.reader.insert(reader), &self.blocks_file))
+    }
+
+    fn open_reader(&self) -> Result<Connection> {
+        let path = self.blocks_file.clone();
         let pragmas = format!("PRAGMA query_only=ON; PRAGMA cache_size={READ_CACHE_PAGES};");
         let connection = self.connect(&path, &pragmas)?;
         let has_dbpage: bool = connection
@@ -88,30 +92,28 @@ impl SqliteSession {
             });
         }
         connection.prepare_cached(READ_PAGE).map_err(|e| engine("read", &path, e))?;
-        self.files[index].reader = Some(connection);
-        Ok(())
+        Ok(connection)
     }
 
     /// The connection that writes this worker's global, and that global.
     fn writer(&mut self) -> Result<(&Connection, &Path)> {
-        // Behind the file of the blocks.
-        let index = 1 + self.worker as usize;
-        if index >= self.files.len() {
-            return Err(Error::NoGlobal { worker: self.worker, globals: self.files.len() as u32 - 1 });
-        }
-        if self.writer.is_none() {
-            let path = self.files[index].path.clone();
-            let pragmas = format!(
-                "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};
-                 PRAGMA cache_size=-{WRITE_CACHE_KIB};",
-                self.synchronous
-            );
-            self.writer = Some(self.connect(&path, &pragmas)?);
-        }
-        match &self.writer {
-            Some(connection) => Ok((connection, &self.files[index].path)),
-            None => Err(Error::NoGlobal { worker: self.worker, globals: self.files.len() as u32 - 1 }),
-        }
+        let Some(path) = &self.global_file else {
+            return Err(Error::NoGlobal { worker: self.worker, globals: self.globals });
+        };
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.open_writer(path)?,
+        };
+        Ok((self.writer.insert(writer), path))
+    }
+
+    fn open_writer(&self, path: &Path) -> Result<Connection> {
+        let pragmas = format!(
+            "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};
+             PRAGMA cache_size=-{WRITE_CACHE_KIB};",
+            self.synchronous
+        );
+        self.connect(path, &pragmas)
     }
 
     fn run(&mut self, doing: &'static str, sql: &str) -> Result<()> {
@@ -123,17 +125,9 @@ impl SqliteSession {
 
 impl Session for SqliteSession {
     fn prepare(&mut self, reads: bool, writes: bool) -> Result<()> {
-        if reads {
-            for index in 0..self.files.len() {
-                if self.files[index].reader.is_none() {
-                    self.open_reader(index)?;
-                }
-                // Reads the root page and the schema, which every later statement finds in memory.
-                let first = if index == 0 { 0 } else { self.files[index - 1].end };
-                if first < self.files[index].end {
-                    self.read_block(first)?;
-                }
-            }
+        if reads && self.blocks > 0 {
+            // Reads the root page and the schema, which every later statement finds in memory.
+            self.read_block(0)?;
         }
         if writes {
             let (connection, path) = self.writer()?;
@@ -143,24 +137,18 @@ impl Session for SqliteSession {
     }
 
     fn read_block(&mut self, number: u64) -> Result<Bytes> {
-        let index = self.files.partition_point(|file| file.end <= number);
-        if index >= self.files.len() {
+        if number >= self.blocks {
             return Err(Error::NoBlock { number, blocks: self.blocks });
         }
-        let start = if index == 0 { 0 } else { self.files[index - 1].end };
-        if self.files[index].reader.is_none() {
-            self.open_reader(index)?;
-        }
-        let file = &self.files[index];
-        let read = |connection: &Connection| {
-            let page = Header::page(number - start) as i64;
-            let mut statement = connection.prepare_cached(READ_PAGE)?;
+        let (connection, path) = self.reader()?;
+        let read = connection.prepare_cached(READ_PAGE).and_then(|mut statement| {
+            let page = Header::page(number) as i64;
             statement.query_row([page], |row| Ok(row.get_ref(0)?.as_blob()?.len() as u64))
-        };
-        match file.reader.as_ref().map(read) {
-            Some(Ok(PAGE)) => Ok(Bytes(PAGE)),
-            Some(Err(error)) => Err(engine("read a page of", &file.path, error)),
-            _ => Err(engine("read a page of", &file.path, super::ffi_error(rusqlite::ffi::SQLITE_CORRUPT))),
+        });
+        match read {
+            Ok(PAGE) => Ok(Bytes(PAGE)),
+            Ok(_) => Err(engine("read a page of", path, super::ffi_error(rusqlite::ffi::SQLITE_CORRUPT))),
+            Err(error) => Err(engine("read a page of", path, error)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! SQLite VFS shims over the `unix` VFS: the only file of this crate that binds C.
 //!
-//! A database file additionally gets a direct descriptor ([`Lease`]) for its page reads and writes; a write-ahead log
-//! is only counted; all else (locks, shared memory, truncation, temporary files) is the `unix` VFS's own work. There
+//! A database file additionally gets a direct descriptor ([`Lease`]) for its page reads and writes; the writes to a
+//! write-ahead log are counted, and joined up to the commit ([`Frames`]); all else (locks, shared memory, truncation, temporary files) is the `unix` VFS's own work. There
 //! is no memory mapping: methods of version 2 have none. See <https://sqlite.org/vfs.html> and sqlite3.h.
 #![allow(unsafe_code)]
 
@@ -14,6 +14,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
 use rustix::io::Errno;
 
 use super::direct::{Batch, Bounce, Counted, Counters, Lease, Part};
+use super::frames::Frames;
 
 /// Bypasses the page cache for database files where the file system allows it.
 pub(super) const DIRECT: &CStr = c"iolite-direct";
@@ -57,7 +58,25 @@ struct State {
     lease: Option<Lease>,
     bounce: Bounce,
     batch: Batch,
+    frames: Frames,
     counters: Arc<Counters>,
+}
+
+impl State {
+    /// Whether a write goes through the batch, which is told how long it may stay there.
+    fn gathers(&mut self, offset: u64, data: &[u8]) -> bool {
+        match self.part {
+            Part::Data => {
+                let direct = self.lease.as_ref().and_then(Lease::get);
+                direct.is_some_and(|direct| direct.takes(offset, data.len()))
+            }
+            Part::Log => {
+                let waits = self.frames.may_wait(data);
+                self.batch.gather(waits);
+                true
+            }
+        }
+    }
 }
 
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
@@ -286,7 +305,8 @@ unsafe fn open(
         Part::Log => counters = unsafe { counters_of_database(name) },
     }
     let counters = counters.unwrap_or_default();
-    let state = State { part, lease, bounce: Bounce::default(), batch: Batch::default(), counters };
+    let (bounce, batch, frames) = (Bounce::default(), Batch::default(), Frames::default());
+    let state = State { part, lease, bounce, batch, frames, counters };
     // SAFETY: `file` has room for a handle, and its inner file is open.
     unsafe {
         (*file.cast::<Handle>()).state = Box::into_raw(Box::new(state));
@@ -445,17 +465,17 @@ unsafe extern "C" fn x_write(file: File, buffer: *const c_void, amount: c_int, o
             return code;
         }
         let state = state_of(file);
-        let direct = state.lease.as_ref().and_then(Lease::get).is_some_and(|direct| direct.takes(at, length));
-        if !direct || !state.batch.takes(at, length) {
+        let data = std::slice::from_raw_parts(buffer.cast::<u8>(), length);
+        if !state.gathers(at, data) || !state.batch.takes(at, length) {
             state.counters.write(state.part, Counted::one(length));
             return inner_call!(file, xWrite, buffer, amount, offset);
         }
         let Ok(room) = state.batch.add(at, length) else { return ffi::SQLITE_IOERR_NOMEM };
-        std::ptr::copy_nonoverlapping(buffer.cast(), room.as_mut_ptr(), length);
+        room.copy_from_slice(data);
         if !state.batch.is_due() {
             return ffi::SQLITE_OK;
         }
-        // An error fails the checkpoint: the log keeps the pages, those gathered before included.
+        // An error fails the checkpoint, or the commit: the log keeps the pages of the one, and loses the other whole.
         flush(file)
     })
 }
