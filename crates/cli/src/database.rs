@@ -28,7 +28,7 @@ pub(crate) struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Start a server of its own, with all its files in DIR
+    /// Start a server of its own, with all its files in DIR; of one that runs there already, tell its URL
     Start {
         /// Which
         #[arg(value_enum)]
@@ -36,7 +36,7 @@ enum Verb {
         /// Where its files are to be: a directory that is empty, not there yet, or of a server that was started so before
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Reachable by TCP too, at a free port of this host's loopback address
+        /// Reachable by TCP too, at a port of this host's loopback address that stays the same from start to start
         #[arg(long)]
         port: bool,
     },
@@ -66,9 +66,14 @@ enum Server {
 pub(crate) fn run(args: &DbArgs) -> anyhow::Result<Exit> {
     match &args.verb {
         Verb::Start { server, directory, port } => {
-            let (url, pid) = start(*server, directory, *port)?;
+            let (started, already) = match running(*server, directory)? {
+                Some(running) if *port && running.port.is_none() => return Err(portless(*server, directory)),
+                Some(running) => (running, " already"),
+                None => (start(*server, directory, *port)?, ""),
+            };
+            let (url, pid) = (&started.url, started.pid);
             output::print(&format!(
-                "{url}\n\nIt runs as process {pid}; `iolite db stop {} {}` stops it.\n",
+                "{url}\n\nIt runs{already} as process {pid}; `iolite db stop {} {}` stops it.\n",
                 server.command(),
                 directory.display()
             ))?;
@@ -90,19 +95,56 @@ impl Server {
     }
 }
 
-/// Starts a server; returns its URL and its process.
-fn start(server: Server, directory: &Path, port: bool) -> anyhow::Result<(String, u32)> {
+/// A server of ours that runs.
+struct Started {
+    url: String,
+    pid: u32,
+    port: Option<u16>,
+}
+
+#[cfg(feature = "postgres")]
+impl From<iolite_db::postgres::server::Started> for Started {
+    fn from(started: iolite_db::postgres::server::Started) -> Started {
+        Started { url: started.url, pid: started.pid, port: started.port }
+    }
+}
+
+#[cfg(feature = "mysql")]
+impl From<iolite_db::mysql::server::Started> for Started {
+    fn from(started: iolite_db::mysql::server::Started) -> Started {
+        Started { url: started.url, pid: started.pid, port: started.port }
+    }
+}
+
+/// The server that runs in a directory.
+fn running(server: Server, directory: &Path) -> anyhow::Result<Option<Started>> {
     match server {
         #[cfg(feature = "postgres")]
-        Server::Postgres => {
-            let started = iolite_db::postgres::server::start(directory, port)?;
-            Ok((started.url, started.pid))
-        }
+        Server::Postgres => Ok(iolite_db::postgres::server::running(directory)?.map(Started::from)),
+        #[cfg(feature = "mysql")]
+        Server::Mariadb => Ok(iolite_db::mysql::server::running(directory)?.map(Started::from)),
+        #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+        _ => Err(not_built(server)),
+    }
+}
+
+fn portless(server: Server, directory: &Path) -> anyhow::Error {
+    let (server, directory) = (server.command(), directory.display());
+    anyhow::anyhow!(
+        "the server in {directory} runs without a port: stop it first (iolite db stop {server} {directory}), then start it \
+         with --port"
+    )
+}
+
+/// Starts a server.
+fn start(server: Server, directory: &Path, port: bool) -> anyhow::Result<Started> {
+    match server {
+        #[cfg(feature = "postgres")]
+        Server::Postgres => Ok(iolite_db::postgres::server::start(directory, port)?.into()),
         #[cfg(feature = "mysql")]
         Server::Mariadb => {
             let options = iolite_db::mysql::server::Options { tcp: port, ..Default::default() };
-            let started = iolite_db::mysql::server::start(directory, &options)?;
-            Ok((started.url, started.pid))
+            Ok(iolite_db::mysql::server::start(directory, &options)?.into())
         }
         #[cfg(not(all(feature = "postgres", feature = "mysql")))]
         _ => Err(not_built(server)),

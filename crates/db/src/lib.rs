@@ -13,6 +13,8 @@ mod monitor;
 pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod private;
 mod ran;
 mod sqlite;
 mod url;

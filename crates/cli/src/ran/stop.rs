@@ -3,6 +3,7 @@
 use std::io;
 
 use anyhow::{Context, anyhow};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
 use iolite_model::{Ending, RunId};
 use iolite_store::Measuring;
@@ -18,7 +19,7 @@ use crate::output;
 #[command(group = ArgGroup::new("which").required(true).args(["run", "all"]))]
 pub(crate) struct StopArgs {
     /// The run to end, by its id as `history` shows it, or the beginning of that
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", value_parser = NonEmptyStringValueParser::new())]
     run: Option<String>,
 
     /// End all runs of this tool on this machine
@@ -79,7 +80,7 @@ fn here(measuring: Vec<Measuring>) -> Vec<Measuring> {
 
 /// The one run of that name.
 fn one(tool: Tool, runs: &Runs, measuring: Vec<Measuring>, name: &str) -> anyhow::Result<Measuring> {
-    let is_meant = |run: &RunId| run.0 == name || (!name.is_empty() && run.0.starts_with(name));
+    let is_meant = |run: &RunId| run.0.starts_with(name);
     let mut meant: Vec<&Measuring> = measuring.iter().filter(|one| is_meant(&one.run)).collect();
     if meant.len() > 1 {
         meant.retain(|one| one.run.0 == name);

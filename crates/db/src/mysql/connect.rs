@@ -147,6 +147,9 @@ pub(super) fn code(error: &mysql::Error) -> Option<u16> {
 fn explain(error: mysql::Error) -> (String, &'static str) {
     match error {
         mysql::Error::MySqlError(error) => (error.to_string(), remedy(error.code)),
+        error if error.to_string().contains("lookup address") => {
+            (error.to_string(), "no host of that name is known here: correct the URL")
+        }
         mysql::Error::IoError(error) => (
             error.to_string(),
             "the server went away or was never there: check that it runs, its socket or host and port, and its error log",

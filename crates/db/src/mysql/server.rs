@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,12 +17,15 @@ use mysql::{Conn, OptsBuilder};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::adapter::{Error, Result};
+use crate::private;
 
 /// How long a server may take to start or to stop, writing back what its buffer pool holds.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Where servers are besides the PATH: users other than root seldom have it there.
 const SERVER_PLACES: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/bin"];
+/// What a server's own files take: the log, and its own tables.
+const OWN_FILES: Bytes = Bytes(400 << 20);
 /// Longest path of a socket, with its NUL.
 const SOCKET_PATH: usize = 108;
 /// File that says a directory is one of ours, and what clients need to know.
@@ -66,10 +68,11 @@ pub struct Started {
 ///
 /// # Errors
 /// [`Error::Build`] without MariaDB's programs; [`Error::Foreign`] when the directory holds something else;
-/// [`Error::Engine`] when a server runs there already or does not start, with what its log says.
+/// [`Error::Engine`] when a server runs there already, has no room, or does not start, with what its log says.
 pub fn start(directory: &Path, options: &Options) -> Result<Started> {
     let server = program("mariadbd").ok_or(LACKING)?;
     let place = Place::of(directory)?;
+    let _held = private::hold(&place.directory)?;
     if let Some(pid) = place.running() {
         return Err(place.failed(
             "start a server in",
@@ -80,9 +83,12 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
     let user = Unprivileged::of_root();
     let secret = match place.password() {
         Some(secret) => secret,
-        None => place.initialise(user.as_ref())?,
+        None => {
+            private::require_space(&place.directory, OWN_FILES)?;
+            place.initialise(user.as_ref())?
+        }
     };
-    let port = if options.tcp { Some(free_port(&place)?) } else { None };
+    let port = if options.tcp { Some(private::port(&place.directory)?) } else { None };
     let log = place.log()?;
     let mut command = Command::new(server);
     command.args(place.arguments(options, port)).stdin(Stdio::null()).process_group(0);
@@ -99,12 +105,26 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
         let _ = child.wait();
         return Err(error);
     }
-    let socket = place.socket();
-    let url = match port {
-        Some(port) => format!("mysql://root:{secret}@127.0.0.1:{port}/{SCHEMA}"),
-        None => format!("mysql://root:{secret}@localhost/{SCHEMA}?socket={}", encoded(&socket)),
-    };
-    Ok(Started { url, pid, socket, port })
+    Ok(place.started(pid, &secret, port))
+}
+
+/// The server that runs in `directory`, if one does.
+///
+/// # Errors
+/// [`Error::Engine`] when its password can't be read.
+pub fn running(directory: &Path) -> Result<Option<Started>> {
+    let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let place = Place { directory: absolute };
+    let Some(pid) = place.running() else { return Ok(None) };
+    let secret = place.password().ok_or_else(|| {
+        let why = format!("one runs there, process {pid}, but its password can't be read");
+        place.failed("reach the server in", why, "run as the user who has started it")
+    })?;
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let port = String::from_utf8_lossy(&arguments)
+        .split('\0')
+        .find_map(|argument| argument.strip_prefix("--port=")?.parse().ok());
+    Ok(Some(place.started(pid, &secret, port)))
 }
 
 /// Stops the server of a directory, cleanly: what it has in memory is written first. The directory stays.
@@ -113,6 +133,7 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
 /// [`Error::Engine`] when none runs there, or it does not end within two minutes.
 pub fn stop(directory: &Path) -> Result<()> {
     let place = Place { directory: directory.to_owned() };
+    let _held = directory.exists().then(|| private::hold(directory)).transpose()?;
     let Some(pid) = place.running() else {
         let why = "none runs there".to_owned();
         return Err(place.failed("stop the server in", why, "nothing needs to be done"));
@@ -193,6 +214,15 @@ impl Place {
             return Err(Error::Foreign { path: place.directory });
         }
         Ok(place)
+    }
+
+    fn started(&self, pid: u32, secret: &str, port: Option<u16>) -> Started {
+        let socket = self.socket();
+        let url = match port {
+            Some(port) => format!("mysql://root:{secret}@127.0.0.1:{port}/{SCHEMA}"),
+            None => format!("mysql://root:{secret}@localhost/{SCHEMA}?socket={}", encoded(&socket)),
+        };
+        Started { url, pid, socket, port }
     }
 
     fn socket(&self) -> PathBuf {
@@ -363,12 +393,6 @@ impl Place {
             .and_then(|()| conn.query_drop(format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}")))
             .map_err(|e| self.failed("furnish the server in", e.to_string(), SEE_LOG))
     }
-}
-
-/// A port that nobody has at the moment.
-fn free_port(place: &Place) -> Result<u16> {
-    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    port.map(|address| address.port()).map_err(|e| place.io("find a free port for", e))
 }
 
 fn program(name: &str) -> Option<PathBuf> {

@@ -63,6 +63,10 @@ fn way_remedy(error: &postgres::Error) -> &'static str {
                     "the socket's directory is closed to this user: run as another"
                 }
                 io::ErrorKind::TimedOut => "the host does not answer: correct the URL, or look at firewalls",
+                // The standard library has no kind for it that is stable.
+                _ if cause.to_string().contains("lookup address") => {
+                    "no host of that name is known here: correct the URL"
+                }
                 _ => GONE,
             };
         }
@@ -95,6 +99,9 @@ fn answer_remedy(state: &SqlState) -> &'static str {
         }
         "53200" => "the server is out of memory: lower its shared_buffers or work_mem, or fewer jobs",
         "53300" => "raise max_connections on the server, end other sessions, or run fewer jobs",
+        "57014" => {
+            "somebody has cancelled it, or a timeout of the server's: look at statement_timeout of this role and database"
+        }
         "57P01" | "57P02" | "57P03" => GONE,
         "58P01" | "0A000" => {
             "install the server's contributed extensions (package postgresql-contrib) or ask its administrator for them"

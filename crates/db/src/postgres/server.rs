@@ -6,14 +6,16 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use iolite_model::Bytes;
+
 use super::connect::Target;
 use crate::adapter::{Error, Result};
+use crate::private;
 
 /// The file that tells a directory of ours.
 const MARK: &str = "iolite-postgres";
@@ -23,6 +25,8 @@ const NAME: &str = "iolite";
 const PORT: u16 = 5432;
 /// Bytes of a socket's path: sun_path of unix(7) without its last byte.
 const SOCKET_PATH: usize = 107;
+/// What a server's own files take, and as much again for its log to grow.
+const OWN_FILES: Bytes = Bytes(100 << 20);
 /// Seconds that a server may take to start (it may have to recover) and to stop (it has to write what is in its buffers).
 const PATIENCE: &str = "120";
 /// Users that can run it for root, the first that there is.
@@ -38,6 +42,8 @@ pub struct Started {
     pub url: String,
     /// The process.
     pub pid: u32,
+    /// Its port on the loopback address, when that was asked for.
+    pub port: Option<u16>,
 }
 
 /// The server's programs, and who runs them.
@@ -51,10 +57,11 @@ struct Programs {
 ///
 /// # Errors
 /// [`Error::Foreign`] for a directory with other things in it, [`Error::Build`] without PostgreSQL's programs,
-/// [`Error::Engine`] when one runs there already or when it does not start, [`Error::Io`].
+/// [`Error::Engine`] when one runs there already, when there is no room for it, or when it does not start, [`Error::Io`].
 pub fn start(directory: &Path, port: bool) -> Result<Started> {
     let programs = Programs::find()?.of_owner(directory);
     let directory = claim(directory, &programs)?;
+    let _held = private::hold(&directory)?;
     if programs.pid(&directory).is_some() {
         return Err(problem(
             "start a server in",
@@ -64,9 +71,10 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
         ));
     }
     if !directory.join("data").exists() {
+        private::require_space(&directory, OWN_FILES)?;
         create(&directory, &programs)?;
     }
-    let port = if port { Some(free_port(&directory)?) } else { None };
+    let port = if port { Some(private::port(&directory)?) } else { None };
     configure(&directory, port)?;
     let log = directory.join("log");
     programs
@@ -84,7 +92,24 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
         problem("start a server in", &directory, "it has ended at once", "look at the file log there")
     })?;
     create_database(&directory, port)?;
-    Ok(Started { url: url(&directory, port)?, pid })
+    Ok(Started { url: url(&directory, port)?, pid, port })
+}
+
+/// The server that runs in `directory`, if one does.
+///
+/// # Errors
+/// [`Error::Build`] without PostgreSQL's programs, [`Error::Io`] when its password can't be read.
+pub fn running(directory: &Path) -> Result<Option<Started>> {
+    let Ok(real) = directory.canonicalize() else { return Ok(None) };
+    if !real.join(MARK).exists() {
+        return Ok(None);
+    }
+    let Some(pid) = Programs::find()?.of_owner(directory).pid(&real) else { return Ok(None) };
+    // Its port is in line 4, and in line 6 the address that it listens at ("postmaster.pid", miscadmin.h).
+    let lock = fs::read_to_string(real.join("data/postmaster.pid")).unwrap_or_default();
+    let line = |number: usize| lock.lines().nth(number - 1).unwrap_or_default().trim();
+    let port = line(4).parse().ok().filter(|_| !line(6).is_empty());
+    Ok(Some(Started { url: url(&real, port)?, pid, port }))
 }
 
 /// Stops the server in `directory`, which writes everything to its files first, and ends its sessions. The directory stays.
@@ -98,6 +123,7 @@ pub fn stop(directory: &Path) -> Result<()> {
     if !real.join(MARK).exists() {
         return Err(missing());
     }
+    let _held = private::hold(&real)?;
     if programs.pid(&real).is_none() {
         return Err(problem("stop the server in", &real, "none runs there", "there is nothing left to stop"));
     }
@@ -262,11 +288,6 @@ fn write_password(path: &Path) -> io::Result<()> {
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     writeln!(file, "{text}")
-}
-
-fn free_port(directory: &Path) -> Result<u16> {
-    let taken = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    taken.map(|address| address.port()).map_err(|e| io("find a port for the server in", directory, e))
 }
 
 /// Writes the settings: what makes commits durable, though it is PostgreSQL's default, and small buffers, so that a read is a read.

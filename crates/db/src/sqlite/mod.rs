@@ -38,9 +38,11 @@ const APPLICATION_ID: i64 = 0x696f_6c74;
 const COMPLETE: i64 = 1;
 /// SQLite never stores anything in the page of byte 2^30, over which its locks lie (file format, 1.4).
 const LOCK_PAGE: u64 = (1 << 30) / PAGE + 1;
-/// Pages in the log that make the committing session checkpoint: 256 MiB. SQLite's own 1000 would write every page
+/// Most pages in the log until the committing session checkpoints: 256 MiB. SQLite's own 1000 would write every page
 /// back after a handful of transactions; databases under load checkpoint far less often.
-const CHECKPOINT_PAGES: u32 = (256 << 20) / GLOBAL_PAGE as u32;
+const MOST_LOGGED: u64 = (256 << 20) / GLOBAL_PAGE;
+/// Fewest: SQLite's own.
+const FEWEST_LOGGED: u64 = 1000;
 /// Most that a writing session caches of its global, in KiB: a global of a million subscripts fits.
 const WRITE_CACHE_KIB: u32 = 128 << 10;
 /// Pages that a reading session caches: the root page, which every statement looks at, and as little else as can be.
@@ -183,10 +185,7 @@ impl Sqlite {
     fn connect(&self, path: &Path) -> Result<Open> {
         header(path)?;
         let open = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, self.vfs())?;
-        let batch = format!(
-            "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};",
-            self.synchronous()
-        );
+        let batch = format!("PRAGMA synchronous={};", self.synchronous());
         open.connection.execute_batch(&batch).map_err(|e| engine("configure", path, e))?;
         self.counted.lock().unwrap_or_else(PoisonError::into_inner).open.push(open.counters.clone());
         Ok(open)
@@ -216,7 +215,10 @@ impl Database for Sqlite {
                 setting("page_size", &format!("{PAGE} (blocks), {GLOBAL_PAGE} (globals)")),
                 setting("journal_mode", "wal"),
                 setting("synchronous", self.synchronous()),
-                setting("wal_autocheckpoint", &CHECKPOINT_PAGES.to_string()),
+                setting(
+                    "wal_autocheckpoint",
+                    &format!("twice the global's pages, {FEWEST_LOGGED} to {MOST_LOGGED}"),
+                ),
                 setting("cache_size for reads", &READ_CACHE_PAGES.to_string()),
                 setting("cache_size for writes", &format!("-{WRITE_CACHE_KIB}")),
                 setting("vfs", &self.vfs().to_string_lossy()),
@@ -361,6 +363,11 @@ impl Sqlite {
 }
 
 impl Header {
+    /// Pages in the log that make the committing session checkpoint: twice those that it would write at most.
+    fn checkpoint_pages(self) -> u64 {
+        self.pages.saturating_mul(2).clamp(FEWEST_LOGGED, MOST_LOGGED)
+    }
+
     /// Readable blocks: all pages but the first, which SQLite always holds in memory, and the lock page.
     fn blocks(self) -> u64 {
         self.pages.saturating_sub(1 + u64::from(self.pages >= LOCK_PAGE))

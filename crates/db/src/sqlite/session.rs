@@ -11,8 +11,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::create::Noise;
 use super::{
-    CHECKPOINT_PAGES, Counted, Header, PAGE, READ_CACHE_PAGES, Sqlite, WRITE_CACHE_KIB, block_header, engine,
-    open,
+    Counted, Header, PAGE, READ_CACHE_PAGES, Sqlite, WRITE_CACHE_KIB, block_header, engine, header, open,
 };
 use crate::adapter::{Error, Result, Session};
 
@@ -109,9 +108,9 @@ impl SqliteSession {
 
     fn open_writer(&self, path: &Path) -> Result<Connection> {
         let pragmas = format!(
-            "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES};
-             PRAGMA cache_size=-{WRITE_CACHE_KIB};",
-            self.synchronous
+            "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={}; PRAGMA cache_size=-{WRITE_CACHE_KIB};",
+            self.synchronous,
+            header(path)?.checkpoint_pages()
         );
         self.connect(path, &pragmas)
     }

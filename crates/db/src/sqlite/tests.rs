@@ -375,7 +375,7 @@ fn odd_paths_are_no_obstacle() {
 }
 
 #[test]
-fn blocks_leave_out_the_root_page_and_the_lock_page() {
+fn blocks_leave_out_the_root_page_and_the_lock_page_and_logs_are_limited() {
     assert_eq!([0, 1, 2, 1000].map(|pages| Header { pages, page: PAGE }.blocks()), [0, 0, 1, 999]);
     assert_eq!(
         [LOCK_PAGE - 1, LOCK_PAGE, LOCK_PAGE + 1].map(|pages| Header { pages, page: PAGE }.blocks()),
@@ -384,6 +384,8 @@ fn blocks_leave_out_the_root_page_and_the_lock_page() {
             [before, before, before + 1]
         }
     );
+    let logged = |pages| Header { pages, page: GLOBAL_PAGE }.checkpoint_pages();
+    assert_eq!([1, 3000, 1 << 40].map(logged), [FEWEST_LOGGED, 6000, MOST_LOGGED]);
     assert_eq!([0, LOCK_PAGE - 3, LOCK_PAGE - 2].map(Header::page), [2, LOCK_PAGE - 1, LOCK_PAGE + 1]);
 }
 

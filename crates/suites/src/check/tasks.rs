@@ -31,8 +31,8 @@ const HANG: Nanos = Nanos(2_000_000);
 const READ_PERCENT: u8 = 50;
 
 /// The most that one set can cause to be written: its page to the log with the frame's header, and once more to the
-/// database at a checkpoint.
-const BYTES_PER_SET: u64 = 2 * 8192 + 24;
+/// database at a checkpoint. SQLite's pages are 4 KiB in globals.
+const BYTES_PER_SET: u64 = 2 * 4096 + 24;
 
 /// The most outstanding operations of an open loop: what is due beyond them is late, and counted as late.
 const OPEN_LOOP_DEPTH: u32 = 256;
@@ -279,7 +279,7 @@ pub(super) fn database_size(options: &CheckOptions, layout: Layout) -> DatabaseS
     let seconds = time(options, 3.0).as_secs_f64();
     let writable = layout.bytes_per_second.map_or(u64::MAX, |rate| (rate * seconds) as u64);
     let size = space(options, DATABASE_SHARE).0.min(writable).max(4 << 20);
-    // About a third of the pages hold subscripts, which take about 120 bytes each with what SQLite adds.
+    // About a third of it are subscripts, which take about 120 bytes each with what SQLite adds.
     let subscripts = (size / 3 / u64::from(GLOBALS) / 120).max(1000);
     DatabaseSize { globals: GLOBALS, subscripts, size: Bytes(size) }
 }

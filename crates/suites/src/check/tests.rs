@@ -224,7 +224,7 @@ fn what_is_written_stays_within_the_space() {
             match check.next(&history, Nanos(0)) {
                 Step::Run(task) => {
                     if let (Task::Database(_), Some(operations)) = (&task, task.stop().operations) {
-                        written += operations * 16_408 / if task.name() == "RanIO 50 %" { 2 } else { 1 };
+                        written += operations * 8_216 / if task.name() == "RanIO 50 %" { 2 } else { 1 };
                     }
                     if let Task::File(file) = &task
                         && file.mix.writes()

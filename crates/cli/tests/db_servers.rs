@@ -1,0 +1,162 @@
+//! `iolite db`: private servers, as a user starts and stops them.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use common::{IOLITE, stderr};
+
+/// A server's directory; whatever runs there ends with it.
+struct Private {
+    server: &'static str,
+    directory: PathBuf,
+    mounted: bool,
+}
+
+impl Private {
+    /// `None`, with the reason printed, where the server's programs are missing.
+    fn new(server: &'static str) -> Option<Private> {
+        // A socket's path is short, and the server's user has to get there.
+        let private = Private { server, directory: tempfile::tempdir().unwrap().keep(), mounted: false };
+        let probed = private.db("start", &[]).output().unwrap();
+        if stderr(&probed).contains("install") && !probed.status.success() {
+            println!("skipped: {}", stderr(&probed));
+            return None;
+        }
+        assert!(probed.status.success(), "{}", stderr(&probed));
+        private.done("stop", &[]);
+        Some(private)
+    }
+
+    /// The same in a file system of 30 MiB; `None` where none can be mounted.
+    fn cramped(server: &'static str) -> Option<Private> {
+        let directory = tempfile::tempdir().unwrap().keep();
+        let mount = ["-t", "tmpfs", "-o", "size=30m", "tmpfs"];
+        let mounted = Command::new("mount").args(mount).arg(&directory).output();
+        let private = Private { server, directory, mounted: mounted.is_ok_and(|done| done.status.success()) };
+        if !private.mounted {
+            println!("skipped: no file system of a limited size can be mounted");
+        }
+        private.mounted.then_some(private)
+    }
+
+    fn db(&self, verb: &str, more: &[&str]) -> Command {
+        let mut command = Command::new(IOLITE);
+        command.args(["db", verb, self.server]).arg(&self.directory).args(more).stdin(Stdio::null());
+        command
+    }
+
+    /// What it prints.
+    fn done(&self, verb: &str, more: &[&str]) -> String {
+        let output = self.db(verb, more).output().unwrap();
+        assert!(output.status.success(), "{verb} {more:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn refused(&self, verb: &str, more: &[&str]) -> String {
+        let output = self.db(verb, more).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{verb} {more:?}: {}", stderr(&output));
+        stderr(&output)
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        // Most often there is nothing left to stop.
+        let _ = self.db("stop", &[]).output();
+        if self.mounted {
+            let _ = Command::new("umount").arg(&self.directory).status();
+        }
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn url(printed: &str) -> String {
+    printed.lines().next().unwrap().to_owned()
+}
+
+/// Whether a database is reached by this URL: one that was never set up says so.
+fn reaches(url: &str) -> bool {
+    let asked = Command::new(IOLITE).args(["ranread", "get-sizes", "--db", url]).output().unwrap();
+    let told = stderr(&asked);
+    assert!(told.contains("no database in"), "{told}");
+    true
+}
+
+fn starts_and_stops(server: &'static str) {
+    let Some(private) = Private::new(server) else { return };
+    let first = private.done("start", &[]);
+    assert!(first.contains("It runs as process") && reaches(&url(&first)), "{first}");
+    let again = private.done("start", &[]);
+    assert!(again.contains("It runs already as process") && url(&again) == url(&first), "{again}");
+    let portless = private.refused("start", &["--port"]);
+    assert!(portless.contains("without a port") && portless.contains("db stop"), "{portless}");
+    assert_eq!(private.done("stop", &[]), "stopped\n");
+    let gone = private.refused("stop", &[]);
+    assert!(gone.contains("none runs there"), "{gone}");
+
+    let with_port = private.done("start", &["--port"]);
+    assert!(url(&with_port).contains("@127.0.0.1:") && reaches(&url(&with_port)), "{with_port}");
+    assert_eq!(url(&private.done("start", &[])), url(&with_port), "told again");
+    private.done("stop", &[]);
+    let later = private.done("start", &["--port"]);
+    assert_eq!(url(&later), url(&with_port), "the URL stays from start to start");
+}
+
+fn two_starts_at_once(server: &'static str) {
+    let Some(private) = Private::new(server) else { return };
+    let start = || private.db("start", &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let both: Vec<Output> =
+        [start(), start()].map(|child| child.wait_with_output().unwrap()).into_iter().collect();
+    let started = both.iter().filter(|output| output.status.success()).count();
+    assert!(started >= 1, "{}", both.iter().map(stderr).collect::<String>());
+    for output in both.iter().filter(|output| !output.status.success()) {
+        assert!(
+            stderr(output).contains("another iolite") || stderr(output).contains("one runs there already")
+        );
+    }
+    assert!(reaches(&url(&private.done("start", &[]))));
+}
+
+fn has_no_room(server: &'static str) {
+    let Some(private) = Private::cramped(server) else { return };
+    let output = private.db("start", &[]).output().unwrap();
+    if stderr(&output).contains("install") {
+        return println!("skipped: {}", stderr(&output));
+    }
+    assert!(stderr(&output).contains("are free there"), "{}", stderr(&output));
+    assert!(!Path::new(&private.directory).join("data").exists(), "nothing half made");
+}
+
+#[test]
+fn postgresql_starts_and_stops() {
+    starts_and_stops("postgres");
+}
+
+#[test]
+fn mariadb_starts_and_stops() {
+    starts_and_stops("mariadb");
+}
+
+#[test]
+fn one_postgresql_in_a_directory() {
+    two_starts_at_once("postgres");
+}
+
+#[test]
+fn one_mariadb_in_a_directory() {
+    two_starts_at_once("mariadb");
+}
+
+#[test]
+fn no_room_for_postgresql() {
+    has_no_room("postgres");
+}
+
+#[test]
+fn no_room_for_mariadb() {
+    has_no_room("mariadb");
+}

@@ -1,0 +1,114 @@
+//! What private servers have in common: one start at a time in a directory, a port that stays theirs, room for their files.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+
+use iolite_model::Bytes;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::adapter::{Error, Result};
+
+/// The file with the port of an earlier start.
+const PORT: &str = "port";
+
+/// A directory in which nobody else starts or stops a server meanwhile; until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held(#[allow(dead_code)] File);
+
+/// Holds a directory, which must exist.
+///
+/// # Errors
+/// [`Error::Engine`] when another process holds it; [`Error::Io`].
+pub(crate) fn hold(directory: &Path) -> Result<Held> {
+    let file = File::open(directory).map_err(|e| failed("open", directory, e))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Held(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Engine {
+            doing: "start or stop a server in",
+            place: directory.display().to_string(),
+            cause: "another iolite is starting or stopping one there".into(),
+            remedy: "wait until it has",
+        }),
+        Err(error) => Err(failed("lock", directory, error.into())),
+    }
+}
+
+/// A port of the loopback address for the server in `directory`: that of the start before, so that its URL stays, or where
+/// somebody else has that by now, another one that is free.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn port(directory: &Path) -> Result<u16> {
+    let path = directory.join(PORT);
+    let before = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<u16>().ok());
+    let free = |port: u16| {
+        TcpListener::bind(("127.0.0.1", port)).and_then(|listener| Ok(listener.local_addr()?.port()))
+    };
+    if let Some(port) = before.filter(|&port| port != 0 && free(port).is_ok()) {
+        return Ok(port);
+    }
+    let port = free(0).map_err(|e| failed("find a free port for the server in", directory, e))?;
+    fs::write(&path, format!("{port}\n")).map_err(|e| failed("write", &path, e))?;
+    Ok(port)
+}
+
+/// # Errors
+/// [`Error::Engine`] where there is less than a server's own files need.
+pub(crate) fn require_space(directory: &Path, needed: Bytes) -> Result<()> {
+    let room = rustix::fs::statvfs(directory).map_err(|e| failed("look at", directory, e.into()))?;
+    let free = Bytes(room.f_bavail.saturating_mul(room.f_frsize));
+    if free >= needed {
+        return Ok(());
+    }
+    Err(Error::Engine {
+        doing: "start a server in",
+        place: directory.display().to_string(),
+        cause: format!("{free} are free there, and the server's own files need {needed}").into(),
+        remedy: "free some space, or choose a directory on another file system",
+    })
+}
+
+fn failed(doing: &'static str, path: &Path, source: io::Error) -> Error {
+    let remedy = "check that this user may do that there, and the free space";
+    Error::Io { doing, path: path.into(), source, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = hold(directory.path()).unwrap();
+        let refused = hold(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains("another iolite"), "{refused}");
+        drop(held);
+        hold(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn a_port_stays_until_somebody_else_has_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = port(directory.path()).unwrap();
+        // Unless another program has taken it in between, which happens once in a very long time.
+        let taken = TcpListener::bind(("127.0.0.1", first));
+        let Ok(taken) = taken else { return println!("skipped: somebody has taken port {first}") };
+        let second = port(directory.path()).unwrap();
+        assert_ne!(second, first);
+        drop(taken);
+        assert_eq!(port(directory.path()).unwrap(), second);
+        fs::write(directory.path().join(PORT), "nonsense").unwrap();
+        assert_ne!(port(directory.path()).unwrap(), 0);
+    }
+
+    #[test]
+    fn space_is_looked_at_before() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(require_space(directory.path(), Bytes(1)).is_ok());
+        let refused = require_space(directory.path(), Bytes(u64::MAX)).unwrap_err().to_string();
+        assert!(refused.contains("are free there"), "{refused}");
+    }
+}
