@@ -1,5 +1,6 @@
 # make test   everything that has to hold: format, lints, all tests (installs what the tests need, when missing)
-# make bench  cost per I/O against the installed fio and a bare loop (docs/performance.md); wants a quiet machine
+# make bench  cost per I/O against the installed fio and a bare loop, and what one job does inside each database
+#             (docs/performance.md); wants a quiet machine
 # make        the program, target/release/iolite
 
 .PHONY: build test bench needs
@@ -16,6 +17,9 @@ bench:
 	@cargo build --release -q -p iolite-sys --example bare_loop -p iolite-engine --example against_fio
 	@mkdir -p target/bench
 	@target/release/examples/against_fio target/release/examples/bare_loop target/bench 5
+	@.ci/needs sqlite3:sqlite3 /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm
+	@cargo build --release -q
+	@scratch=$$(mktemp -d) && .ci/bench_databases target/release/iolite $$scratch; rm -rf $$scratch
 
 # The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, and measure
 # inside databases; without root they skip those and say so.

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use iolite_model::Ending;
 use iolite_report::Style;
 
 /// Prints a result. A reader that has gone away (a closed pipe) is no error: it wanted no more.
@@ -41,6 +42,16 @@ pub(crate) fn complain(name: &str, text: &str) {
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "iolite: error: {}", told(error));
+}
+
+/// Tells of a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
+pub(crate) fn failure(ending: &Ending, quiet: bool) {
+    if let Ending::Failed(reason) = ending
+        && quiet
+        && !io::stdout().is_terminal()
+    {
+        let _ = writeln!(io::stderr(), "iolite: error: {reason}");
+    }
 }
 
 /// How results are to look on standard output: colour and line drawing only where they can be shown, and no colour

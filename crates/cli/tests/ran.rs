@@ -217,9 +217,10 @@ fn a_full_disk_is_told_and_leaves_nothing_half_made() {
     done(&mut ran(&place, "ranwrite", "create-globals", &db, &["--globals", "1", "--subscripts", "100000"]));
     // The log of a run finds no room.
     fs::write(directory.join("other"), vec![1; 3 << 20]).unwrap();
-    let run = ["--transaction-length", "1000", "--hang", "0s", "--runtime", "60s", "--json"];
+    let run = ["--transaction-length", "1000", "--hang", "0s", "--runtime", "60s", "--json", "--quiet"];
     let output = ran(&place, "ranwrite", "run", &db, &run).output().unwrap();
     let document = json(&output);
+    assert!(stderr(&output).contains("full"), "told where the results go to a file: {}", stderr(&output));
     assert_eq!(output.status.code(), Some(1), "{document:#}");
     assert!(document["ending"].to_string().contains("full"), "{document:#}");
     assert_eq!(place.ask::<i64>("SELECT sum(Writes) FROM RanWrite"), operations(&document, "write") as i64);

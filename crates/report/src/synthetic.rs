@@ -100,7 +100,8 @@ pub(crate) fn late(index: u32, task: Task, rate: f64, mean: f64, factor: f64) ->
 }
 
 fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult {
-    let timetable = Timetable { ramp_end: 0, interval: MEASURED / 10, end: MEASURED };
+    let ramp = task.ramp().0;
+    let timetable = Timetable { ramp_end: ramp, interval: MEASURED / 10, end: ramp + MEASURED };
     let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
     let mut collector = Collector::new(index, vec![feed]);
     let mut completions = Vec::new();
@@ -120,6 +121,12 @@ fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult 
             let completed = (MEASURED as f64 * (at + 0.004 * (at * 9.0).sin() * (1.0 - at))) as u64;
             completions.push((completed.min(MEASURED - 1), kind, mean * (0.5 + 0.9 * golden) * tail, bytes));
         }
+        // A ramp does half as many.
+        for i in 0..if ramp > 0 { count / 2 } else { 0 } {
+            let completed = ramp * i / count;
+            let completion = Completion { kind, intended: completed, issued: completed, completed, bytes };
+            recorder.record(completion);
+        }
     }
     completions.sort_by_key(|completion| completion.0);
     for (at, kind, response, bytes) in completions {
@@ -127,14 +134,15 @@ fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult 
         let (intended, completed) = (at.saturating_sub(response as u64), at.max(response as u64));
         let completed = completed.min(MEASURED - 1);
         let issued = completed - (completed.saturating_sub(intended) as f64 / factor) as u64;
+        let [intended, issued, completed] = [intended, issued, completed].map(|instant| instant + ramp);
         recorder.record(Completion { kind, intended, issued, completed, bytes });
-        collector.collect(at);
+        collector.collect(ramp + at);
     }
     for &(kind, _, _, _, errors) in loads {
-        (0..errors).for_each(|_| recorder.record_error(kind, MEASURED - 1));
+        (0..errors).for_each(|_| recorder.record_error(kind, ramp + MEASURED - 1));
     }
     recorder.finish().iter().for_each(|snapshot| collector.absorb(0, snapshot));
-    let (_, _, totals) = collector.finish(0, MEASURED);
+    let (_, _, totals) = collector.finish(ramp, MEASURED);
     let end = end(index, MEASURED, totals.bytes(OpKind::Read));
     PhaseResult { info: info(index, task), end, totals }
 }

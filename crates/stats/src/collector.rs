@@ -8,7 +8,7 @@ use crate::counts::Counts;
 use crate::coverage::Coverage;
 use crate::recorder::{Feed, Slot, Snapshot};
 use crate::series::Series;
-use crate::totals::PhaseTotals;
+use crate::totals::{Beside, PhaseTotals};
 
 /// Collects from every worker of a phase, on a thread that does not measure.
 ///
@@ -23,6 +23,7 @@ pub struct Collector {
     series: Series,
     workers: Vec<Counts>,
     drain_max: u64,
+    beside: Beside,
 }
 
 impl Collector {
@@ -38,6 +39,7 @@ impl Collector {
             series: Series::new(origin, interval),
             workers,
             drain_max: 0,
+            beside: Beside::default(),
         }
     }
 
@@ -71,6 +73,11 @@ impl Collector {
         let (open_end, counts) = self.open.entry((stage, start)).or_insert((end, Counts::default()));
         *open_end = (*open_end).max(end);
         counts.add(snapshot);
+        if stage != Stage::Measured {
+            for (kind, tally) in snapshot.tallies() {
+                self.beside.add(kind, tally.sums.operations, tally.sums.bytes);
+            }
+        }
         match stage {
             Stage::Measured => {
                 if let Some(worker) = self.workers.get_mut(worker) {
@@ -107,7 +114,11 @@ impl Collector {
             });
         }
         let series = self.series.points(ramp_end, end);
-        (intervals, workers, PhaseTotals { counts, measured, series, drain_max: self.drain_max })
+        (
+            intervals,
+            workers,
+            PhaseTotals { counts, measured, series, drain_max: self.drain_max, beside: self.beside },
+        )
     }
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {
@@ -166,6 +177,8 @@ mod tests {
                 let from_workers: u64 = by_worker.iter().map(|w| of(&w.ops)).sum();
                 let from_series: u64 = totals.series.iter().map(|point| point.operations[kind.index()]).sum();
                 prop_assert_eq!(totals.operations(kind), measured(kind));
+                let all = workers.iter().flatten().filter(|(_, k, _)| *k == kind.index()).count() as u64;
+                prop_assert_eq!(totals.whole(kind), (all, 8 * all));
                 prop_assert_eq!(from_intervals, measured(kind));
                 prop_assert_eq!(from_workers, measured(kind));
                 prop_assert_eq!(from_series, measured(kind));

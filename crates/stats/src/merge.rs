@@ -7,7 +7,7 @@ use crate::histogram::HistogramError;
 use crate::recorder::Timetable;
 use crate::series::Series;
 use crate::sums::Sums;
-use crate::totals::PhaseTotals;
+use crate::totals::{Beside, PhaseTotals};
 
 /// Adds up the intervals of several [`Collector`](crate::Collector)s of one phase: the totals are exactly those that one
 /// collector over all their workers would have given.
@@ -19,21 +19,26 @@ pub struct Merger {
     counts: Counts,
     series: Series,
     drain_max: u64,
+    beside: Beside,
 }
 
 impl Merger {
     /// A merger for collectors of this timetable; where it ends is of no account.
     pub fn new(timetable: Timetable) -> Merger {
         let series = Series::new(timetable.ramp_end, timetable.interval);
-        Merger { counts: Counts::default(), series, drain_max: 0 }
+        Merger { counts: Counts::default(), series, drain_max: 0, beside: Beside::default() }
     }
 
-    /// Adds an interval. The ramp's and the drain's are not in the totals; the longest response of the drain is kept.
+    /// Adds an interval. The ramp's and the drain's are not in the totals but counted beside them, and the longest response of
+    /// the drain is kept.
     ///
     /// # Errors
     /// A histogram of it is damaged: then nothing of the interval is added.
     pub fn absorb(&mut self, interval: &Interval) -> Result<(), HistogramError> {
         let occurred = || interval.ops.iter().filter(|op| op.operations > 0 || op.errors > 0);
+        if interval.stage != Stage::Measured {
+            interval.ops.iter().for_each(|op| self.beside.add(op.kind, op.operations, op.bytes));
+        }
         match interval.stage {
             Stage::Measured => {
                 let told = occurred().map(Told::try_from).collect::<Result<Vec<_>, _>>()?;
@@ -55,7 +60,7 @@ impl Merger {
     /// its start.
     pub fn finish(self, ramp_end: u64, measured: u64) -> PhaseTotals {
         let series = self.series.points(ramp_end, ramp_end.saturating_add(measured));
-        PhaseTotals { counts: self.counts, measured, series, drain_max: self.drain_max }
+        PhaseTotals { counts: self.counts, measured, series, drain_max: self.drain_max, beside: self.beside }
     }
 }
 

@@ -49,6 +49,7 @@ impl PhaseTotals {
             measured: self.measured.saturating_add(other.measured),
             series: self.series.iter().chain(&other.series).copied().collect(),
             drain_max: self.drain_max.max(other.drain_max),
+            beside: self.beside.and(other.beside),
         }
     }
 }

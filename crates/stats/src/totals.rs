@@ -17,6 +17,26 @@ pub struct PhaseTotals {
     pub series: Vec<Point>,
     /// Longest response among the operations that came back after the end.
     pub drain_max: u64,
+    pub(crate) beside: Beside,
+}
+
+/// What totals leave out, but physical counters don't: successful operations of the ramp and the drain, with their bytes, by
+/// kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Beside([(u64, u64); OpKind::ALL.len()]);
+
+impl Beside {
+    pub(crate) fn add(&mut self, kind: OpKind, operations: u64, bytes: u64) {
+        let (had, had_bytes) = &mut self.0[kind.index()];
+        (*had, *had_bytes) = (had.saturating_add(operations), had_bytes.saturating_add(bytes));
+    }
+
+    pub(crate) fn and(mut self, other: Beside) -> Beside {
+        OpKind::ALL.into_iter().zip(other.0).for_each(|(kind, (operations, bytes))| {
+            self.add(kind, operations, bytes);
+        });
+        self
+    }
 }
 
 impl PhaseTotals {
@@ -38,6 +58,13 @@ impl PhaseTotals {
     /// Bytes moved by a kind.
     pub fn bytes(&self, kind: OpKind) -> u64 {
         self.record_of(kind).map_or(0, |record| record.sums.bytes)
+    }
+
+    /// Operations of a kind that succeeded over the whole phase, ramp and drain included, and the bytes they moved: what
+    /// counters of devices are to be compared with.
+    pub fn whole(&self, kind: OpKind) -> (u64, u64) {
+        let (operations, bytes) = self.beside.0[kind.index()];
+        (operations.saturating_add(self.operations(kind)), bytes.saturating_add(self.bytes(kind)))
     }
 
     /// Response times of a kind, where it occurred.
@@ -69,6 +96,7 @@ impl PhaseTotals {
             measured: self.measured.max(other.measured),
             series: side_by_side(&self.series, &other.series),
             drain_max: self.drain_max.max(other.drain_max),
+            beside: self.beside.and(other.beside),
         }
     }
 }

@@ -46,7 +46,8 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     events.emit(&Event::RunEnded(ending.clone()));
     let warnings = events.finish(&control);
     let exit = exit_of(&ending, measured.conclusion.as_ref());
-    print(&options, &report(&options, measured, warnings, ending))?;
+    print(&options, &report(&options, measured, warnings, ending.clone()))?;
+    output::failure(&ending, options.quiet);
     Ok(exit)
 }
 

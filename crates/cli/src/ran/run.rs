@@ -45,6 +45,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     };
     let report = RanReport { run, calibration, facts, phase, used, warnings, ending };
     print(&report, args.session.json)?;
+    output::failure(&report.ending, args.session.quiet);
     Ok(exit_of(&report))
 }
 

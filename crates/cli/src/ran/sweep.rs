@@ -143,6 +143,7 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
         ending,
     };
     print(&report, args.session.json)?;
+    output::failure(&report.ending, args.session.quiet);
     Ok(exit_of(&report))
 }
 

@@ -61,6 +61,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let text =
         if args.output.json { format!("{:#}\n", json(&report)) } else { text(&report, output::style()) };
     output::print(&text)?;
+    output::failure(&report.ending, args.output.quiet);
     Ok(exit_of(&report))
 }
 

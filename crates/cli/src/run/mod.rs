@@ -44,6 +44,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
         iolite_report::run::text(&report, output::style())
     };
     output::print(&text)?;
+    output::failure(&report.ending, args.output.quiet);
     Ok(exit_of(&report))
 }
 

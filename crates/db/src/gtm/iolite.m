@@ -27,9 +27,9 @@ dohello	; The version and what this process is
 	set reply=$zversion_"|"_$job
 	quit
 	;
-dopool	; What values are cut from: random bytes, that don't compress
+dopool	; What values are cut from, one behind the other: random bytes, that don't compress
 	do random(largest)
-	set pool=random,at=$random(largest)
+	set pool=random,room=largest-100,at=$random(room)+1
 	quit
 	;
 dofill	; FROM TO: nodes of one block each
@@ -109,12 +109,9 @@ sets	; One transaction. A restart by the database begins after TSTART: it counts
 	else  tstart ():serial
 	if $trestart set o="",p=q
 	; By name once; what follows refers to the same global by the naked reference
-	if p<e do
-	. set s=+$extract(line,p,p+w-1),p=p+w,at=at+4099 set:at>(largest-100) at=at#(largest-100)+1
-	. set @global@(s)=$extract(pool,at,at+49+(s#51)),te=$zut,o=(first-t)_","_(te-first),t=te
-	for  quit:p'<e  do
-	. set s=+$extract(line,p,p+w-1),p=p+w,at=at+4099 set:at>(largest-100) at=at#(largest-100)+1
-	. set ts=$zut,^(s)=$extract(pool,at,at+49+(s#51)),te=$zut,o=o_" "_(ts-t)_","_(te-ts),t=te
+	if p<e set s=+$extract(line,p,p+w-1),p=p+w,at=at+101 set:at>room at=at#room+1
+	if p>q set @global@(s)=$extract(pool,at,at+49+(s#51)),te=$zut,o=(first-t)_","_(te-first),t=te
+	for  quit:p'<e  set s=+$extract(line,p,p+w-1),p=p+w,at=at+101 set:at>room at=at#room+1 set ts=$zut,^(s)=$extract(pool,at,at+49+(s#51)),te=$zut,o=o_" "_(ts-t)_","_(te-ts),t=te
 	set ts=$zut
 	tcommit
 	set te=$zut,o=o_" "_(ts-t)_","_(te-ts),t=te

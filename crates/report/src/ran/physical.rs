@@ -1,6 +1,6 @@
 //! Physical against logical for people: the counts side by side, then what they say.
 
-use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DeviceCounters, Iops, Nanos, Physical, Task};
+use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DeviceCounters, Iops, Physical, Task};
 use iolite_stats::PhaseResult;
 
 use super::database::is_embedded;
@@ -120,11 +120,7 @@ fn unseen(used: &DatabaseUse) -> Option<Note> {
 
 fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
     let ramp = Some(phase.info.task.ramp()).filter(|ramp| ramp.0 > 0)?;
-    let text = format!(
-        "what was asked for is of {}, all other counts of {}, which holds the ramp of {ramp}: below, rates are compared",
-        Nanos(phase.totals.measured),
-        used.observed
-    );
+    let text = format!("all counts are of the whole {}, the ramp of {ramp} included", used.observed);
     Some(Note::plain("over", text))
 }
 

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, DatabaseUse, DeviceCounters, OpKind};
 use iolite_stats::PhaseResult;
 
-/// What was asked of the database over the measured time.
+/// What was asked of the database over the whole phase, ramp and drain included, as its physical counters are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Logical {
     pub(super) reads: u64,
@@ -50,14 +50,10 @@ pub(super) struct Ratios {
 
 impl Logical {
     pub(super) fn of(phase: &PhaseResult) -> Logical {
-        let totals = &phase.totals;
-        Logical {
-            reads: totals.operations(OpKind::Read),
-            read: Bytes(totals.bytes(OpKind::Read)),
-            sets: totals.operations(OpKind::Write),
-            set: Bytes(totals.bytes(OpKind::Write)),
-            commits: totals.operations(OpKind::Commit),
-        }
+        let (reads, read) = phase.totals.whole(OpKind::Read);
+        let (sets, set) = phase.totals.whole(OpKind::Write);
+        let (commits, _) = phase.totals.whole(OpKind::Commit);
+        Logical { reads, read: Bytes(read), sets, set: Bytes(set), commits }
     }
 }
 
@@ -89,9 +85,8 @@ impl Ratios {
     pub(super) fn of(phase: &PhaseResult, used: &DatabaseUse) -> Ratios {
         let logical = Logical::of(phase);
         let log = Log::of(used);
-        let scale = scale(phase, used);
         let per = |physical: Option<u64>, logical: u64| {
-            physical.filter(|_| logical > 0).map(|physical| physical as f64 * scale / logical as f64)
+            physical.filter(|_| logical > 0).map(|physical| physical as f64 / logical as f64)
         };
         let of_data = |of: fn(&DeviceCounters) -> u64| used.data_device.as_ref().map(of);
         let share = |part: Option<u64>, whole: Option<u64>| {
@@ -120,12 +115,4 @@ impl Ratios {
             tool_cpus: share(Some(used.tool_cpu.0), Some(used.observed.0)),
         }
     }
-}
-
-/// Physical operations are counted over the ramp too, logical ones are not: with a ramp, rates are compared.
-fn scale(phase: &PhaseResult, used: &DatabaseUse) -> f64 {
-    if phase.info.task.ramp().0 == 0 || used.observed.0 == 0 {
-        return 1.0;
-    }
-    (phase.totals.measured as f64 / used.observed.0 as f64).min(1.0)
 }

@@ -125,8 +125,9 @@ fn both() -> RanReport {
         (OpKind::Commit, 240.0, 4_000_000.0, 0, 0),
     ];
     let used = DatabaseUse {
-        data_device: Some(device(6_600, 700, 700 * 16_384, 6)),
-        log_device: Some(device(0, 120, 120 * 20_000, 120)),
+        // Of the ramp too, which did half as many operations.
+        data_device: Some(device(4_950, 525, 525 * 16_384, 6)),
+        log_device: Some(device(0, 90, 90 * 20_000, 90)),
         writer_active: Some(Nanos(100_000_000)),
         observed: Nanos(500_000_000),
         ..idle()
@@ -281,11 +282,10 @@ fn both_after_a_ramp() {
 
     physical against logical, over 500 ms
                            reads     bytes  writes     bytes  syncs
-       asked for           3,000  23.4 MiB   3,000   217 KiB     60
-       device of the data  6,600  51.6 MiB     700  10.9 MiB      6
-       device of the log       0       0 B     120  2.29 MiB    120
-       over     what was asked for is of 250 ms, all other counts of 500 ms, which holds the ramp of 250 ms:
-                below, rates are compared
+       asked for           4,500  35.2 MiB   4,500   325 KiB     90
+       device of the data  4,950  38.7 MiB     525  8.20 MiB      6
+       device of the log       0       0 B      90  1.72 MiB     90
+       over     all counts are of the whole 500 ms, the ramp of 250 ms included
        reads    1.10 device reads per block read: what sets had to read is among them
        sets     0.12 device writes and 1.87 KiB per set of 74 B: 8.57 sets were coalesced into each
        log      400 B per set, 19.5 KiB per commit, 1.00 writes per commit, 1.00 syncs per commit, by its device
@@ -393,12 +393,11 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
 
     physical against logical, over 500 ms
                            reads  writes     bytes  syncs
-       asked for           3,000   3,000   217 KiB     60
-       device of the data  6,600     700  10.9 MiB      6
-       device of the log       0     120  2.29 MiB    120
-       over     what was asked for is of 250 ms, all other
-                counts of 500 ms, which holds the ramp of
-                250 ms: below, rates are compared
+       asked for           4,500   4,500   325 KiB     90
+       device of the data  4,950     525  8.20 MiB      6
+       device of the log       0      90  1.72 MiB     90
+       over     all counts are of the whole 500 ms, the ramp of
+                250 ms included
        reads    1.10 device reads per block read: what sets had
                 to read is among them
        sets     0.12 device writes and 1.87 KiB per set of 74 B:
