@@ -262,6 +262,7 @@ impl Gtm {
         vec![
             setting("access method", "BG".to_owned()),
             setting("block size", BLOCK.to_string()),
+            setting("bytes left free in blocks of globals", setup::RESERVED.to_string()),
             setting("asynchronous I/O", if catalogue.direct { "on" } else { "off" }.to_owned()),
             setting(
                 "global buffers for blocks",

@@ -18,8 +18,11 @@ use crate::making::validate;
 const ROUTINE: &str = include_str!("iolite.m");
 /// Blocks filled per command: 4 MiB.
 const BLOCKS_AT_ONCE: u64 = 512;
-/// What a subscript takes in its block, on the average: 75 bytes and the key, in blocks that are filled in order.
-const NODE_BYTES: u64 = 85;
+/// Bytes of a global's block that stay free: a B-tree that has grown at random, as globals do in use, is filled to 69 % (ln 2;
+/// Yao: On random 2-3 trees, 1978). Made in order it would be full, and GT.M searches a block from its beginning.
+pub(super) const RESERVED: u64 = BLOCK * 3 / 10;
+/// What a subscript takes in its block, on the average: 75 bytes and the key, and its share of what stays free.
+const NODE_BYTES: u64 = 121;
 /// Nodes of an index block that lead to blocks to read, at least (a key and a block's number take 12 to 16 bytes).
 const FANOUT: u64 = 400;
 const FEWEST_BUFFERS: u64 = 1024;
@@ -103,18 +106,18 @@ pub(super) fn global_size(subscripts: u64) -> Bytes {
 /// Has the global directory and the two database files made.
 fn make_files(gtm: &Gtm, blocks: u64, direct: bool) -> Result<()> {
     let asynchronous = if direct { "-asyncio" } else { "-noasyncio" };
-    let segment = |name: &str, file: &str, blocks: u64, buffers: u64| {
+    let segment = |name: &str, file: &str, reserved: u64, blocks: u64, buffers: u64| {
         format!(
-            "{name} -access_method=bg -block_size={BLOCK} -allocation={blocks} -extension_count={EXTENSION} \
+            "{name} -access_method=bg -block_size={BLOCK} -reserved_bytes={reserved} -allocation={blocks} -extension_count={EXTENSION} \
              -global_buffer_count={buffers} {asynchronous} -file_name={file}\n"
         )
     };
     let commands = [
         "change -segment ",
-        &segment("DEFAULT", files::WRITE, EMPTY, write_buffers(&[])),
+        &segment("DEFAULT", files::WRITE, RESERVED, EMPTY, write_buffers(&[])),
         "change -region DEFAULT -record_size=1024 -key_size=64 -nojournal\n",
         "add -segment ",
-        &segment("READ", files::READ, file_blocks(blocks), read_buffers(blocks)),
+        &segment("READ", files::READ, 0, file_blocks(blocks), read_buffers(blocks)),
         "add -region READ -record_size=8000 -key_size=64 -nojournal -dynamic_segment=READ\n",
         "add -name RanReadBlock -region=READ\nexit\n",
     ]
