@@ -19,7 +19,8 @@ bench:
 	@target/release/examples/against_fio target/release/examples/bare_loop target/bench 5
 	@.ci/needs sqlite3:sqlite3 /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm
 	@cargo build --release -q
-	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && .ci/bench_databases target/release/iolite $$scratch; rm -rf $$scratch
+	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
+	    { .ci/bench_databases target/release/iolite $$scratch; status=$$?; rm -rf $$scratch; exit $$status; }
 
 # The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, and measure
 # inside databases; without root they skip those and say so.
