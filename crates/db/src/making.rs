@@ -1,6 +1,9 @@
-//! What adapters have in common when they make globals.
+//! What adapters have in common when they make blocks and globals.
 
 use std::ops::ControlFlow;
+use std::path::Path;
+
+use iolite_model::Bytes;
 
 use crate::adapter::{Error, Result};
 
@@ -22,6 +25,27 @@ pub(crate) fn validate(there: u32, count: u32, subscripts: u64, most_subscripts:
         return Err(Error::Layout { what, limit: most_subscripts.saturating_add(1) });
     }
     Ok(())
+}
+
+/// Bytes that a file system has free for this user.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn free_space(directory: &Path) -> Result<Bytes> {
+    let stat = rustix::fs::statvfs(directory).map_err(|errno| Error::Io {
+        doing: "look at",
+        path: directory.into(),
+        source: errno.into(),
+        remedy: "make that directory first, or choose another",
+    })?;
+    Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+}
+
+/// # Errors
+/// [`Error::NoSpace`] where less than that is free.
+pub(crate) fn check_space(directory: &Path, needed: Bytes) -> Result<()> {
+    let free = free_space(directory)?;
+    if needed > free { Err(Error::NoSpace { path: directory.into(), needed, free }) } else { Ok(()) }
 }
 
 /// What whoever is told of the progress wants.

@@ -9,6 +9,7 @@ use iolite_model::Bytes;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::adapter::{Error, Result};
+use crate::making::free_space;
 
 /// The file with the port of an earlier start.
 const PORT: &str = "port";
@@ -57,8 +58,7 @@ pub(crate) fn port(directory: &Path) -> Result<u16> {
 /// # Errors
 /// [`Error::Engine`] where there is less than a server's own files need.
 pub(crate) fn require_space(directory: &Path, needed: Bytes) -> Result<()> {
-    let room = rustix::fs::statvfs(directory).map_err(|e| failed("look at", directory, e.into()))?;
-    let free = Bytes(room.f_bavail.saturating_mul(room.f_frsize));
+    let free = free_space(directory)?;
     if free >= needed {
         return Ok(());
     }

@@ -47,7 +47,7 @@ pub(super) fn ahead(globals: &[u64]) -> u64 {
 pub(super) fn prepare(gtm: &Gtm, catalogue: &Catalogue) -> Result<()> {
     files::remove(&files::generations(&gtm.directory)?)?;
     let path = gtm.file(files::JOURNAL);
-    let free = setup::free_space(&gtm.directory)?;
+    let free = crate::making::free_space(&gtm.directory)?.0;
     let wanted = ahead(&catalogue.globals).min(free / 8);
     let Some(mut end) = end_of_data(gtm)? else { return Ok(()) };
     if end + wanted > LARGEST {

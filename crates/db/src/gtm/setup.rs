@@ -13,7 +13,7 @@ use super::bulk::{self, Range};
 use super::files::{self, Catalogue};
 use super::{BLOCK, Gtm, LONGEST_PATH, engine, io, journal, process};
 use crate::adapter::{Error, Progress, Result};
-use crate::making::validate;
+use crate::making::{check_space, validate};
 
 const ROUTINE: &str = include_str!("iolite.m");
 /// Blocks filled per command: 4 MiB.
@@ -49,7 +49,7 @@ pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Resu
         let cause = format!("its name is longer than {LONGEST_PATH} bytes").into();
         return Err(engine("use", directory, cause, "choose a directory with a shorter name"));
     }
-    check_space(directory, (file_blocks(blocks) + EMPTY) * BLOCK)?;
+    check_space(directory, Bytes((file_blocks(blocks) + EMPTY) * BLOCK))?;
     Catalogue::create(directory)?;
     let direct = takes_direct_io(directory)?;
     write_routine(directory)?;
@@ -186,7 +186,7 @@ pub(super) fn add_globals(gtm: &Gtm, count: u32, subscripts: u64, progress: &mut
     let mut catalogue = gtm.catalogue()?;
     let first = catalogue.globals.len() as u32;
     validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
-    check_space(&gtm.directory, global_size(subscripts).0.saturating_mul(count.into()))?;
+    check_space(&gtm.directory, Bytes(global_size(subscripts).0.saturating_mul(count.into())))?;
     let last = first + count;
     unjournaled(gtm, || {
         kill_unfinished(gtm, &mut catalogue)?;
@@ -277,18 +277,4 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
     // What GT.M made while it ran down.
     files::remove(&files::generations(&gtm.directory)?)?;
     files::sync(&gtm.directory)
-}
-
-pub(super) fn free_space(directory: &Path) -> Result<u64> {
-    let stat = rustix::fs::statvfs(directory)
-        .map_err(|e| io("look at", directory, e.into(), "make that directory first, or choose another"))?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-fn check_space(directory: &Path, needed: u64) -> Result<()> {
-    let free = free_space(directory)?;
-    if needed > free {
-        return Err(Error::NoSpace { path: directory.into(), needed: Bytes(needed), free: Bytes(free) });
-    }
-    Ok(())
 }

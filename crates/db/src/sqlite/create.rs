@@ -13,7 +13,7 @@ use super::{
     vfs,
 };
 use crate::adapter::{Error, Progress, Result};
-use crate::making::{told, validate};
+use crate::making::{check_space, told, validate};
 
 /// Rows of subscripts per transaction.
 const SUBSCRIPTS_AT_ONCE: u64 = 50_000;
@@ -31,7 +31,7 @@ const MOST_SUBSCRIPTS: u64 = 1 << 40;
 pub(super) fn setup(database: &Sqlite, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
     let pages = size.0.div_ceil(PAGE);
     refuse_existing(&database.directory)?;
-    check_space(&database.directory, pages.saturating_mul(PAGE))?;
+    check_space(&database.directory, Bytes(pages.saturating_mul(PAGE)))?;
     let path = database.blocks_file();
     make(database, &path)?;
     let mut tell = |pages_done: u64| told(progress((pages_done.min(pages)) * PAGE, pages * PAGE));
@@ -51,7 +51,7 @@ pub(super) fn add_globals(
     let first = super::catalogue::sizes(&blocks)?.len() as u32;
     validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
     let needed = global_size(subscripts).0.saturating_mul(count.into());
-    check_space(&database.directory, needed)?;
+    check_space(&database.directory, Bytes(needed))?;
     let total = subscripts.saturating_mul(count.into());
     for global in first..first + count {
         let path = database.file(global);
@@ -104,16 +104,6 @@ fn refuse_existing(directory: &Path) -> Result<()> {
         Some(path) => Err(Error::Exists { path }),
         None => Ok(()),
     }
-}
-
-fn check_space(directory: &Path, needed: u64) -> Result<()> {
-    let stat = rustix::fs::statvfs(directory)
-        .map_err(|e| io("look at", directory, e.into(), "make that directory first, or choose another"))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    if needed > free {
-        return Err(Error::NoSpace { path: directory.into(), needed: Bytes(needed), free: Bytes(free) });
-    }
-    Ok(())
 }
 
 /// Filling one file.
