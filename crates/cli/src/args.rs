@@ -225,7 +225,7 @@ pub(crate) struct LatencyTargetArgs {
     #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = percent)]
     pub(crate) quantile: f64,
 
-    /// How long each try is measured
+    /// How long each try is measured; up to ten times as long where the quantile has too few operations
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(crate) window: Nanos,
 

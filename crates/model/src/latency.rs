@@ -11,7 +11,8 @@ pub struct LatencyTarget {
     pub bound: Nanos,
     /// ...with this share of the operations.
     pub quantile: Quantile,
-    /// Measured time of each try.
+    /// Measured time of each try, where so many operations come together that the quantile can rest on them; a search may
+    /// take up to ten times as long else.
     pub window: Nanos,
     /// Time before each window that is left out.
     pub ramp: Nanos,
@@ -72,6 +73,8 @@ pub enum TryOutcome {
     Broken,
     /// The rate was not reached, whatever the response times.
     Behind,
+    /// Too few operations for the quantile: the load is tried again in a longer window.
+    TooFew,
 }
 
 /// A window and what was found in it.
@@ -79,6 +82,8 @@ pub enum TryOutcome {
 pub struct Try {
     /// The phase's number.
     pub phase: u32,
+    /// Measured time asked for.
+    pub window: Nanos,
     /// The load asked for.
     pub load: Load,
     /// What it was for.

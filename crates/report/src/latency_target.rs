@@ -9,7 +9,7 @@
 //! | `name`, `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run; the phases are the tries |
 //! | `task` | what was searched on, as in a phase |
 //! | `target` | `bound_ns`, `quantile`, `window_ns`, `ramp_ns`, `parameter` (`depth` or `rate`), `most` (null for none), `precision` (null for a depth) |
-//! | `tries` | list: `phase` (index), `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`), `quantile_ns` (null where nothing completed), `operations`, `iops`, `backlog` |
+//! | `tries` | list: `phase` (index), `window_ns`, `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`, `too few`: tried again in a longer window), `quantile_ns` (null where nothing completed), `operations`, `iops`, `backlog` |
 //! | `answer` | null, or `depth` or `rate_iops` (the other null), `limited` |
 //! | `failure` | null, or why the search could not go on |
 
@@ -109,7 +109,15 @@ fn asked(report: &LatencyReport, pen: Pen) -> String {
         format!("{} of at most {}: the most {what}{most}", report.target.quantile, report.target.bound),
     ) + &line("task", format!("{}: {}", report.task.name, words::does(&task)))
         + &words::way(&task).map_or(String::new(), |way| line("by", way))
-        + &line("windows", format!("of {}{ramp}", report.target.window))
+        + &line("windows", format!("of {}{ramp}{}", report.target.window, lengthened(report)))
+}
+
+/// How long the windows became, where operations were too slow for those asked for.
+fn lengthened(report: &LatencyReport) -> String {
+    let longest = report.tries.iter().map(|each| each.window).max();
+    longest.filter(|longest| *longest > report.target.window).map_or(String::new(), |longest| {
+        format!(", up to {longest} where {} had too few operations to rest on", report.target.quantile)
+    })
 }
 
 fn table(report: &LatencyReport, pen: Pen) -> String {
@@ -142,6 +150,7 @@ fn row(each: &Try, report: &LatencyReport, pen: Pen) -> Row {
         TryOutcome::Sounded => String::new(),
         TryOutcome::Kept => pen.glyph("✓ kept", "+ kept").to_owned(),
         TryOutcome::Broken => pen.glyph("✗ too slow", "x too slow").to_owned(),
+        TryOutcome::TooFew => "too few".to_owned(),
         TryOutcome::Behind => format!("{} {} behind", pen.glyph("✗", "x"), count(each.backlog)),
     };
     let quantile = each.quantile.map_or(NONE.to_owned(), |quantile| pen.clean(quantile));
@@ -229,6 +238,7 @@ fn each_try(each: &Try) -> Value {
     let (depth, rate) = load(each.load);
     json!({
         "phase": each.phase,
+        "window_ns": each.window.0,
         "depth": depth,
         "rate_iops": rate,
         "purpose": match each.purpose {
@@ -241,6 +251,7 @@ fn each_try(each: &Try) -> Value {
             TryOutcome::Kept => "kept",
             TryOutcome::Broken => "broken",
             TryOutcome::Behind => "behind",
+            TryOutcome::TooFew => "too few",
         },
         "quantile_ns": each.quantile.map(|Nanos(nanos)| nanos),
         "operations": each.operations,

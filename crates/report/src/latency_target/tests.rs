@@ -17,7 +17,8 @@ fn task() -> FileTask {
 fn each(phase: u32, load: Load, purpose: TryPurpose, outcome: TryOutcome, us: u64) -> Try {
     let rate = Iops(f64::from(phase + 1) * 5000.0);
     let quantile = Some(Nanos(us * 1000));
-    Try { phase, load, purpose, outcome, quantile, operations: 123_456, rate, backlog: 0 }
+    let window = Nanos(10_000_000_000);
+    Try { phase, window, load, purpose, outcome, quantile, operations: 123_456, rate, backlog: 0 }
 }
 
 fn report(parameter: LoadParameter, tries: Vec<Try>, answer: LatencyAnswer) -> LatencyReport {
@@ -112,6 +113,19 @@ fn the_tries_and_the_answer() {
 }
 
 #[test]
+fn windows_that_had_to_be_longer_are_told() {
+    let mut report = depths();
+    report.tries.insert(0, Try { outcome: TryOutcome::TooFew, ..report.tries[0].clone() });
+    report.tries[1..].iter_mut().for_each(|each| each.window = Nanos(14_500_000_000));
+    let text = body(&report, UNICODE);
+    let told = text.lines().filter(|line| line.contains("too few")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(told, @"
+    windows  of 10.0 s after a ramp of 1.00 s, up to 14.5 s where p99.9 had too few operations to rest on
+                1   5,000   120 µs     123,456  the search     too few
+    ");
+}
+
+#[test]
 fn other_answers_in_a_sentence() {
     let told = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
     let limited = LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true };
@@ -157,7 +171,8 @@ fn the_document_holds_it_all() {
       "phase": 2,
       "purpose": "search",
       "quantile_ns": null,
-      "rate_iops": 1250.0
+      "rate_iops": 1250.0,
+      "window_ns": 10000000000
     }
     "#);
     assert!(document["answer"].is_null() && document["failure"].is_null());

@@ -2,7 +2,8 @@
 //!
 //! Each try is a window of its own. The load is doubled from a low one until the bound is broken twice in a row (a rate whose
 //! first try breaks it is halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an
-//! answer only if two windows have kept the bound.
+//! answer only if two windows have kept the bound. Where a window gives too few operations for the quantile, it is repeated, and
+//! all that follow are as long as it takes, up to ten times what was asked for.
 
 mod search;
 mod windows;
@@ -186,13 +187,23 @@ impl LatencySearch {
         for result in history {
             let Some(load) = state.load(&self.scale) else { break };
             let window = Window::of(result, &self.target);
-            let judged = window.judge(load, state.purpose());
-            let (Ok(outcome) | Err((outcome, _))) = judged.clone();
-            tries.push(window.told(load, state.purpose(), outcome));
-            match judged {
-                Ok(outcome) => state.take(outcome, window.rate(), &self.scale),
-                Err((_, failure)) => state.fail(failure),
-            }
+            let before = state.clone();
+            let outcome = match window.judge(load, state.purpose()) {
+                Err((_, LatencyFailure::WindowTooShort { remedy, .. }))
+                    if state.lengthen(remedy, &self.scale) =>
+                {
+                    TryOutcome::TooFew
+                }
+                Err((outcome, failure)) => {
+                    state.fail(failure);
+                    outcome
+                }
+                Ok(outcome) => {
+                    state.take(outcome, window.rate(), &self.scale);
+                    outcome
+                }
+            };
+            tries.push(window.told(&before, load, outcome));
         }
         match state.plan() {
             Plan::Over(conclusion) => {
@@ -209,7 +220,7 @@ impl LatencySearch {
             group: None,
             together: false,
             delay: Nanos(0),
-            stop: Stop { runtime: Some(self.target.window), ..Stop::default() },
+            stop: Stop { runtime: Some(state.window()), ..Stop::default() },
             ramp: self.target.ramp,
             // What one try has read or written helps no cache or deduplication in the next.
             seed: self.base.seed.wrapping_add(number as u64),

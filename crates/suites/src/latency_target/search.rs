@@ -1,6 +1,6 @@
 //! Which load to try next.
 
-use iolite_model::{FileTask, Iops};
+use iolite_model::{FileTask, Iops, Nanos};
 
 use super::windows::{needed, plenty, window_for};
 use super::{
@@ -23,6 +23,9 @@ const DEPTH_STEP: f64 = 0.05;
 /// Windows that an answer has to keep the bound in.
 const WINDOWS: usize = 2;
 
+/// Windows grow to so many times what was asked for, where operations are too slow for them.
+const LONGEST: u64 = 10;
+
 /// The loads there are. Inside the search a load is a number, whatever it stands for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
@@ -32,6 +35,8 @@ pub(super) struct Scale {
     start: Option<f64>,
     /// `None` for depths, which are whole numbers.
     precision: Option<f64>,
+    /// The window asked for.
+    window: Nanos,
 }
 
 /// What comes next.
@@ -51,6 +56,8 @@ pub(super) enum Plan {
 #[derive(Debug, Clone)]
 pub(super) struct State {
     plan: Plan,
+    /// Measured time of the next try.
+    window: Nanos,
     /// The loads that kept the bound, one entry per window.
     kept: Vec<f64>,
     /// The largest of them, and the smallest that broke it.
@@ -66,7 +73,8 @@ impl Scale {
     pub(super) fn of(base: &FileTask, target: &LatencyTarget) -> Result<Scale, LatencyTargetError> {
         let (asked, precision) = match target.parameter {
             LoadParameter::Depth { most } => {
-                return Ok(Scale { lowest: 1.0, most: f64::from(most), start: Some(1.0), precision: None });
+                let (most, window) = (f64::from(most), target.window);
+                return Ok(Scale { lowest: 1.0, most, start: Some(1.0), precision: None, window });
             }
             LoadParameter::Rate { most, precision } => (most, precision),
         };
@@ -84,7 +92,7 @@ impl Scale {
             });
         }
         let start = base.asked_rate().map(|rate| rate.0.clamp(lowest, most));
-        Ok(Scale { lowest, most, start, precision: Some(precision) })
+        Ok(Scale { lowest, most, start, precision: Some(precision), window: target.window })
     }
 
     fn load(&self, load: f64) -> Load {
@@ -115,7 +123,29 @@ impl State {
     /// Nothing tried yet.
     pub(super) fn start(scale: &Scale) -> State {
         let plan = scale.start.map_or(Plan::Sound, Plan::Search);
-        State { plan, kept: Vec::new(), low: None, high: None, doubted: None, steps_down: 0 }
+        State {
+            plan,
+            window: scale.window,
+            kept: Vec::new(),
+            low: None,
+            high: None,
+            doubted: None,
+            steps_down: 0,
+        }
+    }
+
+    /// Measured time of the next try.
+    pub(super) fn window(&self) -> Nanos {
+        self.window
+    }
+
+    /// The same load comes again in windows of this length, and all that follow; `false` where it is too long.
+    pub(super) fn lengthen(&mut self, window: Nanos, scale: &Scale) -> bool {
+        let allowed = window > self.window && window.0 <= scale.window.0.saturating_mul(LONGEST);
+        if allowed {
+            self.window = window;
+        }
+        allowed
     }
 
     /// What comes next.

@@ -3,6 +3,7 @@
 use iolite_model::{Iops, Nanos, OpKind, Quantile, RateKept};
 use iolite_stats::{Histogram, PhaseResult};
 
+use super::search::State;
 use super::{LatencyFailure, LatencyTarget, Load, Try, TryOutcome, TryPurpose, untimely};
 
 /// Operations beyond a quantile that it has to rest on: with fewer, one slow operation more or less decides.
@@ -70,11 +71,12 @@ impl<'a> Window<'a> {
     }
 
     /// The try as it is told.
-    pub(super) fn told(&self, load: Load, purpose: TryPurpose, outcome: TryOutcome) -> Try {
+    pub(super) fn told(&self, state: &State, load: Load, outcome: TryOutcome) -> Try {
         Try {
             phase: self.result.info.index,
+            window: state.window(),
             load,
-            purpose,
+            purpose: state.purpose(),
             outcome,
             quantile: self.quantile(),
             operations: self.response.count(),

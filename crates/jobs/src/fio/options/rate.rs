@@ -360,7 +360,10 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Time("us"),
         default: "0",
         help: "How long each depth is tried for latency_target.",
-        support: Support::Differs("one second where it is not given or 0"),
+        support: Support::Differs(
+            "one second where it is not given or 0; up to ten times as long where latency_percentile would rest on fewer \
+             than ten operations beyond it",
+        ),
         set: |spec, given| microseconds(given).map(|time| spec.rate.latency_window = time),
         ..Opt::PLAIN
     },
