@@ -209,7 +209,7 @@ pub trait Within {
     /// As [`Session::subscripts`].
     fn subscripts(&self) -> u64;
 
-    /// Does the batch's cycles in order, each followed by its pause, until all are done or its time is over, and appends to
+    /// Does the batch's cycles in order, one right after the other, until all are done or its time is over, and appends to
     /// `done` what was done, in order. A cycle of sets is a transaction: its sets, then its commit.
     ///
     /// # Errors
@@ -222,15 +222,12 @@ pub trait Within {
 pub struct Batch {
     /// What to do, in this order.
     pub cycles: Vec<Cycle>,
-    /// Pause after each cycle, the last one included; cut where the time is over. 0: none, as all runs of ours have it: a
-    /// database's own sleep follows its time of day.
-    pub hang: Nanos,
     /// Time from the batch's beginning after which no read and no transaction is begun any more. A transaction begun is
     /// ended.
     pub limit: Nanos,
 }
 
-/// What is done between two pauses.
+/// What is done without a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cycle {
     /// Reads of these blocks, one after the other; each may be the last where the time is over.

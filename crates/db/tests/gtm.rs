@@ -93,7 +93,7 @@ fn within(gtm: &Gtm, worker: u32) -> Box<dyn Within> {
 }
 
 fn batch(cycles: Vec<Cycle>) -> Batch {
-    Batch { cycles, hang: Nanos(0), limit: Nanos(60_000_000_000) }
+    Batch { cycles, limit: Nanos(60_000_000_000) }
 }
 
 /// Shared memory segments of the host that nobody uses: what a database leaves behind that was not closed.
@@ -223,7 +223,7 @@ fn refuses(gtm: &Gtm) {
 }
 
 #[test]
-fn limits_and_pauses_are_obeyed() {
+fn limits_are_obeyed() {
     if !installed() {
         return;
     }
@@ -231,18 +231,13 @@ fn limits_and_pauses_are_obeyed() {
     let gtm = place.made(1, 1000);
     let mut session = within(&gtm, 0);
     let mut done = Vec::new();
-    let hang = Nanos(20_000_000);
-    let five = Batch { hang, ..batch(vec![Cycle::Sets(vec![3, 4]); 5]) };
-    let began = Instant::now();
+    let five = batch(vec![Cycle::Sets(vec![3, 4]); 5]);
     session.perform(&five, &mut done).unwrap();
-    assert!(began.elapsed() >= Duration::from_millis(100));
     assert_eq!(done.len(), 15);
-    let gaps = done.windows(2).filter(|pair| pair[0].kind == OpKind::Commit);
-    assert!(gaps.map(|pair| pair[1].started - pair[0].ended).all(|gap| gap >= 19_000_000));
 
-    // Over at once, and within the pauses: a transaction begun is ended.
+    // Over at once, and in the middle: a transaction begun is ended.
     done.clear();
-    session.perform(&Batch { limit: Nanos(0), ..five.clone() }, &mut done).unwrap();
+    session.perform(&Batch { limit: Nanos(0), ..five }, &mut done).unwrap();
     assert!(done.is_empty());
     let short = Batch { limit: Nanos(30_000_000), ..batch(vec![Cycle::Sets(vec![3; 10]); 100_000]) };
     session.perform(&short, &mut done).unwrap();

@@ -78,9 +78,9 @@ docounters	; What the two regions have counted
 	set reply=$view("GVSTAT","READ")_"|"_$view("GVSTAT","DEFAULT")
 	quit
 	;
-dobatch	; LIMIT HANG WIDTH BATCH GLOBAL;CYCLES, times in microseconds: see wire.rs
-	set limit=$piece(line," ",2),hang=$piece(line," ",3),w=$piece(line," ",4),batch=$piece(line," ",5)
-	set global="^RanWriteGlobal"_+$piece(line," ",6),p=$find(line,";"),n=$length(line),count=0,journal=2
+dobatch	; LIMIT WIDTH BATCH GLOBAL;CYCLES, the limit in microseconds: see wire.rs
+	set limit=$piece(line," ",2),w=$piece(line," ",3),batch=$piece(line," ",4)
+	set global="^RanWriteGlobal"_+$piece(line," ",5),p=$find(line,";"),n=$length(line),count=0,journal=2
 	kill out
 	set $etrap="zgoto "_base_":lost^iolite"
 	set began=$zut,t=began
@@ -89,7 +89,6 @@ dobatch	; LIMIT HANG WIDTH BATCH GLOBAL;CYCLES, times in microseconds: see wire.
 	. if kind="S" do sets if 1
 	. else  do reads
 	. set count=count+1,out(count)=o,p=e
-	. if hang,kind'="r" do pause
 	do tell
 	if $data(wrote) set journal=$view("JNLACTIVE","DEFAULT") kill wrote
 	set reply=began_" "_journal
@@ -121,11 +120,6 @@ reads	; Blocks, each the last where the time is over
 	for  quit:p'<e  quit:t-began'<limit  do
 	. set s=+$extract(line,p,p+w-1),p=p+w
 	. set ts=$zut,random=^RanReadBlock(s),te=$zut,o=o_" "_(ts-t)_","_(te-ts),t=te
-	quit
-	;
-pause	; Cut where the time is over
-	set left=limit-($zut-began)
-	if left>0 hang $select(left<hang:left,1:hang)/1000000
 	quit
 	;
 tell	; A line for every so many cycles

@@ -60,19 +60,18 @@ impl Process {
 
     /// Has a command done and returns what it answers; `None` in place of an error it told, with that error's text.
     pub(super) fn ask(&mut self, doing: &'static str, command: &str) -> Result<String> {
-        let line = self.converse(command.as_bytes(), Duration::ZERO, |_| {})?;
+        let line = self.converse(command.as_bytes(), |_| {})?;
         line.map_err(|cause| engine(doing, &self.directory, cause.into(), REMEDY))
     }
 
-    /// Has a command done that may take `time` and more; `each` sees the lines before the last. The inner error is one
-    /// that the routine told, after which it goes on.
+    /// Has a command done; `each` sees the lines before the last. The inner error is one that the routine told, after which
+    /// it goes on.
     pub(super) fn converse(
         &mut self,
         command: &[u8],
-        time: Duration,
         mut each: impl FnMut(&str),
     ) -> Result<std::result::Result<String, String>> {
-        let until = Instant::now() + time + PATIENCE;
+        let until = Instant::now() + PATIENCE;
         self.tell(command)?;
         loop {
             let line = self.line(until)?;

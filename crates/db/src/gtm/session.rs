@@ -96,8 +96,7 @@ impl GtmSession {
     ) -> Result<()> {
         let (from, mut answers) = (done.len(), Answers::new(cycles, line, BLOCK));
         let command = wire::command(header, width, line);
-        let pauses = header.hang.saturating_mul(line.sent.len() as u32).min(header.limit);
-        let told = self.process.converse(command.as_bytes(), pauses, |fields| answers.take(fields, done));
+        let told = self.process.converse(command.as_bytes(), |fields| answers.take(fields, done));
         let told = told.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;
         let failed = |cause: String| {
             let full = ["GBLOFLOW", "NOSPC", "ENO28"].iter().any(|code| cause.contains(code));
@@ -177,7 +176,6 @@ impl Within for GtmSession {
         for line in &lines {
             let header = Header {
                 limit: limit.saturating_sub(began.elapsed()),
-                hang: batch.hang.as_duration(),
                 relaxed: self.relaxed,
                 global: self.number(),
             };

@@ -1,8 +1,7 @@
 //! How batches and what came of them travel: `iolite.m` has the other end.
 //!
-//! A batch is one line: `batch LIMIT HANG WIDTH RELAXED GLOBAL;` with times in microseconds, and its cycles: a letter, how
-//! many numbers in six digits, and the numbers in WIDTH digits each. `S` sets, `R` reads, `r` reads without a pause after
-//! them. The answer is a field per cycle, ended by `|`, with an operation per word: microseconds since the last one's end,
+//! A batch is one line: `batch LIMIT WIDTH RELAXED GLOBAL;` with the limit in microseconds, and its cycles: a letter, how many
+//! numbers in six digits, and the numbers in WIDTH digits each. `S` sets, `R` reads. The answer is a field per cycle, ended by `|`, with an operation per word: microseconds since the last one's end,
 //! and microseconds it took. Then `done BEGAN JOURNAL`, or `done BEGAN error WHY`.
 
 use std::time::Duration;
@@ -63,12 +62,11 @@ pub(super) fn lines(cycles: &[Cycle], width: usize) -> Result<Vec<Line>, usize> 
             Cycle::Reads(numbers) if !numbers.is_empty() => numbers.chunks(most(width)).collect(),
             other => vec![other.numbers()],
         };
-        for (place, piece) in pieces.iter().enumerate() {
-            let (kind, sent) = match cycle {
-                Cycle::Sets(_) => ('S', Sent::Sets(index)),
-                Cycle::Reads(_) if place + 1 < pieces.len() => ('r', Sent::Reads),
-                Cycle::Reads(_) => ('R', Sent::Reads),
-            };
+        let (kind, sent) = match cycle {
+            Cycle::Sets(_) => ('S', Sent::Sets(index)),
+            Cycle::Reads(_) => ('R', Sent::Reads),
+        };
+        for piece in pieces {
             let full = lines.last().is_some_and(|line| {
                 !line.sent.is_empty() && line.cycles.len() + 7 + piece.len() * width > LONGEST - HEADER
             });
@@ -109,16 +107,15 @@ impl Line {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     pub(super) limit: Duration,
-    pub(super) hang: Duration,
     pub(super) relaxed: bool,
     pub(super) global: u32,
 }
 
 /// The whole line.
 pub(super) fn command(header: &Header, width: usize, line: &Line) -> String {
-    let Header { limit, hang, relaxed, global } = header;
-    let (limit, hang, relaxed) = (limit.as_micros(), hang.as_micros(), u8::from(*relaxed));
-    format!("batch {limit} {hang} {width} {relaxed} {global};{}", line.cycles)
+    let Header { limit, relaxed, global } = header;
+    let (limit, relaxed) = (limit.as_micros(), u8::from(*relaxed));
+    format!("batch {limit} {width} {relaxed} {global};{}", line.cycles)
 }
 
 /// Reads the answers to one line.
@@ -181,16 +178,8 @@ mod tests {
         let cycles = [Cycle::Sets(vec![7, 1000]), Cycle::Reads(vec![0, 9])];
         let width = width(&cycles);
         let lines = lines(&cycles, width).unwrap();
-        let header = Header {
-            limit: Duration::from_millis(5),
-            hang: Duration::from_millis(2),
-            relaxed: false,
-            global: 3,
-        };
-        assert_eq!(
-            command(&header, width, &lines[0]),
-            "batch 5000 2000 4 0 3;S00000200071000R00000200010010"
-        );
+        let header = Header { limit: Duration::from_millis(5), relaxed: false, global: 3 };
+        assert_eq!(command(&header, width, &lines[0]), "batch 5000 4 0 3;S00000200071000R00000200010010");
         assert_eq!(lines[0].sent, [Sent::Sets(0), Sent::Reads]);
     }
 
@@ -204,7 +193,7 @@ mod tests {
         let long = [Cycle::Reads(vec![1; 2_000_000])];
         let told = lines(&long, 1).unwrap();
         let kinds: String = told.iter().map(|line| line.cycles.chars().next().unwrap()).collect();
-        assert_eq!(kinds, "rrR");
+        assert_eq!(kinds, "RRR");
         assert_eq!(lines(&[Cycle::Sets(vec![1; 2_000_000])], 1).unwrap_err(), 2_000_000);
     }
 

@@ -11,8 +11,6 @@ const SETS: &str = "iolite_sets_";
 
 /// Digits of a number in a list that a procedure takes: numbers have to be below ten to that power.
 pub(super) const DIGITS: usize = 15;
-/// Digits of a number of operations in such a list.
-pub(super) const COUNT_DIGITS: usize = 8;
 
 /// Table of a global, from 1.
 pub(super) fn global(number: u32) -> String {
@@ -105,38 +103,27 @@ const STAMP: &str = "SET piece = CONCAT(piece, started, ' ', ended, ' ');
 const ANSWER: &str = "SELECT CONCAT(stamps, piece), code, message;";
 const FAILED: &str = "GET DIAGNOSTICS CONDITION 1 code = MYSQL_ERRNO, message = MESSAGE_TEXT;";
 
-/// The procedure that reads rows: `numbers` in a list, of which each cycle takes as many as its entry in `counts` says;
-/// after each of the first `pauses` cycles it sleeps `hang` microseconds. After `allowed` microseconds it begins no read
-/// any more.
+/// The procedure that reads rows: `numbers` in a list. After `allowed` microseconds it begins no read any more.
 pub(super) fn create_reads(data: u64) -> String {
     format!(
-        "CREATE PROCEDURE {READS}(counts LONGTEXT CHARACTER SET latin1, numbers LONGTEXT CHARACTER SET latin1,
-            pauses INT, hang BIGINT, allowed BIGINT)
+        "CREATE PROCEDURE {READS}(numbers LONGTEXT CHARACTER SET latin1, allowed BIGINT)
          READS SQL DATA SQL SECURITY INVOKER COMMENT '{MARK}'
          BEGIN
           {DECLARATIONS}
-          DECLARE in_cycle INT DEFAULT 0; DECLARE remaining INT; DECLARE wanted BIGINT UNSIGNED; DECLARE bytes INT;
-          DECLARE deadline BIGINT;
+          DECLARE wanted BIGINT UNSIGNED; DECLARE bytes INT; DECLARE deadline BIGINT;
           DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN {FAILED} {ANSWER} END;
           SET deadline = {NOW} + allowed;
-          batch: WHILE in_cycle < LENGTH(counts) DIV {COUNT_DIGITS} DO
-           SET remaining = SUBSTR(counts, 1 + {COUNT_DIGITS} * in_cycle, {COUNT_DIGITS});
-           SET in_cycle = in_cycle + 1;
-           WHILE remaining > 0 DO
-            SET wanted = SUBSTR(numbers, 1 + {DIGITS} * place, {DIGITS});
-            SET place = place + 1; SET remaining = remaining - 1;
-            SET started = {NOW};
-            IF started >= deadline THEN LEAVE batch; END IF;
-            SET bytes = (SELECT LENGTH(data) FROM {BLOCKS} WHERE number = wanted);
-            SET ended = {NOW};
-            IF NOT bytes <=> {data} THEN
-             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a row of {BLOCKS} is missing or has another length';
-            END IF;
-            {STAMP}
-           END WHILE;
-           IF in_cycle <= pauses AND hang > 0 THEN
-            DO SLEEP(GREATEST(0, LEAST(hang, deadline - {NOW})) / 1000000);
+          batch: WHILE place < LENGTH(numbers) DIV {DIGITS} DO
+           SET wanted = SUBSTR(numbers, 1 + {DIGITS} * place, {DIGITS});
+           SET place = place + 1;
+           SET started = {NOW};
+           IF started >= deadline THEN LEAVE batch; END IF;
+           SET bytes = (SELECT LENGTH(data) FROM {BLOCKS} WHERE number = wanted);
+           SET ended = {NOW};
+           IF NOT bytes <=> {data} THEN
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a row of {BLOCKS} is missing or has another length';
            END IF;
+           {STAMP}
           END WHILE;
           {ANSWER}
          END"

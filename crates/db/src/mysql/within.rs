@@ -8,7 +8,7 @@ use mysql::Statement;
 use mysql::prelude::Queryable;
 
 use super::bulk::value_bytes;
-use super::schema::{self, COUNT_DIGITS, DIGITS, READS};
+use super::schema::{self, DIGITS, READS};
 use super::session::{Worker, missing};
 use crate::adapter::{Batch, Cycle, Error, Result, Timed, Within};
 
@@ -32,7 +32,6 @@ type Answer = (Option<Vec<u8>>, u16, Option<String>);
 struct Allowed {
     began: Instant,
     limit: Duration,
-    hang: Duration,
 }
 
 impl Allowed {
@@ -64,7 +63,7 @@ impl MysqlWithin {
         if let Some(statement) = &self.reads {
             return Ok(statement.clone());
         }
-        let sql = format!("CALL {READS}(?, ?, ?, ?, ?)");
+        let sql = format!("CALL {READS}(?, ?)");
         let statement = self.worker.prepare("prepare reads of", &sql)?;
         Ok(self.reads.insert(statement).clone())
     }
@@ -79,30 +78,24 @@ impl MysqlWithin {
         Ok(self.sets.insert(statement).clone())
     }
 
-    /// Reads of consecutive cycles; whether all were done.
-    fn reads(&mut self, cycles: &[&[u64]], allowed: Allowed, done: &mut Vec<Timed>) -> Result<bool> {
+    /// Reads, one after the other; whether all were done.
+    fn reads(&mut self, blocks: &[u64], allowed: Allowed, done: &mut Vec<Timed>) -> Result<bool> {
         let statement = self.reading()?;
-        for (piece, ended) in pieces(cycles) {
+        for blocks in blocks.chunks(CALL) {
             let Some(left) = allowed.left() else { return Ok(false) };
-            let (mut counts, mut numbers, mut wanted) = (String::new(), String::new(), 0);
-            for blocks in &piece {
-                let _ = write!(counts, "{:0COUNT_DIGITS$}", blocks.len());
-                for &block in *blocks {
-                    let _ = write!(numbers, "{:0DIGITS$}", self.worker.row(block)?);
-                }
-                wanted += blocks.len();
+            let mut numbers = String::new();
+            for &block in blocks {
+                let _ = write!(numbers, "{:0DIGITS$}", self.worker.row(block)?);
             }
-            let hang = allowed.hang.as_micros() as u64;
-            let arguments = (counts, numbers, ended, hang, left.as_micros() as u64);
             let answer: Option<Answer> = self
                 .worker
                 .conn
-                .exec_first(&statement, arguments)
+                .exec_first(&statement, (numbers, left.as_micros() as u64))
                 .map_err(|e| self.worker.refusal("read blocks of", e))?;
             let page = Bytes(self.worker.layout.page);
             let before = done.len();
             self.take(answer, "read blocks of", done, |_| Some((OpKind::Read, page)))?;
-            if done.len() - before < wanted {
+            if done.len() - before < blocks.len() {
                 return Ok(false);
             }
         }
@@ -172,41 +165,13 @@ impl MysqlWithin {
     }
 }
 
-/// Cycles of reads, in pieces of at most [`CALL`] reads; with each, how many of its cycles come to their end in it.
-fn pieces<'a>(cycles: &[&'a [u64]]) -> Vec<(Vec<&'a [u64]>, u64)> {
-    let (mut pieces, mut piece, mut ended, mut room) = (Vec::new(), Vec::new(), 0, CALL);
-    for cycle in cycles {
-        let mut rest = *cycle;
-        loop {
-            // Cycles of nothing but a pause take room as well.
-            let (part, later) = rest.split_at(rest.len().min(room));
-            piece.push(part);
-            room = room.saturating_sub(part.len().max(1));
-            ended += u64::from(later.is_empty());
-            rest = later;
-            if room == 0 {
-                pieces.push((std::mem::take(&mut piece), std::mem::take(&mut ended)));
-                room = CALL;
-            }
-            if rest.is_empty() {
-                break;
-            }
-        }
-    }
-    if !piece.is_empty() {
-        pieces.push((piece, ended));
-    }
-    pieces
-}
-
 impl Within for MysqlWithin {
     fn prepare(&mut self, reads: bool, writes: bool) -> Result<()> {
         if reads {
             self.reading()?;
             // Opens the table and compiles the procedure.
             if self.worker.blocks > 0 {
-                let batch =
-                    Batch { cycles: vec![Cycle::Reads(vec![0])], limit: Nanos(u64::MAX), hang: Nanos(0) };
+                let batch = Batch { cycles: vec![Cycle::Reads(vec![0])], limit: Nanos(u64::MAX) };
                 self.perform(&batch, &mut Vec::new())?;
             }
         }
@@ -231,8 +196,8 @@ impl Within for MysqlWithin {
     }
 
     fn perform(&mut self, batch: &Batch, done: &mut Vec<Timed>) -> Result<()> {
-        let nanos = |nanos: Nanos| Duration::from_nanos(nanos.0).min(DAY);
-        let allowed = Allowed { began: Instant::now(), limit: nanos(batch.limit), hang: nanos(batch.hang) };
+        let limit = Duration::from_nanos(batch.limit.0).min(DAY);
+        let allowed = Allowed { began: Instant::now(), limit };
         let mut cycles = batch.cycles.iter().peekable();
         while let Some(cycle) = cycles.next() {
             if allowed.left().is_none() {
@@ -240,41 +205,20 @@ impl Within for MysqlWithin {
             }
             match cycle {
                 Cycle::Reads(blocks) => {
-                    let mut run = vec![blocks.as_slice()];
-                    while let Some(Cycle::Reads(blocks)) = cycles.peek() {
-                        run.push(blocks);
+                    // A call of the procedure does as many as there are.
+                    let mut blocks = blocks.clone();
+                    while let Some(Cycle::Reads(more)) = cycles.peek() {
+                        blocks.extend(more);
                         cycles.next();
                     }
-                    if !self.reads(&run, allowed, done)? {
+                    if !self.reads(&blocks, allowed, done)? {
                         return Ok(());
                     }
                 }
                 Cycle::Sets(subscripts) if subscripts.is_empty() => {}
-                Cycle::Sets(subscripts) => {
-                    self.transaction(subscripts, done)?;
-                    // The procedure is over: here the pause costs the server nothing.
-                    std::thread::sleep(allowed.hang.min(allowed.left().unwrap_or_default()));
-                }
+                Cycle::Sets(subscripts) => self.transaction(subscripts, done)?,
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_cycles_are_cut_and_pause_once() {
-        let numbers: Vec<u64> = (0..12_000).collect();
-        let cycles = [&numbers[..4000], &numbers[4000..4000], &numbers[4000..]];
-        let pieces = pieces(&cycles);
-        let read: Vec<u64> = pieces.iter().flat_map(|(piece, _)| piece.concat()).collect();
-        assert_eq!(read, numbers);
-        assert_eq!(pieces.iter().map(|(_, ended)| ended).sum::<u64>(), 3);
-        assert!(pieces.iter().all(|(piece, _)| piece.iter().map(|part| part.len()).sum::<usize>() <= CALL));
-        let exact = [&numbers[..CALL]];
-        assert_eq!(super::pieces(&exact).iter().map(|(_, ended)| *ended).collect::<Vec<_>>(), [1]);
     }
 }

@@ -17,7 +17,7 @@ use crate::adapter::{Batch, Cycle, Error, Result, Timed, Within};
 /// The names of what sets and reads need are put in.
 const PROCEDURE: &str = "
 CREATE OR REPLACE PROCEDURE pg_temp.iolite_batch(
-    cycles int[], places oid[], numbers bigint[], noise bytea, hang float8, time_limit float8,
+    cycles int[], places oid[], numbers bigint[], noise bytea, time_limit float8,
     INOUT done int, INOUT started timestamptz[], INOUT ended timestamptz[])
 LANGUAGE plpgsql AS $iolite$
 DECLARE
@@ -56,15 +56,12 @@ BEGIN
             t1 := clock_timestamp();
             done := done + 1; started[done] := t0; ended[done] := t1;
         END IF;
-        IF hang > 0 THEN
-            PERFORM pg_sleep(least(hang, extract(epoch FROM deadline - clock_timestamp())::float8));
-        END IF;
     END LOOP;
     {flush}
 END $iolite$";
 
-const CALL: &str = "CALL pg_temp.iolite_batch($1::int[], $2::oid[], $3::bigint[], $4::bytea, $5::float8, $6::float8, \
-     NULL::int, NULL::timestamptz[], NULL::timestamptz[])";
+const CALL: &str = "CALL pg_temp.iolite_batch($1::int[], $2::oid[], $3::bigint[], $4::bytea, $5::float8, NULL::int, \
+     NULL::timestamptz[], NULL::timestamptz[])";
 
 /// A worker's session within the database.
 pub(super) struct Inside {
@@ -219,14 +216,7 @@ impl Within for Inside {
         let call = self.call(reads, writes)?;
         let answer = self.worker.client.query_one(
             &call,
-            &[
-                &orders.cycles,
-                &orders.places,
-                &orders.numbers,
-                &orders.noise,
-                &seconds(batch.hang),
-                &seconds(batch.limit),
-            ],
+            &[&orders.cycles, &orders.places, &orders.numbers, &orders.noise, &seconds(batch.limit)],
         );
         let answer = answer.map_err(|error| self.failed(error))?;
         let before = done.len();

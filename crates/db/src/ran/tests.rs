@@ -126,7 +126,6 @@ impl Within for FakeWithin {
                     operation(OpKind::Commit)?;
                 }
             }
-            std::thread::sleep(Duration::from_nanos(batch.hang.0));
         }
         Ok(())
     }

@@ -83,7 +83,6 @@ impl Worker<'_> {
     fn batch(&mut self, now: u64) -> Batch {
         let mut batch = Batch {
             cycles: Vec::new(),
-            hang: Nanos(0),
             // Twice the aim: a batch that is slower than expected is cut.
             limit: Nanos(self.lane.end().saturating_sub(now).min(2 * AIM)),
         };
