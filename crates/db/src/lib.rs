@@ -16,6 +16,7 @@ pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod private;
 mod ran;
+mod server;
 mod sqlite;
 mod url;
 
@@ -29,5 +30,6 @@ pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 pub use ran::run_db_task;
+pub use server::{Server, Started};
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use iolite_db::mysql::server::{self, Options, Started};
-use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Timed};
+use iolite_db::mysql::server::{self, Options};
+use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Started, Timed};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 use tempfile::TempDir;
 
@@ -54,7 +54,7 @@ impl Server {
         let output = Command::new("mariadb")
             .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names"])
             .arg(format!("--password={}", self.password()))
-            .arg(format!("--socket={}", self.started.socket.display()))
+            .arg(format!("--socket={}", self.directory.path().join("socket").display()))
             .args(["--execute", sql, "iolite"])
             .output()
             .unwrap();

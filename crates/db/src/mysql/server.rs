@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::adapter::{Error, Result};
 use crate::private;
+use crate::server::Started;
 
 /// How long a server may take to start or to stop, writing back what its buffer pool holds.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,19 +49,6 @@ impl Default for Options {
     fn default() -> Options {
         Options { buffer_pool: Bytes(64 << 20), tcp: false }
     }
-}
-
-/// A server that runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
-    /// Where its database for us is, for [`Mysql::new`](crate::Mysql::new); holds the password.
-    pub url: String,
-    /// Its process.
-    pub pid: u32,
-    /// Its Unix socket.
-    pub socket: PathBuf,
-    /// Its port on the loopback address, when that was asked for.
-    pub port: Option<u16>,
 }
 
 /// Starts a private server in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are
@@ -217,12 +205,11 @@ impl Place {
     }
 
     fn started(&self, pid: u32, secret: &str, port: Option<u16>) -> Started {
-        let socket = self.socket();
         let url = match port {
             Some(port) => format!("mysql://root:{secret}@127.0.0.1:{port}/{SCHEMA}"),
-            None => format!("mysql://root:{secret}@localhost/{SCHEMA}?socket={}", encoded(&socket)),
+            None => format!("mysql://root:{secret}@localhost/{SCHEMA}?socket={}", encoded(&self.socket())),
         };
-        Started { url, pid, socket, port }
+        Started { url, pid, port }
     }
 
     fn socket(&self) -> PathBuf {

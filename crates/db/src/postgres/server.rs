@@ -16,6 +16,7 @@ use iolite_model::Bytes;
 use super::connect::Target;
 use crate::adapter::{Error, Result};
 use crate::private;
+use crate::server::Started;
 
 /// The file that tells a directory of ours.
 const MARK: &str = "iolite-postgres";
@@ -34,17 +35,6 @@ const USERS: [&str; 2] = ["postgres", "nobody"];
 /// Where distributions put the programs, with their version in between.
 const PROGRAMS: [(&str, &str); 3] =
     [("/usr/lib/postgresql", "bin"), ("/usr", "bin"), ("/usr/local/pgsql", "")];
-
-/// A running server of ours.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Started {
-    /// What reaches it: with the password in it where that is by a port.
-    pub url: String,
-    /// The process.
-    pub pid: u32,
-    /// Its port on the loopback address, when that was asked for.
-    pub port: Option<u16>,
-}
 
 /// The server's programs, and who runs them.
 struct Programs {
@@ -128,13 +118,6 @@ pub fn stop(directory: &Path) -> Result<()> {
         return Err(problem("stop the server in", &real, "none runs there", "there is nothing left to stop"));
     }
     programs.run(&real, "pg_ctl", &["stop", "-w", "-s", "-t", PATIENCE, "-m", "fast", "-D", "data"]).map(drop)
-}
-
-impl std::fmt::Debug for Started {
-    /// Without the URL, which may hold a password.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Started").field("pid", &self.pid).finish_non_exhaustive()
-    }
 }
 
 impl Programs {

@@ -1,0 +1,124 @@
+//! Private servers: databases for those who have none running.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::adapter::Result;
+#[cfg(feature = "mysql")]
+use crate::mysql::server as mariadb;
+#[cfg(feature = "postgres")]
+use crate::postgres::server as postgres;
+
+/// Servers that can be had so: set up to be durable, with all their files in one directory, going on when this program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Server {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB.
+    Mariadb,
+}
+
+/// A private server that runs. [`Debug`](fmt::Debug) leaves its URL out, which may hold a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Started {
+    /// Where its database for us is, as [`DatabaseUrl`](crate::DatabaseUrl) takes it.
+    pub url: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its port on the loopback address, when that was asked for.
+    pub port: Option<u16>,
+}
+
+impl Server {
+    /// All there are.
+    pub const ALL: [Server; 2] = [Server::Postgres, Server::Mariadb];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Server::Postgres => "postgres",
+            Server::Mariadb => "mariadb",
+        }
+    }
+
+    /// Its name as its makers write it.
+    pub fn engine(self) -> &'static str {
+        match self {
+            Server::Postgres => "PostgreSQL",
+            Server::Mariadb => "MariaDB",
+        }
+    }
+
+    /// Starts one in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are kept; with
+    /// `port`, also on a port of the loopback address, the same from start to start where that is free.
+    ///
+    /// # Errors
+    /// [`Build`](crate::Error::Build) without the server's programs, or where this program is built without its feature;
+    /// [`Foreign`](crate::Error::Foreign) for a directory with other things in it; [`Engine`](crate::Error::Engine) when one
+    /// runs there already, when there is no room, or when it does not start; [`Io`](crate::Error::Io).
+    pub fn start(self, directory: &Path, port: bool) -> Result<Started> {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres => postgres::start(directory, port),
+            #[cfg(feature = "mysql")]
+            Server::Mariadb => {
+                mariadb::start(directory, &mariadb::Options { tcp: port, ..Default::default() })
+            }
+            #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+            _ => self.not_built((directory, port)),
+        }
+    }
+
+    /// The one that runs in `directory`, if one does.
+    ///
+    /// # Errors
+    /// [`Build`](crate::Error::Build); [`Engine`](crate::Error::Engine) or [`Io`](crate::Error::Io) when its password can't
+    /// be read.
+    pub fn running(self, directory: &Path) -> Result<Option<Started>> {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres => postgres::running(directory),
+            #[cfg(feature = "mysql")]
+            Server::Mariadb => mariadb::running(directory),
+            #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+            _ => self.not_built(directory),
+        }
+    }
+
+    /// Stops the one in `directory`, which writes everything to its files first. The directory stays.
+    ///
+    /// # Errors
+    /// [`Build`](crate::Error::Build); [`Missing`](crate::Error::Missing) or [`Engine`](crate::Error::Engine) when none runs
+    /// there, or when it does not end.
+    pub fn stop(self, directory: &Path) -> Result<()> {
+        match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres => postgres::stop(directory),
+            #[cfg(feature = "mysql")]
+            Server::Mariadb => mariadb::stop(directory),
+            #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+            _ => self.not_built(directory),
+        }
+    }
+
+    /// What this build lacks; takes what was to be done with, and does nothing with it.
+    #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+    fn not_built<T>(self, _: impl Sized) -> Result<T> {
+        let (what, remedy) = match self {
+            Server::Postgres => (
+                "start or stop PostgreSQL",
+                "build it with the feature `postgres` (cargo build --features postgres)",
+            ),
+            Server::Mariadb => {
+                ("start or stop MariaDB", "build it with the feature `mysql` (cargo build --features mysql)")
+            }
+        };
+        Err(crate::Error::Build { what, remedy })
+    }
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Started").field("pid", &self.pid).field("port", &self.port).finish_non_exhaustive()
+    }
+}
