@@ -21,7 +21,9 @@ const SHORT: [&str; 4] = ["--budget-time", "10s", "--budget-space", "256M"];
 #[test]
 fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
     let place = Place::new();
-    let output = place.check(&place.data(), &[&SHORT[..], &["--json"]].concat()).output().unwrap();
+    // Time enough for all of it on a slow disk too.
+    let arguments = ["--budget-time", "30s", "--budget-space", "256M", "--json"];
+    let output = place.check(&place.data(), &arguments).output().unwrap();
     let code = output.status.code().unwrap();
     assert!([0, 3, 4].contains(&code), "{code}: {}", stderr(&output));
     let document = json(&output);
@@ -83,61 +85,71 @@ fn the_results_are_readable_with_sqlite3() {
 /// The same reads, around the page cache and through it.
 #[test]
 fn the_stamp_tells_the_device_from_the_cache() {
-    let place = Place::new();
-    if iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
-        eprintln!("skipped: no block device beneath the tests");
-        return;
-    }
-    let direct = json(&place.check(&place.data(), &[&SHORT[..], &["--json"]].concat()).output().unwrap());
-    if phases(&direct, "random read 8 KiB")[0]["task"]["direct"] == false {
-        eprintln!("skipped: the file system beneath the tests refuses O_DIRECT");
-        return;
-    }
-    // Another program on the same device may add reads to one run, hardly to most of them.
-    let reads = phases(&direct, "random read 8 KiB");
-    let ratio = |phase: &serde_json::Value| {
-        let cache = &phase["cache"];
-        cache["device_read_bytes"].as_f64().unwrap() / cache["requested_read_bytes"].as_f64().unwrap()
-    };
-    assert!(reads.iter().all(|phase| phase["cache"]["stamp"] == "device"));
-    let close = reads.iter().filter(|phase| (0.98..1.02).contains(&ratio(phase))).count();
-    assert!(close * 2 > reads.len(), "{:?}", reads.iter().map(|phase| ratio(phase)).collect::<Vec<_>>());
+    undisturbed(|| {
+        let place = Place::new();
+        if iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
+            eprintln!("skipped: no block device beneath the tests");
+            return;
+        }
+        let direct = json(&place.check(&place.data(), &[&SHORT[..], &["--json"]].concat()).output().unwrap());
+        if phases(&direct, "random read 8 KiB")[0]["task"]["direct"] == false {
+            eprintln!("skipped: the file system beneath the tests refuses O_DIRECT");
+            return;
+        }
+        // Another program on the same device may add reads to one run, hardly to most of them.
+        let reads = phases(&direct, "random read 8 KiB");
+        let ratio = |phase: &serde_json::Value| {
+            let cache = &phase["cache"];
+            cache["device_read_bytes"].as_f64().unwrap() / cache["requested_read_bytes"].as_f64().unwrap()
+        };
+        assert!(reads.iter().all(|phase| phase["cache"]["stamp"] == "device"));
+        let close = reads.iter().filter(|phase| (0.98..1.02).contains(&ratio(phase))).count();
+        assert!(close * 2 > reads.len(), "{:?}", reads.iter().map(|phase| ratio(phase)).collect::<Vec<_>>());
 
-    let output =
-        place.check(&place.data(), &[&SHORT[..], &["--json", "--buffered"]].concat()).output().unwrap();
-    let buffered = json(&output);
-    for phase in phases(&buffered, "random read 8 KiB") {
-        assert_eq!(phase["cache"]["stamp"], "cached", "{}", phase["cache"]);
-    }
-    assert_ne!(buffered["verdict"]["fitness"], "fit", "what a cache delivers proves nothing of the storage");
+        let output =
+            place.check(&place.data(), &[&SHORT[..], &["--json", "--buffered"]].concat()).output().unwrap();
+        let buffered = json(&output);
+        for phase in phases(&buffered, "random read 8 KiB") {
+            assert_eq!(phase["cache"]["stamp"], "cached", "{}", phase["cache"]);
+        }
+        assert_ne!(
+            buffered["verdict"]["fitness"], "fit",
+            "what a cache delivers proves nothing of the storage"
+        );
+    });
 }
 
 /// A device slowed on purpose: the truth is known.
 #[test]
 fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
-    let place = Place::new();
-    let Some(throttle) = Throttle::reads(&place.data(), 2000) else { return };
-    let arguments = ["--budget-time", "45s", "--budget-space", "256M", "--target-iops", "5000", "--json"];
-    let output = throttle.run(&place.check(&place.data(), &arguments));
-    let document = json(&output);
-    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    for knee in document["knees"].as_array().unwrap() {
-        let plateau = knee["plateau_iops"]["value"].as_f64().unwrap();
-        assert!((plateau / 2000.0 - 1.0).abs() <= 0.02, "{}: {plateau}", knee["name"]);
-    }
-    // Little's law: what is outstanding is what comes a second times how long it stays.
-    for phase in phases(&document, "random read 8 KiB") {
-        let read = &phase["operations"][0];
-        let rate = read["iops"]["value"].as_f64().unwrap();
-        let response = read["response_ns"]["mean"]["value"].as_f64().unwrap() / 1e9;
-        let concurrency = phase["concurrency"].as_f64().unwrap();
-        assert!((rate * response / concurrency - 1.0).abs() <= 0.02, "{rate} x {response} for {concurrency}");
-    }
-    let reason = &document["verdict"]["reasons"][0];
-    assert_eq!(reason["what"], "random read 8 KiB, rate");
-    assert_eq!(reason["fitness"], "unfit");
-    assert!(reason["measured"].as_str().unwrap().contains("IOPS at most"), "{reason}");
-    assert_eq!(reason["asked"], "at least 5,000 IOPS");
+    undisturbed(|| {
+        let place = Place::new();
+        let Some(throttle) = Throttle::reads(&place.data(), 2000) else { return };
+        let arguments = ["--budget-time", "45s", "--budget-space", "256M", "--target-iops", "5000", "--json"];
+        let output = throttle.run(&place.check(&place.data(), &arguments));
+        let document = json(&output);
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        for knee in document["knees"].as_array().unwrap() {
+            let plateau = knee["plateau_iops"]["value"].as_f64().unwrap();
+            assert!((plateau / 2000.0 - 1.0).abs() <= 0.02, "{}: {plateau}", knee["name"]);
+        }
+        // Little's law: what is outstanding is what comes a second times how long it stays.
+        for phase in phases(&document, "random read 8 KiB") {
+            let read = &phase["operations"][0];
+            let rate = read["iops"]["value"].as_f64().unwrap();
+            let response = read["response_ns"]["mean"]["value"].as_f64().unwrap() / 1e9;
+            let concurrency = phase["concurrency"].as_f64().unwrap();
+            assert!(
+                (rate * response / concurrency - 1.0).abs() <= 0.02,
+                "{rate} x {response} for {concurrency}"
+            );
+        }
+        let reason = &document["verdict"]["reasons"][0];
+        assert_eq!(reason["what"], "random read 8 KiB, rate");
+        assert_eq!(reason["fitness"], "unfit");
+        assert!(reason["measured"].as_str().unwrap().contains("IOPS at most"), "{reason}");
+        assert_eq!(reason["asked"], "at least 5,000 IOPS");
+    });
 }
 
 #[test]
@@ -153,23 +165,29 @@ fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
 
 #[test]
 fn ctrl_c_ends_at_once_keeps_the_results_and_removes_the_files() {
-    // At the layout, among the reads, in the database.
-    for intervals in [0, 8, 90] {
-        let place = Place::new();
-        let mut command = place.check(&place.data(), &["--budget-time", "30s", "--budget-space", "512M"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        place.wait_for_intervals(&mut child, intervals);
-        let asked = Instant::now();
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let output = child.wait_with_output().unwrap();
-        // A second, and one more for a machine that is busy with other things.
-        assert!(asked.elapsed() < Duration::from_secs(2), "{:?} at {intervals} intervals", asked.elapsed());
-        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(String::from_utf8_lossy(&output.stdout).contains("INTERRUPTED"), "{}", stderr(&output));
-        assert_eq!(entries(&place.data()), [""; 0]);
-        assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
-        assert!(place.ask::<i64>("SELECT count(*) FROM interval") >= intervals);
-    }
+    undisturbed(|| {
+        // At the layout, among the reads, in the database.
+        for intervals in [0, 8, 90] {
+            let place = Place::new();
+            let mut command = place.check(&place.data(), &["--budget-time", "30s", "--budget-space", "512M"]);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            place.wait_for_intervals(&mut child, intervals);
+            let asked = Instant::now();
+            kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+            let output = child.wait_with_output().unwrap();
+            // A second, and one more for a machine that is busy with other things.
+            assert!(
+                asked.elapsed() < Duration::from_secs(2),
+                "{:?} at {intervals} intervals",
+                asked.elapsed()
+            );
+            assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+            assert!(String::from_utf8_lossy(&output.stdout).contains("INTERRUPTED"), "{}", stderr(&output));
+            assert_eq!(entries(&place.data()), [""; 0]);
+            assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
+            assert!(place.ask::<i64>("SELECT count(*) FROM interval") >= intervals);
+        }
+    });
 }
 
 #[test]
@@ -300,24 +318,29 @@ fn where_direct_io_is_refused_it_warns_and_never_calls_it_fit() {
 /// ext4 with data=journal takes O_DIRECT and goes through the cache all the same: only the counters tell.
 #[test]
 fn direct_io_that_is_none_is_seen_through() {
-    let place = Place::new();
-    let (image, at) = (place.root.path().join("image"), place.root.path().join("journalled"));
-    fs::File::create(&image).unwrap().set_len(1 << 30).unwrap();
-    let made =
-        Command::new("mkfs.ext4").arg("-q").arg(&image).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").output();
-    if !made.is_ok_and(|made| made.status.success()) {
-        eprintln!("skipped: no mkfs.ext4 to make a file system with");
-        return;
-    }
-    let source = image.to_str().unwrap();
-    let Some(_mount) = Mount::new(&["-o", "loop,data=journal", source], &at) else { return };
-    let output =
-        place.check(&at, &["--budget-time", "10s", "--budget-space", "100M", "--json"]).output().unwrap();
-    let document = json(&output);
-    assert_eq!(phases(&document, "random read 8 KiB")[0]["cache"]["stamp"], "cached");
-    assert_ne!(document["verdict"]["fitness"], "fit");
-    let devices = document["run"]["storage"]["devices"].as_array().unwrap();
-    assert_eq!(devices[0]["kind"], "loop", "{devices:?}");
+    undisturbed(|| {
+        let place = Place::new();
+        let (image, at) = (place.root.path().join("image"), place.root.path().join("journalled"));
+        fs::File::create(&image).unwrap().set_len(1 << 30).unwrap();
+        let made = Command::new("mkfs.ext4")
+            .arg("-q")
+            .arg(&image)
+            .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+            .output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            eprintln!("skipped: no mkfs.ext4 to make a file system with");
+            return;
+        }
+        let source = image.to_str().unwrap();
+        let Some(_mount) = Mount::new(&["-o", "loop,data=journal", source], &at) else { return };
+        let output =
+            place.check(&at, &["--budget-time", "10s", "--budget-space", "100M", "--json"]).output().unwrap();
+        let document = json(&output);
+        assert_eq!(phases(&document, "random read 8 KiB")[0]["cache"]["stamp"], "cached");
+        assert_ne!(document["verdict"]["fitness"], "fit");
+        let devices = document["run"]["storage"]["devices"].as_array().unwrap();
+        assert_eq!(devices[0]["kind"], "loop", "{devices:?}");
+    });
 }
 
 #[test]

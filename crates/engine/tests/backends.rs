@@ -3,6 +3,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod common;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ use iolite_model::{
     OpKind, Quantile, RingOptions, RunId, Sink, Stop, SyncMethod, SyncRule, Target,
 };
 use iolite_sys::clock::Clock;
+
+use common::undisturbed;
 use iolite_sys::file;
 use iolite_sys::mapping::Use;
 
@@ -374,24 +378,26 @@ fn commits_work_with_every_back_end() {
 
 #[test]
 fn an_interruption_ends_every_back_end_at_once() {
-    for kind in kinds() {
-        let mut bench = Bench::new();
-        bench.lay_out();
-        let flag = Arc::new(AtomicBool::new(false));
-        bench.control = Control::new(flag.clone());
-        let interrupter = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
-            flag.store(true, Ordering::Relaxed);
-            Instant::now()
-        });
-        let outcome =
-            bench.run(&task(kind, Mix::ReadPercent(50), target(false), runtime(3_600_000))).unwrap();
-        let late = interrupter.join().unwrap().elapsed();
-        assert_eq!(outcome.ending, Ending::Interrupted);
-        let done = outcome.totals.operations(OpKind::Read) + outcome.totals.operations(OpKind::Write);
-        assert!(done > 0, "{kind:?}");
-        assert!(late < Duration::from_millis(900), "{kind:?}: {late:?}");
-    }
+    undisturbed(|| {
+        for kind in kinds() {
+            let mut bench = Bench::new();
+            bench.lay_out();
+            let flag = Arc::new(AtomicBool::new(false));
+            bench.control = Control::new(flag.clone());
+            let interrupter = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                flag.store(true, Ordering::Relaxed);
+                Instant::now()
+            });
+            let outcome =
+                bench.run(&task(kind, Mix::ReadPercent(50), target(false), runtime(3_600_000))).unwrap();
+            let late = interrupter.join().unwrap().elapsed();
+            assert_eq!(outcome.ending, Ending::Interrupted);
+            let done = outcome.totals.operations(OpKind::Read) + outcome.totals.operations(OpKind::Write);
+            assert!(done > 0, "{kind:?}");
+            assert!(late < Duration::from_millis(900), "{kind:?}: {late:?}");
+        }
+    });
 }
 
 #[test]
@@ -487,47 +493,55 @@ fn mean_and_rate(outcome: &Outcome) -> (f64, f64) {
 
 #[test]
 fn a_constant_service_time_gives_its_rate() {
-    // 40 in flight at 20 ms each are 2000/s, in 50 rounds; the loop and a busy machine may only make it less.
-    let latency = SimLatency::Constant(Duration::from_millis(20));
-    let task = FileTask { concurrency: 40, ..sim_task(runtime(1000)) };
-    let (mean, rate) = mean_and_rate(&simulate(&task, SimParameters { latency, ..SIM }));
-    assert!((1500.0..=2000.0).contains(&rate), "{rate}");
-    assert!((0.0199..0.027).contains(&mean), "{mean}");
-    // Served twenty at a time it is half of that, and everyone waits twice as long.
-    let shared = SimParameters { latency, channels: Some(20), ..SIM };
-    let (mean, rate) = mean_and_rate(&simulate(&task, shared));
-    assert!((750.0..=1000.0).contains(&rate), "{rate}");
-    // All but the first twenty wait for a turn before their own.
-    assert!((0.039..0.054).contains(&mean), "{mean}");
+    undisturbed(|| {
+        // 40 in flight at 20 ms each are 2000/s, in 50 rounds; the loop and a busy machine may only make it less.
+        let latency = SimLatency::Constant(Duration::from_millis(20));
+        let task = FileTask { concurrency: 40, ..sim_task(runtime(1000)) };
+        let (mean, rate) = mean_and_rate(&simulate(&task, SimParameters { latency, ..SIM }));
+        assert!((1500.0..=2000.0).contains(&rate), "{rate}");
+        assert!((0.0199..0.027).contains(&mean), "{mean}");
+        // Served twenty at a time it is half of that, and everyone waits twice as long.
+        let shared = SimParameters { latency, channels: Some(20), ..SIM };
+        let (mean, rate) = mean_and_rate(&simulate(&task, shared));
+        assert!((750.0..=1000.0).contains(&rate), "{rate}");
+        // All but the first twenty wait for a turn before their own.
+        assert!((0.039..0.054).contains(&mean), "{mean}");
+    });
 }
 
 #[test]
 fn littles_law_holds() {
-    let ms = Duration::from_millis(2);
-    for latency in [SimLatency::Exponential { mean: ms }, SimLatency::LogNormal { median: ms, sigma: 0.8 }] {
-        for depth in [1, 16] {
-            let mut task = sim_task(runtime(1000));
-            task.concurrency = depth;
-            let (mean, rate) = mean_and_rate(&simulate(&task, SimParameters { latency, ..SIM }));
-            let law = mean * rate / f64::from(depth);
-            assert!((0.95..1.05).contains(&law), "{latency:?}, depth {depth}: {mean} s x {rate}/s");
+    undisturbed(|| {
+        let ms = Duration::from_millis(2);
+        for latency in
+            [SimLatency::Exponential { mean: ms }, SimLatency::LogNormal { median: ms, sigma: 0.8 }]
+        {
+            for depth in [1, 16] {
+                let mut task = sim_task(runtime(1000));
+                task.concurrency = depth;
+                let (mean, rate) = mean_and_rate(&simulate(&task, SimParameters { latency, ..SIM }));
+                let law = mean * rate / f64::from(depth);
+                assert!((0.95..1.05).contains(&law), "{latency:?}, depth {depth}: {mean} s x {rate}/s");
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn a_stall_shows_as_an_open_loop_feels_it() {
-    let mut task = sim_task(runtime(1500));
-    (task.concurrency, task.arrival) = (32, Arrival::Poisson(Iops(1000.0)));
-    let at = Duration::from_millis(500);
-    let stall = SimStall { at, length: Duration::from_millis(300) };
-    let outcome = simulate(&task, SimParameters { stall: Some(stall), ..SIM });
-    let response = outcome.totals.response(OpKind::Read).unwrap();
-    let at = |quantile| response.quantile(Quantile(quantile)).0 as f64 / 1e6;
-    // 300 of 1500 operations were meant to start during the stall and waited for what was left of it.
-    assert!(at(0.5) < 50.0, "median {} ms", at(0.5));
-    assert!((230.0..500.0).contains(&at(0.99)), "p99 {} ms", at(0.99));
-    assert!(at(0.9) > 80.0, "p90 {} ms: the operations not issued were left out", at(0.9));
+    undisturbed(|| {
+        let mut task = sim_task(runtime(1500));
+        (task.concurrency, task.arrival) = (32, Arrival::Poisson(Iops(1000.0)));
+        let at = Duration::from_millis(500);
+        let stall = SimStall { at, length: Duration::from_millis(300) };
+        let outcome = simulate(&task, SimParameters { stall: Some(stall), ..SIM });
+        let response = outcome.totals.response(OpKind::Read).unwrap();
+        let at = |quantile| response.quantile(Quantile(quantile)).0 as f64 / 1e6;
+        // 300 of 1500 operations were meant to start during the stall and waited for what was left of it.
+        assert!(at(0.5) < 50.0, "median {} ms", at(0.5));
+        assert!((230.0..500.0).contains(&at(0.99)), "p99 {} ms", at(0.99));
+        assert!(at(0.9) > 80.0, "p90 {} ms: the operations not issued were left out", at(0.9));
+    });
 }
 
 #[test]

@@ -3,6 +3,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod common;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use iolite_engine::{
 use iolite_model::{Bytes, Event, FileTask, Nanos, OpKind, Quantile, Sink, Stage, Stop, Target};
 use iolite_stats::Histogram;
 use iolite_sys::clock::Clock;
+
+use common::undisturbed;
 
 /// Every histogram counts a value in a bucket not wider than 1/1024 of it (three digits).
 const STATED_ERROR: f64 = 1.0 / 1024.0;
@@ -69,51 +73,53 @@ fn exact(sorted: &[u64], quantile: f64) -> f64 {
 
 #[test]
 fn percentiles_are_those_of_a_log_of_every_operation() {
-    let log = Log::default();
-    let task = FileTask {
-        name: "logged".into(),
-        target: Target::Null { size: Bytes::MIB },
-        concurrency: 16,
-        stop: Stop { operations: Some(60_000), ..Stop::default() },
-        interval: Nanos(20_000_000),
-        ..FileTask::default()
-    };
-    // From some 100 µs to some 10 ms: beyond what two readings of a clock differ by.
-    let latency = SimLatency::LogNormal { median: Duration::from_micros(400), sigma: 0.8 };
-    let noted = log.clone();
-    let make = move |_, depth: u32| {
-        let (faults, block) = (SimFaults::default(), 4096);
-        let parameters =
-            SimParameters { seed: 3, depth, block, latency, channels: None, faults, stall: None };
-        let backend = Sim::new(parameters, SimImage::new(1 << 20));
-        Ok(Logged { backend, since: vec![None; depth as usize], log: noted.clone() })
-    };
-    let mut intervals = Intervals::default();
-    let clock = Clock::best();
-    let outcome = run_file_task_on(&task, 0, clock, &Control::default(), &mut intervals, make).unwrap();
-    let mut log = log.lock().unwrap().clone();
-    log.sort_unstable();
-    assert_eq!(log.len(), 60_000);
+    undisturbed(|| {
+        let log = Log::default();
+        let task = FileTask {
+            name: "logged".into(),
+            target: Target::Null { size: Bytes::MIB },
+            concurrency: 16,
+            stop: Stop { operations: Some(60_000), ..Stop::default() },
+            interval: Nanos(20_000_000),
+            ..FileTask::default()
+        };
+        // From some 100 µs to some 10 ms: beyond what two readings of a clock differ by.
+        let latency = SimLatency::LogNormal { median: Duration::from_micros(400), sigma: 0.8 };
+        let noted = log.clone();
+        let make = move |_, depth: u32| {
+            let (faults, block) = (SimFaults::default(), 4096);
+            let parameters =
+                SimParameters { seed: 3, depth, block, latency, channels: None, faults, stall: None };
+            let backend = Sim::new(parameters, SimImage::new(1 << 20));
+            Ok(Logged { backend, since: vec![None; depth as usize], log: noted.clone() })
+        };
+        let mut intervals = Intervals::default();
+        let clock = Clock::best();
+        let outcome = run_file_task_on(&task, 0, clock, &Control::default(), &mut intervals, make).unwrap();
+        let mut log = log.lock().unwrap().clone();
+        log.sort_unstable();
+        assert_eq!(log.len(), 60_000);
 
-    // The log has the drain's too, so that does what it is compared with.
-    let mut all = Histogram::new();
-    intervals.0.iter().for_each(|(_, histogram)| all.merge(histogram));
-    assert_eq!(all.count(), 60_000);
-    for quantile in [0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999] {
-        let (logged, told) = (exact(&log, quantile), all.quantile(Quantile(quantile)).0 as f64);
-        // The log's stamps are taken apart from the loop's: between the two lies the log's own work, and now and then
-        // another thread's turn, which moves a few of 60,000.
-        let slack = STATED_ERROR * logged + 3_000.0 + if quantile > 0.99 { 0.02 * logged } else { 0.0 };
-        assert!((told - logged).abs() <= slack, "{quantile}: told {told}, logged {logged}");
-    }
-    let mut measured = Histogram::new();
-    let in_time = intervals.0.iter().filter(|(stage, _)| *stage == Stage::Measured);
-    in_time.for_each(|(_, histogram)| measured.merge(histogram));
-    assert_eq!(
-        Some(&measured),
-        outcome.totals.response(OpKind::Read),
-        "the totals are the sum of the intervals"
-    );
+        // The log has the drain's too, so that does what it is compared with.
+        let mut all = Histogram::new();
+        intervals.0.iter().for_each(|(_, histogram)| all.merge(histogram));
+        assert_eq!(all.count(), 60_000);
+        for quantile in [0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999] {
+            let (logged, told) = (exact(&log, quantile), all.quantile(Quantile(quantile)).0 as f64);
+            // The log's stamps are taken apart from the loop's: between the two lies the log's own work, and now and then
+            // another thread's turn, which moves a few of 60,000.
+            let slack = STATED_ERROR * logged + 3_000.0 + if quantile > 0.99 { 0.02 * logged } else { 0.0 };
+            assert!((told - logged).abs() <= slack, "{quantile}: told {told}, logged {logged}");
+        }
+        let mut measured = Histogram::new();
+        let in_time = intervals.0.iter().filter(|(stage, _)| *stage == Stage::Measured);
+        in_time.for_each(|(_, histogram)| measured.merge(histogram));
+        assert_eq!(
+            Some(&measured),
+            outcome.totals.response(OpKind::Read),
+            "the totals are the sum of the intervals"
+        );
+    });
 }
 
 /// The histogram alone against exact quantiles: within its stated error, wherever the values lie.

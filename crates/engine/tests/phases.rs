@@ -3,6 +3,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod common;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +19,8 @@ use iolite_model::{
 };
 use iolite_stats::Completion;
 use iolite_sys::clock::Clock;
+
+use common::undisturbed;
 
 #[derive(Default)]
 struct Events(Vec<Event>);
@@ -229,22 +233,25 @@ fn covering_reads_each_block_once() {
 
 #[test]
 fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
-    for backend in back_ends() {
-        let mut bench = Bench::new();
-        bench.lay_out();
-        let flag = Arc::new(AtomicBool::new(false));
-        bench.control = Control::new(flag.clone());
-        let interrupter = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(150));
-            flag.store(true, Ordering::Relaxed);
-            Instant::now()
-        });
-        let outcome = bench.run(&task(backend, Mix::Read, file(false), runtime(3_600_000_000_000))).unwrap();
-        let late = interrupter.join().unwrap().elapsed();
-        assert_eq!(outcome.ending, Ending::Interrupted);
-        assert!(outcome.totals.operations(OpKind::Read) > 0 && outcome.totals.measured < 2_000_000_000);
-        assert!(late < Duration::from_millis(900), "{late:?}");
-    }
+    undisturbed(|| {
+        for backend in back_ends() {
+            let mut bench = Bench::new();
+            bench.lay_out();
+            let flag = Arc::new(AtomicBool::new(false));
+            bench.control = Control::new(flag.clone());
+            let interrupter = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(150));
+                flag.store(true, Ordering::Relaxed);
+                Instant::now()
+            });
+            let outcome =
+                bench.run(&task(backend, Mix::Read, file(false), runtime(3_600_000_000_000))).unwrap();
+            let late = interrupter.join().unwrap().elapsed();
+            assert_eq!(outcome.ending, Ending::Interrupted);
+            assert!(outcome.totals.operations(OpKind::Read) > 0 && outcome.totals.measured < 2_000_000_000);
+            assert!(late < Duration::from_millis(900), "{late:?}");
+        }
+    });
 }
 
 #[test]

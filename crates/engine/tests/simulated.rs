@@ -1,7 +1,9 @@
 //! Rates, errors and hangs on simulated devices, whose truth is known.
 
 // Helpers of tests may give up as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod common;
 
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use iolite_model::{
     Quantile, Sink, SizeLaw, Sizes, Stop, Target, WeightedSize,
 };
 use iolite_sys::clock::Clock;
+
+use common::undisturbed;
 
 struct Nobody;
 
@@ -56,43 +60,49 @@ fn simulate(task: &FileTask, latency: SimLatency, faults: SimFaults, stall: Opti
 /// 25 % of all have waited, evenly from 0 to 1 s; the 99 % quantile is 0.96 s. A closed loop would see 32 slow ones.
 #[test]
 fn a_constant_rate_feels_a_stall_as_an_open_loop_client_would() {
-    let task = sim_task(1 << 20, Arrival::Constant(Iops(1000.0)), seconds(4.0));
-    let stall = SimStall { at: Duration::from_millis(1500), length: Duration::from_secs(1) };
-    let outcome = simulate(&task, FAST, SimFaults::default(), Some(stall));
-    let quantile = |q| outcome.totals.response(OpKind::Read).unwrap().quantile(Quantile(q)).0 as f64 / 1e9;
-    assert!((quantile(0.99) - 0.96).abs() < 0.04, "{}", quantile(0.99));
-    assert!((quantile(0.9) - 0.6).abs() < 0.04, "{}", quantile(0.9));
-    assert!(quantile(0.5) < 0.01);
-    let service = outcome.totals.service(OpKind::Read).unwrap().quantile(Quantile(0.98)).0;
-    assert!(service < 100_000_000, "what was issued after the stall was served at once: {service}");
-    assert!(outcome.rate.unwrap().kept, "{:?}", outcome.rate);
+    undisturbed(|| {
+        let task = sim_task(1 << 20, Arrival::Constant(Iops(1000.0)), seconds(4.0));
+        let stall = SimStall { at: Duration::from_millis(1500), length: Duration::from_secs(1) };
+        let outcome = simulate(&task, FAST, SimFaults::default(), Some(stall));
+        let quantile =
+            |q| outcome.totals.response(OpKind::Read).unwrap().quantile(Quantile(q)).0 as f64 / 1e9;
+        assert!((quantile(0.99) - 0.96).abs() < 0.04, "{}", quantile(0.99));
+        assert!((quantile(0.9) - 0.6).abs() < 0.04, "{}", quantile(0.9));
+        assert!(quantile(0.5) < 0.01);
+        let service = outcome.totals.service(OpKind::Read).unwrap().quantile(Quantile(0.98)).0;
+        assert!(service < 100_000_000, "what was issued after the stall was served at once: {service}");
+        assert!(outcome.rate.unwrap().kept, "{:?}", outcome.rate);
+    });
 }
 
 #[test]
 fn a_rate_that_can_not_be_kept_is_told() {
-    // 32 at once, 10 ms each: 3,200 a second.
-    let slow = SimLatency::Constant(Duration::from_millis(10));
-    for (arrival, kept) in [
-        (Arrival::Constant(Iops(2000.0)), true),
-        (Arrival::Poisson(Iops(2000.0)), true),
-        (Arrival::Constant(Iops(5000.0)), false),
-        (Arrival::Poisson(Iops(5000.0)), false),
-        (Arrival::ConstantBytes(Bandwidth(2000.0 * 4096.0)), true),
-        (Arrival::PoissonBytes(Bandwidth(5000.0 * 4096.0)), false),
-    ] {
-        let outcome = simulate(&sim_task(1 << 20, arrival, seconds(1.0)), slow, SimFaults::default(), None);
-        let rate = outcome.rate.unwrap();
-        assert_eq!(rate.kept, kept, "{arrival:?}: {rate:?}");
-        if kept {
-            assert!((rate.achieved.0 / 2000.0 - 1.0).abs() < 0.1, "{arrival:?}: {rate:?}");
-        } else {
-            assert!((rate.achieved.0 / 3200.0 - 1.0).abs() < 0.1, "{arrival:?}: {rate:?}");
-            assert!((rate.backlog as f64 / 1800.0 - 1.0).abs() < 0.2, "{arrival:?}: {rate:?}");
+    undisturbed(|| {
+        // 32 at once, 10 ms each: 3,200 a second.
+        let slow = SimLatency::Constant(Duration::from_millis(10));
+        for (arrival, kept) in [
+            (Arrival::Constant(Iops(2000.0)), true),
+            (Arrival::Poisson(Iops(2000.0)), true),
+            (Arrival::Constant(Iops(5000.0)), false),
+            (Arrival::Poisson(Iops(5000.0)), false),
+            (Arrival::ConstantBytes(Bandwidth(2000.0 * 4096.0)), true),
+            (Arrival::PoissonBytes(Bandwidth(5000.0 * 4096.0)), false),
+        ] {
+            let outcome =
+                simulate(&sim_task(1 << 20, arrival, seconds(1.0)), slow, SimFaults::default(), None);
+            let rate = outcome.rate.unwrap();
+            assert_eq!(rate.kept, kept, "{arrival:?}: {rate:?}");
+            if kept {
+                assert!((rate.achieved.0 / 2000.0 - 1.0).abs() < 0.1, "{arrival:?}: {rate:?}");
+            } else {
+                assert!((rate.achieved.0 / 3200.0 - 1.0).abs() < 0.1, "{arrival:?}: {rate:?}");
+                assert!((rate.backlog as f64 / 1800.0 - 1.0).abs() < 0.2, "{arrival:?}: {rate:?}");
+            }
         }
-    }
-    let closed =
-        simulate(&sim_task(1 << 20, Arrival::Closed, seconds(0.1)), slow, SimFaults::default(), None);
-    assert_eq!(closed.rate, None);
+        let closed =
+            simulate(&sim_task(1 << 20, Arrival::Closed, seconds(0.1)), slow, SimFaults::default(), None);
+        assert_eq!(closed.rate, None);
+    });
 }
 
 #[test]
@@ -107,40 +117,44 @@ fn a_rate_is_kept_when_all_that_was_asked_has_been_issued() {
 
 #[test]
 fn a_rate_in_bytes_holds_with_mixed_sizes() {
-    let weighted = |size, percent| WeightedSize { size: Bytes(size), percent };
-    let law = SizeLaw::Split(vec![weighted(4096, 75.0), weighted(65536, 25.0)]);
-    for arrival in [Arrival::ConstantBytes(Bandwidth(50e6)), Arrival::PoissonBytes(Bandwidth(50e6))] {
-        let mut task = sim_task(1 << 22, arrival, seconds(2.0));
-        task.sizes = Some(Sizes::alike(law.clone(), Bytes(4096)));
-        let outcome = simulate(&task, FAST, SimFaults::default(), None);
-        let rate = outcome.totals.bytes(OpKind::Read) as f64 / 2.0;
-        // About 5,100 operations: by chance alone the Poisson one deviates by some 2 %.
-        let tolerance = if matches!(arrival, Arrival::ConstantBytes(_)) { 0.01 } else { 0.09 };
-        assert!((rate / 50e6 - 1.0).abs() < tolerance, "{arrival:?}: {rate}");
-    }
+    undisturbed(|| {
+        let weighted = |size, percent| WeightedSize { size: Bytes(size), percent };
+        let law = SizeLaw::Split(vec![weighted(4096, 75.0), weighted(65536, 25.0)]);
+        for arrival in [Arrival::ConstantBytes(Bandwidth(50e6)), Arrival::PoissonBytes(Bandwidth(50e6))] {
+            let mut task = sim_task(1 << 22, arrival, seconds(2.0));
+            task.sizes = Some(Sizes::alike(law.clone(), Bytes(4096)));
+            let outcome = simulate(&task, FAST, SimFaults::default(), None);
+            let rate = outcome.totals.bytes(OpKind::Read) as f64 / 2.0;
+            // About 5,100 operations: by chance alone the Poisson one deviates by some 2 %.
+            let tolerance = if matches!(arrival, Arrival::ConstantBytes(_)) { 0.01 } else { 0.09 };
+            assert!((rate / 50e6 - 1.0).abs() < tolerance, "{arrival:?}: {rate}");
+        }
+    });
 }
 
 #[test]
 fn think_time_may_be_spent_busy() {
-    let cpu = || cpu_time();
-    let think = |spin| Arrival::ThinkTime {
-        pause: Nanos(20_000_000),
-        operations: 1,
-        io_time: Nanos(0),
-        spin: Nanos(spin),
-    };
-    let mut spent = [0.0; 2];
-    for (index, spin) in [0, 20_000_000].into_iter().enumerate() {
-        let mut task = sim_task(1 << 20, think(spin), seconds(0.5));
-        task.concurrency = 1;
-        let before = cpu();
-        let outcome = simulate(&task, FAST, SimFaults::default(), None);
-        spent[index] = cpu() - before;
-        let operations = outcome.totals.operations(OpKind::Read);
-        assert!((18..=26).contains(&operations), "{operations} of about 25");
-    }
-    // Other tests of this program run meanwhile: only that much more is certain.
-    assert!(spent[1] > 0.3, "{spent:?}");
+    undisturbed(|| {
+        let cpu = || cpu_time();
+        let think = |spin| Arrival::ThinkTime {
+            pause: Nanos(20_000_000),
+            operations: 1,
+            io_time: Nanos(0),
+            spin: Nanos(spin),
+        };
+        let mut spent = [0.0; 2];
+        for (index, spin) in [0, 20_000_000].into_iter().enumerate() {
+            let mut task = sim_task(1 << 20, think(spin), seconds(0.5));
+            task.concurrency = 1;
+            let before = cpu();
+            let outcome = simulate(&task, FAST, SimFaults::default(), None);
+            spent[index] = cpu() - before;
+            let operations = outcome.totals.operations(OpKind::Read);
+            assert!((18..=26).contains(&operations), "{operations} of about 25");
+        }
+        // Other tests of this program run meanwhile: only that much more is certain.
+        assert!(spent[1] > 0.3, "{spent:?}");
+    });
 }
 
 /// CPU time of this process, in seconds.
@@ -154,26 +168,28 @@ fn cpu_time() -> f64 {
 /// Data made up, and data compared, must not be told as the device's time: the other operations are on their way.
 #[test]
 fn what_the_program_does_with_data_is_not_service_time() {
-    let verify = iolite_model::Verify {
-        check: iolite_model::Checksum::Sha256,
-        unit: Bytes(0),
-        reads: true,
-        anyone: false,
-        after: false,
-        block: Bytes(0),
-        state: None,
-    };
-    let mut task = sim_task(64 << 20, Arrival::Closed, Stop { operations: Some(200), ..Stop::default() });
-    (task.block, task.concurrency, task.mix) = (Bytes::MIB, 16, Mix::ReadPercent(50));
-    let at_once = SimLatency::Constant(Duration::ZERO);
-    let median = |task: &FileTask| {
-        let totals = simulate(task, at_once, SimFaults::default(), None).totals;
-        totals.service(OpKind::Write).unwrap().quantile(Quantile(0.5)).0
-    };
-    let (plain, verified) = (median(&task), median(&FileTask { verify: Some(verify), ..task.clone() }));
-    // A megabyte of SHA-256 is milliseconds in a debug build, sixteen of them tens of milliseconds; the device's own copying
-    // of a megabyte is what both have.
-    assert!(verified < 10 * plain + 3_000_000, "plain {plain} ns, verified {verified} ns");
+    undisturbed(|| {
+        let verify = iolite_model::Verify {
+            check: iolite_model::Checksum::Sha256,
+            unit: Bytes(0),
+            reads: true,
+            anyone: false,
+            after: false,
+            block: Bytes(0),
+            state: None,
+        };
+        let mut task = sim_task(64 << 20, Arrival::Closed, Stop { operations: Some(200), ..Stop::default() });
+        (task.block, task.concurrency, task.mix) = (Bytes::MIB, 16, Mix::ReadPercent(50));
+        let at_once = SimLatency::Constant(Duration::ZERO);
+        let median = |task: &FileTask| {
+            let totals = simulate(task, at_once, SimFaults::default(), None).totals;
+            totals.service(OpKind::Write).unwrap().quantile(Quantile(0.5)).0
+        };
+        let (plain, verified) = (median(&task), median(&FileTask { verify: Some(verify), ..task.clone() }));
+        // A megabyte of SHA-256 is milliseconds in a debug build, sixteen of them tens of milliseconds; the device's own copying
+        // of a megabyte is what both have.
+        assert!(verified < 10 * plain + 3_000_000, "plain {plain} ns, verified {verified} ns");
+    });
 }
 
 #[test]
@@ -236,16 +252,18 @@ fn a_class_or_a_number_of_errors_ends_the_phase() {
 
 #[test]
 fn what_does_not_come_back_is_listed_with_its_age() {
-    let never = SimLatency::Constant(Duration::from_secs(3600));
-    let mut task = sim_task(1 << 20, Arrival::Closed, seconds(0.2));
-    task.concurrency = 5;
-    let outcome = simulate(&task, never, SimFaults::default(), None);
-    assert_eq!((outcome.outstanding.lost, outcome.stuck.len()), (5, 5));
-    for stuck in &outcome.stuck {
-        assert!(stuck.age >= Nanos(3_000_000_000) && stuck.age < Nanos(6_000_000_000), "{stuck:?}");
-        assert_eq!((stuck.kind, stuck.offset % 4096), (OpKind::Read, 0));
-    }
-    assert!(outcome.stuck.is_sorted_by(|one, next| one.age >= next.age));
+    undisturbed(|| {
+        let never = SimLatency::Constant(Duration::from_secs(3600));
+        let mut task = sim_task(1 << 20, Arrival::Closed, seconds(0.2));
+        task.concurrency = 5;
+        let outcome = simulate(&task, never, SimFaults::default(), None);
+        assert_eq!((outcome.outstanding.lost, outcome.stuck.len()), (5, 5));
+        for stuck in &outcome.stuck {
+            assert!(stuck.age >= Nanos(3_000_000_000) && stuck.age < Nanos(6_000_000_000), "{stuck:?}");
+            assert_eq!((stuck.kind, stuck.offset % 4096), (OpKind::Read, 0));
+        }
+        assert!(outcome.stuck.is_sorted_by(|one, next| one.age >= next.age));
+    });
 }
 
 /// A back end whose system call does not return.
@@ -253,18 +271,22 @@ struct Hung(Vec<u8>);
 
 #[test]
 fn a_worker_that_hangs_in_the_kernel_is_known_by_what_it_hangs_in() {
-    let mut task = sim_task(1 << 20, Arrival::Closed, seconds(0.2));
-    (task.workers, task.concurrency) = (2, 2);
-    let make = |_, _| Ok(Hung(vec![0; 4096]));
-    let start = std::time::Instant::now();
-    let events = &mut Nobody;
-    let outcome = run_file_task_on(&task, 0, Clock::best(), &Control::default(), events, make).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
-    assert_eq!((outcome.outstanding.lost, outcome.stuck.len()), (2, 2), "{:?}", outcome.stuck);
-    assert!(outcome.stuck.iter().all(|stuck| stuck.kind == OpKind::Read && stuck.age > Nanos(3_000_000_000)));
-    let mut workers: Vec<_> = outcome.stuck.iter().map(|stuck| stuck.worker).collect();
-    workers.sort_unstable();
-    assert_eq!(workers, [0, 1]);
+    undisturbed(|| {
+        let mut task = sim_task(1 << 20, Arrival::Closed, seconds(0.2));
+        (task.workers, task.concurrency) = (2, 2);
+        let make = |_, _| Ok(Hung(vec![0; 4096]));
+        let start = std::time::Instant::now();
+        let events = &mut Nobody;
+        let outcome = run_file_task_on(&task, 0, Clock::best(), &Control::default(), events, make).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        assert_eq!((outcome.outstanding.lost, outcome.stuck.len()), (2, 2), "{:?}", outcome.stuck);
+        assert!(
+            outcome.stuck.iter().all(|stuck| stuck.kind == OpKind::Read && stuck.age > Nanos(3_000_000_000))
+        );
+        let mut workers: Vec<_> = outcome.stuck.iter().map(|stuck| stuck.worker).collect();
+        workers.sort_unstable();
+        assert_eq!(workers, [0, 1]);
+    });
 }
 
 impl Backend for Hung {

@@ -3,6 +3,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod common;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +19,8 @@ use iolite_model::{
     RunId, Sink, SizeLaw, Sizes, Stage, Stop, SyncMethod, SyncRule, Target, WeightedSize,
 };
 use iolite_sys::clock::Clock;
+
+use common::undisturbed;
 
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 64;
@@ -444,22 +448,28 @@ fn starts(events: &Events) -> Vec<(u32, u64)> {
 
 #[test]
 fn tasks_of_a_set_run_at_the_same_time_each_after_its_delay() {
-    let mut place = Place::new();
-    let path = place.existing(0);
-    let at_once = FileTask { stop: seconds(0.4), ..on(&path, BackendKind::Sync, Mix::Read) };
-    let delayed = FileTask { delay: Nanos(200_000_000), ..at_once.clone() };
-    let metadata = MetadataTask { files: 100, name: "files".into(), ..MetadataTask::default() };
-    let start = std::time::Instant::now();
-    let outcomes = place
-        .set(&[JobTask::Io(Box::new(at_once)), JobTask::Io(Box::new(delayed)), JobTask::Metadata(metadata)])
-        .unwrap();
-    let took = start.elapsed();
-    assert!(took >= Duration::from_millis(600) && took < Duration::from_millis(1500), "{took:?}");
-    assert!(outcomes.iter().all(|outcome| outcome.ending == Ending::Completed));
-    assert!(outcomes[0].totals.operations(OpKind::Read) > 0);
-    assert!(outcomes[1].totals.operations(OpKind::Read) > 0);
-    assert_eq!(outcomes[2].totals.operations(OpKind::Create), 100);
-    assert!((0..3).all(|phase| starts(&place.events).iter().any(|(of, _)| *of == phase)));
+    undisturbed(|| {
+        let mut place = Place::new();
+        let path = place.existing(0);
+        let at_once = FileTask { stop: seconds(0.4), ..on(&path, BackendKind::Sync, Mix::Read) };
+        let delayed = FileTask { delay: Nanos(200_000_000), ..at_once.clone() };
+        let metadata = MetadataTask { files: 100, name: "files".into(), ..MetadataTask::default() };
+        let start = std::time::Instant::now();
+        let outcomes = place
+            .set(&[
+                JobTask::Io(Box::new(at_once)),
+                JobTask::Io(Box::new(delayed)),
+                JobTask::Metadata(metadata),
+            ])
+            .unwrap();
+        let took = start.elapsed();
+        assert!(took >= Duration::from_millis(600) && took < Duration::from_millis(1500), "{took:?}");
+        assert!(outcomes.iter().all(|outcome| outcome.ending == Ending::Completed));
+        assert!(outcomes[0].totals.operations(OpKind::Read) > 0);
+        assert!(outcomes[1].totals.operations(OpKind::Read) > 0);
+        assert_eq!(outcomes[2].totals.operations(OpKind::Create), 100);
+        assert!((0..3).all(|phase| starts(&place.events).iter().any(|(of, _)| *of == phase)));
+    });
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What the tests of the program share: places, devices, mounts and throttles, each undone when dropped.
 
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
+
+#[path = "../../../engine/tests/common/mod.rs"]
+mod times;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,6 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+pub(crate) use times::undisturbed;
 
 /// The program under test.
 pub(crate) const IOLITE: &str = env!("CARGO_BIN_EXE_iolite");
