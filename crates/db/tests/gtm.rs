@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod common;
+
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,6 +13,8 @@ use std::time::{Duration, Instant};
 use iolite_db::{Batch, Cycle, Database, Error, Gtm, Settings, Timed, Within};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 use tempfile::TempDir;
+
+use common::{Small, go};
 
 /// A directory whose database is closed and removed at the end, also of a test that fails.
 struct Place(TempDir);
@@ -27,9 +31,9 @@ impl Place {
     /// A database of a mebibyte with globals.
     fn made(&self, globals: u32, subscripts: u64) -> Gtm {
         let gtm = self.gtm(Durability::Full);
-        gtm.setup(Bytes(1 << 20), &mut go_on).unwrap();
+        gtm.setup(Bytes(1 << 20), &mut go).unwrap();
         if globals > 0 {
-            gtm.add_globals(globals, subscripts, &mut go_on).unwrap();
+            gtm.add_globals(globals, subscripts, &mut go).unwrap();
         }
         gtm
     }
@@ -46,10 +50,6 @@ impl Drop for Place {
             let _ = gtm.purge();
         }
     }
-}
-
-fn go_on(_: u64, _: u64) -> ControlFlow<()> {
-    ControlFlow::Continue(())
 }
 
 /// Whether there is a GT.M to test against.
@@ -121,7 +121,7 @@ fn a_whole_life() {
     })
     .unwrap();
     assert_eq!(told.last(), Some(&(2 << 20, 2 << 20)));
-    assert!(matches!(gtm.setup(Bytes(1 << 20), &mut go_on), Err(Error::Exists { .. })));
+    assert!(matches!(gtm.setup(Bytes(1 << 20), &mut go), Err(Error::Exists { .. })));
     assert_eq!(gtm.blocks().unwrap(), 256);
     let size = gtm.size().unwrap().0;
     assert!((2 << 20..24 << 20).contains(&size), "{size}");
@@ -136,10 +136,10 @@ fn a_whole_life() {
         "set (n,s)=0 for  set s=$order(^RanReadBlock(s)) quit:s=\"\"  set n=n+$length(^(s)) write:s=256 n";
     assert_eq!(mumps(directory, every_length), (256 * 7900).to_string());
 
-    gtm.add_globals(2, 25_000, &mut go_on).unwrap();
-    gtm.add_globals(1, 7, &mut go_on).unwrap();
+    gtm.add_globals(2, 25_000, &mut go).unwrap();
+    gtm.add_globals(1, 7, &mut go).unwrap();
     assert_eq!(gtm.sizes().unwrap(), [25_000, 25_000, 7]);
-    assert_eq!(gtm.count_subscripts(&mut go_on).unwrap(), [25_000, 25_000, 7]);
+    assert_eq!(gtm.count_subscripts(&mut go).unwrap(), [25_000, 25_000, 7]);
     let count = "set (n,s)=0 for  set s=$order(^RanWriteGlobal2(s)) quit:s=\"\"  set n=n+1 write:s=25000 n";
     assert_eq!(mumps(directory, count), "25000");
     assert_eq!(mumps(directory, "write $length(^RanWriteGlobal1(1)),$length(^RanWriteGlobal1(50))"), "51100");
@@ -150,7 +150,7 @@ fn a_whole_life() {
     gtm.drop_globals().unwrap();
     assert_eq!(gtm.sizes().unwrap(), [0; 0]);
     assert_eq!(mumps(directory, "write $data(^RanWriteGlobal1),$data(^RanWriteGlobal3)"), "00");
-    gtm.add_globals(1, 10, &mut go_on).unwrap();
+    gtm.add_globals(1, 10, &mut go).unwrap();
     gtm.settle().unwrap();
     gtm.physical().unwrap();
     gtm.purge().unwrap();
@@ -195,7 +195,7 @@ fn batches_do_what_they_are_told() {
     assert!(before.starts_with("76 ") && after.starts_with("76 "), "{before} {after}");
 
     refuses(&gtm);
-    assert_eq!(gtm.count_subscripts(&mut go_on).unwrap(), [5000, 5000]);
+    assert_eq!(gtm.count_subscripts(&mut go).unwrap(), [5000, 5000]);
 }
 
 fn check_times(done: &[Timed], wall: Duration) {
@@ -263,8 +263,8 @@ fn counters_tell_reads_writes_and_syncs() {
     let place = Place::new();
     let gtm = place.gtm(Durability::Full);
     // Four times as many blocks as buffers.
-    gtm.setup(Bytes(32 << 20), &mut go_on).unwrap();
-    gtm.add_globals(1, 20_000, &mut go_on).unwrap();
+    gtm.setup(Bytes(32 << 20), &mut go).unwrap();
+    gtm.add_globals(1, 20_000, &mut go).unwrap();
     gtm.settle().unwrap();
     let start = gtm.physical().unwrap();
     let mut session = within(&gtm, 0);
@@ -328,7 +328,7 @@ fn two_sessions_at_once() {
             });
         }
     });
-    assert_eq!(gtm.count_subscripts(&mut go_on).unwrap(), [2000, 2000]);
+    assert_eq!(gtm.count_subscripts(&mut go).unwrap(), [2000, 2000]);
 }
 
 #[test]
@@ -350,8 +350,8 @@ fn what_was_interrupted_is_not_used() {
     assert!(matches!(gtm.add_globals(2, 200_000, stop), Err(Error::Cancelled)));
     assert_eq!(gtm.sizes().unwrap(), [100]);
     assert_eq!(mumps(place.0.path(), "write $data(^RanWriteGlobal2),$data(^RanWriteGlobal3)"), "00");
-    gtm.add_globals(1, 300, &mut go_on).unwrap();
-    assert_eq!(gtm.count_subscripts(&mut go_on).unwrap(), [100, 300]);
+    gtm.add_globals(1, 300, &mut go).unwrap();
+    assert_eq!(gtm.count_subscripts(&mut go).unwrap(), [100, 300]);
 
     mumps(place.0.path(), "kill ^RanWriteGlobal2");
     let error = gtm.within(1).unwrap().unwrap().prepare(false, true).unwrap_err();
@@ -367,7 +367,7 @@ fn files_of_others_are_left_alone() {
     let path = place.0.path().join("iolite-read.dat");
     fs::write(&path, "mine").unwrap();
     let gtm = place.gtm(Durability::Full);
-    assert!(matches!(gtm.setup(Bytes(1 << 20), &mut go_on), Err(Error::Exists { .. })));
+    assert!(matches!(gtm.setup(Bytes(1 << 20), &mut go), Err(Error::Exists { .. })));
     assert!(matches!(gtm.purge(), Err(Error::Foreign { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     fs::remove_file(&path).unwrap();
@@ -409,7 +409,7 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
     let mut session = within(&gtm, 0);
     session.perform(&batch(vec![Cycle::Sets(vec![5, 6, 7])]), &mut done).unwrap();
     drop(session);
-    assert_eq!(gtm.count_subscripts(&mut go_on).unwrap(), [20_000]);
+    assert_eq!(gtm.count_subscripts(&mut go).unwrap(), [20_000]);
     let before = orphans();
     gtm.purge().unwrap();
     assert!(orphans() <= before);
@@ -426,27 +426,12 @@ fn children(directory: &Path) -> Vec<String> {
     ours.map(|process| process.file_name().into_string().unwrap()).collect()
 }
 
-/// A file system of its own, which can be filled.
-struct Mount(TempDir);
+/// A database that is purged in the end, however that comes: processes and shared memory of GT.M's would stay.
+struct Purged<'a>(&'a Gtm);
 
-impl Mount {
-    fn new() -> Option<Mount> {
-        let directory = tempfile::Builder::new().prefix("iolite-gtm-").tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"])
-            .arg(directory.path())
-            .output()
-            .is_ok_and(|output| output.status.success());
-        mounted.then(|| Mount(directory))
-    }
-}
-
-impl Drop for Mount {
+impl Drop for Purged<'_> {
     fn drop(&mut self) {
-        if let Ok(gtm) = Gtm::new(self.0.path().into(), Settings::default()) {
-            let _ = gtm.purge();
-        }
-        let _ = Command::new("umount").arg(self.0.path()).status();
+        let _ = self.0.purge();
     }
 }
 
@@ -455,19 +440,15 @@ fn a_full_disk_that_costs_the_journal_is_an_error() {
     if !installed() {
         return;
     }
-    let Some(mount) = Mount::new() else {
-        println!("skipped: no file system can be mounted here");
-        return;
-    };
-    let gtm = Gtm::new(mount.0.path().into(), Settings::default()).unwrap();
-    let error = gtm.setup(Bytes(1 << 30), &mut go_on).unwrap_err();
+    let Some(small) = Small::new(64) else { return };
+    let gtm = Gtm::new(small.path().into(), Settings::default()).unwrap();
+    let _purged = Purged(&gtm);
+    let error = gtm.setup(Bytes(1 << 30), &mut go).unwrap_err();
     assert!(matches!(error, Error::NoSpace { .. }), "{error}");
-    gtm.setup(Bytes(1 << 20), &mut go_on).unwrap();
-    gtm.add_globals(1, 20_000, &mut go_on).unwrap();
+    gtm.setup(Bytes(1 << 20), &mut go).unwrap();
+    gtm.add_globals(1, 20_000, &mut go).unwrap();
     gtm.settle().unwrap();
-    let filler = mount.0.path().join("filler");
-    // The file system has no room for all of it.
-    let _ = fs::write(&filler, vec![1; 64 << 20]);
+    let filler = small.fill(0);
     let mut session = within(&gtm, 0);
     let mut done = Vec::new();
     let sets = Cycle::Sets((0..50).map(|j| 1 + j * 401 % 20_000).collect());

@@ -2,6 +2,8 @@
 #![cfg(feature = "mysql")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
@@ -11,6 +13,8 @@ use iolite_db::mysql::server::{self, Options};
 use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Started, Timed};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 use tempfile::TempDir;
+
+use common::{Small, go};
 
 const LONG: Nanos = Nanos(60_000_000_000);
 const PAGE: u64 = 16 << 10;
@@ -24,7 +28,10 @@ struct Server {
 impl Server {
     /// `None` where MariaDB is not installed.
     fn start(options: &Options) -> Option<Server> {
-        let directory = tempfile::tempdir().unwrap();
+        Server::start_in(tempfile::tempdir().unwrap(), options)
+    }
+
+    fn start_in(directory: TempDir, options: &Options) -> Option<Server> {
         match server::start(directory.path(), options) {
             Ok(started) => Some(Server { directory, started }),
             Err(Error::Build { .. }) => {
@@ -77,10 +84,6 @@ impl Drop for Server {
         // A test may have stopped or killed it.
         let _ = server::stop(self.directory.path());
     }
-}
-
-fn go(_: u64, _: u64) -> ControlFlow<()> {
-    ControlFlow::Continue(())
 }
 
 fn batch(cycles: Vec<Cycle>) -> Batch {
@@ -497,4 +500,52 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
     assert!(matches!(server::start(other.path(), &Options::default()), Err(Error::Foreign { .. })));
     let deep = other.path().join("a".repeat(100));
     assert!(server::start(&deep, &Options::default()).unwrap_err().to_string().contains("shorter path"));
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    // Dropped after the server, which has been stopped by then.
+    let Some(small) = Small::new(700) else { return };
+    let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), &Options::default())
+    else {
+        return;
+    };
+    let database = server.database();
+    let error = database.setup(Bytes(1 << 30), &mut go).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "{error}");
+    assert_eq!(server.ask("SHOW TABLES"), "", "something was made");
+    database.setup(Bytes(1 << 20), &mut go).unwrap();
+    database.add_globals(1, 50_000, &mut go).unwrap();
+
+    // Somebody else takes the rest while a global is made.
+    let error = database.add_globals(1, 1_000_000, &mut |_, _| {
+        small.fill(2 << 20);
+        ControlFlow::Continue(())
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("file system is probably full"), "{error}");
+    assert_eq!(database.sizes().unwrap(), [50_000], "half a global is left");
+
+    // What a transaction changed has to be kept until its commit, for which there is no room.
+    let mut within = database.within(0).unwrap().unwrap();
+    within.prepare(false, true).unwrap();
+    let before = server.ask("SELECT SUM(CRC32(value)) FROM RanWriteGlobal1");
+    small.fill(0);
+    let mut done = Vec::new();
+    let error = within.perform(&batch(vec![Cycle::Sets((1..=50_000).collect())]), &mut done).unwrap_err();
+    assert!(error.to_string().contains("file system is probably full"), "{error}");
+    assert!(done.iter().all(|timed| timed.kind == OpKind::Write), "it was committed");
+    drop(within);
+    assert_eq!(
+        server.ask("SELECT SUM(CRC32(value)) FROM RanWriteGlobal1"),
+        before,
+        "half a transaction is left"
+    );
+
+    std::fs::remove_file(small.fill(0)).unwrap();
+    let mut within = database.within(0).unwrap().unwrap();
+    within.perform(&batch(vec![Cycle::Sets((1..=1000).collect())]), &mut done).unwrap();
+    drop(within);
+    database.purge().unwrap();
+    assert_eq!(server.ask("SHOW TABLES"), "");
 }

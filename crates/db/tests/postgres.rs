@@ -2,6 +2,8 @@
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,6 +12,8 @@ use iolite_db::postgres::server;
 use iolite_db::{Batch, Cycle, Database, Error, Postgres, Settings, Timed};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 use tempfile::TempDir;
+
+use common::{Small, go, until};
 
 const MIB: u64 = 1 << 20;
 
@@ -98,20 +102,6 @@ impl Drop for Server {
     }
 }
 
-fn go(_: u64, _: u64) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
-/// Waits for something, for a while.
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !is() {
-        assert!(Instant::now() < end, "{what} did not come about");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// A batch without an end to its time.
 fn batch(cycles: Vec<Cycle>) -> Batch {
     Batch { cycles, limit: Nanos(60_000_000_000) }
 }
@@ -611,59 +601,32 @@ fn server_starts_and_stops_once(server: &Server) {
 
 #[test]
 fn a_full_disk_is_told() {
-    let directory = tempfile::tempdir().unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=160m", "tmpfs"])
-        .arg(directory.path())
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !mounted {
-        return println!("skipped: no file system of a limited size can be mounted");
-    }
     // Dropped after the server, which has been stopped by then.
-    let mount = Mount(directory.path().to_owned());
-    let Some(server) = Server::start_in(directory, false) else { return };
+    let Some(small) = Small::new(160) else { return };
+    let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), false) else { return };
     let database = server.open();
     let error = database.setup(Bytes(1 << 30), &mut go).unwrap_err();
     assert!(matches!(error, Error::NoSpace { .. }), "{error}");
     assert!(matches!(database.sizes(), Err(Error::Missing { .. })), "something was made");
     database.setup(Bytes(MIB), &mut go).unwrap();
     // Somebody else takes the rest meanwhile.
-    let rest = mount.0.join("rest");
     let error = database.add_globals(1, 300_000, &mut |_, _| {
-        let free = rustix::fs::statvfs(&mount.0).unwrap();
-        let room = (free.f_bavail * free.f_frsize).saturating_sub(2 * MIB);
-        if !rest.exists() {
-            // The server takes some of it as well.
-            let _ = std::fs::write(&rest, vec![0; room as usize]);
-        }
+        small.fill(2 * MIB);
         ControlFlow::Continue(())
     });
     let error = error.unwrap_err().to_string();
     // PostgreSQL ends itself when it is the log that has no room.
     let told = error.contains("file system is full");
     assert!(told || error.contains("the server has ended"), "{error}");
-    std::fs::remove_file(&rest).unwrap();
+    std::fs::remove_file(small.fill(0)).unwrap();
     until("the server's recovery", || {
         let recovered = database.sizes().is_ok();
         if !recovered {
             // Refused while it recovers by itself.
-            let _ = server::start(&mount.0, false);
+            let _ = server::start(server.directory.path(), false);
         }
         recovered
     });
     assert_eq!(database.sizes().unwrap(), [0; 0], "half a global is left");
     database.purge().unwrap();
-}
-
-/// A mounted file system, unmounted in the end.
-struct Mount(std::path::PathBuf);
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        until("unmounting", || {
-            Command::new("umount").arg(&self.0).status().is_ok_and(|status| status.success())
-        });
-        let _ = std::fs::remove_dir(&self.0);
-    }
 }

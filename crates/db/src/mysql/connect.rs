@@ -174,7 +174,8 @@ fn remedy(code: u16) -> &'static str {
             "the user lacks a privilege: GRANT ALL ON the database TO the user, and for counters and flushing \
              GRANT PROCESS, RELOAD ON *.* TO the user"
         }
-        1021 | 1114 | 1030 | 3 | 1026 => {
+        // Below 1000: of the library beneath the server (EE_WRITE, EE_CANT_CHSIZE, EE_DISK_FULL).
+        3 | 14 | 20 | 1021 | 1026 | 1030 | 1114 => {
             "the server's file system is probably full: free some space or create a smaller database"
         }
         1040 | 1203 | 1226 => {
@@ -191,7 +192,10 @@ fn remedy(code: u16) -> &'static str {
         1146 => {
             "a table of ours is missing: make the globals anew (create-globals --replace), or purge and set up again"
         }
-        1305 => "a procedure of ours is missing: purge the database and create it again",
+        1305 | 1318 => {
+            "a procedure of ours is missing, or another version of this program has made it: purge the database and create \
+             it again"
+        }
         1286 | 1289 => "the server was started without InnoDB: choose another server",
         _ => "look at the server's error log",
     }
