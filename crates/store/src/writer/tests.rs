@@ -215,7 +215,10 @@ fn a_full_disk_is_told_once_and_what_was_stored_before_stays() {
     events[..first].iter().for_each(|event| writer.event(event));
     let Event::Interval(mut interval) = events[first].clone() else { panic!("not an interval") };
     interval.ops[0].response.0 = vec![7; 8192];
-    for _ in 0..500 {
+    writer.event(&Event::Interval(interval.clone()));
+    let stored = || Ok::<_, Error>(Store::open(&path)?.intervals(&RunId("r".into()), 0)?.len());
+    wait_for("the first interval", || stored().is_ok_and(|stored| stored == 1));
+    for _ in 1..500 {
         writer.event(&Event::Interval(interval.clone()));
         std::thread::sleep(Duration::from_micros(500));
     }
