@@ -4,14 +4,17 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{IOLITE, stderr};
 
 /// A server's directory; whatever runs there ends with it.
 struct Private {
     server: &'static str,
+    root: PathBuf,
     directory: PathBuf,
     mounted: bool,
 }
@@ -20,7 +23,14 @@ impl Private {
     /// `None`, with the reason printed, where the server's programs are missing.
     fn new(server: &'static str) -> Option<Private> {
         // A socket's path is short, and the server's user has to get there.
-        let private = Private { server, directory: tempfile::tempdir().unwrap().keep(), mounted: false };
+        Private::called(server, "")
+    }
+
+    /// The same in a directory of this name beneath its own.
+    fn called(server: &'static str, name: &str) -> Option<Private> {
+        let root = tempfile::tempdir().unwrap().keep();
+        std::fs::set_permissions(&root, PermissionsExt::from_mode(0o755)).unwrap();
+        let private = Private { server, directory: root.join(name), root, mounted: false };
         let probed = private.db("start", &[]).output().unwrap();
         if stderr(&probed).contains("install") && !probed.status.success() {
             println!("skipped: {}", stderr(&probed));
@@ -36,7 +46,8 @@ impl Private {
         let directory = tempfile::tempdir().unwrap().keep();
         let mount = ["-t", "tmpfs", "-o", "size=30m", "tmpfs"];
         let mounted = Command::new("mount").args(mount).arg(&directory).output();
-        let private = Private { server, directory, mounted: mounted.is_ok_and(|done| done.status.success()) };
+        let mounted = mounted.is_ok_and(|done| done.status.success());
+        let private = Private { server, root: directory.clone(), directory, mounted };
         if !private.mounted {
             println!("skipped: no file system of a limited size can be mounted");
         }
@@ -70,7 +81,7 @@ impl Drop for Private {
         if self.mounted {
             let _ = Command::new("umount").arg(&self.directory).status();
         }
-        let _ = std::fs::remove_dir_all(&self.directory);
+        let _ = std::fs::remove_dir_all(&self.root);
     }
 }
 
@@ -159,4 +170,49 @@ fn no_room_for_postgresql() {
 #[test]
 fn no_room_for_mariadb() {
     has_no_room("mariadb");
+}
+
+/// Names that programs and settings may take for two, or for something else.
+fn starts_in_an_odd_directory(server: &'static str) {
+    let Some(private) = Private::called(server, "my \"own\" it's") else { return };
+    let started = private.done("start", &[]);
+    assert!(reaches(&url(&started)), "{started}");
+    assert_eq!(private.done("stop", &[]), "stopped\n");
+}
+
+fn is_started_anew_after_a_crash(server: &'static str) {
+    let Some(private) = Private::new(server) else { return };
+    let first = private.done("start", &[]);
+    let process = first.split("as process ").nth(1).unwrap().split(';').next().unwrap();
+    assert!(Command::new("kill").args(["-9", process]).status().unwrap().success());
+    // Its process is a zombie for a while, and what is left of it may still hold its memory.
+    let until = Instant::now() + Duration::from_secs(60);
+    let again = loop {
+        let output = private.db("start", &[]).output().unwrap();
+        if output.status.success() {
+            break String::from_utf8(output.stdout).unwrap();
+        }
+        assert!(Instant::now() < until, "{}", stderr(&output));
+    };
+    assert!(again.contains("It runs as process") && reaches(&url(&again)), "{again}");
+}
+
+#[test]
+fn postgresql_in_an_odd_directory() {
+    starts_in_an_odd_directory("postgres");
+}
+
+#[test]
+fn mariadb_in_an_odd_directory() {
+    starts_in_an_odd_directory("mariadb");
+}
+
+#[test]
+fn postgresql_after_a_crash() {
+    is_started_anew_after_a_crash("postgres");
+}
+
+#[test]
+fn mariadb_after_a_crash() {
+    is_started_anew_after_a_crash("mariadb");
 }

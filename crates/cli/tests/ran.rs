@@ -86,6 +86,14 @@ fn the_whole_life_of_a_database() {
     let before = by_client(&global(1), "SELECT group_concat(hex(value)) FROM global");
     let write = json(&ran(&place, "ranwrite", "run", &db, &arguments).output().unwrap());
     assert_eq!((operations(&write, "write"), operations(&write, "commit")), (240, 6), "{write:#}");
+    for kind in write["phase"]["operations"].as_array().unwrap() {
+        let (service, response) = (&kind["service_ns"]["p99_99"], &kind["response_ns"]["max"]);
+        assert!(service.as_u64().unwrap() <= response.as_u64().unwrap(), "{kind:#}");
+    }
+    // What a device has written by then says nothing of commits that are not waited for.
+    let relaxed = [&arguments[..], &["--durability", "relaxed"]].concat();
+    let relaxed = json(&ran(&place, "ranwrite", "run", &db, &relaxed).output().unwrap());
+    assert_eq!(relaxed["phase"]["cache"]["stamp"], "unknown", "{}", relaxed["phase"]["cache"]);
     let after = by_client(&global(1), "SELECT group_concat(hex(value)) FROM global");
     assert!(before.is_none() || before != after, "job 0 writes global 1");
     let mixed = [
@@ -106,7 +114,7 @@ fn the_whole_life_of_a_database() {
     assert!((0.1..0.5).contains(&share), "{share} of 0.3");
 
     assert_eq!(place.ask::<i64>("SELECT count(*) FROM RanRead"), 3);
-    assert_eq!(place.ask::<i64>("SELECT sum(Writes) FROM RanWrite"), 240);
+    assert_eq!(place.ask::<i64>("SELECT sum(Writes) FROM RanWrite"), 480);
     assert_eq!(place.ask::<i64>("SELECT sum(Reads) + sum(Writes) FROM RanIO WHERE ReadPct = 30"), 2000);
     fs::write(place.data().join("mine.db"), "precious").unwrap();
     done(&mut ran(&place, "ranread", "purge", &db, &[]));
@@ -135,6 +143,20 @@ fn wrong_input_is_refused_with_what_helps() {
     refused(&mut run("ranio", "run", &db, &["--read-percent", "101"]), 2, "100");
     refused(&mut run("ranwrite", "run", &db, &["--transaction-length", "0"]), 2, "0");
     refused(&mut run("ranread", "run", &db, &["--runtime", "0s"]), 2, "--runtime");
+    refused(
+        &mut run("ranread", "run", &db, &["--ramp", "1s", "--iterations", "5"]),
+        2,
+        "cannot be used with",
+    );
+    refused(&mut run("ranwrite", "run", &db, &["--hang", "2"]), 2, "2ms");
+    // What can't be made does not cost what is there.
+    let replace = |globals, subscripts| {
+        let arguments = ["--replace", "--globals", globals, "--subscripts", subscripts];
+        run("ranwrite", "create-globals", &db, &arguments)
+    };
+    refused(&mut replace("1", "18446744073709551614"), 2, "can't have");
+    refused(&mut replace("9999", "4294967296"), 1, "free");
+    assert_eq!(done(&mut run("ranwrite", "get-sizes", &db, &[])), "2,10,10\n");
     refused(&mut run("ranread", "run", &db, &["--durability", "half"]), 2, "full");
     refused(&mut run("ranread", "run", &db, &["--through-buffers"]), 2, "--through-buffers");
     fs::remove_file(place.data().join("RanWriteGlobal1.db")).unwrap();

@@ -199,3 +199,42 @@ fn in_gtm() {
     };
     live_through(&Subject { place, db, stop: None, count: Box::new(count) });
 }
+
+/// Processes that a process has started.
+fn children(process: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// Killed processes stay in the system's tables for some seconds, and with them what they had of the database.
+#[test]
+fn gtm_goes_on_after_all_of_it_was_killed() {
+    if gtm().is_none() {
+        return println!("skipped: no fis-gtm is installed");
+    }
+    let place = Place::new();
+    let db = format!("gtm:{}", place.data().display());
+    let subject = Subject { place, db, stop: None, count: Box::new(|_| 0) };
+    subject.done("ranwrite", "setup", &["--size", "4MiB"]);
+    subject.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "1000"]);
+    for _ in 0..2 {
+        let more = ["--globals", "3", "--subscripts", "1000000", "--quiet"];
+        let mut adding =
+            subject.ran("ranwrite", "add-globals", &more).stderr(Stdio::piped()).spawn().unwrap();
+        let written = subject.place.data().join("iolite-write.dat");
+        let before = fs::metadata(&written).unwrap().len();
+        while fs::metadata(&written).unwrap().len() < before + (8 << 20) {
+            assert!(adding.try_wait().unwrap().is_none(), "it ended before it could be killed");
+            std::thread::yield_now();
+        }
+        let all = [vec![adding.id().to_string()], children(adding.id())].concat();
+        assert!(all.len() > 1, "nobody works for it");
+        assert!(Command::new("kill").arg("-9").args(&all).status().unwrap().success());
+        adding.wait().unwrap();
+        let counted = subject.done("ranwrite", "count-subscripts", &[]);
+        assert!(counted.contains("in all: 1000\n"), "{counted}");
+    }
+    subject.done("ranwrite", "purge", &[]);
+    assert_eq!(fs::read_dir(subject.place.data()).unwrap().count(), 0);
+}

@@ -51,6 +51,8 @@ pub struct Description {
 /// Where a database's files are, as far as this host can see them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Files {
+    /// Whether the server is on this host, as far as the way to it tells: its memory may then hold what is read.
+    pub here: bool,
     /// The directory, or file, under which the data is; `None` when it is on another host or may not be asked for.
     pub data: Option<PathBuf>,
     /// The same of the log (write-ahead log, journal), where that is a file of its own.
@@ -74,8 +76,9 @@ pub trait Database: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Exists`] when there is one already, [`Error::Layout`] and [`Error::NoSpace`] (where the space can be seen)
-    /// before anything is made, [`Error::Cancelled`] when `progress` said so. What was made until then stays until
-    /// [`Database::purge`]; nothing else uses it: it is [`Error::Incomplete`].
+    /// before anything is made, [`Error::Cancelled`] when `progress` said so. `progress` is told 0 once something has been made,
+    /// not before. What was made until an error stays until [`Database::purge`]; nothing else uses it: it is
+    /// [`Error::Incomplete`].
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()>;
 
     /// Adds `count` globals with `subscripts` each, in bulk, numbered on from those there are.
@@ -107,6 +110,9 @@ pub trait Database: Send + Sync {
 
     /// About what a global of so many subscripts takes, to compare with the free space.
     fn global_size(&self, subscripts: u64) -> Bytes;
+
+    /// The most subscripts that a global may have.
+    fn most_subscripts(&self) -> u64;
 
     /// Subscripts of each global as recorded when it was made, in order: quick.
     ///

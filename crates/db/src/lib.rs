@@ -24,6 +24,7 @@ pub use adapter::{
     Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
 };
 pub use gtm::Gtm;
+pub use making::check_replacing;
 pub use monitor::{Monitor, Seen};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;

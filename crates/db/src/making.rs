@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolite_model::Bytes;
 
-use crate::adapter::{Error, Result};
+use crate::adapter::{Database, Error, Result};
 
 /// Most globals that a database may have.
 pub(crate) const MOST_GLOBALS: u32 = 9999;
@@ -39,6 +39,23 @@ pub(crate) fn free_space(directory: &Path) -> Result<Bytes> {
         remedy: "make that directory first, or choose another",
     })?;
     Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+}
+
+/// Whether the globals of a database may be replaced by `count` others of so many subscripts: to be asked before the old ones
+/// are removed. The space is looked at where it can be seen.
+///
+/// # Errors
+/// [`Error::Layout`], [`Error::NoSpace`], and those of [`Database::files`].
+pub fn check_replacing(database: &dyn Database, count: u32, subscripts: u64) -> Result<()> {
+    validate(0, count, subscripts, database.most_subscripts())?;
+    // What can't be told, for example because a global is missing, frees nothing.
+    let freed: u64 =
+        database.sizes().unwrap_or_default().iter().map(|&size| database.global_size(size).0).sum();
+    let needed = database.global_size(subscripts).0.saturating_mul(count.into()).saturating_sub(freed);
+    match database.files()?.data {
+        Some(data) => check_space(&data, Bytes(needed)),
+        None => Ok(()),
+    }
 }
 
 /// # Errors

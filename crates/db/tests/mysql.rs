@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ::mysql::prelude::Queryable;
 use iolite_db::mysql::server::{self, Options};
 use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Started, Timed};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
@@ -526,16 +527,23 @@ fn a_full_disk_is_told() {
     assert!(error.contains("file system is probably full"), "{error}");
     assert_eq!(database.sizes().unwrap(), [50_000], "half a global is left");
 
-    // What a transaction changed has to be kept until its commit, for which there is no room.
+    // What transactions have changed is kept as long as somebody may still ask for what was before: until there is no room.
+    let mut reader = ::mysql::Conn::new(server.started.url.as_str()).unwrap();
+    reader.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").unwrap();
     let mut within = database.within(0).unwrap().unwrap();
     within.prepare(false, true).unwrap();
-    let before = server.ask("SELECT SUM(CRC32(value)) FROM RanWriteGlobal1");
-    small.fill(0);
     let mut done = Vec::new();
-    let error = within.perform(&batch(vec![Cycle::Sets((1..=50_000).collect())]), &mut done).unwrap_err();
-    assert!(error.to_string().contains("file system is probably full"), "{error}");
+    let (before, error) = loop {
+        let before = server.ask("SELECT SUM(CRC32(value)) FROM RanWriteGlobal1");
+        done.clear();
+        match within.perform(&batch(vec![Cycle::Sets((1..=20_000).collect())]), &mut done) {
+            Ok(()) => assert_ne!(server.ask("SELECT SUM(CRC32(value)) FROM RanWriteGlobal1"), before),
+            Err(error) => break (before, error.to_string()),
+        }
+    };
+    assert!(error.contains("file system is probably full"), "{error}");
     assert!(done.iter().all(|timed| timed.kind == OpKind::Write), "it was committed");
-    drop(within);
+    drop((within, reader));
     assert_eq!(
         server.ask("SELECT SUM(CRC32(value)) FROM RanWriteGlobal1"),
         before,
@@ -547,5 +555,55 @@ fn a_full_disk_is_told() {
     within.perform(&batch(vec![Cycle::Sets((1..=1000).collect())]), &mut done).unwrap();
     drop(within);
     database.purge().unwrap();
+    assert_eq!(server.ask("SHOW TABLES"), "");
+}
+
+/// What a server's administrator has set for all sessions must not change what ours do.
+#[test]
+fn defaults_of_the_server_do_not_matter() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    server.ask("SET GLOBAL sql_select_limit = 1, GLOBAL completion_type = 2, GLOBAL tx_read_only = 1");
+    let database = server.database();
+    database.setup(Bytes(1 << 20), &mut go).unwrap();
+    database.add_globals(2, 100, &mut go).unwrap();
+    assert_eq!(database.count_subscripts(&mut go).unwrap(), [100, 100]);
+    let mut within = database.within(1).unwrap().unwrap();
+    let mut done = Vec::new();
+    let cycles = vec![Cycle::Sets(vec![1, 2]), Cycle::Reads(vec![3, 4]), Cycle::Sets(vec![5])];
+    within.perform(&batch(cycles), &mut done).unwrap();
+    assert_eq!(kinds(&done), "wwcrrwc");
+    drop(within);
+    let mut session = database.session(0).unwrap();
+    for _ in 0..2 {
+        session.begin().unwrap();
+        session.write(7).unwrap();
+        session.commit().unwrap();
+    }
+    drop(session);
+    database.purge().unwrap();
+    server.ask("SET GLOBAL tx_read_only = 0");
+    assert_eq!(server.ask("SHOW TABLES"), "");
+}
+
+/// What fails once something was made is told so before: whoever calls then removes it.
+#[test]
+fn a_setup_that_fails_early_has_told_that_it_began() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    server.ask(
+        "CREATE USER weak@localhost IDENTIFIED BY 'weak'; \
+                GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON iolite.* TO weak@localhost",
+    );
+    let weak = server.url(&format!("root:{}", server.password()), "weak:weak");
+    let weak = Mysql::new(&weak, Settings::default()).unwrap();
+    let mut told = Vec::new();
+    let mut note = |done, _| {
+        told.push(done);
+        ControlFlow::Continue(())
+    };
+    let error = weak.setup(Bytes(1 << 20), &mut note).unwrap_err().to_string();
+    assert!(error.contains("GRANT ALL"), "{error}");
+    assert_eq!(told, [0]);
+    assert!(matches!(weak.blocks(), Err(Error::Incomplete { .. })));
+    weak.purge().unwrap();
     assert_eq!(server.ask("SHOW TABLES"), "");
 }

@@ -258,13 +258,14 @@ pub(crate) fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
         "iops": summary.as_ref().map(|summary| estimate(&summary.rate)),
         "bytes_per_second": summary.as_ref().map(|summary| summary.bytes_per_second),
         "response_ns": response,
-        "service_ns": totals.service(kind).filter(|service| service.count() > 0).map(service),
+        "service_ns": totals.service(kind).filter(|service| service.count() > 0).map(|service| times(service, summary.as_ref().map_or(Nanos(u64::MAX), |summary| summary.max))),
     }))
 }
 
-fn service(histogram: &Histogram) -> Value {
+/// Service times; no bucket's end tells more than the longest response.
+fn times(service: &Histogram, longest: Nanos) -> Value {
     let value = |(key, share): (&str, f64)| {
-        let Nanos(nanos) = histogram.quantile(Quantile(share));
+        let Nanos(nanos) = service.quantile(Quantile(share)).min(longest);
         (key.to_owned(), Value::from(nanos))
     };
     Value::Object(QUANTILES.into_iter().map(value).collect())

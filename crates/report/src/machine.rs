@@ -73,7 +73,10 @@ pub(crate) fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> Strin
 }
 
 fn filesystem(fs: &Filesystem) -> String {
-    let mut parts = vec![format!("{} on {} from {}", fs.kind, fs.mount_point.display(), fs.source)];
+    let mut parts = vec![fs.kind.clone()];
+    if !fs.source.is_empty() {
+        parts[0] += &format!(" on {} from {}", fs.mount_point.display(), fs.source);
+    }
     if fs.size.0 > 0 {
         parts.push(format!("{}, {} free", fs.size, fs.free));
     }

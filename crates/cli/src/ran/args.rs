@@ -92,8 +92,8 @@ pub(crate) struct WriteOptions {
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) transaction_length: u32,
 
-    /// Pause of each job after each transaction
-    #[arg(long, value_name = "TIME", default_value = "2ms")]
+    /// Pause of each job after each transaction, with its unit
+    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = pause)]
     pub(crate) hang: Nanos,
 }
 
@@ -261,12 +261,20 @@ pub(crate) struct RunArgs<O: Args> {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) iterations: Option<u64>,
 
-    /// Time at the start that is left out of the results
-    #[arg(long, value_name = "TIME", default_value = "0s")]
+    /// Time at the start that is left out of the results; not with --iterations, which count from the start
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "iterations")]
     pub(crate) ramp: Nanos,
 
     #[command(flatten)]
     pub(crate) operation: O,
+}
+
+/// A pause. PerfTools take milliseconds without a unit, where all times here would be seconds.
+fn pause(text: &str) -> Result<Nanos, String> {
+    if text.parse::<f64>().is_ok_and(|number| number != 0.0) {
+        return Err(format!("give it with its unit: {text}ms, {text}us, {text}s"));
+    }
+    text.parse::<Nanos>().map_err(|error| error.to_string())
 }
 
 fn durability(text: &str) -> Result<Durability, String> {

@@ -7,8 +7,8 @@ use anyhow::bail;
 use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings, run_db_task};
 use iolite_engine::{Control, EngineError, Outcome, Scratch};
 use iolite_model::{
-    Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending,
-    Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
+    Bytes, Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability,
+    Ending, Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
 use iolite_stats::PhaseResult;
@@ -184,8 +184,7 @@ impl<'a> Bench<'a> {
             let filesystem = storage.filesystem.kind.clone();
             self.events.warn(Warning::NoDeviceCounters { filesystem });
         }
-        let local = storage.filesystem.size.0 > 0;
-        let memory = local.then_some(self.run.host.memory);
+        let memory = self.place.here.then_some(self.run.host.memory);
         // Its size has been asked for when it was opened, and is asked for again with the facts.
         let size = self.database.size().unwrap_or_default();
         too_small(size, memory, controller).into_iter().for_each(|doubt| self.events.warn(doubt));
@@ -231,7 +230,9 @@ impl<'a> Bench<'a> {
         let probe = CacheProbe::start(self.place.data.as_ref(), None);
         let run = run_db_task(&self.database, &task, index, self.clock, self.control, &mut self.events);
         let requested = self.events.requested(index);
-        let cache = probe.finish(requested.read, requested.written);
+        // Commits that are not waited for are in the log some time later: what has reached the device by then says nothing.
+        let written = if self.durability == Durability::Full { requested.written } else { Bytes(0) };
+        let cache = probe.finish(requested.read, written);
         let used = watch.finish(&self.place, index);
         self.events.emit(&Event::DatabaseUse(Box::new(used.clone())));
         let outcome = run.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(error.to_string())));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use iolite_db::{Database, DatabaseUrl, Error, Settings};
+use iolite_db::{Database, DatabaseUrl, Error, Settings, check_replacing};
 use iolite_engine::Control;
 use iolite_report::{Progress, ProgressUnit, count};
 
@@ -22,7 +22,7 @@ use crate::{output, session, signals};
 pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (url, database) = open(&args.database, &control)?;
-    let local = database.files().map_err(refused)?.data.is_some();
+    let local = database.files().map_err(refused)?.here;
     let memory = local.then(|| iolite_observe::host().memory);
     for doubt in too_small(args.size, memory, args.controller_cache) {
         output::note(&format!("warning: {doubt}"));
@@ -84,6 +84,7 @@ pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
     let (url, database) = open(&args.database, &control)?;
     if args.replace {
         refuse_while_measuring(&url)?;
+        check_replacing(database.as_ref(), args.globals, args.subscripts).map_err(refused)?;
         database.drop_globals().map_err(refused)?;
     }
     let there = database.sizes().map_err(refused)?.len() as u32;
@@ -133,6 +134,8 @@ fn fill(
             output::note("interrupted: globals that were not finished are not there");
             return Ok(Exit::Interrupted);
         }
+        // Nothing was begun.
+        Err(error @ (Error::Layout { .. } | Error::NoSpace { .. })) => return Err(refused(error)),
         Err(error) => return Err(refused(error).context("globals that were not finished are not there")),
     }
     let (subscripts, last) = (count(subscripts), first + globals as usize - 1);

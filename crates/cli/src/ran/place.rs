@@ -16,6 +16,8 @@ pub(crate) struct Place {
     pub(crate) data: Option<LeafCounters>,
     /// Counters of the devices under the log, where those are others.
     pub(crate) log: Option<LeafCounters>,
+    /// Whether this host's memory may hold what is read.
+    pub(crate) here: bool,
 }
 
 impl Place {
@@ -24,24 +26,31 @@ impl Place {
     /// # Errors
     /// The server can't be asked, or its directories can't be looked at.
     pub(crate) fn find(url: &DatabaseUrl, database: &dyn Database) -> anyhow::Result<Place> {
-        let Files { data, log } = database.files().map_err(super::refused)?;
+        let Files { here, data, log } = database.files().map_err(super::refused)?;
         let beneath = |path: &Path| storage::beneath(std::iter::once(path));
         let Some(storage) = data.as_deref().map(beneath).transpose()?.flatten() else {
-            return Ok(Place { storage: elsewhere(url), data: None, log: None });
+            return Ok(Place { storage: unseen(url, here), data: None, log: None, here });
         };
         let log = match log.as_deref().map(beneath).transpose()?.flatten() {
             Some(log) if log.devices != storage.devices => LeafCounters::new(&log),
             _ => None,
         };
-        Ok(Place { data: LeafCounters::new(&storage), log, storage })
+        Ok(Place { data: LeafCounters::new(&storage), log, storage, here })
     }
 }
 
-/// What is told of storage that this host does not see.
-fn elsewhere(url: &DatabaseUrl) -> Storage {
+/// What is told of storage that can't be seen.
+fn unseen(url: &DatabaseUrl, here: bool) -> Storage {
+    let kind = match (here, url) {
+        (true, DatabaseUrl::Postgres(_)) => {
+            "file system that the server names to superusers and members of pg_read_all_settings only"
+        }
+        (true, _) => "file system that can't be seen from here",
+        (false, _) => "file system of another host",
+    };
     Storage {
         directory: PathBuf::from(url.to_string()),
-        filesystem: Filesystem { kind: "database elsewhere".into(), ..Filesystem::default() },
+        filesystem: Filesystem { kind: kind.into(), ..Filesystem::default() },
         ..Storage::default()
     }
 }

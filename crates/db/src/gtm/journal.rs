@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 use super::files::{self, Catalogue};
-use super::{Gtm, engine, io, setup};
+use super::{Gtm, engine, io, process, setup};
 use crate::adapter::Result;
 
 /// How it is kept. A generation of 4 GiB is the largest GT.M has; its buffer takes many transactions with before-images.
@@ -88,12 +88,16 @@ fn end_of_data(gtm: &Gtm) -> Result<Option<u64>> {
 /// Sees to what processes that were killed have left behind: shared memory, and a database that only its journal can bring
 /// into order. Where others are at work there is nothing to be seen to.
 pub(super) fn recover(gtm: &Gtm) -> Result<()> {
-    let told = match gtm.mupip(&["rundown", "-region", "*"])? {
+    let told = match process::once_gone(UNSETTLED, || gtm.mupip(&["rundown", "-region", "*"]))? {
         Ok(_) => return Ok(()),
         Err(told) => told,
     };
-    if told.contains("already open by another process") {
+    if told.contains(IN_USE) {
         return Ok(());
+    }
+    if UNSETTLED.iter().any(|code| told.contains(code)) {
+        let remedy = "a process of GT.M's that was killed has not gone yet: wait some seconds, and try again";
+        return Err(engine("close", &gtm.directory, told.into(), remedy));
     }
     let remedy = "purge the database and create it again";
     if !told.contains("MUUSERECOV") {
@@ -103,3 +107,9 @@ pub(super) fn recover(gtm: &Gtm) -> Result<()> {
     recovered.map_err(|cause| engine("recover", &gtm.directory, cause.into(), remedy))?;
     files::remove(&files::generations(&gtm.directory)?)
 }
+
+/// What `mupip` says of a database that somebody has open.
+pub(super) const IN_USE: &str = "already open by another process";
+/// What it says as long as a process that was killed is in the system's tables (a zombie): its semaphores and its part of the
+/// shared memory are still taken.
+const UNSETTLED: &[&str] = &["GTMASSERT2", "CRITSEMFAIL", "ENO11"];

@@ -176,6 +176,10 @@ impl Database for Gtm {
         setup::global_size(subscripts)
     }
 
+    fn most_subscripts(&self) -> u64 {
+        setup::MOST_SUBSCRIPTS
+    }
+
     fn sizes(&self) -> Result<Vec<u64>> {
         Ok(self.catalogue()?.globals)
     }
@@ -193,7 +197,7 @@ impl Database for Gtm {
 
     fn files(&self) -> Result<Files> {
         let log = Some(self.file(files::JOURNAL));
-        Ok(Files { data: Some(self.directory.clone()), log })
+        Ok(Files { here: true, data: Some(self.directory.clone()), log })
     }
 
     fn settle(&self) -> Result<()> {

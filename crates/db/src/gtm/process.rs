@@ -17,6 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a process may take to end: the last one writes out whatever is in the buffers.
 const ENDING: Duration = Duration::from_secs(300);
 
+/// How long to wait for the end of processes that were killed, and how often to look.
+const ZOMBIES: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// One such process. It ends when its standard input does, hence also when this program is killed.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -198,6 +202,33 @@ pub(super) fn mupip(
         Ok(words)
     } else {
         Err(words.split_whitespace().collect::<Vec<_>>().join(" "))
+    })
+}
+
+/// Asks `mupip` for something again and again as long as it answers with one of these codes, and a process of GT.M's that has
+/// ended is still in the system's tables, where its semaphores count.
+pub(super) fn once_gone(
+    codes: &[&str],
+    ask: impl Fn() -> Result<std::result::Result<String, String>>,
+) -> Result<std::result::Result<String, String>> {
+    let until = Instant::now() + ZOMBIES;
+    loop {
+        let told = ask()?;
+        let unsettled = matches!(&told, Err(cause) if codes.iter().any(|code| cause.contains(code)));
+        if !unsettled || Instant::now() > until || !any_zombie() {
+            return Ok(told);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a process of GT.M's has ended and its parent has not taken notice yet.
+fn any_zombie() -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok()).any(|stat| {
+        // "PID (NAME) STATE ..."
+        let ours = ["(mumps)", "(mupip)"].iter().any(|name| stat.contains(name));
+        ours && stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
     })
 }
 

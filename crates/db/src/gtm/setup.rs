@@ -13,7 +13,7 @@ use super::bulk::{self, Range};
 use super::files::{self, Catalogue};
 use super::{BLOCK, Gtm, LONGEST_PATH, engine, io, journal, process};
 use crate::adapter::{Error, Progress, Result};
-use crate::making::{check_space, validate};
+use crate::making::{check_space, told, validate};
 
 const ROUTINE: &str = include_str!("iolite.m");
 /// Blocks filled per command: 4 MiB.
@@ -32,7 +32,7 @@ const EXTENSION: u64 = 4096;
 const EMPTY: u64 = 1024;
 /// GT.M's files have up to 16 thousand million blocks in the newest versions, and a sixteenth of that in older ones.
 const MOST_BLOCKS: u64 = 1_000_000_000;
-const MOST_SUBSCRIPTS: u64 = 1_000_000_000_000;
+pub(super) const MOST_SUBSCRIPTS: u64 = 1_000_000_000_000;
 
 /// See [`Database::setup`](crate::Database::setup).
 pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
@@ -51,6 +51,7 @@ pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Resu
     }
     check_space(directory, Bytes((file_blocks(blocks) + EMPTY) * BLOCK))?;
     Catalogue::create(directory)?;
+    told(progress(0, blocks * BLOCK))?;
     let direct = takes_direct_io(directory)?;
     write_routine(directory)?;
     make_files(gtm, blocks, direct)?;
@@ -265,8 +266,9 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
     gtm.release();
     for name in [files::READ, files::WRITE].iter().filter(|name| gtm.file(name).exists()) {
         // Frees the shared memory that killed processes have left. A file that was never finished has none.
-        if let Err(told) = gtm.mupip(&["rundown", "-override", "-file", name])?
-            && told.contains("already open by another process")
+        let rundown = || gtm.mupip(&["rundown", "-override", "-file", name]);
+        if let Err(told) = process::once_gone(&[journal::IN_USE], rundown)?
+            && told.contains(journal::IN_USE)
         {
             let remedy = "end the runs that use it, and purge it then";
             return Err(engine("purge", &gtm.directory, told.into(), remedy));

@@ -22,7 +22,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// What every session of ours needs: times without daylight saving (they are taken from the server's clock), bytes as they
 /// are, and no surprise from the server's defaults.
 const INIT: &str = "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, \
-                    foreign_key_checks = 1, unique_checks = 1";
+                    foreign_key_checks = 1, unique_checks = 1, sql_select_limit = 18446744073709551615, \
+                    completion_type = 'NO_CHAIN'";
+/// The same, as a statement of its own: its variable has another name in each of the two.
+const READ_WRITE: &str = "SET SESSION TRANSACTION READ WRITE";
 
 /// The database (schema) of a URL, and how to get there.
 #[derive(Clone)]
@@ -97,6 +100,7 @@ impl Target {
         };
         conn.query_drop("SET NAMES binary")
             .and_then(|()| conn.query_drop(format!("{INIT}{more}")))
+            .and_then(|()| conn.query_drop(READ_WRITE))
             .map_err(|e| self.refusal("configure a session of", e))?;
         Ok(conn)
     }
@@ -110,7 +114,7 @@ impl Target {
     /// The same for an error that a procedure of ours handed back.
     pub(super) fn returned(&self, doing: &'static str, code: u16, message: &str) -> Error {
         let cause = format!("ERROR {code}: {message}");
-        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy: remedy(code) }
+        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy: remedy(code, message) }
     }
 
     /// Something else that is wrong with the database's contents.
@@ -146,7 +150,7 @@ pub(super) fn code(error: &mysql::Error) -> Option<u16> {
 
 fn explain(error: mysql::Error) -> (String, &'static str) {
     match error {
-        mysql::Error::MySqlError(error) => (error.to_string(), remedy(error.code)),
+        mysql::Error::MySqlError(error) => (error.to_string(), remedy(error.code, &error.message)),
         error if error.to_string().contains("lookup address") => {
             (error.to_string(), "no host of that name is known here: correct the URL")
         }
@@ -154,6 +158,12 @@ fn explain(error: mysql::Error) -> (String, &'static str) {
             error.to_string(),
             "the server went away or was never there: check that it runs, its socket or host and port, and its error log",
         ),
+        mysql::Error::CodecError(error) if error.to_string().contains("max_allowed_packet") => {
+            (error.to_string(), TOO_LARGE)
+        }
+        mysql::Error::CodecError(error) => {
+            (error.to_string(), "the server went away: check that it runs, and look at its error log")
+        }
         mysql::Error::DriverError(error @ mysql::DriverError::CouldNotConnect(_)) => {
             (error.to_string(), "check that the server runs, its socket or host and port, and its error log")
         }
@@ -165,8 +175,11 @@ fn explain(error: mysql::Error) -> (String, &'static str) {
     }
 }
 
+/// What helps where a message is larger than the server takes.
+const TOO_LARGE: &str = "raise the server's max_allowed_packet";
+
 /// By the numbers of MariaDB's and MySQL's error reference, which agree here.
-fn remedy(code: u16) -> &'static str {
+fn remedy(code: u16, message: &str) -> &'static str {
     match code {
         1045 | 1698 | 1524 => "check the user and the password in the URL",
         1049 => "create that database in the server (CREATE DATABASE), or name another in the URL",
@@ -185,8 +198,11 @@ fn remedy(code: u16) -> &'static str {
             "the server was stopped or this connection killed: look at its error log, and run again"
         }
         1205 | 1213 => "another session holds the rows: end that one, and run again",
+        1290 if !message.contains("read-only") => {
+            "the server was started, or set, so that it does not allow this: change that option, or choose another server"
+        }
         1290 | 1792 | 1836 => "the server takes no writes (read_only): choose another server",
-        1153 => "raise the server's max_allowed_packet",
+        1153 => TOO_LARGE,
         1129 => "execute FLUSH HOSTS in the server",
         1130 => "the server does not let this host connect: grant the user access from it",
         1146 => {

@@ -14,6 +14,8 @@ use crate::adapter::{Error, Result};
 
 /// Longest to wait for the server's purge of what transactions left: about what ten million rows take.
 const PURGE: Duration = Duration::from_secs(120);
+/// The longest to wait without any of it being done.
+const STANDSTILL: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
                       'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
@@ -85,13 +87,17 @@ pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) 
 }
 
 /// Waits until the server has done what it does after transactions: MariaDB visits each row that was inserted once more, and
-/// so reads and writes its page again. Where other people's transactions never let it end, not for ever.
+/// so reads and writes its page again. Where somebody's open transaction does not let it end, not for ever.
 pub(super) fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
-    let deadline = Instant::now() + PURGE;
+    let (began, mut least, mut fell) = (Instant::now(), u64::MAX, Instant::now());
     loop {
         let left: Option<(String, u64)> =
             conn.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")?;
-        if left.is_none_or(|(_, transactions)| transactions == 0) || Instant::now() > deadline {
+        let left = left.map_or(0, |(_, transactions)| transactions);
+        if left < least {
+            (least, fell) = (left, Instant::now());
+        }
+        if left == 0 || fell.elapsed() > STANDSTILL || began.elapsed() > PURGE {
             return Ok(());
         }
         std::thread::sleep(LOOK_AGAIN);

@@ -227,7 +227,7 @@ impl Facts {
         let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let base = PathBuf::from(self.text("datadir"));
         if !target.is_local() || self.text("hostname") != here || !base.is_dir() {
-            return Files::default();
+            return Files { here: target.is_local() && self.text("hostname") == here, ..Files::default() };
         }
         let log = base.join(Path::new(self.text("innodb_log_group_home_dir")));
         // Where each table has a file of its own, it is under datadir, wherever InnoDB's common file is.
@@ -235,7 +235,7 @@ impl Facts {
             true => base,
             false => base.join(Path::new(self.text("innodb_data_home_dir"))),
         };
-        Files { data: Some(data), log: log.is_dir().then_some(log) }
+        Files { here: true, data: Some(data), log: log.is_dir().then_some(log) }
     }
 }
 

@@ -140,6 +140,10 @@ impl Database for Mysql {
         setup::global_size(subscripts)
     }
 
+    fn most_subscripts(&self) -> u64 {
+        setup::MOST_SUBSCRIPTS
+    }
+
     fn sizes(&self) -> Result<Vec<u64>> {
         Ok(self.existing()?.2.sizes())
     }

@@ -286,9 +286,8 @@ impl Place {
         let log = self.log()?;
         let mut command = Command::new(install);
         command.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
-        command
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--tmpdir={}", self.directory.display()));
+        // Its own --tmpdir is cut at a space.
+        command.arg(format!("--datadir={}", data.display())).env("TMPDIR", self.directory.join("tmp"));
         if let Some(user) = user {
             command.uid(user.uid).gid(user.gid);
         }

@@ -19,6 +19,9 @@ const ROW_BYTES: u64 = 122;
 /// A table's file has at least so much, whatever is in it.
 const TABLE_BYTES: u64 = 1 << 20;
 
+/// Most subscripts that a global may have: their numbers have far fewer digits than procedures take.
+pub(super) const MOST_SUBSCRIPTS: u64 = 10_u64.pow(DIGITS as u32 - 3) - 1;
+
 /// About so many blocks are read to find out how rows lie, so often at most, and the time between, in which the server's
 /// own work may come to its end.
 const PROBED: u64 = 50;
@@ -49,11 +52,12 @@ pub(super) fn setup(
     check_space(context, blocks.saturating_mul(layout.page))?;
     let failed = |e| context.target.refusal("make our catalogue in", e);
     conn.query_drop(schema::create_catalogue()).map_err(failed)?;
+    let total = blocks * layout.page;
+    told(progress(0, total))?;
     let entry = Entry { name: BLOCKS.into(), kind: Kind::Blocks, number: 0, amount: blocks, complete: false };
     catalogue::make(context, conn, &entry, &schema::create_blocks(layout))?;
     let procedure = Entry { name: READS.into(), kind: Kind::Procedure, complete: true, ..entry };
     catalogue::make(context, conn, &procedure, &schema::create_reads(layout.data))?;
-    let total = blocks * layout.page;
     let mut tell = |rows: u64| told(progress(rows / layout.rows * layout.page, total));
     let rows = blocks * layout.rows;
     let contents = Contents::Block(layout.data as usize);
@@ -77,7 +81,7 @@ pub(super) fn add_globals(
     progress: &mut Progress<'_>,
 ) -> Result<()> {
     let there = catalogue::existing(context, conn)?.sizes().len() as u32;
-    validate(there, count, subscripts, 10_u64.pow(DIGITS as u32 - 3) - 1)?;
+    validate(there, count, subscripts, MOST_SUBSCRIPTS)?;
     check_space(context, global_size(subscripts).0.saturating_mul(count.into()))?;
     // Of an earlier attempt that did not come to its end.
     drop_globals(context, conn, there + 1)?;

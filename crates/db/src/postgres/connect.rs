@@ -68,6 +68,11 @@ impl Target {
         Ok(Target { unix_socket, loopback, place, config })
     }
 
+    /// Whether the server must be on this host, as far as the way to it tells.
+    pub(super) fn is_local(&self) -> bool {
+        self.unix_socket || self.loopback
+    }
+
     /// For messages: the server and the database, without the password.
     pub(super) fn place(&self) -> &str {
         &self.place

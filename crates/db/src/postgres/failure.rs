@@ -98,7 +98,10 @@ fn answer_remedy(state: &SqlState) -> &'static str {
             "the server's file system is full or failing: free some space, purge, or ask for less"
         }
         "53200" => "the server is out of memory: lower its shared_buffers or work_mem, or fewer jobs",
-        "53300" => "raise max_connections on the server, end other sessions, or run fewer jobs",
+        "53300" => {
+            "raise max_connections on the server (or this role's: ALTER ROLE ... CONNECTION LIMIT), end other sessions, or run \
+             fewer jobs"
+        }
         "57014" => {
             "somebody has cancelled it, or a timeout of the server's: look at statement_timeout of this role and database"
         }

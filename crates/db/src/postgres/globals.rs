@@ -13,15 +13,15 @@ use super::copy::Rows;
 use super::setup::broken;
 use super::{Postgres, place};
 use crate::adapter::{Error, Progress, Result};
+use crate::making::validate;
 
 /// Connections that fill globals at once: as one waits for its commit, another copies.
 const CONNECTIONS: u32 = 2;
 /// Percent of a page that rows take at first. The rest takes the new versions of rows that sets make: they then stay on
 /// their page (heap-only tuples), leave the index alone, and are tidied up when the page is next looked at.
 pub(super) const FILLFACTOR: u32 = 90;
-const MOST_GLOBALS: u64 = 9999;
 /// Most subscripts of one global: a table has at most 2^32 pages.
-const MOST_SUBSCRIPTS: u64 = 1 << 37;
+pub(super) const MOST_SUBSCRIPTS: u64 = (1 << 37) - 1;
 /// Rows between two reports of progress.
 const REPORT: u64 = 20_000;
 /// Tables dropped in one transaction: each takes several entries of the server's table of locks.
@@ -55,20 +55,14 @@ pub(super) fn add(
     let mut client = target.connect()?;
     super::lock::making(target, &mut client)?;
     let catalogue = catalogue::complete(target, &mut client)?;
-    let there = catalogue.whole().len() as u64;
-    let layout = |what, limit| Err(Error::Layout { what, limit });
-    if count == 0 || there + u64::from(count) > MOST_GLOBALS {
-        return layout(format!("{} globals", there + u64::from(count)), MOST_GLOBALS + 1);
-    }
-    if subscripts == 0 || subscripts >= MOST_SUBSCRIPTS {
-        return layout(format!("{subscripts} subscripts in a global"), MOST_SUBSCRIPTS);
-    }
+    let there = catalogue.whole().len() as u32;
+    validate(there, count, subscripts, MOST_SUBSCRIPTS)?;
     for global in catalogue.whole() {
         present(target, global)?;
     }
     remove(target, &mut client, catalogue.leftovers())?;
     place::check_space(target, &mut client, size(subscripts).0.saturating_mul(count.into()))?;
-    let first = there as u32 + 1;
+    let first = there + 1;
     let plan = Plan { first, last: first + count - 1, subscripts };
     let result = fill(target, &plan, progress);
     if result.is_err() {

@@ -150,6 +150,10 @@ impl Database for Postgres {
         globals::size(subscripts)
     }
 
+    fn most_subscripts(&self) -> u64 {
+        globals::MOST_SUBSCRIPTS
+    }
+
     fn sizes(&self) -> Result<Vec<u64>> {
         let (_, catalogue) = self.finished()?;
         Ok(catalogue.whole().iter().map(|global| global.units).collect())

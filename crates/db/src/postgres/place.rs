@@ -82,8 +82,10 @@ fn is_the_servers(directory: &Path, identifier: i64, unix_socket: bool) -> bool 
 /// As [`Database::files`](crate::Database::files).
 pub(super) fn files(target: &Target) -> Result<Files> {
     let mut client = target.connect()?;
-    Ok(seen(target, &mut client)?
-        .map_or_else(Files::default, |place| Files { data: Some(place.data), log: Some(place.log) }))
+    Ok(match seen(target, &mut client)? {
+        Some(place) => Files { here: true, data: Some(place.data), log: Some(place.log) },
+        None => Files { here: target.is_local(), ..Files::default() },
+    })
 }
 
 /// Refuses what would not fit, where the space can be seen: the data, and as much log as the server keeps.

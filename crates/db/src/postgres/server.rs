@@ -10,6 +10,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use iolite_model::Bytes;
 
@@ -35,6 +36,9 @@ const USERS: [&str; 2] = ["postgres", "nobody"];
 /// Where distributions put the programs, with their version in between.
 const PROGRAMS: [(&str, &str); 3] =
     [("/usr/lib/postgresql", "bin"), ("/usr", "bin"), ("/usr/local/pgsql", "")];
+
+/// How long the process of a killed server may stay a zombie.
+const ZOMBIE: Duration = Duration::from_secs(15);
 
 /// The server's programs, and who runs them.
 struct Programs {
@@ -64,6 +68,7 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
         private::require_space(&directory, OWN_FILES)?;
         create(&directory, &programs)?;
     }
+    wait_for_end(&directory);
     let port = if port { Some(private::port(&directory)?) } else { None };
     configure(&directory, port)?;
     let log = directory.join("log");
@@ -109,8 +114,12 @@ pub fn running(directory: &Path) -> Result<Option<Started>> {
 pub fn stop(directory: &Path) -> Result<()> {
     let programs = Programs::find()?.of_owner(directory);
     let missing = || Error::Missing { place: directory.display().to_string() };
-    let real = directory.canonicalize().map_err(|_| missing())?;
-    if !real.join(MARK).exists() {
+    let real = directory.canonicalize().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => missing(),
+        _ => io("find", directory, error),
+    })?;
+    let mark = real.join(MARK);
+    if !mark.try_exists().map_err(|e| io("look for", &mark, e))? {
         return Err(missing());
     }
     let _held = private::hold(&real)?;
@@ -146,8 +155,7 @@ impl Programs {
     /// The server's process, when one runs in the directory.
     fn pid(&self, directory: &Path) -> Option<u32> {
         self.run(directory, "pg_ctl", &["status", "-D", "data"]).ok()?;
-        let text = fs::read_to_string(directory.join("data/postmaster.pid")).ok()?;
-        text.lines().next()?.trim().parse().ok()
+        noted(directory).filter(|&pid| !is_zombie(pid))
     }
 
     fn run(&self, directory: &Path, program: &'static str, arguments: &[&str]) -> Result<Output> {
@@ -207,19 +215,11 @@ fn unprivileged() -> Option<(u32, u32)> {
 
 /// Makes the directory ours: it is empty, or was ours already.
 fn claim(directory: &Path, programs: &Programs) -> Result<PathBuf> {
+    // Before anything is made; once more by its real name, which may be another one.
+    refuse_long(&std::path::absolute(directory).map_err(|e| io("find", directory, e))?)?;
     fs::create_dir_all(directory).map_err(|e| io("create", directory, e))?;
     let real = directory.canonicalize().map_err(|e| io("find", directory, e))?;
-    let longest = real.join(".s.PGSQL.65535").as_os_str().len();
-    if longest > SOCKET_PATH {
-        return Err(problem(
-            "start a server in",
-            &real,
-            &format!(
-                "the path of its socket would have {longest} bytes, and {SOCKET_PATH} is the most there can be"
-            ),
-            "choose a directory with a shorter name",
-        ));
-    }
+    refuse_long(&real)?;
     let mark = real.join(MARK);
     if mark.exists() {
         return Ok(real);
@@ -235,6 +235,37 @@ fn claim(directory: &Path, programs: &Programs) -> Result<PathBuf> {
         io("write", &mark, e)
     })?;
     Ok(real)
+}
+
+/// Refuses a directory in which a socket's path would be too long.
+fn refuse_long(directory: &Path) -> Result<()> {
+    let longest = directory.join(".s.PGSQL.65535").as_os_str().len();
+    if longest <= SOCKET_PATH {
+        return Ok(());
+    }
+    let cause = format!(
+        "the path of its socket would have {longest} bytes, and {SOCKET_PATH} is the most there can be"
+    );
+    Err(problem("start a server in", directory, &cause, "choose a directory with a shorter name"))
+}
+
+/// The process that a server has noted in its lock file.
+fn noted(directory: &Path) -> Option<u32> {
+    let text = fs::read_to_string(directory.join("data/postmaster.pid")).ok()?;
+    text.lines().next()?.trim().parse().ok()
+}
+
+/// Whether a process has ended, and nobody has taken notice yet: PostgreSQL's programs take it for one that runs.
+fn is_zombie(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|arguments| arguments.is_empty())
+}
+
+/// Waits until a server that was killed is gone: as long as its process is a zombie, the next one would not start.
+fn wait_for_end(directory: &Path) {
+    let until = Instant::now() + ZOMBIE;
+    while noted(directory).is_some_and(is_zombie) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Gives a file to who runs the server.
@@ -277,7 +308,7 @@ fn write_password(path: &Path) -> io::Result<()> {
 fn configure(directory: &Path, port: Option<u16>) -> Result<()> {
     let listen = if port.is_some() { "127.0.0.1" } else { "" };
     let port = port.unwrap_or(PORT);
-    let socket = directory.display().to_string().replace('\'', "''");
+    let socket = directory.display().to_string().replace('"', "\"\"").replace('\'', "''");
     let text = format!(
         "# Written by iolite at each start: settings of your own belong into postgresql.conf, behind the line that includes this.\n\
          fsync = on\nsynchronous_commit = on\nfull_page_writes = on\n\

@@ -10,6 +10,7 @@ use super::connect::Target;
 use super::copy::Rows;
 use super::{MARK, Postgres, extension, place};
 use crate::adapter::{Error, Progress, Result};
+use crate::making::told;
 
 /// Bytes of a page that are not a row's payload: the page's header 24, a line pointer 4, the row's header 24, the length of
 /// its value 4, and what is left over so that one byte more or less of any of them changes nothing.
@@ -58,6 +59,7 @@ pub(super) fn setup(database: &Postgres, size: Bytes, progress: &mut Progress<'_
     }
     place::check_space(target, &mut client, blocks * build.block)?;
     begin(database, &mut client, blocks)?;
+    told(progress(0, blocks * build.block))?;
     fill(target, &mut client, build, blocks, progress)?;
     let done = "UPDATE iolite.catalogue SET complete = true WHERE kind = 'database'";
     client.execute(done, &[]).map_err(|e| target.failed("finish", e))?;

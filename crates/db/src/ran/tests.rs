@@ -56,6 +56,9 @@ impl Database for Fake {
     fn global_size(&self, _: u64) -> Bytes {
         Bytes(0)
     }
+    fn most_subscripts(&self) -> u64 {
+        100
+    }
     fn sizes(&self) -> Result<Vec<u64>> {
         Ok(vec![100; 3])
     }

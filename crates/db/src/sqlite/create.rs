@@ -25,7 +25,7 @@ const FILLER_BYTES: usize = 8100;
 /// Mean size of a subscript's row with its headers, to tell the total beforehand.
 const ROW_BYTES: u64 = 85;
 /// Most subscripts that a global may have: row numbers stay far from SQLite's limit.
-const MOST_SUBSCRIPTS: u64 = 1 << 40;
+pub(super) const MOST_SUBSCRIPTS: u64 = 1 << 40;
 
 /// See [`Database::setup`](crate::Database::setup).
 pub(super) fn setup(database: &Sqlite, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {

@@ -264,6 +264,10 @@ impl Database for Sqlite {
         create::global_size(subscripts)
     }
 
+    fn most_subscripts(&self) -> u64 {
+        create::MOST_SUBSCRIPTS
+    }
+
     fn sizes(&self) -> Result<Vec<u64>> {
         let files = self.existing()?;
         catalogue::sizes(&files[0])
@@ -288,7 +292,7 @@ impl Database for Sqlite {
     }
 
     fn files(&self) -> Result<Files> {
-        Ok(Files { data: Some(self.directory.clone()), log: None })
+        Ok(Files { here: true, data: Some(self.directory.clone()), log: None })
     }
 
     fn session(&self, worker: u32) -> Result<Box<dyn Session>> {

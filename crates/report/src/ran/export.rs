@@ -33,8 +33,9 @@ enum Cell {
 /// A line of the export: columns in their order.
 type Line = Vec<(&'static str, Cell)>;
 
-/// Decimals of rates and deviations; of milliseconds (so these tell nanoseconds); of ratios.
+/// Decimals of rates and deviations; of seconds and milliseconds (so these tell nanoseconds); of ratios.
 const RATE: usize = 3;
+const SECONDS: usize = 6;
 const MILLIS: usize = 6;
 const RATIO: usize = 4;
 
@@ -183,7 +184,7 @@ fn measured(phase: &ListedPhase) -> Line {
     let commits = phase.writes().then_some(&phase.totals.commit);
     let errors = phase.kinds().iter().map(|(_, _, totals)| totals.errors()).sum();
     let mut line = vec![
-        ("Seconds", Cell::real(Some(phase.seconds()), RATE)),
+        ("Seconds", Cell::real(Some(phase.seconds()), SECONDS)),
         ("Errors", Cell::Count(errors)),
         ("Commits", Cell::count(commits.map(StoredTotals::operations))),
         ("CommitsPS", Cell::real(commits.and_then(|of| phase.per_second(of.operations())), RATE)),
