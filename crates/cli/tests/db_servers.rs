@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{IOLITE, stderr};
+use common::{IOLITE, is_zombie, stderr};
 
 /// A server's directory; whatever runs there ends with it.
 struct Private {
@@ -191,6 +191,9 @@ fn is_started_anew_after_a_crash(server: &'static str) {
         let output = private.db("start", &[]).output().unwrap();
         if output.status.success() {
             break String::from_utf8(output.stdout).unwrap();
+        }
+        if Instant::now() > until && is_zombie(process) {
+            return println!("skipped: process 1 takes no notice of orphans that have ended");
         }
         assert!(Instant::now() < until, "{}", stderr(&output));
     };

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::{IOLITE, Place, json, stderr};
+use common::{IOLITE, Place, is_zombie, json, stderr};
 use serde_json::Value;
 
 /// A database that is measured, and its own client.
@@ -232,8 +232,12 @@ fn gtm_goes_on_after_all_of_it_was_killed() {
         assert!(all.len() > 1, "nobody works for it");
         assert!(Command::new("kill").arg("-9").args(&all).status().unwrap().success());
         adding.wait().unwrap();
-        let counted = subject.done("ranwrite", "count-subscripts", &[]);
-        assert!(counted.contains("in all: 1000\n"), "{counted}");
+        let output = subject.ran("ranwrite", "count-subscripts", &[]).output().unwrap();
+        if !output.status.success() && all.iter().any(|process| is_zombie(process)) {
+            return println!("skipped: process 1 takes no notice of orphans that have ended");
+        }
+        let counted = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(counted.contains("in all: 1000\n"), "{counted}{}", stderr(&output));
     }
     subject.done("ranwrite", "purge", &[]);
     assert_eq!(fs::read_dir(subject.place.data()).unwrap().count(), 0);

@@ -138,6 +138,12 @@ impl Drop for Mount {
     }
 }
 
+/// Whether a process that was killed is still in the system's tables: its parent, process 1 for orphans, has not asked for its
+/// end yet. In containers it may be one that never does.
+pub(crate) fn is_zombie(process: &str) -> bool {
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
 /// Tells that a test, or a part of it, can't run here.
 pub(crate) fn skip<T>(why: &str) -> Option<T> {
     eprintln!("skipped: {why}");
