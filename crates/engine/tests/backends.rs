@@ -9,7 +9,6 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolite_engine::{
@@ -23,7 +22,7 @@ use iolite_model::{
 };
 use iolite_sys::clock::Clock;
 
-use common::undisturbed;
+use common::{raised_after, undisturbed};
 use iolite_sys::file;
 use iolite_sys::mapping::Use;
 
@@ -382,13 +381,8 @@ fn an_interruption_ends_every_back_end_at_once() {
         for kind in kinds() {
             let mut bench = Bench::new();
             bench.lay_out();
-            let flag = Arc::new(AtomicBool::new(false));
-            bench.control = Control::new(flag.clone());
-            let interrupter = std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(300));
-                flag.store(true, Ordering::Relaxed);
-                Instant::now()
-            });
+            let (flag, interrupter) = raised_after(Duration::from_millis(300));
+            bench.control = Control::new(flag);
             let outcome =
                 bench.run(&task(kind, Mix::ReadPercent(50), target(false), runtime(3_600_000))).unwrap();
             let late = interrupter.join().unwrap().elapsed();

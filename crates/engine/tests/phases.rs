@@ -6,9 +6,7 @@
 mod common;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iolite_engine::{
     Control, Crew, EngineError, Finished, Outcome, Scratch, Start, WorkerEnd, run_file_task,
@@ -20,7 +18,7 @@ use iolite_model::{
 use iolite_stats::Completion;
 use iolite_sys::clock::Clock;
 
-use common::undisturbed;
+use common::{raised_after, undisturbed};
 
 #[derive(Default)]
 struct Events(Vec<Event>);
@@ -237,13 +235,8 @@ fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
         for backend in back_ends() {
             let mut bench = Bench::new();
             bench.lay_out();
-            let flag = Arc::new(AtomicBool::new(false));
-            bench.control = Control::new(flag.clone());
-            let interrupter = std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(150));
-                flag.store(true, Ordering::Relaxed);
-                Instant::now()
-            });
+            let (flag, interrupter) = raised_after(Duration::from_millis(150));
+            bench.control = Control::new(flag);
             let outcome =
                 bench.run(&task(backend, Mix::Read, file(false), runtime(3_600_000_000_000))).unwrap();
             let late = interrupter.join().unwrap().elapsed();

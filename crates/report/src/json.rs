@@ -250,6 +250,9 @@ pub(crate) fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
         times.insert("max".into(), summary.max.0.into());
         Value::Object(times)
     });
+    let longest = summary.as_ref().map_or(Nanos(u64::MAX), |summary| summary.max);
+    let service = totals.service(kind).filter(|service| service.count() > 0);
+    let service = service.map(|service| times(service, longest));
     Some(json!({
         "kind": kind.name(),
         "operations": totals.operations(kind),
@@ -258,7 +261,7 @@ pub(crate) fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
         "iops": summary.as_ref().map(|summary| estimate(&summary.rate)),
         "bytes_per_second": summary.as_ref().map(|summary| summary.bytes_per_second),
         "response_ns": response,
-        "service_ns": totals.service(kind).filter(|service| service.count() > 0).map(|service| times(service, summary.as_ref().map_or(Nanos(u64::MAX), |summary| summary.max))),
+        "service_ns": service,
     }))
 }
 

@@ -2,7 +2,9 @@
 #![cfg(feature = "mysql")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod harness;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,81 +13,14 @@ use std::time::{Duration, Instant};
 
 use ::mysql::prelude::Queryable;
 use iolite_db::mysql::server::{self, Options};
-use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Started, Timed};
+use iolite_db::{Batch, Cycle, Database, Error, Mysql, Settings, Timed};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
-use tempfile::TempDir;
 
 use common::{Small, go};
+use harness::Server;
 
 const LONG: Nanos = Nanos(60_000_000_000);
 const PAGE: u64 = 16 << 10;
-
-/// A private server, stopped when the test ends, however it ends.
-struct Server {
-    directory: TempDir,
-    started: Started,
-}
-
-impl Server {
-    /// `None` where MariaDB is not installed.
-    fn start(options: &Options) -> Option<Server> {
-        Server::start_in(tempfile::tempdir().unwrap(), options)
-    }
-
-    fn start_in(directory: TempDir, options: &Options) -> Option<Server> {
-        match server::start(directory.path(), options) {
-            Ok(started) => Some(Server { directory, started }),
-            Err(Error::Build { .. }) => {
-                println!("skipped: MariaDB's server is not installed");
-                None
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    fn database(&self) -> Mysql {
-        Mysql::new(&self.started.url, Settings::default()).unwrap()
-    }
-
-    fn password(&self) -> &str {
-        self.started.url.split(['@', ':']).nth(2).unwrap()
-    }
-
-    /// The URL with something in it replaced.
-    fn url(&self, from: &str, to: &str) -> String {
-        assert!(self.started.url.contains(from), "{from} in {}", self.started.url);
-        self.started.url.replacen(from, to, 1)
-    }
-
-    /// Asks by the server's own client program.
-    fn ask(&self, sql: &str) -> String {
-        let output = Command::new("mariadb")
-            .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names"])
-            .arg(format!("--password={}", self.password()))
-            .arg(format!("--socket={}", self.directory.path().join("socket").display()))
-            .args(["--execute", sql, "iolite"])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    }
-
-    fn count(&self, sql: &str) -> u64 {
-        self.ask(sql).parse().unwrap()
-    }
-
-    fn files(&self) -> u64 {
-        let files = std::fs::read_dir(self.directory.path().join("data/iolite")).unwrap();
-        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A test may have stopped or killed it.
-        let _ = server::stop(self.directory.path());
-    }
-}
 
 fn batch(cycles: Vec<Cycle>) -> Batch {
     Batch { cycles, limit: LONG }
