@@ -6,6 +6,7 @@
 mod access;
 mod arrival;
 mod backend;
+mod concluded;
 mod database;
 mod event;
 mod fault;
@@ -31,8 +32,9 @@ mod warning;
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
+pub use concluded::{Concluded, Conclusion, real};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
-pub use event::{Event, Sink};
+pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use job::{Job, JobTask};
 pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOutcome, TryPurpose};
