@@ -7,7 +7,7 @@ use iolite_model::{Nanos, OpKind};
 use iolite_stats::Completion;
 
 use super::dice::Dice;
-use crate::adapter::{Cycle, Error, Session};
+use iolite_db::{Cycle, Error, Session};
 
 /// One worker, from its release to its end.
 pub(super) struct Worker<'a> {

@@ -12,7 +12,7 @@ use iolite_stats::Completion;
 
 use super::dice::Dice;
 use super::placing::place;
-use crate::adapter::{Batch, Cycle, Error, Timed, Within};
+use iolite_db::{Batch, Cycle, Error, Timed, Within};
 
 /// About how long a batch takes: often enough for a live view and a prompt end, seldom enough that what this program does
 /// between two batches does not count.
@@ -39,7 +39,7 @@ impl Worker<'_> {
         Worker { session, lane, dice, pace: Pace::default(), carried: VecDeque::new(), last_completed: 0 }
     }
 
-    /// As [`stepwise::Worker::run`](super::stepwise::Worker::run).
+    /// As `stepwise::Worker::run`.
     pub(super) fn run(mut self) -> (Lane, Option<Error>, u64) {
         let failure = self.batches().err();
         (self.lane, failure, self.last_completed)

@@ -11,11 +11,11 @@ mod within;
 use std::sync::Arc;
 use std::time::Duration;
 
+use iolite_db::{Database, Error};
 use iolite_engine::{Control, Crew, EngineError, Finished, Outcome, Patience, Start, WorkerEnd};
 use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Outstanding, Sink, TimedBy};
 use iolite_sys::clock::Clock;
 
-use crate::adapter::{Database, Error};
 use dice::Dice;
 
 /// How long sessions may take to get ready (one that reads its global into the buffers, from a slow disk), and to finish what

@@ -1,0 +1,4 @@
+//! Workloads inside databases, one folder each. A workload knows what it stores in a database and which operations its workers
+//! do there; how a server is reached, described and counted is [`iolite_db`]'s.
+
+pub mod ran;
