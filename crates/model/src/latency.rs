@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::concluded::Conclusion;
+use crate::task::FileTask;
 use crate::units::{Iops, Nanos, Quantile};
 
 /// What is asked of the response times, and which load is varied.
@@ -138,14 +139,23 @@ impl fmt::Display for Load {
     }
 }
 
-impl Conclusion for LatencyTarget {
-    const KIND: &'static str = "latency-target";
-}
-
 impl Conclusion for Try {
     const KIND: &'static str = "latency-try";
 }
 
 impl Conclusion for LatencyAnswer {
     const KIND: &'static str = "latency-answer";
+}
+
+/// What was asked for: the target, and the task that is searched on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTerms {
+    /// The task.
+    pub task: FileTask,
+    /// The target.
+    pub target: LatencyTarget,
+}
+
+impl Conclusion for LatencyTerms {
+    const KIND: &'static str = "latency-terms";
 }

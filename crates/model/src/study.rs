@@ -343,6 +343,19 @@ impl<C: Serialize + serde::de::DeserializeOwned> Conclusion for StudyWindow<C> {
     const KIND: &'static str = "study-window";
 }
 
+/// The setting that a study changed, and restored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudySetting {
+    /// The device whose setting it is.
+    pub device: String,
+    /// What it was before, and is again.
+    pub original: Bytes,
+}
+
+impl Conclusion for StudySetting {
+    const KIND: &'static str = "study-setting";
+}
+
 impl Conclusion for StudyFinding {
     const KIND: &'static str = "study-finding";
 }

@@ -85,20 +85,6 @@ impl Live {
         Live::of(View::Lines(out))
     }
 
-    /// Says what is going on outside of any phase, for example `creating the database 37 %`. On the bar only.
-    pub fn message(&self, text: &str) {
-        if let View::Bar(bar) = &self.view {
-            bar.set_message(escaped(text));
-        }
-    }
-
-    /// Takes the bar away. Later events bring nothing back.
-    pub fn finish(&mut self) {
-        if let View::Bar(bar) = std::mem::replace(&mut self.view, View::Quiet) {
-            bar.finish_and_clear();
-        }
-    }
-
     fn of(view: View) -> Live {
         Live { view, phases: Vec::new() }
     }
@@ -184,6 +170,22 @@ impl Phase {
             (false, Nanos(0)) => self.name.clone(),
             (true, length) => format!("{}: {}", self.label, counts.told(length, self.unit, true)),
             (false, length) => format!("{}: {}", self.name, counts.rate(length, self.unit)),
+        }
+    }
+}
+
+impl iolite_model::View for Live {
+    /// On the bar only, for example `creating the database 37 %`.
+    fn message(&mut self, text: &str) {
+        if let View::Bar(bar) = &self.view {
+            bar.set_message(escaped(text));
+        }
+    }
+
+    /// Removes the bar; later events bring nothing back.
+    fn finish(&mut self) {
+        if let View::Bar(bar) = std::mem::replace(&mut self.view, View::Quiet) {
+            bar.finish_and_clear();
         }
     }
 }

@@ -3,7 +3,9 @@
 //! [`Run`] is the fold over [`iolite_model::Event`]. Whoever folds the events of a running measurement, and whoever folds
 //! those that the store has kept, gets the same run; every output is a function of it.
 
+mod asked;
 mod fold;
 mod run;
 
+pub use asked::Asked;
 pub use run::Run;

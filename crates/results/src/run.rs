@@ -8,6 +8,7 @@ use iolite_model::{
 };
 use iolite_stats::PhaseResult;
 
+use crate::asked::Asked;
 use crate::fold::OpenPhase;
 
 /// A run: all that its events have said so far.
@@ -80,6 +81,11 @@ impl Run {
     /// The conclusions of one kind, in order.
     pub fn concluded<C: Conclusion>(&self) -> impl Iterator<Item = C> {
         self.conclusions.iter().filter_map(Concluded::read)
+    }
+
+    /// What was asked for, where it was recorded.
+    pub fn asked(&self) -> Option<Asked> {
+        self.concluded().next()
     }
 
     /// The last conclusion of a kind about a phase.

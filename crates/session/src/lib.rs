@@ -13,7 +13,7 @@ mod phase;
 mod session;
 mod start;
 
-pub use drive::Driven;
+pub use drive::{Bare, Environment};
 pub use ending::{describe, ending};
 pub use events::Events;
 pub use patience::{GRACE, GaveUp, patiently};

@@ -2,22 +2,21 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::run_db_task;
-use iolite_engine::{EngineError, Measured, Outcome, run_set};
+use iolite_engine::{Control, EngineError, Measured, Outcome, run_set};
 use iolite_model::{
-    Bytes, Cache, Concluded, Conclusion, DbTask, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink,
+    Bytes, Cache, Concluded, Conclusion, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink,
     Target, Task, Warning,
 };
 use iolite_observe::CacheProbe;
 use iolite_stats::PhaseTotals;
 use iolite_suites::doubts;
+use iolite_sys::clock::Clock;
 use serde::{Deserialize, Serialize};
 
 use crate::ending::describe;
-use crate::patience::{GaveUp, patiently};
+use crate::events::Events;
 use crate::session::Session;
 
 /// What reading back all that a phase has written counted.
@@ -36,6 +35,11 @@ impl Conclusion for ReadBack {
 impl ReadBack {
     fn of(totals: &PhaseTotals) -> ReadBack {
         ReadBack { measured_ns: totals.measured, operations: totals.by_kind() }
+    }
+
+    /// The counts; `None` where they are damaged.
+    pub fn totals(&self) -> Option<PhaseTotals> {
+        PhaseTotals::of_counts(self.measured_ns, &self.operations).ok()
     }
 }
 
@@ -96,39 +100,22 @@ impl Session<'_> {
         }
     }
 
-    /// Runs a task inside the session's database. What fails is the phase's ending.
-    ///
-    /// # Errors
-    /// There is no database, or it could not be made ready within `limit`.
-    pub fn inside_database(&mut self, task: DbTask, limit: Duration) -> anyhow::Result<()> {
-        let Some(database) = self.database.clone() else {
-            bail!("there is no database to run {} on", task.name)
-        };
-        let first = self.run().next_phase();
-        let infos = self.announce(first, [Task::Database(task.clone())]);
+    /// Runs a phase whose operations are not the engine's own, for example inside a database: `run` does it, as the phase of
+    /// the number that it is given, and passes its events on. Returns that number. What fails is the phase's ending.
+    pub fn phase_by(
+        &mut self,
+        task: Task,
+        run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
+    ) -> u32 {
+        let number = self.run().next_phase();
+        let infos = self.announce(number, [task]);
         let probe = CacheProbe::start(self.counters.as_ref(), None);
-        let settled = {
-            let database = database.clone();
-            patiently(self.control, limit, move || database.settle())
-        };
-        let failed = match settled {
-            // The phase that follows sees the interruption by itself.
-            Ok(Ok(())) | Err(GaveUp::Interrupted) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(GaveUp::Late) => Some(
-                "the checkpoint before it took longer than there was time; give a larger --budget-time".into(),
-            ),
-            Err(GaveUp::Failed) => Some("the checkpoint's thread has died, which is a bug".into()),
-        };
-        let outcome = match failed {
-            Some(reason) => Outcome::nothing(Ending::Failed(reason)),
-            None => run_db_task(&database, &task, first, self.clock, self.control, &mut self.events)
-                .unwrap_or_else(|error| Outcome::nothing(Ending::Failed(describe(&error.into())))),
-        };
-        let (read, written) = self.run().requested(first);
+        let outcome = run(number, self.clock, self.control, &mut self.events)
+            .unwrap_or_else(|error| Outcome::nothing(Ending::Failed(describe(&error))));
+        let (read, written) = self.run().requested(number);
         let cache = probe.finish(read, written);
         infos.into_iter().for_each(|info| self.end_phase(info, &outcome, cache));
-        Ok(())
+        number
     }
 
     fn announce(&mut self, first: u32, tasks: impl IntoIterator<Item = Task>) -> Vec<PhaseInfo> {
@@ -151,7 +138,7 @@ impl Session<'_> {
     }
 
     /// Records the end of a phase: what is known of it besides its intervals, then the end, then the warnings.
-    pub(crate) fn end_phase(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) {
+    fn end_phase(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) {
         let phase = info.index;
         self.events.conclude(Concluded::of_phase(phase, &outcome.usage));
         if let Some(detail) = &outcome.detail {
@@ -162,7 +149,10 @@ impl Session<'_> {
         }
         self.events.event(&Event::PhaseEnded(phase_end(phase, outcome, cache)));
         let Some(result) = self.run().phases.last() else { return };
-        debug_assert_eq!(result.totals, outcome.totals, "the events of phase {phase} do not add up");
+        debug_assert!(
+            outcome.ending != Ending::Completed || result.totals == outcome.totals,
+            "the events of phase {phase} do not add up to what was measured"
+        );
         // What has ended a phase inside a database is reported as its end; it need not be the storage's fault.
         let ended = matches!((&info.task, &outcome.ending), (Task::Database(_), Ending::Failed(_)));
         let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));

@@ -1,10 +1,7 @@
 //! One run: what it owns, and its phases.
 
-use std::sync::Arc;
-
-use iolite_db::Database;
 use iolite_engine::{Control, Scratch, make_ready};
-use iolite_model::{Concluded, Ending, Event, JobTask, Nanos, RunInfo, Sink, Storage, Warning};
+use iolite_model::{Concluded, Ending, Event, JobTask, Nanos, RunInfo, Sink, Warning};
 use iolite_observe::LeafCounters;
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
@@ -12,7 +9,7 @@ use iolite_sys::clock::Clock;
 
 use crate::calibrate::calibrate;
 use crate::events::Events;
-use crate::start::{Setup, run_info};
+use crate::start::Setup;
 
 /// One run.
 pub struct Session<'a> {
@@ -20,26 +17,16 @@ pub struct Session<'a> {
     pub(crate) events: Events,
     pub(crate) clock: Clock,
     started: u64,
-    // Before the scratch directory, so that its files are closed when that is removed.
-    pub(crate) database: Option<Arc<dyn Database>>,
     pub(crate) scratch: Scratch,
     pub(crate) counters: Option<LeafCounters>,
 }
 
 impl<'a> Session<'a> {
-    /// Begins a run on this storage: creates the scratch directory, opens the results, and records warnings about the storage.
+    /// Begins a run: creates the scratch directory, opens the results, and records warnings about the storage.
     ///
     /// # Errors
     /// The directory can't be written to.
-    pub fn begin(storage: Storage, setup: Setup<'_>, control: &'a Control) -> anyhow::Result<Session<'a>> {
-        Session::begin_as(run_info(storage), setup, control)
-    }
-
-    /// [`Session::begin`] for a run that has been described before.
-    ///
-    /// # Errors
-    /// The directory can't be written to.
-    pub fn begin_as(info: RunInfo, setup: Setup<'_>, control: &'a Control) -> anyhow::Result<Session<'a>> {
+    pub fn begin(info: RunInfo, setup: Setup<'_>, control: &'a Control) -> anyhow::Result<Session<'a>> {
         iolite_sys::file::raise_open_files();
         let scratch = Scratch::create(setup.directory, &info.id)?;
         let mut events = Events::start(&info, &setup.results, setup.view, control);
@@ -52,7 +39,7 @@ impl<'a> Session<'a> {
         }
         let clock = Clock::best();
         let started = clock.now();
-        Ok(Session { control, events, clock, started, database: None, scratch, counters })
+        Ok(Session { control, events, clock, started, scratch, counters })
     }
 
     /// What has happened so far.
@@ -90,11 +77,6 @@ impl<'a> Session<'a> {
         Nanos(self.clock.now() - self.started)
     }
 
-    /// The database that tasks inside databases run in from here on.
-    pub fn set_database(&mut self, database: Arc<dyn Database>) {
-        self.database = Some(database);
-    }
-
     /// Records a warning, once.
     pub fn warn(&mut self, warning: Warning) {
         self.events.warn(warning);
@@ -127,9 +109,8 @@ impl<'a> Session<'a> {
 
     /// Ends the run, removes its files, stores what is left, and returns it.
     pub fn end(self, ending: Ending) -> Run {
-        let Session { control, mut events, database, scratch, .. } = self;
+        let Session { control, mut events, scratch, .. } = self;
         events.event(&Event::RunEnded(ending));
-        drop(database);
         drop(scratch);
         events.finish(control)
     }

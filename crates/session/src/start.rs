@@ -15,15 +15,15 @@ pub struct Setup<'a> {
     pub view: Box<dyn View>,
 }
 
-/// A run that begins now on this storage.
-pub fn run_info(storage: Storage) -> RunInfo {
+/// A run that begins now on this storage; `command` is the command line without passwords, because results are kept and
+/// shown.
+pub fn run_info(storage: Storage, command: Vec<String>) -> RunInfo {
     let started = Timestamp::now();
     RunInfo {
         id: run_id(started),
         version: env!("CARGO_PKG_VERSION").into(),
         model_version: MODEL_VERSION,
-        // Results are kept and shown: a password is neither.
-        command: std::env::args_os().map(|arg| iolite_db::without_password(&arg.to_string_lossy())).collect(),
+        command,
         started_unix: Nanos(u64::try_from(started.as_nanosecond()).unwrap_or(0)),
         process: std::process::id(),
         host: iolite_observe::host(),

@@ -6,6 +6,7 @@ mod search;
 
 use std::collections::BTreeMap;
 
+use iolite_model::Conclusion;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,21 @@ pub struct Knee {
     /// freedom (0.02 is 2 %). Above about 0.1 neither model describes the storage, and the interval is a guess.
     #[serde(with = "iolite_model::real")]
     pub relative_residual: f64,
+}
+
+/// A knee with the phases it was found by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KneeFound {
+    /// What was searched, for example `random read 8 KiB`.
+    pub name: String,
+    /// The search's phases, by their numbers.
+    pub phases: Vec<u32>,
+    /// The knee.
+    pub knee: Knee,
+}
+
+impl Conclusion for KneeFound {
+    const KIND: &'static str = "knee";
 }
 
 /// A usable point: one per concurrency.
