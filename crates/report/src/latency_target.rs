@@ -14,8 +14,8 @@
 //! | `failure` | null, or why the search could not go on |
 
 use iolite_model::{
-    Calibration, Ending, FileTask, LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Nanos, RunInfo, Task,
-    Try, TryOutcome, TryPurpose, Warning,
+    Calibration, Ending, FileTask, LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Nanos,
+    RunInfo, Task, Try, TryOutcome, TryPurpose, Warning,
 };
 use iolite_results::Run;
 use iolite_stats::PhaseResult;

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::latency_target::LatencyReport;
 use crate::pen::Style;
+use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
-use crate::{Report, latency_target, run as job, study};
+use crate::{Report, latency_target, ran, run as job, study};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +28,15 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
     match procedure.as_str() {
         "check" => check(run, format, style),
         "latency-target" => match LatencyReport::of(run) {
-            Some(report) => either(
-                format,
-                || latency_target::text(&report, style),
-                || latency_target::json(&report),
-            ),
+            Some(report) => {
+                either(format, || latency_target::text(&report, style), || latency_target::json(&report))
+            }
             None => of_job(run, format, style),
         },
+        "ranread" | "ranwrite" | "ranio" => {
+            let report = RanReport::of(run);
+            either(format, || ran::text(&report, style), || ran::json(&report))
+        }
         CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
         ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),
         BlockPoint::STUDY => of_study::<BlockPoint>(run, format, style),

@@ -5,7 +5,9 @@
 
 mod asked;
 mod fold;
+mod readings;
 mod run;
 
 pub use asked::Asked;
+pub use readings::Readings;
 pub use run::Run;

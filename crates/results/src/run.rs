@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use iolite_model::{
-    Bytes, Calibration, Concluded, Conclusion, DatabaseFacts, DatabaseUse, Ending, Event, Nanos, RunInfo, Sink,
-    Verdict, Warning,
+    Bytes, Calibration, Concluded, Conclusion, DatabaseFacts, DatabaseUse, Ending, Event, Nanos, RunInfo,
+    Sink, Verdict, Warning,
 };
 use iolite_stats::PhaseResult;
 
 use crate::asked::Asked;
 use crate::fold::OpenPhase;
+use crate::readings::Readings;
 
 /// A run: all that its events have said so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Run {
     pub released: BTreeMap<u32, Nanos>,
     /// What was concluded, in order.
     pub conclusions: Vec<Concluded>,
+    /// What probes have read, in order; thinned out where there is much of it.
+    pub readings: Readings,
     /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// The verdict, where one was reached: the last one.
@@ -49,6 +52,7 @@ impl Run {
             database_use: BTreeMap::new(),
             released: BTreeMap::new(),
             conclusions: Vec::new(),
+            readings: Readings::default(),
             warnings: Vec::new(),
             verdict: None,
             ending: None,
@@ -133,6 +137,7 @@ impl Sink for Run {
             Event::Verdict(verdict) => self.verdict = Some(verdict.clone()),
             Event::Concluded(concluded) => self.conclusions.push((**concluded).clone()),
             Event::RunEnded(ending) => self.ending = Some(ending.clone()),
+            Event::Reading(reading) => self.readings.add(reading),
             // Logs of operations go to files, and the totals of single workers are read from the store.
             Event::Operations(_) | Event::Worker(_) => {}
         }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured, Outcome, run_set};
 use iolite_model::{
-    Bytes, Cache, Concluded, Conclusion, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink,
-    Target, Task, Warning,
+    Bytes, Cache, Concluded, Conclusion, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink, Target,
+    Task, Usage, Warning,
 };
 use iolite_observe::CacheProbe;
-use iolite_stats::PhaseTotals;
+use iolite_results::Run;
+use iolite_stats::{Detail, PhaseTotals};
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,28 @@ impl ReadBack {
     /// The counts; `None` where they are damaged.
     pub fn totals(&self) -> Option<PhaseTotals> {
         PhaseTotals::of_counts(self.measured_ns, &self.operations).ok()
+    }
+}
+
+/// What is known of a phase besides its result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Besides {
+    /// What reading back all that was written counted.
+    pub read_back: Option<PhaseTotals>,
+    /// What its workers used of the machine.
+    pub usage: Usage,
+    /// What was kept of each operation.
+    pub detail: Option<Detail>,
+}
+
+impl Besides {
+    /// What a run says of a phase besides its result.
+    pub fn of(run: &Run, phase: u32) -> Besides {
+        Besides {
+            read_back: run.of_phase::<ReadBack>(phase).and_then(|read| read.totals()),
+            usage: run.of_phase(phase).unwrap_or_default(),
+            detail: run.of_phase(phase),
+        }
     }
 }
 
@@ -101,19 +124,21 @@ impl Session<'_> {
     }
 
     /// Runs a phase whose operations are not the engine's own, for example inside a database: `run` does it, as the phase of
-    /// the number that it is given, and passes its events on. Returns that number. What fails is the phase's ending.
+    /// the number that it is given, and passes its events on; where it returns what the devices counted, that is the phase's,
+    /// else what this session's devices counted. Returns the phase's number. What fails is the phase's ending.
     pub fn phase_by(
         &mut self,
         task: Task,
-        run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
+        run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<(Outcome, Option<Cache>)>,
     ) -> u32 {
         let number = self.run().next_phase();
         let infos = self.announce(number, [task]);
         let probe = CacheProbe::start(self.counters.as_ref(), None);
-        let outcome = run(number, self.clock, self.control, &mut self.events)
-            .unwrap_or_else(|error| Outcome::nothing(Ending::Failed(describe(&error))));
+        let (outcome, cache) = run(number, self.clock, self.control, &mut self.events)
+            .unwrap_or_else(|error| (Outcome::nothing(Ending::Failed(describe(&error))), None));
         let (read, written) = self.run().requested(number);
-        let cache = probe.finish(read, written);
+        let counted = probe.finish(read, written);
+        let cache = cache.unwrap_or(counted);
         infos.into_iter().for_each(|info| self.end_phase(info, &outcome, cache));
         number
     }

@@ -1,8 +1,9 @@
 //! From events to rows.
 
 use iolite_model::{
-    Bytes, Calibration, Concluded, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals, Percentiles,
-    PhaseEnd, PhaseInfo, PhaseRelease, RunId, RunInfo, Stuck, Verdict, Verified, Warning, WorkerTotals,
+    Bytes, Calibration, Concluded, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals,
+    Percentiles, PhaseEnd, PhaseInfo, PhaseRelease, Reading, RunId, RunInfo, Stuck, Verdict, Verified,
+    Warning, WorkerTotals,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Params, named_params, params};
@@ -62,8 +63,7 @@ impl Recording {
             Event::Database(facts) => row.database(facts),
             Event::DatabaseUse(usage) => row.database_use(usage),
             Event::Worker(worker) => row.worker(worker),
-            // No command emits them yet.
-            Event::Reading(_) => return Ok(()),
+            Event::Reading(reading) => row.reading(reading),
             Event::PhaseEnded(end) => row.phase_ended(end),
             Event::Warning(warning) => row.warning(warning),
             Event::Verdict(verdict) => row.verdict(verdict),
@@ -203,6 +203,21 @@ impl Row<'_> {
                 concluded.kind,
                 concluded.phase,
                 json("a conclusion", serde_json::to_string(&concluded.value))?,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn reading(&self, reading: &Reading) -> Outcome {
+        self.execute(
+            "INSERT INTO reading (run, sequence, probe, subject, at_ns, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                self.run,
+                self.sequence,
+                reading.probe,
+                reading.subject,
+                integer(reading.at.0),
+                json("a reading", serde_json::to_string(&reading.values))?,
             ],
         )?;
         Ok(())

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use iolite_model::{
     Bytes, Cache, Calibration, Concluded, Device, Ending, ErrorTally, Event, Filesystem, Finding, Fitness,
     HistogramBytes, Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd,
-    PhaseInfo, PhaseRelease, RateKept, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified, Warning,
-    WorkerTotals,
+    PhaseInfo, PhaseRelease, RateKept, Reading, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict,
+    Verified, Warning, WorkerTotals,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Params, Row, Transaction, params};
@@ -42,6 +42,7 @@ impl Store {
         events.extend(self.warnings(run)?);
         events.extend(self.verdicts(run)?);
         events.extend(self.conclusions(run)?);
+        events.extend(self.readings(run)?);
         events.sort_by_key(|(sequence, _)| *sequence);
         Ok(events.into_iter().map(|(_, event)| event).collect())
     }
@@ -152,7 +153,10 @@ impl Store {
             let mut events = vec![(self.get(row, "sequence")?, Event::PhaseStarted(info))];
             if let Some(sequence) = self.get(row, "released_sequence")? {
                 let at_unix = nanos(self, row, "released_unix_ns")?;
-                events.push((sequence, Event::PhaseReleased(PhaseRelease { phase: self.get(row, "number")?, at_unix })));
+                events.push((
+                    sequence,
+                    Event::PhaseReleased(PhaseRelease { phase: self.get(row, "number")?, at_unix }),
+                ));
             }
             if let (Some(sequence), Some(ending)) = (self.get(row, "ended_sequence")?, ending(self, row)?) {
                 events.push((sequence, Event::PhaseEnded(self.phase_end(run, row, ending)?)));
@@ -329,6 +333,19 @@ impl Store {
             let warning = serde_json::from_str::<Warning>(&self.get::<String>(row, "json")?)
                 .map_err(|error| self.unreadable("a warning", error))?;
             Ok((self.get(row, "sequence")?, Event::Warning(warning)))
+        })
+    }
+
+    fn readings(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
+        collect(self, "SELECT * FROM reading WHERE run = ?1", params![run.0], |row| {
+            let reading = Reading {
+                probe: self.get::<String>(row, "probe")?.into(),
+                subject: self.get(row, "subject")?,
+                at: nanos(self, row, "at_ns")?,
+                values: serde_json::from_str(&self.get::<String>(row, "json")?)
+                    .map_err(|error| self.unreadable("a reading", error))?,
+            };
+            Ok((self.get(row, "sequence")?, Event::Reading(reading)))
         })
     }
 

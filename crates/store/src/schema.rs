@@ -55,8 +55,7 @@ fn has_schema(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let path = || path.to_owned();
     if application != i64::from(APPLICATION_ID) {
         let empty = application == 0 && found == 0 && objects == 0;
-        let other =
-            || Error::NotIolite { path: path(), found: application as i32, expected: APPLICATION_ID };
+        let other = || Error::NotIolite { path: path(), found: application as i32, expected: APPLICATION_ID };
         return if empty { Ok(false) } else { Err(other()) };
     }
     match found {

@@ -286,6 +286,23 @@ CREATE TABLE conclusion (
 
 CREATE INDEX conclusion_by_kind ON conclusion (kind, run);
 
+-- What probes have read beside the measurement; `at_ns` since the run's start.
+CREATE TABLE reading (
+    run                     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    sequence                INTEGER NOT NULL,
+    probe                   TEXT NOT NULL,
+    subject                 TEXT NOT NULL,
+    at_ns                   INTEGER NOT NULL,
+    json                    TEXT NOT NULL CHECK (json_valid(json)),
+    PRIMARY KEY (run, sequence)
+) STRICT;
+
+-- Their values, one a row.
+CREATE VIEW reading_value AS
+SELECT r.run, r.probe, r.subject, r.at_ns / 1e9 AS at_s, v.value ->> '$.name' AS name, v.value ->> '$.kind' AS kind,
+       v.value ->> '$.value' AS value
+  FROM reading AS r, json_each(r.json) AS v;
+
 -- What the user says of a run.
 CREATE TABLE note (
     run                     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,

@@ -371,6 +371,12 @@ pub(crate) fn file_run(id: &str) -> Vec<Event> {
         Event::PhaseReleased(PhaseRelease { phase: 1, at_unix: Nanos(STARTED.0 + 2_000_000_000) }),
         interval(1, Stage::Measured, 0, ops),
         concluded(Some(1), serde_json::json!({ "user": 0.1 + 0.2 })),
+        Event::Reading(Reading {
+            probe: "cpu".into(),
+            subject: String::new(),
+            at: Nanos(2_500_000_000),
+            values: vec![ReadingValue::counter("user", 0.1 + 0.2), ReadingValue::gauge("run_queue", 3.0)],
+        }),
         Event::Warning(Warning::ShortPhases { phases: vec!["random read 8 KiB (12.3 µs)".into()] }),
         troubled(1),
         Event::PhaseStarted(PhaseInfo { index: 2, task: names, started: Nanos(3_000_000_000) }),

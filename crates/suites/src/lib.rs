@@ -3,9 +3,9 @@
 
 mod check;
 mod doubts;
+mod job_list;
 mod judge;
 mod latency_target;
-mod job_list;
 mod procedure;
 mod profiles;
 mod search;
@@ -15,10 +15,11 @@ mod sweep;
 
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use doubts::doubts;
-pub use latency_target::{
-    LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep, LatencyTargetError,
-};
 pub use job_list::JobList;
+pub use latency_target::{
+    LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
+    LatencyTargetError,
+};
 pub use procedure::{Conclusions, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
 pub use steady::{SteadyRule, SteadyWatch, SteadyWindow};

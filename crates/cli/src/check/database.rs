@@ -51,7 +51,7 @@ impl Environment<Check> for OwnDatabase {
         let limit = left(self.time, session.elapsed());
         session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
             settle(&database, control, limit)?;
-            Ok(run_db_task(&database, &task, number, clock, control, events)?)
+            Ok((run_db_task(&database, &task, number, clock, control, events)?, None))
         });
         Ok(())
     }

@@ -159,8 +159,9 @@ fn drop_cached(control: &Control, path: &Path) -> anyhow::Result<()> {
         page_cache::evict(&file, 0, length)
     });
     match dropped {
-        Ok(done) => done
-            .with_context(|| format!("what the page cache holds of {} can't be dropped", path.display())),
+        Ok(done) => {
+            done.with_context(|| format!("what the page cache holds of {} can't be dropped", path.display()))
+        }
         // The next look at the control ends it.
         Err(GaveUp::Interrupted) => Ok(()),
         Err(GaveUp::Late | GaveUp::Failed) => Err(anyhow!("the thread that drops the page cache has died")),

@@ -18,9 +18,8 @@ mod cache;
 mod read_ahead;
 
 use iolite_model::{
-    BlockPoint, CachePoint, Calibration, Ending, OpKind, ReadAheadPoint, RunInfo, StudyFinding,
-    StudySetting, StudyWindow,
-    Task, Warning,
+    BlockPoint, CachePoint, Calibration, Ending, OpKind, ReadAheadPoint, RunInfo, StudyFinding, StudySetting,
+    StudyWindow, Task, Warning,
 };
 use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult};

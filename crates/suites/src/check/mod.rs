@@ -7,9 +7,7 @@
 mod plan;
 mod tasks;
 
-use iolite_model::{
-    Bytes, Concluded, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning,
-};
+use iolite_model::{Bytes, Concluded, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning};
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 

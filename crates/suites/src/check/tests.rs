@@ -239,7 +239,7 @@ fn what_is_written_stays_within_the_space() {
         loop {
             match check.step(&history, Nanos(0)) {
                 Step::Run(mut tasks) => {
-                let task = tasks.remove(0);
+                    let task = tasks.remove(0);
                     if let (Task::Database(_), Some(operations)) = (&task, task.stop().operations) {
                         written += operations * 8_216 / if task.name() == "RanIO 50 %" { 2 } else { 1 };
                     }

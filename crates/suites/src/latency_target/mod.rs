@@ -9,8 +9,8 @@ mod search;
 mod windows;
 
 use iolite_model::{
-    Access, Arrival, Concluded, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load, LoadParameter,
-    Nanos, OnError, Quantile, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
+    Access, Arrival, Concluded, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load,
+    LoadParameter, Nanos, OnError, Quantile, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
 };
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
