@@ -323,7 +323,7 @@ fn the_last_workers_end_is_the_phases() {
     let outcome = group
         .run(&mut Events::default(), |worker| {
             move |start: WorkerStart| {
-                let Some(mut lane) = start.ready() else { return Ok(None) };
+                let Some(mut lane) = start.ready() else { return Ok::<_, EngineError>(None) };
                 while !lane.is_over(lane.now()) {
                     let now = lane.now();
                     lane.record(Completion {
@@ -374,7 +374,7 @@ fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
     let outcome = group(2)
         .run(&mut Events::default(), |worker| {
             move |start: WorkerStart| {
-                let Some(mut lane) = start.ready() else { return Ok(None) };
+                let Some(mut lane) = start.ready() else { return Ok::<_, EngineError>(None) };
                 if worker == 0 {
                     std::thread::sleep(Duration::from_secs(3600));
                 }
