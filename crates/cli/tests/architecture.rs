@@ -123,5 +123,5 @@ fn crates_use_only_what_the_architecture_allows() {
         }
         checked += 1;
     }
-    assert_eq!(checked, 13);
+    assert_eq!(checked, rows.iter().filter(|row| row[0] != "crate" && !row[0].starts_with('-')).count());
 }

@@ -15,7 +15,6 @@ pub mod mysql;
 pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod private;
-mod ran;
 mod server;
 mod sqlite;
 mod url;
@@ -30,7 +29,6 @@ pub use monitor::{Monitor, Seen};
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
-pub use ran::run_db_task;
 pub use server::{Server, Started};
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};

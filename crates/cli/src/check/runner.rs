@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::run_db_task;
 use iolite_engine::{Control, Outcome, Scratch, run_file_task, run_metadata_task};
 use iolite_model::{
     Cache, Calibration, Ending, Event, FileTask, Nanos, PhaseEnd, PhaseInfo, Target, Task, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters};
+use iolite_oltp::ran::run_db_task;
 use iolite_stats::PhaseResult;
 use iolite_suites::{Check, Conclusion, Step, doubts};
 use iolite_sys::clock::Clock;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings, run_db_task};
+use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings};
 use iolite_engine::{Control, EngineError, Outcome, Scratch};
 use iolite_model::{
     Bytes, Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability,
     Ending, Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
+use iolite_oltp::ran::run_db_task;
 use iolite_stats::PhaseResult;
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;

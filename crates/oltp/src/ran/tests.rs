@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use iolite_model::{Bytes, Event, Physical, Stop};
 
 use super::*;
-use crate::adapter::{Batch, Cycle, Description, Files, Progress, Result, Session, Timed, Within};
+use iolite_db::{Batch, Cycle, Description, Files, Progress, Result, Session, Timed, Within};
 
 const SECOND: u64 = 1_000_000_000;
 
