@@ -30,7 +30,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
         opened.refuse_other_writers(&args.session)?;
     }
     let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
-    bench.session.conclude(Concluded::of(&Asked::new(O::TOOL.name(), "")));
+    bench.session.conclude(Concluded::of(&Asked::new(O::TOOL.command(), "")));
     let mut task = bench.task(O::TOOL.name(), args.operation.operation(), args.jobs, args.session.seed);
     (task.stop, task.ramp) = (stop, args.ramp);
     let measured = bench.measure(task);
