@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::database::{DatabaseFacts, DatabaseUse};
 use crate::oplog::OperationLog;
+use crate::reading::Reading;
 use crate::record::{
     Calibration, Ending, Interval, PhaseEnd, PhaseInfo, PhaseRelease, RunInfo, WorkerTotals,
 };
@@ -34,6 +35,8 @@ pub enum Event {
     Operations(OperationLog),
     /// A worker's totals, at the end of a phase.
     Worker(WorkerTotals),
+    /// What a probe read of the machine, its devices or its databases, in a phase or between phases.
+    Reading(Reading),
     /// The phase is over.
     PhaseEnded(PhaseEnd),
     /// A doubt.

@@ -9,6 +9,7 @@ mod backend;
 mod database;
 mod event;
 mod fault;
+mod host_limit;
 mod job;
 mod latency;
 mod load;
@@ -16,6 +17,7 @@ mod metadata;
 mod oplog;
 mod priority;
 mod profile;
+mod reading;
 mod record;
 mod storage;
 mod study;
@@ -34,6 +36,7 @@ pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
+pub use host_limit::{GeneratorUse, HostLimit};
 pub use job::{Job, JobTask};
 pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOutcome, TryPurpose};
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
@@ -41,6 +44,7 @@ pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Measure, Profile};
+pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
     Percentiles, PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host_limit::HostLimit;
 use crate::units::{Bytes, Nanos};
 
 /// A doubt about a measurement. Its text says what, and what to do.
@@ -147,5 +148,21 @@ pub enum Warning {
         lost: u64,
         /// Age of the oldest.
         age: Nanos,
+    },
+    /// The load generator was at a limit of its host.
+    #[error("`{phase}`: {limit}: the figures show this host as much as its storage; {}", .limit.remedy())]
+    GeneratorLimited {
+        /// The first phase that met the limit.
+        phase: String,
+        /// The limit.
+        limit: HostLimit,
+    },
+    /// Part of what is recorded beside a run is missing.
+    #[error("the readings of {probe} are missing: {reason}; the measurement itself is not affected")]
+    ProbeFailed {
+        /// Name of the probe.
+        probe: String,
+        /// Why, and what helps.
+        reason: String,
     },
 }

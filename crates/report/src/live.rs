@@ -202,6 +202,7 @@ impl Sink for Live {
             | Event::DatabaseUse(_)
             | Event::Operations(_)
             | Event::Worker(_)
+            | Event::Reading(_)
             | Event::Warning(_)
             | Event::Verdict(_) => {}
         }

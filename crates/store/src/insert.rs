@@ -63,6 +63,8 @@ impl Recording {
             Event::Database(facts) => row.database(facts),
             Event::DatabaseUse(usage) => row.database_use(usage),
             Event::Worker(worker) => row.worker(worker),
+            // No command emits them yet.
+            Event::Reading(_) => return Ok(()),
             Event::PhaseEnded(end) => row.phase_ended(end),
             Event::Warning(warning) => row.warning(warning),
             Event::Verdict(verdict) => row.verdict(verdict),

@@ -1,13 +1,12 @@
 //! What the leaf devices counted themselves: the kernel's block statistics (Linux, Documentation/block/stat.rst).
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
-use iolite_model::{Bytes, Device, DeviceCounters, Storage};
+use iolite_model::{Device, DeviceCounters, Storage};
 
-use crate::sysfs::{Number, SECTOR, Sysfs};
+use crate::block_stat::StatFile;
+use crate::sysfs::Sysfs;
 
 /// The counters of the leaf devices of a storage, held open so that reading them is one system call a device.
 ///
@@ -55,9 +54,9 @@ impl LeafCounters {
 #[derive(Debug)]
 struct Leaf {
     /// The disk's own counters.
-    disk: Statistics,
+    disk: StatFile,
     /// Those of the partitions it is reached through, if it is.
-    partitions: Vec<Statistics>,
+    partitions: Vec<StatFile>,
 }
 
 impl Leaf {
@@ -66,10 +65,10 @@ impl Leaf {
         if switched_off.is_ok_and(|value| value.trim() == "0") {
             return None;
         }
-        let disk = Statistics::open(sysfs, leaf.number).ok()?;
+        let disk = StatFile::open(sysfs, leaf.number).ok()?;
         let above = storage.devices.iter().filter(|device| device.rests_on.contains(&leaf.name));
         let partitions = if above.clone().all(|device| device.kind == "partition") {
-            above.map(|device| Statistics::open(sysfs, device.number).ok()).collect::<Option<_>>()?
+            above.map(|device| StatFile::open(sysfs, device.number).ok()).collect::<Option<_>>()?
         } else {
             Vec::new()
         };
@@ -80,65 +79,29 @@ impl Leaf {
     }
 
     fn read(&self) -> io::Result<DeviceCounters> {
-        let disk = self.disk.read()?;
+        let disk = self.disk.read()?.counters();
         if self.partitions.is_empty() {
             return Ok(disk);
         }
         let mut sum = DeviceCounters::default();
         for partition in &self.partitions {
-            sum = sum.plus(partition.read()?);
+            sum = sum.plus(partition.read()?.counters());
         }
         Ok(DeviceCounters { flushes: disk.flushes, ..sum })
     }
 }
 
-/// One `stat` file of sysfs.
-#[derive(Debug)]
-struct Statistics {
-    path: PathBuf,
-    file: File,
-}
-
-impl Statistics {
-    fn open(sysfs: &Sysfs, number: Number) -> io::Result<Statistics> {
-        let path = sysfs.link(number).join("stat");
-        let file = File::open(&path)?;
-        Ok(Statistics { path, file })
-    }
-
-    fn read(&self) -> io::Result<DeviceCounters> {
-        // 17 fields of at most 20 digits. Reading at the start makes the kernel write the file anew.
-        let mut buffer = [0; 512];
-        let length = self.file.read_at(&mut buffer, 0)?;
-        let text = String::from_utf8_lossy(&buffer[..length]);
-        parse(&text).ok_or_else(|| {
-            let path = self.path.display();
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("`{path}` is not of the shape of Documentation/block/stat.rst: `{}`", text.trim()),
-            )
-        })
-    }
-}
-
-/// The counters in the text of a `stat` file. Flushes came with Linux 5.5 and are 0 before.
-fn parse(text: &str) -> Option<DeviceCounters> {
-    let fields: Vec<u64> = text.split_whitespace().map(|field| field.parse().ok()).collect::<Option<_>>()?;
-    Some(DeviceCounters {
-        reads: *fields.first()?,
-        read: Bytes(fields.get(2)?.saturating_mul(SECTOR)),
-        writes: *fields.get(4)?,
-        written: Bytes(fields.get(6)?.saturating_mul(SECTOR)),
-        flushes: fields.get(15).copied().unwrap_or(0),
-    })
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
     use std::path::Path;
+
+    use iolite_model::Bytes;
 
     use super::*;
     use crate::chain::chain;
+    use crate::sysfs::Number;
     use crate::sysfs::fake::Fake;
 
     const DISK: &str = "100 1 2000 5 300 2 4000 9 0 7 14 0 0 0 0 6 3";

@@ -1,11 +1,11 @@
 //! What the block devices beneath some paths did while it counted, as fio tells it.
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolite_model::{Device, DiskCounts, DiskUse};
 
+use crate::block_stat::StatFile;
 use crate::storage::beneath;
 use crate::sysfs::{Number, Sysfs};
 
@@ -31,11 +31,10 @@ struct Watched {
     beneath: Vec<Number>,
 }
 
-/// The counters of a `stat` file of sysfs (Linux, Documentation/block/stat.rst).
+/// What a disk did, and the time in which it had something to do, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     counts: DiskCounts,
-    /// Time with something to do, in milliseconds.
     busy: u64,
 }
 
@@ -134,36 +133,8 @@ fn whole<'a>(chain: &'a [Device], device: &'a Device) -> Vec<&'a Device> {
 }
 
 fn read(sysfs: &Sysfs, number: Number) -> Option<Counts> {
-    parse(&fs::read_to_string(sysfs.link(number).join("stat")).ok()?)
-}
-
-fn parse(text: &str) -> Option<Counts> {
-    let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    let &[
-        reads,
-        read_merges,
-        read_sectors,
-        read_ticks,
-        writes,
-        write_merges,
-        written,
-        write_ticks,
-        _,
-        busy,
-        queued,
-    ] = fields.get(..11)?
-    else {
-        return None;
-    };
-    let counts = DiskCounts {
-        ios: [reads, writes],
-        merges: [read_merges, write_merges],
-        sectors: [read_sectors, written],
-        ticks: [read_ticks, write_ticks],
-        in_queue: queued,
-        util: 0.0,
-    };
-    Some(Counts { counts, busy })
+    let stat = StatFile::open(sysfs, number).ok()?.read().ok()?;
+    Some(Counts { counts: stat.disk_counts(), busy: stat.busy })
 }
 
 /// What was counted in between; a counter that went back (device replaced) counts as zero.
@@ -201,6 +172,8 @@ fn together(one: DiskCounts, other: DiskCounts) -> DiskCounts {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::chain::chain;
     use crate::sysfs::fake::Fake;

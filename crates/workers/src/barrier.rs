@@ -3,12 +3,12 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often whoever opens the gate looks whether to give up.
+/// How often whoever opens the barrier looks whether to give up.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A barrier that opens at an instant which all its parties learn.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub struct Barrier {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -21,10 +21,10 @@ struct State {
     decided: Option<Option<u64>>,
 }
 
-impl Gate {
+impl Barrier {
     /// Tells that a party is ready, and waits for the decision: the instant that time counts from, or `None` when it is
     /// called off.
-    pub(crate) fn pass(&self) -> Option<u64> {
+    pub fn pass(&self) -> Option<u64> {
         let mut state = self.lock();
         state.ready += 1;
         self.changed.notify_all();
@@ -34,14 +34,14 @@ impl Gate {
         state.decided.flatten()
     }
 
-    /// Tells that a party will never be ready: the gate stays shut.
-    pub(crate) fn leave(&self) {
+    /// Tells that a party will never be ready: the barrier stays shut.
+    pub fn leave(&self) {
         self.lock().gone += 1;
         self.changed.notify_all();
     }
 
     /// Waits until `parties` are ready. False when one has left, or `give_up` says so, which is asked now and then.
-    pub(crate) fn await_parties(&self, parties: u32, give_up: &dyn Fn() -> bool) -> bool {
+    pub fn await_parties(&self, parties: u32, give_up: &dyn Fn() -> bool) -> bool {
         let mut state = self.lock();
         while state.ready < parties {
             if state.gone > 0 || give_up() {
@@ -52,8 +52,8 @@ impl Gate {
         state.gone == 0 && !give_up()
     }
 
-    /// Opens the gate with the instant that time counts from, or calls it off with `None`. What was decided first holds.
-    pub(crate) fn decide(&self, origin: Option<u64>) {
+    /// Opens the barrier with the instant that time counts from, or calls it off with `None`. What was decided first holds.
+    pub fn decide(&self, origin: Option<u64>) {
         self.lock().decided.get_or_insert(origin);
         self.changed.notify_all();
     }
@@ -63,13 +63,13 @@ impl Gate {
     }
 }
 
-/// Where a crew, its workers being ready, waits for whatever starts together with it.
-pub(crate) trait StartLine: Send + Sync {
+/// Where a group, its workers being ready, waits for whatever starts together with it.
+pub trait StartLine: Send + Sync {
     /// The instant that time counts from, on the phase's clock; `None` when it is called off. `give_up` tells that the
     /// user wants to stop.
     fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64>;
 
-    /// Tells that this crew will never be ready.
+    /// Tells that this group will never be ready.
     fn leave(&self);
 }
 
@@ -80,30 +80,30 @@ mod tests {
 
     #[test]
     fn all_parties_learn_the_same_instant() {
-        let gate = Arc::new(Gate::default());
+        let barrier = Arc::new(Barrier::default());
         let parties: Vec<_> = (0..4)
             .map(|_| {
-                let gate = gate.clone();
-                std::thread::spawn(move || gate.pass())
+                let barrier = barrier.clone();
+                std::thread::spawn(move || barrier.pass())
             })
             .collect();
-        assert!(gate.await_parties(4, &|| false));
-        gate.decide(Some(7));
-        gate.decide(None);
+        assert!(barrier.await_parties(4, &|| false));
+        barrier.decide(Some(7));
+        barrier.decide(None);
         assert!(parties.into_iter().all(|party| party.join().unwrap() == Some(7)));
     }
 
     #[test]
     fn one_that_leaves_shuts_it_for_all() {
-        let gate = Arc::new(Gate::default());
+        let barrier = Arc::new(Barrier::default());
         let party = std::thread::spawn({
-            let gate = gate.clone();
-            move || gate.pass()
+            let barrier = barrier.clone();
+            move || barrier.pass()
         });
-        gate.leave();
-        assert!(!gate.await_parties(2, &|| false));
-        gate.decide(None);
+        barrier.leave();
+        assert!(!barrier.await_parties(2, &|| false));
+        barrier.decide(None);
         assert_eq!(party.join().unwrap(), None);
-        assert!(!Gate::default().await_parties(1, &|| true), "the opener may give up");
+        assert!(!Barrier::default().await_parties(1, &|| true), "the opener may give up");
     }
 }

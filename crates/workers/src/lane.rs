@@ -4,22 +4,63 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use iolite_model::{LoggedOperation, OpKind, OperationLog};
-use iolite_stats::{Completion, Recorder};
+use iolite_model::{ErrorTally, LoggedOperation, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
+use iolite_stats::{Completion, DetailRecorder, Recorder, Snapshot};
 use iolite_sys::board::Board;
 use iolite_sys::clock::Clock;
 use iolite_sys::usage::{self, ThreadUsage};
 
-use crate::Control;
-use crate::crew::Word;
-use crate::gate::Gate;
+use crate::barrier::Barrier;
+use crate::control::Control;
+use crate::error::WorkError;
 
 /// How often a worker that waits for its start looks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What a worker tells at its end.
+#[derive(Debug, Default)]
+pub struct WorkerEnd {
+    /// What had not completed at the end.
+    pub outstanding: Outstanding,
+    /// Errors of operations, by kind and class.
+    pub errors: Vec<ErrorTally>,
+    /// The operations that it has given up on.
+    pub stuck: Vec<Stuck>,
+    /// What verification found, where it was asked for.
+    pub verified: Option<Verified>,
+    /// What threads that work for it have used of the machine; the group adds what its own thread has.
+    pub usage: Usage,
+    /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.
+    pub detail: Option<Box<DetailRecorder>>,
+    /// Why the worker had to end before its time; ends the phase, what was measured is kept.
+    pub failure: Option<WorkError>,
+}
+
+/// A worker's end: its lane with what it told, or `None` when the phase was called off at the barrier.
+pub type Finished = Option<(WorkerLane, WorkerEnd)>;
+
+/// What a worker's thread sends.
+#[derive(Debug)]
+pub(crate) enum WorkerMessage {
+    /// Operations that have come back.
+    Operations(OperationLog),
+    /// Its end.
+    Ended(Box<WorkerReport>),
+}
+
+/// What a worker's thread tells when it ends.
+#[derive(Debug)]
+pub(crate) struct WorkerReport {
+    /// Worker, counted from the group's first.
+    pub(crate) worker: usize,
+    pub(crate) result: Result<Option<WorkerEnd>, WorkError>,
+    pub(crate) closed: Option<u64>,
+    pub(crate) left: Vec<Snapshot>,
+}
+
 /// A worker's side of the phase, once it has been released.
 #[derive(Debug)]
-pub struct Lane {
+pub struct WorkerLane {
     pub(crate) phase: u32,
     pub(crate) worker: u32,
     pub(crate) clock: Clock,
@@ -34,22 +75,22 @@ pub struct Lane {
     /// Its ramp is not over.
     pub(crate) ramping: bool,
     /// The way to the conductor.
-    pub(crate) tell: SyncSender<Word>,
+    pub(crate) tell: SyncSender<WorkerMessage>,
 }
 
 /// A worker's place at the barrier.
 #[derive(Debug)]
-pub struct Start {
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) lane: Option<Lane>,
+pub struct WorkerStart {
+    pub(crate) barrier: Arc<Barrier>,
+    pub(crate) lane: Option<WorkerLane>,
 }
 
-impl Start {
+impl WorkerStart {
     /// Tells that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
     /// phase is off.
-    pub fn ready(mut self) -> Option<Lane> {
+    pub fn ready(mut self) -> Option<WorkerLane> {
         let mut lane = self.lane.take()?;
-        lane.origin = self.gate.pass()?;
+        lane.origin = self.barrier.pass()?;
         // With a start delay the origin lies ahead.
         while let Some(ahead) = lane.origin.checked_sub(lane.clock.now()).filter(|ahead| *ahead > 0) {
             if lane.control.over() {
@@ -62,23 +103,23 @@ impl Start {
     }
 }
 
-impl Start {
+impl WorkerStart {
     /// Number of the worker, from 0.
     pub fn worker(&self) -> u32 {
         self.lane.as_ref().map_or(0, |lane| lane.worker)
     }
 }
 
-impl Drop for Start {
+impl Drop for WorkerStart {
     /// A place given up before it was ready calls the phase off.
     fn drop(&mut self) {
         if self.lane.is_some() {
-            self.gate.leave();
+            self.barrier.leave();
         }
     }
 }
 
-impl Lane {
+impl WorkerLane {
     /// Number of the worker, from 0.
     pub fn worker(&self) -> u32 {
         self.worker
@@ -151,18 +192,23 @@ impl Lane {
 
     /// Whether what comes back at this instant counts as measured.
     #[inline]
-    pub(crate) fn measures(&self, at: u64) -> bool {
+    pub fn measures(&self, at: u64) -> bool {
         self.recorder.measures(at)
     }
 
+    /// Notes that this worker waits, or no longer waits, for what it has written to become durable, which may take long.
+    pub fn syncing(&self, begins: bool) {
+        if begins { self.control.sync_begins() } else { self.control.sync_ends() }
+    }
+
     /// Passes operations on to whoever listens, waiting while too much is unheard. False where nobody listens any more.
-    pub(crate) fn tell(&self, operations: Vec<LoggedOperation>) -> bool {
+    pub fn tell(&self, operations: Vec<LoggedOperation>) -> bool {
         let log = OperationLog { phase: self.phase, worker: self.worker, operations };
-        self.tell.send(Word::Operations(log)).is_ok()
+        self.tell.send(WorkerMessage::Operations(log)).is_ok()
     }
 
     /// Lets nothing more be started: the worker has met an error that ends the phase.
-    pub(crate) fn cut(&mut self, now: u64) {
+    pub fn cut(&mut self, now: u64) {
         self.end = self.end.min(now);
         // What follows is the drain's, so that no interval begins after its end.
         self.recorder.close(self.end);

@@ -46,18 +46,18 @@ impl Control {
     }
 
     /// A control for one phase, which ends with the run but can also be ended alone.
-    pub(crate) fn for_phase(&self, number: u32) -> Control {
+    pub fn for_phase(&self, number: u32) -> Control {
         let phase = self.signals().entry(number).or_default().clone();
         Control { run: self.run.clone(), phase, phases: self.phases.clone() }
     }
 
     /// Forgets what was asked of a phase that is over.
-    pub(crate) fn forget(&self, number: u32) {
+    pub fn forget(&self, number: u32) {
         self.signals().remove(&number);
     }
 
     /// A control for what is done after phases, which ends with the run but with none of them.
-    pub(crate) fn apart(&self) -> Control {
+    pub fn apart(&self) -> Control {
         Control::new(self.run.clone())
     }
 
@@ -95,27 +95,27 @@ impl Control {
 
     /// Whether nothing more is to be started, for whatever reason.
     #[inline]
-    pub(crate) fn over(&self) -> bool {
+    pub fn over(&self) -> bool {
         self.run.load(Ordering::Relaxed) || self.phase.asked.load(Ordering::Relaxed) != GOING
     }
 
     /// Why the phase has failed, if someone has said so.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub fn failure(&self) -> Option<&str> {
         self.phase.failure.get().map(String::as_str)
     }
 
     /// Tells that a worker waits, or no longer waits, for what it has written to become durable.
-    pub(crate) fn sync_begins(&self) {
+    pub fn sync_begins(&self) {
         self.phase.syncing.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The end of what [`sync_begins`](Control::sync_begins) tells.
-    pub(crate) fn sync_ends(&self) {
+    pub fn sync_ends(&self) {
         self.phase.syncing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether any worker waits for what it has written to become durable.
-    pub(crate) fn syncing(&self) -> bool {
+    pub fn syncing(&self) -> bool {
         self.phase.syncing.load(Ordering::Relaxed) > 0
     }
 

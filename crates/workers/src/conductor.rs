@@ -1,4 +1,4 @@
-//! Collects what the workers of a crew measure, and knows when to give up on them.
+//! Collects what the workers of a group measure, and knows when to give up on them.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -8,39 +8,40 @@ use iolite_model::{Ending, ErrorTally, Event, Nanos, OpKind, Outstanding, Sink, 
 use iolite_stats::{Collector, Detail, Timetable};
 use iolite_sys::board::Board;
 
-use crate::Control;
-use crate::crew::{Crew, Outcome, Report, TICK, Word};
-use crate::verify::Written;
+use crate::control::Control;
+use crate::group::{TICK, WorkerGroup};
+use crate::lane::{WorkerMessage, WorkerReport};
+use crate::outcome::Outcome;
 
 /// How long after its end an interval is passed on: a worker that is in time has handed its share over by then.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// How long what was written may take to become durable at the end, where that is asked for: a page cache full of it on a slow
 /// disk takes minutes.
-pub(crate) const LAST_SYNC: Duration = Duration::from_secs(3600);
+pub const LAST_SYNC: Duration = Duration::from_secs(3600);
 
 /// Collects while the workers measure.
 pub(crate) struct Conductor<'a> {
-    pub(crate) crew: &'a Crew,
+    pub(crate) group: &'a WorkerGroup,
     /// Of this phase.
     pub(crate) control: &'a Control,
     pub(crate) timetable: Timetable,
     pub(crate) origin: u64,
     pub(crate) collector: Collector,
-    pub(crate) told: Receiver<Word>,
+    pub(crate) told: Receiver<WorkerMessage>,
     /// By worker: what it is doing, should it never come back.
     pub(crate) boards: Vec<Arc<Board>>,
 }
 
 impl Conductor<'_> {
     pub(crate) fn conduct(mut self, sink: &mut dyn Sink) -> Outcome {
-        let mut ends = Ends::new(self.crew.workers);
-        let tick = TICK.min(self.crew.interval.as_duration());
+        let mut ends = Ends::new(self.group.workers);
+        let tick = TICK.min(self.group.interval.as_duration());
         let mut collected = Instant::now();
-        while ends.reports < self.crew.workers && !self.overdue(&mut ends) {
+        while ends.reports < self.group.workers && !self.overdue(&mut ends) {
             match self.told.recv_timeout(tick.saturating_sub(collected.elapsed())) {
-                Ok(Word::Ended(report)) => ends.take(*report, &mut self.collector),
-                Ok(Word::Operations(log)) => sink.event(&Event::Operations(log)),
+                Ok(WorkerMessage::Ended(report)) => ends.take(*report, &mut self.collector),
+                Ok(WorkerMessage::Operations(log)) => sink.event(&Event::Operations(log)),
                 Err(RecvTimeoutError::Timeout) => {}
                 // All threads have ended, but not all have reported.
                 Err(RecvTimeoutError::Disconnected) => {
@@ -64,15 +65,15 @@ impl Conductor<'_> {
         // What was told until now counts, also of workers that are given up on.
         while let Ok(word) = self.told.try_recv() {
             match word {
-                Word::Ended(report) => ends.take(*report, &mut self.collector),
-                Word::Operations(log) => sink.event(&Event::Operations(log)),
+                WorkerMessage::Ended(report) => ends.take(*report, &mut self.collector),
+                WorkerMessage::Operations(log) => sink.event(&Event::Operations(log)),
             }
         }
         self.conclude(ends, sink)
     }
 
     fn now(&self) -> u64 {
-        self.crew.clock.now().saturating_sub(self.origin)
+        self.group.clock.now().saturating_sub(self.origin)
     }
 
     /// Whether the workers that have not ended are to be given up on.
@@ -88,14 +89,14 @@ impl Conductor<'_> {
         let grace = 4 * TICK.as_nanos() as u64;
         let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
         let end = ends.stopped_at.map_or(self.timetable.end, |at| at.min(self.timetable.end));
-        let patience = if self.control.syncing() { LAST_SYNC } else { self.crew.patience.ended };
-        let interrupted = self.crew.patience.interrupted;
+        let patience = if self.control.syncing() { LAST_SYNC } else { self.group.patience.ended };
+        let interrupted = self.group.patience.interrupted;
         after(end, patience) || ends.interrupted_at.is_some_and(|at| after(at, interrupted))
     }
 
     fn conclude(self, mut ends: Ends, sink: &mut dyn Sink) -> Outcome {
         let now = self.now();
-        let missing = u64::from(self.crew.workers - ends.reports);
+        let missing = u64::from(self.group.workers - ends.reports);
         // The last worker's end is the phase's. One that is still at it has not told its own.
         let told = if missing > 0 { ends.stopped_at } else { ends.closed };
         let end = told.unwrap_or(self.timetable.end).min(self.timetable.end).min(now);
@@ -104,7 +105,7 @@ impl Conductor<'_> {
         let (intervals, workers, totals) = self.collector.finish(self.timetable.ramp_end, measured);
         intervals.into_iter().for_each(|interval| sink.event(&Event::Interval(interval)));
         for mut worker in workers {
-            worker.worker += self.crew.first;
+            worker.worker += self.group.first;
             sink.event(&Event::Worker(worker));
         }
         let mut outstanding = ends.outstanding;
@@ -135,7 +136,6 @@ impl Conductor<'_> {
             rate: None,
             usage: ends.usage,
             detail: ends.detail,
-            written: ends.written,
         }
     }
 
@@ -144,7 +144,7 @@ impl Conductor<'_> {
         for (worker, _) in ends.reported.iter().enumerate().filter(|(_, reported)| !**reported) {
             let Some((kind, offset, issued)) = self.boards[worker].look() else { continue };
             let Some(&kind) = OpKind::ALL.get(usize::from(kind)) else { continue };
-            let worker = self.crew.first + worker as u32;
+            let worker = self.group.first + worker as u32;
             ends.stuck.push(Stuck { worker, kind, offset, age: Nanos(now.saturating_sub(issued)) });
         }
     }
@@ -160,7 +160,6 @@ struct Ends {
     errors: Vec<ErrorTally>,
     stuck: Vec<Stuck>,
     verified: Option<Verified>,
-    written: Vec<Written>,
     outstanding: Outstanding,
     usage: Usage,
     detail: Option<Detail>,
@@ -176,7 +175,7 @@ impl Ends {
         Ends { reported: vec![false; workers as usize], ..Ends::default() }
     }
 
-    fn take(&mut self, report: Report, collector: &mut Collector) {
+    fn take(&mut self, report: WorkerReport, collector: &mut Collector) {
         self.reports += 1;
         self.reported[report.worker] = true;
         self.closed = self.closed.max(report.closed);
@@ -194,7 +193,6 @@ impl Ends {
                 if let Some(verified) = end.verified {
                     self.verified.get_or_insert_default().add(verified);
                 }
-                self.written.extend(end.written);
                 end.failure
             }
             Err(error) => Some(error),

@@ -1,0 +1,140 @@
+//! Whether the load generator, and not the storage, was at its limit.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// What the threads that generate load used of the host over a phase. Derived values are shares of time (0 to 1).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct GeneratorUse {
+    /// Time that the threads were looked at: the measured part of the phase and its drain.
+    pub observed: Nanos,
+    /// CPU time of the busiest thread.
+    pub busiest_cpu: Nanos,
+    /// Longest time that one thread was ready to run but waited for a CPU (/proc/PID/task/TID/schedstat, second field).
+    pub longest_run_delay: Nanos,
+    /// Time that the hypervisor ran something else while this host's CPUs had work, summed over CPUs (/proc/stat, `steal`);
+    /// `None` where it is not known.
+    pub steal: Option<Nanos>,
+    /// CPUs of the host.
+    pub cpus: u32,
+    /// Whether the threads poll for completions, so that they use all of a CPU by design.
+    pub polls: bool,
+}
+
+/// A limit of the host that the load generator had met: what was measured is no longer the storage alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "limit", content = "share")]
+pub enum HostLimit {
+    /// A thread that generates load was running for this share of the time.
+    CpuBound(f64),
+    /// A thread that generates load was ready to run but waited for a CPU for this share of the time.
+    RunQueue(f64),
+    /// The hypervisor took this share of the CPUs' time.
+    Steal(f64),
+}
+
+impl GeneratorUse {
+    /// Running for this share of the time, a thread has no time left to issue more. A single outstanding operation on a device
+    /// that is served by the calling CPU (zram, page cache) is above it too: that is CPU work, not storage.
+    const CPU_BOUND: f64 = 0.95;
+    /// A thread that waits this much for a CPU adds as much to each response time.
+    const RUN_QUEUE: f64 = 0.10;
+    /// Above this share, stolen time is seen in the upper percentiles.
+    const STEAL: f64 = 0.05;
+
+    /// The limits that were met, the most direct first.
+    pub fn limits(&self) -> Vec<HostLimit> {
+        if self.observed.0 == 0 {
+            return Vec::new();
+        }
+        let observed = self.observed.0 as f64;
+        let share = |time: Nanos| (time.0 as f64 / observed).min(1.0);
+        let cpu = (!self.polls).then(|| share(self.busiest_cpu)).filter(|&share| share >= Self::CPU_BOUND);
+        let delay = Some(share(self.longest_run_delay)).filter(|&share| share >= Self::RUN_QUEUE);
+        let steal =
+            self.steal.map(|steal| (steal.0 as f64 / observed / f64::from(self.cpus.max(1))).min(1.0));
+        let steal = steal.filter(|&share| share >= Self::STEAL);
+        [cpu.map(HostLimit::CpuBound), delay.map(HostLimit::RunQueue), steal.map(HostLimit::Steal)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+impl HostLimit {
+    /// As stored: `cpu-bound`, `run-queue`, `steal`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            HostLimit::CpuBound(_) => "cpu-bound",
+            HostLimit::RunQueue(_) => "run-queue",
+            HostLimit::Steal(_) => "steal",
+        }
+    }
+
+    /// What to do about it.
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            HostLimit::CpuBound(_) => {
+                "spread the load over more threads (--workers, numjobs=) or use larger blocks, if the storage is to be \
+                 measured and not this CPU"
+            }
+            HostLimit::RunQueue(_) => {
+                "stop other programs, use fewer threads than CPUs, or give this one more CPUs"
+            }
+            HostLimit::Steal(_) => {
+                "the host of this virtual machine is overcommitted: repeat when it is idle, or use a dedicated CPU"
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostLimit::CpuBound(share) => {
+                write!(f, "a thread that issues operations used {:.0} % of a CPU", share * 100.0)
+            }
+            HostLimit::RunQueue(share) => {
+                write!(
+                    f,
+                    "a thread that issues operations waited for a CPU for {:.0} % of the time",
+                    share * 100.0
+                )
+            }
+            HostLimit::Steal(share) => {
+                write!(f, "the hypervisor took {:.0} % of the CPU time", share * 100.0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_of_the_time_observed() {
+        let second = Nanos::SECOND;
+        let idle = GeneratorUse { observed: second, cpus: 2, ..GeneratorUse::default() };
+        assert_eq!(idle.limits(), []);
+        let busy = GeneratorUse { busiest_cpu: Nanos(980_000_000), ..idle };
+        assert_eq!(busy.limits(), [HostLimit::CpuBound(0.98)]);
+        assert_eq!(GeneratorUse { polls: true, ..busy }.limits(), []);
+        let late = GeneratorUse { longest_run_delay: Nanos(250_000_000), ..idle };
+        assert_eq!(late.limits(), [HostLimit::RunQueue(0.25)]);
+        // A tenth of each of two CPUs.
+        let stolen = GeneratorUse { steal: Some(Nanos(200_000_000)), ..idle };
+        assert_eq!(stolen.limits(), [HostLimit::Steal(0.1)]);
+        assert_eq!(GeneratorUse { steal: Some(Nanos(80_000_000)), ..idle }.limits(), []);
+        assert_eq!(GeneratorUse::default().limits(), []);
+    }
+
+    #[test]
+    fn limits_are_printed_with_their_share() {
+        let text = HostLimit::RunQueue(0.254).to_string();
+        assert_eq!(text, "a thread that issues operations waited for a CPU for 25 % of the time");
+    }
+}
