@@ -39,5 +39,5 @@ pub(super) fn clear(blocks: &Path) -> Result<()> {
 }
 
 fn connect(blocks: &Path) -> Result<Connection> {
-    Ok(open(blocks, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?)
+    open(blocks, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)
 }
