@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{Database, Error, Sqlite};
+use iolite_db::Error;
 use iolite_engine::Control;
 use iolite_model::{Bytes, DbTask, Nanos, Task, Warning};
-use iolite_oltp::ran::run_db_task;
+use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
 use iolite_session::{Environment, GaveUp, Session, patiently};
 use iolite_suites::{Check, DatabaseSize};
 
@@ -18,7 +18,7 @@ use iolite_suites::{Check, DatabaseSize};
 pub(super) struct OwnDatabase {
     /// Time for the whole check.
     time: Nanos,
-    database: Option<Arc<dyn Database>>,
+    database: Option<Arc<dyn Adapter>>,
 }
 
 impl OwnDatabase {
@@ -63,7 +63,7 @@ fn left(deadline: Nanos, elapsed: Nanos) -> Duration {
 }
 
 /// Brings what an earlier phase left in the log into the files: reads are to find it there.
-fn settle(database: &Arc<dyn Database>, control: &Control, limit: Duration) -> anyhow::Result<()> {
+fn settle(database: &Arc<dyn Adapter>, control: &Control, limit: Duration) -> anyhow::Result<()> {
     let database = database.clone();
     match patiently(control, limit, move || database.settle()) {
         Ok(done) => Ok(done?),
@@ -79,7 +79,7 @@ fn settle(database: &Arc<dyn Database>, control: &Control, limit: Duration) -> a
 /// What came of creating the database.
 enum Made {
     /// It is there.
-    Database(Arc<dyn Database>),
+    Database(Arc<dyn Adapter>),
     /// It could not be created; the check goes on without.
     Without(String),
     /// The user wants to stop.
@@ -99,7 +99,7 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Mad
             return Made::Without(error.to_string());
         }
     }
-    let sqlite = Arc::new(Sqlite::new(scratch.path().to_owned()));
+    let sqlite = Arc::new(RanSqlite::new(scratch.path().to_owned()));
     session.events().message("creating the database");
     // What the globals leave of the space is for the blocks to read.
     let globals = database_bytes(&sqlite, size);
@@ -135,7 +135,7 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Mad
 }
 
 /// Bytes that the globals take.
-fn database_bytes(sqlite: &Sqlite, size: DatabaseSize) -> Bytes {
+fn database_bytes(sqlite: &RanSqlite, size: DatabaseSize) -> Bytes {
     Bytes(sqlite.global_size(size.subscripts).0.saturating_mul(size.globals.into()))
 }
 

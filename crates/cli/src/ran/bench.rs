@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings};
+use iolite_db::{DatabaseUrl, Instance, Monitor};
 use iolite_engine::{Control, EngineError, Outcome};
 use iolite_model::{
     Bytes, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending, Event, Nanos,
     Sink, Storage, Task, TimedBy, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
-use iolite_oltp::ran::run_db_task;
+use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
 use iolite_session::{GaveUp, Session, Setup, patiently};
 use iolite_stats::PhaseResult;
 use iolite_sys::usage;
@@ -29,7 +29,7 @@ pub(super) struct Bench<'a> {
     pub(super) session: Session<'a>,
     control: &'a Control,
     url: DatabaseUrl,
-    database: Arc<dyn Database>,
+    database: Arc<dyn Adapter>,
     description: Description,
     durability: Durability,
     timed_by: TimedBy,
@@ -39,7 +39,7 @@ pub(super) struct Bench<'a> {
 /// A database that has been found fit for what is asked, before anything is begun.
 pub(super) struct Opened {
     url: DatabaseUrl,
-    database: Arc<dyn Database>,
+    database: Arc<dyn Adapter>,
     /// What it is.
     pub(super) description: Description,
     /// Who times.
@@ -86,7 +86,7 @@ impl Opened {
     fn ask(args: &SessionArgs) -> anyhow::Result<Opened> {
         let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
         let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
-        let database = url.open(settings).map_err(refused)?;
+        let database = ran::open(&url, settings).map_err(refused)?;
         let description = database.describe().map_err(refused)?;
         let sizes = database.sizes().map_err(refused)?;
         let within = !args.client_timed && database.within(0).map_err(refused)?.is_some();
@@ -95,7 +95,7 @@ impl Opened {
             drop(database.session(0).map_err(refused)?);
         }
         let timed_by = if within { TimedBy::Database } else { TimedBy::Client };
-        let place = Place::find(&url, database.as_ref())?;
+        let place = Place::find(&url, database.instance().as_ref())?;
         Ok(Opened { url, database, description, timed_by, place, sizes })
     }
 
@@ -188,7 +188,7 @@ impl<'a> Bench<'a> {
         let (database, place, durability) = (&self.database, &self.place, self.durability);
         let index = self.session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
             events.event(&Event::Database(Box::new(facts.clone())));
-            let watch = Watch::start(place, database.clone());
+            let watch = Watch::start(place, database.instance());
             let probe = CacheProbe::start(place.data.as_ref(), None);
             let run = run_db_task(database, &task, number, clock, control, events);
             let (read, written) = events.run().requested(number);
@@ -196,7 +196,12 @@ impl<'a> Bench<'a> {
             // nothing.
             let written = if durability == Durability::Full { written } else { Bytes(0) };
             let cache = probe.finish(read, written);
-            events.event(&Event::DatabaseUse(Box::new(watch.finish(place, number))));
+            let mut used = watch.finish(place, number);
+            if !database.counts_block_reads() {
+                // The server's count of its reads leaves out those of this run.
+                (used.database.data_reads, used.database.data_read_bytes) = (None, None);
+            }
+            events.event(&Event::DatabaseUse(Box::new(used)));
             let outcome = run.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(error.to_string())));
             Ok((outcome, Some(cache)))
         });
@@ -222,17 +227,8 @@ impl<'a> Bench<'a> {
     }
 
     fn facts(&self, phase: u32) -> anyhow::Result<DatabaseFacts> {
-        let Description {
-            engine,
-            version,
-            namespace,
-            block,
-            read_path,
-            write_path,
-            durability,
-            direct,
-            settings,
-        } = self.description.clone();
+        let Description { instance, read_path, write_path, direct } = self.description.clone();
+        let iolite_db::Description { engine, version, namespace, block, durability, settings } = instance;
         Ok(DatabaseFacts {
             phase,
             url: self.url.to_string(),
@@ -264,7 +260,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(place: &Place, database: Arc<dyn Database>) -> Watch {
+    fn start(place: &Place, database: Arc<dyn Instance>) -> Watch {
         let monitor = Monitor::start(database);
         Watch {
             monitor,
