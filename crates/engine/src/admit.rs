@@ -12,7 +12,7 @@ use iolite_model::{Bytes, Overwrite};
 use iolite_sys::device;
 use iolite_sys::file::{self, Access};
 
-use crate::EngineError;
+use crate::error::EngineError;
 
 /// What a file or device is, whatever it is called: device and inode, and for a device node the device that it stands for.
 pub(crate) type Identity = (u64, u64, u64);

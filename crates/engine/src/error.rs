@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use iolite_model::{BackendKind, Bytes, Nanos, OpKind};
+use iolite_workers::WorkersError;
 
 /// Why a phase could not run. Each says what, where, the likely cause and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -49,18 +50,9 @@ pub enum EngineError {
         /// The system's answer.
         source: io::Error,
     },
-    /// A thread could not be started or has died.
-    #[error("a worker could not be run: {0}; the limit on threads (ulimit -u) may be reached")]
-    Worker(String),
-    /// Some worker was never ready to begin.
-    #[error(
-        "not all of the {workers} workers became ready to begin: the device hangs (look at the kernel log, dmesg), or a \
-         worker has died, which is a bug"
-    )]
-    Ready {
-        /// Workers in all.
-        workers: u32,
-    },
+    /// The workers could not be started, or one of them has died.
+    #[error(transparent)]
+    Workers(WorkersError),
     /// The queue to the kernel is broken.
     #[error("the queue to the kernel broke: {0}; look at the kernel log (dmesg)")]
     Queue(io::Error),
@@ -81,7 +73,7 @@ pub enum EngineError {
         path: PathBuf,
         /// Its size.
         whole: Bytes,
-        /// Start of the span.
+        /// WorkerStart of the span.
         offset: Bytes,
         /// Its length.
         size: Bytes,
@@ -144,6 +136,25 @@ pub enum EngineError {
     /// Something of a phase's own kind (a database) failed.
     #[error("{0}")]
     Other(String),
+}
+
+impl EngineError {
+    /// A worker that could not be run.
+    pub(crate) fn worker(why: impl Into<String>) -> EngineError {
+        EngineError::Workers(WorkersError::Start(why.into()))
+    }
+}
+
+impl From<WorkersError> for EngineError {
+    fn from(error: WorkersError) -> EngineError {
+        match error {
+            WorkersError::Work(work) => match work.downcast() {
+                Ok(own) => *own,
+                Err(other) => EngineError::Other(other.to_string()),
+            },
+            other => EngineError::Workers(other),
+        }
+    }
 }
 
 /// Likely cause and remedy of a system's answer.

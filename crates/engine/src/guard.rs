@@ -17,13 +17,13 @@ use iolite_model::RunId;
 use iolite_sys::directory::Directory;
 use iolite_sys::file;
 
-use crate::EngineError;
 use crate::admit::Admitted;
+use crate::error::EngineError;
 
 /// "No locks available" of Linux: what some network file systems answer.
 const ENOLCK: i32 = 37;
 
-/// Start of the names of scratch directories.
+/// WorkerStart of the names of scratch directories.
 const PREFIX: &str = ".iolite-";
 
 /// How long a run may take from making its directory to owning it.

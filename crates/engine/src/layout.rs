@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{BackendKind, Bytes, FileTask, FilesTarget, LayOut, NamedFile, Overwrite, Reserve};
 use iolite_sys::file::{self, Access};
+use iolite_workers::Control;
 use iolite_workload::Filler;
 
 use crate::admit::{Admitted, Identity, identity_of};
-use crate::{Control, EngineError};
+use crate::error::EngineError;
 
 /// Bytes written at a time, after which is looked whether to go on.
 const CHUNK: u64 = 1 << 20;

@@ -1,19 +1,13 @@
 //! Back ends, targets and the measured loop.
 //!
-//! A phase runs as a [`crew`]: workers prepare, are released together, measure into recorders of their own, and are
-//! collected by a thread that does not measure. [`run_file_task`] does that for block I/O.
+//! A phase runs as a [group of workers](iolite_workers). [`run_file_task`] does that for block I/O.
 
 mod admit;
 mod backend;
-mod conductor;
-mod control;
-mod crew;
 mod error;
 mod errors;
 mod flow;
-mod gate;
 mod guard;
-mod lane;
 mod layout;
 mod measured;
 mod metadata;
@@ -33,11 +27,9 @@ pub use backend::{
     SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,
     Uring, Vectored,
 };
-pub use control::Control;
-pub use crew::{Crew, Finished, Outcome, Patience, WorkerEnd};
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
-pub use lane::{Lane, Start};
+pub use iolite_workers::{Control, Outcome};
 pub use metadata::run_metadata_task;
 pub use phase::{run_file_task, run_file_task_on};
 pub use processes::{WORKER_COMMAND, serve_worker};

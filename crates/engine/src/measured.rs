@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use iolite_model::{ErrorClass, OpKind, SyncMethod};
 use iolite_stats::Completion;
+use iolite_workers::{WorkerEnd, WorkerLane};
 use iolite_workload::{IoKind, PlannedOp};
 
-use crate::EngineError;
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::crew::WorkerEnd;
+use crate::error::EngineError;
 use crate::errors::Errors;
-use crate::lane::Lane;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
 pub(crate) use batch::Batching;
@@ -82,7 +81,7 @@ pub(crate) struct Loop<'a, B, V, W> {
     plan: Plan,
     checks: V,
     watches: W,
-    lane: Lane,
+    lane: WorkerLane,
     /// By slot: the operation in flight.
     slots: Vec<Option<InFlight>>,
     /// By slot: what its buffer holds.
@@ -114,7 +113,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         plan: Plan,
         checks: V,
         watches: W,
-        lane: Lane,
+        lane: WorkerLane,
     ) -> Loop<'a, B, V, W> {
         let depth = plan.depth.max(1);
         let held = if plan.filled { Data::Ready } else { Data::None };
@@ -142,13 +141,13 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     }
 
     /// Runs to the end of the phase's time, or of the worker's share of operations.
-    pub(crate) fn run(mut self) -> (Lane, WorkerEnd) {
+    pub(crate) fn run(mut self) -> (WorkerLane, WorkerEnd) {
         let mut end = WorkerEnd::default();
         match self.measure().and_then(|()| self.drain()) {
             Ok((outstanding, stuck)) => (end.outstanding, end.stuck) = (outstanding, stuck),
-            Err(error) => end.failure = Some(EngineError::Queue(error)),
+            Err(error) => end.failure = Some(EngineError::Queue(error).into()),
         }
-        end.failure = end.failure.or(self.failure);
+        end.failure = end.failure.or(self.failure.map(Into::into));
         end.errors = self.errors.into_tallies();
         end.usage = self.backend.finish();
         self.checks.finish(&mut end);

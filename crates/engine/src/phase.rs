@@ -1,4 +1,4 @@
-//! A phase of block I/O: opens the target, and runs a crew of measured loops on the back end asked for.
+//! A phase of block I/O: opens the target, and runs a group of measured loops on the back end asked for.
 
 use std::io;
 use std::sync::Arc;
@@ -7,22 +7,21 @@ use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Tar
 use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
+use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
     Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Splice, Sync, Threads, Truncate,
     Uring, Vectored,
 };
-use crate::crew::{Crew, Finished, Outcome, Patience};
+use crate::error::EngineError;
 use crate::flow::{FlowGroup, FlowSeat};
-use crate::gate::StartLine;
-use crate::lane::Start;
 use crate::measured::{Batching, Fill, Loop, Plan};
 use crate::target::Targets;
 use crate::validate::validate;
 use crate::verify::{Checker, State, Unchecked, Verification};
 use crate::watch::{Unwatched, Watcher};
-use crate::{Control, EngineError, Scratch, placement, processes, rate};
+use crate::{Scratch, placement, processes, rate};
 
 /// Runs a task of block I/O as phase number `phase`; a file that it makes lies in `scratch`. Intervals and workers' totals
 /// go to `sink` as they come.
@@ -62,7 +61,7 @@ pub fn run_file_task_on<B: Backend>(
         return Err(EngineError::Task { task: task.name.clone(), reason });
     }
     let phase = Phase::new(task.clone(), phase, Targets::none())?;
-    let outcome = phase.crew(0, task.workers, clock, control).run(sink, |worker| {
+    let outcome = phase.group(0, task.workers, clock, control).run(sink, |worker| {
         let (phase, make) = (phase.clone(), make.clone());
         move |start| {
             placement::place(&phase.task.placement, worker)?;
@@ -190,11 +189,12 @@ impl Phase {
             let phase = Phase { targets: self.targets.for_a_worker(), ..self.clone() };
             move |start| phase.work(worker, start)
         };
-        let crew = self.crew(first, workers, clock, control);
-        match line {
-            Some(line) => crew.run_from(line, sink, work),
-            None => crew.run(sink, work),
-        }
+        let group = self.group(first, workers, clock, control);
+        let outcome = match line {
+            Some(line) => group.run_from(line, sink, work)?,
+            None => group.run(sink, work)?,
+        };
+        Ok(outcome)
     }
 
     /// What is left to do after the measurement: whether the rate was kept, and verification.
@@ -213,8 +213,8 @@ impl Phase {
         Ran { outcome, verification }
     }
 
-    fn crew(&self, first: u32, workers: u32, clock: Clock, control: &Control) -> Crew {
-        Crew {
+    fn group(&self, first: u32, workers: u32, clock: Clock, control: &Control) -> WorkerGroup {
+        WorkerGroup {
             phase: self.number,
             first,
             workers,
@@ -236,7 +236,7 @@ impl Phase {
         Timetable { ramp_end: ramp.0, interval: interval.0.max(1), end }
     }
 
-    fn work(&self, worker: u32, start: Start) -> Result<Finished, EngineError> {
+    fn work(&self, worker: u32, start: WorkerStart) -> Result<Finished, EngineError> {
         placement::place(&self.task.placement, worker)?;
         let plan = self.plan(worker)?;
         let block = plan.largest as usize;
@@ -250,7 +250,13 @@ impl Phase {
     }
 
     /// Does a worker's work on its files.
-    fn work_on(&self, files: Files, block: usize, plan: Plan, start: Start) -> Result<Finished, EngineError> {
+    fn work_on(
+        &self,
+        files: Files,
+        block: usize,
+        plan: Plan,
+        start: WorkerStart,
+    ) -> Result<Finished, EngineError> {
         let (depth, writes) = (plan.depth, self.task.mix.writes());
         let failed = |source| self.no_backend(source);
         let again = files.clone();
@@ -294,7 +300,7 @@ impl Phase {
         backend: impl Backend + 'static,
         files: Files,
         plan: Plan,
-        start: Start,
+        start: WorkerStart,
     ) -> Result<Finished, EngineError> {
         if !self.task.invalidate || self.task.direct {
             return self.measure(backend, plan, start);
@@ -358,7 +364,7 @@ impl Phase {
         &self,
         mut backend: B,
         mut plan: Plan,
-        start: Start,
+        start: WorkerStart,
     ) -> Result<Finished, EngineError> {
         let backend = &mut backend;
         plan.fill_all(backend);

@@ -6,7 +6,7 @@ use iolite_model::{MemoryPolicy, Placement};
 use iolite_sys::placement::{self as system, Memory};
 use iolite_sys::priority;
 
-use crate::EngineError;
+use crate::error::EngineError;
 
 /// Binds the calling thread, which is worker number `worker`, before it makes its buffers.
 ///

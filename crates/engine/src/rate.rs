@@ -1,8 +1,7 @@
 //! Whether an open loop's rate was kept: a device that can't is a finding, not a footnote.
 
 use iolite_model::{FileTask, Iops, OpKind, RateKept};
-
-use crate::Outcome;
+use iolite_workers::Outcome;
 
 /// Share of the operations that may be behind at the end: below it, the rate is the one asked for as far as two digits
 /// tell.

@@ -1,19 +1,20 @@
 //! Tasks that start together.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use iolite_model::{Ending, Event, FileTask, JobTask, Sink};
+use iolite_model::{Ending, FileTask, JobTask, Sink};
 use iolite_sys::clock::Clock;
+use iolite_workers::{Control, Outcome, SharedSink, StartLine, StartTogether};
 
+use crate::error::EngineError;
 use crate::flow::FlowGroup;
-use crate::gate::{Gate, StartLine};
+use crate::guard::Scratch;
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
 use crate::target::{overlap, writes_to};
 use crate::turns::{Turn, Turns};
-use crate::{Control, EngineError, Outcome, Scratch};
 
 /// Checks a task as far as that is possible without touching anything.
 ///
@@ -90,14 +91,14 @@ fn run_together(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Measured, EngineError> {
-    let line = Together(Arc::default());
+    let line = StartTogether::default();
     let sink = Mutex::new(sink);
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(members.len());
         for ((number, member), turn) in (first..).zip(members).zip(turns.each()) {
             let (line, sink) = (&line, &sink);
             let run = move || {
-                let mut sink = Shared(sink);
+                let mut sink = SharedSink(sink);
                 if turn.waits() {
                     member.run_in_turn(turn, number, clock, control, &mut sink)
                 } else {
@@ -110,14 +111,14 @@ fn run_together(
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     turns.call_off();
-                    line.0.decide(None);
-                    return Err(EngineError::Worker(error.to_string()));
+                    line.barrier().decide(None);
+                    return Err(EngineError::worker(error.to_string()));
                 }
             }
         }
-        let all = line.0.await_parties(turns.first() as u32, &|| control.interrupted());
-        line.0.decide(all.then(|| clock.now()));
-        let died = |_| Err(EngineError::Worker("a conductor has died, which is a bug".into()));
+        let all = line.barrier().await_parties(turns.first() as u32, &|| control.interrupted());
+        line.barrier().decide(all.then(|| clock.now()));
+        let died = |_| Err(EngineError::worker("a conductor has died, which is a bug"));
         let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
         ran.into_iter().collect::<Result<_, _>>().map(Measured)
     })
@@ -203,28 +204,5 @@ impl Member {
         let ran = self.run(None, clock, control, sink).unwrap_or_else(failed);
         turn.over(completed(&ran));
         Ok(ran)
-    }
-}
-
-/// The start line of crews that start together.
-struct Together(Arc<Gate>);
-
-impl StartLine for Together {
-    fn wait(&self, _give_up: &dyn Fn() -> bool) -> Option<u64> {
-        // Whoever opens the gate looks whether the user wants to stop.
-        self.0.pass()
-    }
-
-    fn leave(&self) {
-        self.0.leave();
-    }
-}
-
-/// The consumer of all members' events.
-struct Shared<'a, 'b>(&'a Mutex<&'b mut dyn Sink>);
-
-impl Sink for Shared<'_, '_> {
-    fn event(&mut self, event: &Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).event(event);
     }
 }

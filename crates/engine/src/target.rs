@@ -11,13 +11,14 @@ use iolite_model::{
 };
 use iolite_sys::file::{self, Access, Durability};
 use iolite_sys::{device, page_cache};
+use iolite_workers::Control;
 use iolite_workload::file_starts;
 
 use crate::admit::Admitted;
 use crate::backend::{FileSpan, Files};
+use crate::error::EngineError;
 use crate::guard::Scratch;
 use crate::layout::{Layout, Removal, reads_data};
-use crate::{Control, EngineError};
 
 /// The open files of a phase.
 #[derive(Debug, Clone, Default)]

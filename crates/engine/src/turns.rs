@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iolite_model::JobTask;
 
-use crate::EngineError;
+use crate::error::EngineError;
 
 /// How often whoever waits for its turn looks whether it is called off.
 const LOOK: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use iolite_model::{
     RingOptions, Stop, SyncMethod, SyncRule, Target,
 };
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::layout::reads_data;
 use crate::target::writes_to;
 

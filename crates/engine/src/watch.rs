@@ -2,10 +2,9 @@
 
 use iolite_model::{FileTask, IoPriority, LoggedOperation, Nanos, OpKind};
 use iolite_stats::DetailRecorder;
+use iolite_workers::{WorkerEnd, WorkerLane};
 
-use crate::EngineError;
-use crate::crew::WorkerEnd;
-use crate::lane::Lane;
+use crate::error::EngineError;
 use crate::target::Targets;
 
 /// Operations that are told at once.
@@ -38,25 +37,25 @@ pub(crate) trait Watches {
     const ON: bool;
 
     /// An operation was queued: its submission has returned, and so many are in flight with it.
-    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &Lane);
+    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &WorkerLane);
 
     /// An operation has come back.
     ///
     /// # Errors
     /// It took longer than any may, which ends the phase.
-    fn back(&mut self, back: &Back, lane: &Lane) -> Result<(), EngineError>;
+    fn back(&mut self, back: &Back, lane: &WorkerLane) -> Result<(), EngineError>;
 
     /// What was queued has been handed over.
-    fn handed_over(&mut self, now: u64, lane: &Lane);
+    fn handed_over(&mut self, now: u64, lane: &WorkerLane);
 
     /// What was queued has been handed over, and so many operations were brought back.
-    fn reaped(&mut self, returned: usize, now: u64, lane: &Lane);
+    fn reaped(&mut self, returned: usize, now: u64, lane: &WorkerLane);
 
     /// Time has passed.
-    fn pass(&mut self, now: u64, lane: &Lane);
+    fn pass(&mut self, now: u64, lane: &WorkerLane);
 
     /// The loop has ended.
-    fn finish(self, lane: &Lane, end: &mut WorkerEnd);
+    fn finish(self, lane: &WorkerLane, end: &mut WorkerEnd);
 }
 
 /// Nothing is kept.
@@ -65,19 +64,19 @@ pub(crate) struct Unwatched;
 impl Watches for Unwatched {
     const ON: bool = false;
 
-    fn queued(&mut self, _slot: u32, _submitted: u64, _flying: usize, _lane: &Lane) {}
+    fn queued(&mut self, _slot: u32, _submitted: u64, _flying: usize, _lane: &WorkerLane) {}
 
-    fn back(&mut self, _back: &Back, _lane: &Lane) -> Result<(), EngineError> {
+    fn back(&mut self, _back: &Back, _lane: &WorkerLane) -> Result<(), EngineError> {
         Ok(())
     }
 
-    fn handed_over(&mut self, _now: u64, _lane: &Lane) {}
+    fn handed_over(&mut self, _now: u64, _lane: &WorkerLane) {}
 
-    fn reaped(&mut self, _returned: usize, _now: u64, _lane: &Lane) {}
+    fn reaped(&mut self, _returned: usize, _now: u64, _lane: &WorkerLane) {}
 
-    fn pass(&mut self, _now: u64, _lane: &Lane) {}
+    fn pass(&mut self, _now: u64, _lane: &WorkerLane) {}
 
-    fn finish(self, _lane: &Lane, _end: &mut WorkerEnd) {}
+    fn finish(self, _lane: &WorkerLane, _end: &mut WorkerEnd) {}
 }
 
 /// Keeps what a task asks for: [`Watch`](iolite_model::Watch) and `longest`.
@@ -150,7 +149,7 @@ fn at_once(detail: &mut DetailRecorder) {
 impl Watches for Watcher {
     const ON: bool = true;
 
-    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &Lane) {
+    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &WorkerLane) {
         self.submitted[slot as usize] = Some(submitted);
         self.pending += 1;
         if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(submitted)) {
@@ -158,7 +157,7 @@ impl Watches for Watcher {
         }
     }
 
-    fn back(&mut self, back: &Back, lane: &Lane) -> Result<(), EngineError> {
+    fn back(&mut self, back: &Back, lane: &WorkerLane) -> Result<(), EngineError> {
         let back = &Back { priority: if back.priority > 0 { back.priority } else { self.priority }, ..*back };
         let slot = &mut self.submitted[back.slot as usize];
         let submitted = slot.take();
@@ -191,7 +190,7 @@ impl Watches for Watcher {
         Err(EngineError::TooLong { kind: back.kind, offset: back.offset, took, longest: self.longest })
     }
 
-    fn handed_over(&mut self, now: u64, lane: &Lane) {
+    fn handed_over(&mut self, now: u64, lane: &WorkerLane) {
         let handed_over = std::mem::take(&mut self.pending);
         // Waiting alone hands nothing over.
         if let Some(detail) = self.detail.as_mut().filter(|_| handed_over > 0 && lane.measures(now)) {
@@ -199,7 +198,7 @@ impl Watches for Watcher {
         }
     }
 
-    fn reaped(&mut self, returned: usize, now: u64, lane: &Lane) {
+    fn reaped(&mut self, returned: usize, now: u64, lane: &WorkerLane) {
         self.handed_over(now, lane);
         if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(now)) {
             detail.brought_back(returned);
@@ -207,13 +206,13 @@ impl Watches for Watcher {
         self.pass(now, lane);
     }
 
-    fn pass(&mut self, now: u64, lane: &Lane) {
+    fn pass(&mut self, now: u64, lane: &WorkerLane) {
         if let Some(log) = self.log.as_mut().filter(|log| now >= log.tell_at) {
             log.tell(now, lane);
         }
     }
 
-    fn finish(mut self, lane: &Lane, end: &mut WorkerEnd) {
+    fn finish(mut self, lane: &WorkerLane, end: &mut WorkerEnd) {
         if let Some(log) = &mut self.log {
             log.tell(0, lane);
         }
@@ -222,7 +221,7 @@ impl Watches for Watcher {
 }
 
 impl Log {
-    fn add(&mut self, back: &Back, submitted: u64, lane: &Lane) {
+    fn add(&mut self, back: &Back, submitted: u64, lane: &WorkerLane) {
         let (file, offset) = self.targets.locate(back.offset);
         self.operations.push(LoggedOperation {
             kind: back.kind,
@@ -243,7 +242,7 @@ impl Log {
     }
 
     /// Tells what there is. Where a chunk is full it is given away as it is, otherwise copied.
-    fn tell(&mut self, now: u64, lane: &Lane) {
+    fn tell(&mut self, now: u64, lane: &WorkerLane) {
         self.tell_at = now.saturating_add(self.every);
         if self.operations.is_empty() {
             return;

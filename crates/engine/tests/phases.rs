@@ -8,15 +8,14 @@ mod common;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iolite_engine::{
-    Control, Crew, EngineError, Finished, Outcome, Scratch, Start, WorkerEnd, run_file_task,
-};
+use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task};
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, Iops, Mix, Nanos, OpKind,
     RingOptions, RunId, Sink, Stage, Stop, SyncRule, Target,
 };
 use iolite_stats::Completion;
 use iolite_sys::clock::Clock;
+use iolite_workers::{Finished, WorkerEnd, WorkerGroup, WorkerStart};
 
 use common::{raised_after, undisturbed};
 
@@ -308,7 +307,7 @@ fn workers_released_together_and_collected_by_the_hundred() {
 #[test]
 fn the_last_workers_end_is_the_phases() {
     let clock = Clock::best();
-    let crew = Crew {
+    let group = WorkerGroup {
         first: 0,
         delay: Nanos(0),
         phase: 0,
@@ -319,12 +318,12 @@ fn the_last_workers_end_is_the_phases() {
         interval: Nanos(50_000_000),
         clock,
         control: Control::default(),
-        patience: iolite_engine::Patience::default(),
+        patience: iolite_workers::Patience::default(),
     };
-    let outcome = crew
+    let outcome = group
         .run(&mut Events::default(), |worker| {
-            move |start: Start| {
-                let Some(mut lane) = start.ready() else { return Ok(None) };
+            move |start: WorkerStart| {
+                let Some(mut lane) = start.ready() else { return Ok::<_, EngineError>(None) };
                 while !lane.is_over(lane.now()) {
                     let now = lane.now();
                     lane.record(Completion {
@@ -354,7 +353,7 @@ fn the_last_workers_end_is_the_phases() {
 
 #[test]
 fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
-    let crew = |workers| Crew {
+    let group = |workers| WorkerGroup {
         first: 0,
         delay: Nanos(0),
         phase: 0,
@@ -365,17 +364,17 @@ fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
         interval: Nanos(50_000_000),
         clock: Clock::best(),
         control: Control::default(),
-        patience: iolite_engine::Patience::default(),
+        patience: iolite_workers::Patience::default(),
     };
-    let died = crew(1).run(&mut Events::default(), |_| {
-        |_: Start| -> Result<Finished, EngineError> { panic!("on purpose") }
+    let died = group(1).run(&mut Events::default(), |_| {
+        |_: WorkerStart| -> Result<Finished, EngineError> { panic!("on purpose") }
     });
     assert!(died.unwrap_err().to_string().contains("became ready"));
     // One of two never comes back from its operation: the phase ends without it, and says so.
-    let outcome = crew(2)
+    let outcome = group(2)
         .run(&mut Events::default(), |worker| {
-            move |start: Start| {
-                let Some(mut lane) = start.ready() else { return Ok(None) };
+            move |start: WorkerStart| {
+                let Some(mut lane) = start.ready() else { return Ok::<_, EngineError>(None) };
                 if worker == 0 {
                     std::thread::sleep(Duration::from_secs(3600));
                 }

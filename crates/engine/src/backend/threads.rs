@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use iolite_model::Usage;
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::usage::{self, ThreadUsage};
-
-use crate::crew::told;
+use iolite_workers::usage_of;
 
 use super::{Backend, Completions, EINVAL, EIO, Files, Medium, Op, Returned, Submission};
 
@@ -140,7 +139,7 @@ impl Backend for Threads {
             self.threads
                 .drain(..)
                 .filter_map(|thread| thread.join().ok())
-                .for_each(|one| used.add(told(one)));
+                .for_each(|one| used.add(usage_of(one)));
         }
         used
     }

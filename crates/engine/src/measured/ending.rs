@@ -3,10 +3,10 @@
 use std::io;
 
 use iolite_model::{Nanos, Outstanding, Stuck};
+use iolite_workers::{DRAIN, DRAIN_INTERRUPTED};
 
 use super::{Commit, InFlight, LONGEST_WAIT, Loop, Submitted};
 use crate::backend::Backend;
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED};
 use crate::verify::Checks;
 use crate::watch::Watches;
 
@@ -22,7 +22,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
         let Some(slot) = self.free.pop() else { return Ok(()) };
         // All of it, whatever was made durable before.
         self.written = None;
-        self.lane.control.sync_begins();
+        self.lane.syncing(true);
         let (op, state) = self.sync(slot, method, self.lane.now(), Commit::None);
         let waited = match self.follow(op, state) {
             (Submitted::Done, completed) => {
@@ -36,7 +36,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
                 Ok(())
             }
         };
-        self.lane.control.sync_ends();
+        self.lane.syncing(false);
         waited
     }
 

@@ -21,12 +21,11 @@ use std::sync::Arc;
 use iolite_model::{MetadataOperation, MetadataTask, Nanos, OpKind, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::directory::Directory;
+use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
 
-use crate::crew::{Crew, Finished, Outcome, Patience};
-use crate::gate::StartLine;
+use crate::Scratch;
+use crate::error::EngineError;
 use crate::guard::tree::Part;
-use crate::lane::Start;
-use crate::{Control, EngineError, Scratch};
 use names::Names;
 use worker::Worker;
 
@@ -91,7 +90,7 @@ impl MetadataPhase {
         control: &Control,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
-        let crew = Crew {
+        let group = WorkerGroup {
             phase: self.number,
             first: 0,
             workers: self.task.workers,
@@ -108,10 +107,11 @@ impl MetadataPhase {
             let (task, root) = (self.task.clone(), self.roots.get(worker as usize).cloned());
             move |start| work(&task, worker, root, start)
         };
-        match line {
-            Some(line) => crew.run_from(line, sink, work),
-            None => crew.run(sink, work),
-        }
+        let outcome = match line {
+            Some(line) => group.run_from(line, sink, work)?,
+            None => group.run(sink, work)?,
+        };
+        Ok(outcome)
     }
 }
 
@@ -119,9 +119,9 @@ fn work(
     task: &MetadataTask,
     worker: u32,
     root: Option<Arc<Directory>>,
-    start: Start,
+    start: WorkerStart,
 ) -> Result<Finished, EngineError> {
-    let root = root.ok_or_else(|| EngineError::Worker(format!("worker {worker} has no directory")))?;
+    let root = root.ok_or_else(|| EngineError::worker(format!("worker {worker} has no directory")))?;
     let worker = Worker::new(task, worker, root);
     Ok(start.ready().map(|lane| worker.run(lane)))
 }

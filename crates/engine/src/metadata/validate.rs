@@ -3,7 +3,7 @@
 use iolite_model::{MetadataTask, Nanos, Stop};
 
 use super::changes;
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::guard::is_plain;
 use crate::guard::tree::Part;
 

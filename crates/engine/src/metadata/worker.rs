@@ -7,14 +7,13 @@ use std::sync::Arc;
 use iolite_model::{ErrorClass, MetadataOperation, MetadataTask, OpKind, Outstanding};
 use iolite_stats::Completion;
 use iolite_sys::directory::{self, Directory};
+use iolite_workers::{WorkerEnd, WorkerLane};
 use iolite_workload::{Purpose, below, generator};
 
 use super::names::Names;
 use super::turns::{Turns, limit};
-use crate::crew::WorkerEnd;
 use crate::errors::Errors;
 use crate::guard::tree::Part;
-use crate::lane::Lane;
 
 /// Most bytes that are written at once.
 const LARGEST_WRITE: u64 = 1 << 20;
@@ -61,7 +60,7 @@ impl Worker {
     }
 
     /// Does its operations until the time is over or all have had their turn.
-    pub(super) fn run(mut self, mut lane: Lane) -> (Lane, WorkerEnd) {
+    pub(super) fn run(mut self, mut lane: WorkerLane) -> (WorkerLane, WorkerEnd) {
         let mut now = lane.now();
         while self.left > 0 && !lane.is_over(now) {
             now = self.turn(&mut lane);
@@ -75,7 +74,7 @@ impl Worker {
 
     /// Does one operation and records how long it took; tells the instant after.
     #[inline]
-    fn turn(&mut self, lane: &mut Lane) -> u64 {
+    fn turn(&mut self, lane: &mut WorkerLane) -> u64 {
         let file = self.turns.next_file();
         self.left -= 1;
         self.names.set(file);

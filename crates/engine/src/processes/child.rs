@@ -11,13 +11,13 @@ use std::time::Duration;
 use iolite_model::{Event, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::file;
+use iolite_workers::{Control, StartLine};
 
 use super::{Assignment, ChildEnd, END, Message};
-use crate::gate::StartLine;
+use crate::error::EngineError;
 use crate::phase::{Phase, Ran};
 use crate::target::{Targets, access_of};
 use crate::verify::Verification;
-use crate::{Control, EngineError};
 
 /// How often a child that waits for the start looks whether it is called off.
 const LOOK: Duration = Duration::from_millis(50);

@@ -14,13 +14,13 @@ use iolite_model::{
 };
 use iolite_stats::{Merger, PhaseTotals};
 use iolite_sys::clock::Clock;
+use iolite_workers::{
+    Control, DRAIN, DRAIN_INTERRUPTED, LAST_SYNC, Outcome, StartLine, TICK, WorkersError, release,
+};
 
 use super::{Assignment, ChildEnd, END, Message, WORKER_COMMAND, child};
-use crate::conductor::LAST_SYNC;
-use crate::crew::{DRAIN, DRAIN_INTERRUPTED, Outcome, TICK, release};
-use crate::gate::StartLine;
+use crate::error::EngineError;
 use crate::phase::{Phase, Ran, Verifying};
-use crate::{Control, EngineError};
 
 /// How long processes may take to get ready.
 const PREPARATION: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ fn run_under(
 
 impl Family {
     fn start(&mut self, phase: &Phase) -> Result<(), EngineError> {
-        let failed = |error: io::Error| EngineError::Worker(error.to_string());
+        let failed = |error: io::Error| EngineError::worker(error.to_string());
         let (tell, told) = channel();
         self.told = told;
         for worker in 0..phase.task.workers {
@@ -131,18 +131,20 @@ impl Family {
                 return Ok(false);
             }
             if clock.now() > deadline {
-                return Err(EngineError::Ready { workers: self.children.len() as u32 });
+                return Err(EngineError::Workers(WorkersError::NotReady {
+                    workers: self.children.len() as u32,
+                }));
             }
             match self.told.recv_timeout(TICK) {
                 Ok((child, Some(Message::Ready))) => drop(ready.insert(child)),
                 Ok((_, Some(Message::Failed(error)))) => return Err(EngineError::Other(error)),
                 Ok((_, None)) => {
                     let died = "its process has died before it was ready".to_owned();
-                    return Err(EngineError::Worker(died));
+                    return Err(EngineError::worker(died));
                 }
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(EngineError::Worker("no process is left".to_owned()));
+                    return Err(EngineError::worker("no process is left"));
                 }
             }
         }

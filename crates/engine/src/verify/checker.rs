@@ -1,11 +1,13 @@
 //! What the measured loop asks of verification.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use iolite_model::Verified;
+use iolite_workers::WorkerEnd;
 use iolite_workload::{Expected, Seal};
 
 use super::{Known, Written};
 use crate::backend::Op;
-use crate::crew::WorkerEnd;
 use crate::target::Targets;
 
 /// What the measured loop asks of verification; chosen once a run, so that a loop without it pays nothing.
@@ -56,7 +58,12 @@ pub(crate) struct Checker {
     /// By slot: the operation on its way.
     underway: Vec<Option<Underway>>,
     verified: Verified,
+    /// Where what was written is left at the end.
+    kept: Kept,
 }
+
+/// What the workers of a phase have written, left by each at its end.
+pub(crate) type Kept = Arc<Mutex<Vec<Written>>>;
 
 /// A read or a write on its way.
 #[derive(Debug, Clone, Copy)]
@@ -78,13 +85,14 @@ impl Underway {
 
 impl Checker {
     /// For a worker with so many slots.
-    pub(crate) fn new(judge: Judge, written: Written, reads: bool, slots: u32) -> Checker {
+    pub(crate) fn new(judge: Judge, written: Written, kept: Kept, reads: bool, slots: u32) -> Checker {
         Checker {
             judge,
             written,
             reads,
             underway: vec![None; slots.max(1) as usize],
             verified: Verified::default(),
+            kept,
         }
     }
 
@@ -180,6 +188,6 @@ impl Checks for Checker {
             self.written.failed(lost.offset, lost.length);
         }
         end.verified = Some(self.verified);
-        end.written = Some(self.written);
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(self.written);
     }
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use iolite_model::{Access as Order, BackendKind, FileTask, Mix, Overwrite, Target, Verified};
 use iolite_sys::clock::Clock;
+use iolite_workers::Control;
 
 use super::{State, Verification};
 use crate::backend::Sync;
+use crate::error::EngineError;
 use crate::phase::Phase;
 use crate::target::Targets;
-use crate::{Control, EngineError};
 
 /// Reads and compares all that is in the verification state `path`, which a phase has kept (`Verify::state`): after a crash,
 /// a power failure, a move to other storage. Returns the task that had written it with what was found.

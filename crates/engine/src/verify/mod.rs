@@ -7,7 +7,7 @@ mod state;
 mod verification;
 mod written;
 
-pub(crate) use checker::{Checker, Checks, Judge, Unchecked};
+pub(crate) use checker::{Checker, Checks, Judge, Kept, Unchecked};
 pub use later::verify_state;
 pub(crate) use read_back::read_back;
 pub(crate) use state::State;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use iolite_model::{OpKind, Verified};
 use iolite_stats::Completion;
+use iolite_workers::WorkerLane;
 
 use super::{Judge, Known, Written};
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::lane::Lane;
 
 /// The longest wait for a read, after which is asked whether to give up.
 const WAIT: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ pub(crate) fn read_back<B: Backend>(
     room: usize,
     written: &Written,
     judge: &Judge,
-    lane: &mut Lane,
+    lane: &mut WorkerLane,
 ) -> io::Result<Verified> {
     let most = room / written.unit as usize;
     let mut reader =
@@ -75,7 +75,7 @@ pub(crate) fn read_back<B: Backend>(
 struct Reader<'a> {
     written: &'a Written,
     judge: &'a Judge,
-    lane: &'a mut Lane,
+    lane: &'a mut WorkerLane,
     verified: Verified,
     /// By slot: the read, and when it was issued.
     flying: Vec<Option<(Op, u64)>>,

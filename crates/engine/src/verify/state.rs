@@ -12,7 +12,7 @@ use iolite_model::FileTask;
 use serde::{Deserialize, Serialize};
 
 use super::Written;
-use crate::EngineError;
+use crate::error::EngineError;
 
 /// First line of a state file.
 const FORMAT: &[u8] = b"iolite verification state 1\n";

@@ -3,17 +3,18 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
+use std::sync::PoisonError;
 
 use iolite_model::{Bytes, Ending, Event, FileTask, Nanos, OpKind, Sink, Stop, Verified, Verify};
 use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
+use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 use iolite_workload::Seal;
 
-use super::{Checker, Judge, State, Written, read_back};
+use super::{Checker, Judge, Kept, State, Written, read_back};
 use crate::backend::Backend;
-use crate::crew::{Crew, Outcome, Patience, WorkerEnd};
+use crate::error::EngineError;
 use crate::phase::Phase;
-use crate::{Control, EngineError};
 
 /// Bytes read at a time when all is read back.
 const BLOCK: usize = 256 << 10;
@@ -26,6 +27,8 @@ pub(crate) struct Verification {
     /// In all headers: tells this phase's data from any other's.
     run: u64,
     seal: Seal,
+    /// What its workers have written.
+    written: Kept,
 }
 
 /// Hears nothing: reading back is not part of what was measured.
@@ -48,7 +51,7 @@ impl Verification {
         let unit = verify.unit_for(task.block).0 as u32;
         let seal = Seal::new(verify.check, unit, run)
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
-        Ok(Verification { verify: verify.clone(), unit, run, seal })
+        Ok(Verification { verify: verify.clone(), unit, run, seal, written: Kept::default() })
     }
 
     /// The number in all headers.
@@ -72,15 +75,15 @@ impl Verification {
     ) -> Result<Checker, EngineError> {
         // Where nothing is written, nothing is to be remembered.
         let part = if phase.task.mix.writes() { part } else { part.start..part.start };
-        let written = Written::new(worker, part, self.unit).ok_or(EngineError::Worker(
-            "there is no memory to remember what it writes: give a larger verification unit, or a smaller target".into(),
+        let written = Written::new(worker, part, self.unit).ok_or(EngineError::worker(
+            "there is no memory to remember what it writes: give a larger verification unit, or a smaller target",
         ))?;
         let judge = Judge {
             seal: self.seal.clone(),
             anyone: self.verify.anyone,
             targets: phase.targets.for_a_worker(),
         };
-        Ok(Checker::new(judge, written, self.verify.reads, slots))
+        Ok(Checker::new(judge, written, self.written.clone(), self.verify.reads, slots))
     }
 
     /// Reads back and keeps what the task says, when the measurement is over.
@@ -92,7 +95,7 @@ impl Verification {
         control: &Control,
         make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
     ) -> Result<(), EngineError> {
-        let mut written = std::mem::take(&mut outcome.written);
+        let mut written = std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
         written.sort_by_key(|written| written.worker);
         // A worker that hangs takes what it knows with it.
         let complete = written.len() == phase.here as usize;
@@ -126,7 +129,7 @@ impl Verification {
         control: &Control,
         make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
     ) -> Result<(Verified, PhaseTotals), EngineError> {
-        let crew = Crew {
+        let group = WorkerGroup {
             phase: phase.number,
             first: 0,
             workers: written.len() as u32,
@@ -141,12 +144,12 @@ impl Verification {
         };
         let mut parts = written.into_iter();
         let backend = phase.task.backend;
-        let outcome = crew.run(&mut Deaf, |_| {
+        let outcome = group.run(&mut Deaf, |_| {
             let judge =
                 Judge { seal: self.seal.clone(), anyone: false, targets: phase.targets.for_a_worker() };
             let (part, task, make) = (parts.next(), phase.task.clone(), make.clone());
-            move |start: crate::Start| {
-                let Some(part) = part else { return Ok(None) };
+            move |start: WorkerStart| {
+                let Some(part) = part else { return Ok::<_, EngineError>(None) };
                 let (mut back_end, slots, room) =
                     make(&task, part.worker).map_err(|source| EngineError::Backend { backend, source })?;
                 let Some(mut lane) = start.ready() else { return Ok(None) };

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_db::{Database, Error};
-use iolite_engine::{Control, Crew, EngineError, Finished, Outcome, Patience, Start, WorkerEnd};
 use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Outstanding, Sink, TimedBy};
 use iolite_sys::clock::Clock;
+use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 
+use crate::error::OltpError;
 use dice::Dice;
 
 /// How long sessions may take to get ready (one that reads its global into the buffers, from a slow disk), and to finish what
@@ -39,14 +40,14 @@ pub fn run_db_task(
     clock: Clock,
     control: &Control,
     sink: &mut dyn Sink,
-) -> Result<Outcome, EngineError> {
-    let blocks = database.blocks().map_err(other)?;
+) -> Result<Outcome, OltpError> {
+    let blocks = database.blocks()?;
     validate(task, blocks)?;
-    let globals = database.sizes().map_err(other)?.len();
+    let globals = database.sizes()?.len();
     if writes(task.operation) && (globals as u64) < u64::from(task.workers) {
-        return Err(other(Error::FewGlobals { jobs: task.workers, globals: globals as u32 }));
+        return Err(Error::FewGlobals { jobs: task.workers, globals: globals as u32 }.into());
     }
-    let crew = Crew {
+    let group = WorkerGroup {
         phase,
         first: 0,
         workers: task.workers,
@@ -59,14 +60,15 @@ pub fn run_db_task(
         control: control.clone(),
         patience: PATIENCE,
     };
-    crew.run(sink, |worker| {
+    let outcome = group.run(sink, |worker| {
         let (database, task) = (database.clone(), task.clone());
         move |start| work(database.as_ref(), &task, worker, blocks, start)
-    })
+    })?;
+    Ok(outcome)
 }
 
-fn validate(task: &DbTask, blocks: u64) -> Result<(), EngineError> {
-    let refuse = |reason: &str| Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
+fn validate(task: &DbTask, blocks: u64) -> Result<(), OltpError> {
+    let refuse = |reason: &str| Err(OltpError::Task { task: task.name.clone(), reason: reason.into() });
     if task.workers == 0 {
         return refuse("it needs at least one worker");
     }
@@ -98,35 +100,29 @@ fn writes(operation: DbOperation) -> bool {
     kinds(operation).contains(&OpKind::Write)
 }
 
-fn other(error: Error) -> EngineError {
-    EngineError::Other(error.to_string())
-}
-
 /// What one worker does from its release to its end: its lane, and how it ended.
 fn work(
     database: &dyn Database,
     task: &DbTask,
     worker: u32,
     blocks: u64,
-    start: Start,
-) -> Result<Finished, EngineError> {
+    start: WorkerStart,
+) -> Result<Finished, OltpError> {
     let (reads, writes) = (kinds(task.operation).contains(&OpKind::Read), writes(task.operation));
     let dice = |subscripts| Dice::new(task, worker, blocks, subscripts);
     let (mut lane, failure, last_completed) = match task.timed_by {
         TimedBy::Client => {
-            let mut session = database.session(worker).map_err(other)?;
-            session.prepare(reads, writes).map_err(other)?;
+            let mut session = database.session(worker)?;
+            session.prepare(reads, writes)?;
             let dice = dice(session.subscripts());
             let Some(lane) = start.ready() else { return Ok(None) };
             stepwise::Worker::new(session.as_mut(), lane, dice).run()
         }
         TimedBy::Database => {
-            let Some(mut session) = database.within(worker).map_err(other)? else {
-                return Err(EngineError::Other(
-                    "this database does no batches by itself, which is a bug".into(),
-                ));
+            let Some(mut session) = database.within(worker)? else {
+                return Err(OltpError::NoBatches);
             };
-            session.prepare(reads, writes).map_err(other)?;
+            session.prepare(reads, writes)?;
             let dice = dice(session.subscripts());
             let Some(lane) = start.ready() else { return Ok(None) };
             within::Worker::new(session.as_mut(), lane, dice).run()
@@ -138,6 +134,6 @@ fn work(
     lane.close(now);
     let outstanding = Outstanding { at_end, ..Outstanding::default() };
     let mut end = WorkerEnd::default();
-    (end.outstanding, end.failure) = (outstanding, failure.map(other));
+    (end.outstanding, end.failure) = (outstanding, failure.map(Into::into));
     Ok(Some((lane, end)))
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use iolite_engine::Lane;
 use iolite_model::{Nanos, OpKind};
 use iolite_stats::Completion;
+use iolite_workers::WorkerLane;
 
 use super::dice::Dice;
 use iolite_db::{Cycle, Error, Session};
@@ -12,20 +12,20 @@ use iolite_db::{Cycle, Error, Session};
 /// One worker, from its release to its end.
 pub(super) struct Worker<'a> {
     session: &'a mut dyn Session,
-    lane: Lane,
+    lane: WorkerLane,
     dice: Dice,
     last_completed: u64,
 }
 
 impl Worker<'_> {
     /// A worker that has been released.
-    pub(super) fn new(session: &mut dyn Session, lane: Lane, dice: Dice) -> Worker<'_> {
+    pub(super) fn new(session: &mut dyn Session, lane: WorkerLane, dice: Dice) -> Worker<'_> {
         Worker { session, lane, dice, last_completed: 0 }
     }
 
     /// Works until the time is over or all is done. Returns why it could not go on, if so, and when its last operation
     /// completed.
-    pub(super) fn run(mut self) -> (Lane, Option<Error>, u64) {
+    pub(super) fn run(mut self) -> (WorkerLane, Option<Error>, u64) {
         let failure = self.cycles().err();
         (self.lane, failure, self.last_completed)
     }

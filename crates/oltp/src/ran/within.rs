@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use iolite_engine::Lane;
 use iolite_model::{Nanos, OpKind};
 use iolite_stats::Completion;
+use iolite_workers::WorkerLane;
 
 use super::dice::Dice;
 use super::placing::place;
@@ -24,7 +24,7 @@ const MOST_NUMBERS: u64 = 20_000;
 /// One worker, from its release to its end.
 pub(super) struct Worker<'a> {
     session: &'a mut dyn Within,
-    lane: Lane,
+    lane: WorkerLane,
     dice: Dice,
     pace: Pace,
     /// Cycles that were rolled, and were not done when the batch's time was over: the next ones, so that what is done is what
@@ -35,12 +35,12 @@ pub(super) struct Worker<'a> {
 
 impl Worker<'_> {
     /// A worker that has been released.
-    pub(super) fn new(session: &mut dyn Within, lane: Lane, dice: Dice) -> Worker<'_> {
+    pub(super) fn new(session: &mut dyn Within, lane: WorkerLane, dice: Dice) -> Worker<'_> {
         Worker { session, lane, dice, pace: Pace::default(), carried: VecDeque::new(), last_completed: 0 }
     }
 
     /// As `stepwise::Worker::run`.
-    pub(super) fn run(mut self) -> (Lane, Option<Error>, u64) {
+    pub(super) fn run(mut self) -> (WorkerLane, Option<Error>, u64) {
         let failure = self.batches().err();
         (self.lane, failure, self.last_completed)
     }

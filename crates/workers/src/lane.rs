@@ -1,0 +1,225 @@
+//! A worker's side of a phase: its place at the barrier, then its lane.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use iolite_model::{ErrorTally, LoggedOperation, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
+use iolite_stats::{Completion, DetailRecorder, Recorder, Snapshot};
+use iolite_sys::board::Board;
+use iolite_sys::clock::Clock;
+use iolite_sys::usage::{self, ThreadUsage};
+
+use crate::barrier::Barrier;
+use crate::control::Control;
+use crate::error::WorkError;
+
+/// How often a worker that waits for its start looks whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a worker tells at its end.
+#[derive(Debug, Default)]
+pub struct WorkerEnd {
+    /// What had not completed at the end.
+    pub outstanding: Outstanding,
+    /// Errors of operations, by kind and class.
+    pub errors: Vec<ErrorTally>,
+    /// The operations that it has given up on.
+    pub stuck: Vec<Stuck>,
+    /// What verification found, where it was asked for.
+    pub verified: Option<Verified>,
+    /// What threads that work for it have used of the machine; the group adds what its own thread has.
+    pub usage: Usage,
+    /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.
+    pub detail: Option<Box<DetailRecorder>>,
+    /// Why the worker had to end before its time; ends the phase, what was measured is kept.
+    pub failure: Option<WorkError>,
+}
+
+/// A worker's end: its lane with what it told, or `None` when the phase was called off at the barrier.
+pub type Finished = Option<(WorkerLane, WorkerEnd)>;
+
+/// What a worker's thread sends.
+#[derive(Debug)]
+pub(crate) enum WorkerMessage {
+    /// Operations that have come back.
+    Operations(OperationLog),
+    /// Its end.
+    Ended(Box<WorkerReport>),
+}
+
+/// What a worker's thread tells when it ends.
+#[derive(Debug)]
+pub(crate) struct WorkerReport {
+    /// Worker, counted from the group's first.
+    pub(crate) worker: usize,
+    pub(crate) result: Result<Option<WorkerEnd>, WorkError>,
+    pub(crate) closed: Option<u64>,
+    pub(crate) left: Vec<Snapshot>,
+}
+
+/// A worker's side of the phase, once it has been released.
+#[derive(Debug)]
+pub struct WorkerLane {
+    pub(crate) phase: u32,
+    pub(crate) worker: u32,
+    pub(crate) clock: Clock,
+    pub(crate) origin: u64,
+    pub(crate) end: u64,
+    pub(crate) closed: Option<u64>,
+    pub(crate) control: Control,
+    pub(crate) recorder: Recorder,
+    pub(crate) board: Arc<Board>,
+    /// What the worker's thread had used of the machine when it was ready, or at the ramp's end.
+    pub(crate) used: Option<ThreadUsage>,
+    /// Its ramp is not over.
+    pub(crate) ramping: bool,
+    /// The way to the conductor.
+    pub(crate) tell: SyncSender<WorkerMessage>,
+}
+
+/// A worker's place at the barrier.
+#[derive(Debug)]
+pub struct WorkerStart {
+    pub(crate) barrier: Arc<Barrier>,
+    pub(crate) lane: Option<WorkerLane>,
+}
+
+impl WorkerStart {
+    /// Tells that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
+    /// phase is off.
+    pub fn ready(mut self) -> Option<WorkerLane> {
+        let mut lane = self.lane.take()?;
+        lane.origin = self.barrier.pass()?;
+        // With a start delay the origin lies ahead.
+        while let Some(ahead) = lane.origin.checked_sub(lane.clock.now()).filter(|ahead| *ahead > 0) {
+            if lane.control.over() {
+                break;
+            }
+            std::thread::sleep(Duration::from_nanos(ahead).min(LOOK));
+        }
+        lane.used = usage::of_this_thread().ok();
+        Some(lane)
+    }
+}
+
+impl WorkerStart {
+    /// Number of the worker, from 0.
+    pub fn worker(&self) -> u32 {
+        self.lane.as_ref().map_or(0, |lane| lane.worker)
+    }
+}
+
+impl Drop for WorkerStart {
+    /// A place given up before it was ready calls the phase off.
+    fn drop(&mut self) {
+        if self.lane.is_some() {
+            self.barrier.leave();
+        }
+    }
+}
+
+impl WorkerLane {
+    /// Number of the worker, from 0.
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// Nanoseconds since the phase's start.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.clock.now().saturating_sub(self.origin)
+    }
+
+    /// End of the measured part in nanoseconds since the phase's start; `u64::MAX` where only bytes or operations end
+    /// it.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether nothing more is to be started: the time is over, or the phase is asked to end.
+    #[inline]
+    pub fn is_over(&self, now: u64) -> bool {
+        now >= self.end || self.control.over()
+    }
+
+    /// Whether the user wants to stop.
+    pub fn interrupted(&self) -> bool {
+        self.control.interrupted()
+    }
+
+    /// Counts an operation that succeeded.
+    #[inline]
+    pub fn record(&mut self, op: Completion) {
+        if self.recorder.record(op) {
+            self.interval_begins(op.completed);
+        }
+    }
+
+    /// Counts an operation that failed.
+    pub fn record_error(&mut self, kind: OpKind, completed: u64) {
+        self.recorder.record_error(kind, completed);
+    }
+
+    /// Notes that time has passed though nothing completed.
+    pub fn advance(&mut self, now: u64) {
+        if self.recorder.advance(now) {
+            self.interval_begins(now);
+        }
+    }
+
+    /// What a ramp has used of the machine is left out, as what it has done is.
+    #[cold]
+    fn interval_begins(&mut self, now: u64) {
+        if self.ramping && now >= self.recorder.grid().0 {
+            self.ramping = false;
+            self.used = usage::of_this_thread().ok();
+        }
+    }
+
+    /// Tells whoever looks from outside that this worker is about to make a system call from which it may not come back:
+    /// `issued` in nanoseconds since the phase's start.
+    #[inline]
+    pub fn enter(&self, kind: OpKind, offset: u64, issued: u64) {
+        self.board.begin(kind as u8, offset, issued);
+    }
+
+    /// Tells that it has come back.
+    #[inline]
+    pub fn leave(&self) {
+        self.board.end();
+    }
+
+    /// Whether what comes back at this instant counts as measured.
+    #[inline]
+    pub fn measures(&self, at: u64) -> bool {
+        self.recorder.measures(at)
+    }
+
+    /// Notes that this worker waits, or no longer waits, for what it has written to become durable, which may take long.
+    pub fn syncing(&self, begins: bool) {
+        if begins { self.control.sync_begins() } else { self.control.sync_ends() }
+    }
+
+    /// Passes operations on to whoever listens, waiting while too much is unheard. False where nobody listens any more.
+    pub fn tell(&self, operations: Vec<LoggedOperation>) -> bool {
+        let log = OperationLog { phase: self.phase, worker: self.worker, operations };
+        self.tell.send(WorkerMessage::Operations(log)).is_ok()
+    }
+
+    /// Lets nothing more be started: the worker has met an error that ends the phase.
+    pub fn cut(&mut self, now: u64) {
+        self.end = self.end.min(now);
+        // What follows is the drain's, so that no interval begins after its end.
+        self.recorder.close(self.end);
+    }
+
+    /// Ends the measured part for this worker, now or where the phase's time was over before; what completes from here
+    /// on belongs to the drain. To be called once, by every worker.
+    pub fn close(&mut self, now: u64) {
+        let end = now.min(self.end);
+        self.recorder.close(end);
+        self.closed = Some(end);
+        self.end = end;
+    }
+}
