@@ -202,7 +202,7 @@ impl Estimate {
     /// sections leave (Woodruff 1952, Journal of the American Statistical Association 47: quantiles of clustered
     /// observations from the interval of their share; Korn & Graubard 1998, Survey Methodology 24, for that interval).
     ///
-    /// `None` where the sections say nothing: fewer than four of them, or no operation slower than the quantile.
+    /// `None` where the sections say nothing: fewer than four of them.
     pub fn quantile_of_sections(
         q: Quantile,
         sections: &[(f64, f64)],
@@ -225,8 +225,12 @@ pub(crate) fn worth_for_quantile(sections: &[(f64, f64)]) -> Option<u64> {
     let (operations, slow) = totals(sections);
     let share = slow / operations;
     let occurred = sections.iter().filter(|section| section.0 > 0.0).count();
-    if occurred < LEAST_SECTIONS || !(share > 0.0 && share < 1.0) {
+    if occurred < LEAST_SECTIONS || !share.is_finite() {
         return None;
+    }
+    // All alike: whatever comes together is not seen.
+    if !(share > 0.0 && share < 1.0) {
+        return Some(operations as u64);
     }
     let n = operations;
     // Chance within a section hides the correlation of neighbours, so pairs of them are looked at too.

@@ -335,4 +335,4 @@ fn length(task: &Task) -> Nanos {
 type Judged = (Measure, Stage, OpKind);
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
