@@ -74,7 +74,7 @@ fn print(report: &RanReport, json: bool) -> anyhow::Result<()> {
 
 fn exit_of(report: &RanReport) -> Exit {
     let errors = |phase: &iolite_stats::PhaseResult| {
-        OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>() > 0
+        OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>() > 0
     };
     match report.ending {
         Ending::Failed(_) => Exit::Failure,

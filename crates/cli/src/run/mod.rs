@@ -72,7 +72,7 @@ fn bench_for(job: &Job, directory: &Path, output: &OutputArgs, control: &Control
 fn exit_of(report: &RunReport) -> Exit {
     let wrong = |verified: &Verified| verified.wrong + verified.unreadable > 0;
     let ends = || report.phases.iter().map(|phase| &phase.end);
-    let errors = |phase: &PhaseResult| OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>();
+    let errors = |phase: &PhaseResult| OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>();
     match report.ending {
         _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
         Ending::Failed(_) => Exit::Failure,

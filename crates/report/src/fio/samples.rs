@@ -114,8 +114,8 @@ impl Course {
             end = end.saturating_add(nanos(point));
             let cell = points.entry(end).or_default();
             for kind in kinds {
-                cell.bytes += if moves { point.bytes[kind.index()] } else { 0 };
-                cell.operations += point.operations[kind.index()];
+                cell.bytes += if moves { point.bytes[*kind] } else { 0 };
+                cell.operations += point.operations[*kind];
             }
         }
         Course { start, end, points }
