@@ -1,6 +1,6 @@
 #![no_main]
 
-use iolite_jobs::fio::{command_line, print};
+use iolite_fio::language::{command_line, print};
 use libfuzzer_sys::fuzz_target;
 
 mod common;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use iolite_jobs::fio::{Document, Invocation, Surroundings, plan};
+use iolite_fio::language::{Document, Invocation, Surroundings, plan};
 
 /// Includes by some names exist, and by one they go round in a circle; some variables are set.
 pub fn surroundings() -> Surroundings<'static> {

@@ -1,6 +1,6 @@
 #![no_main]
 
-use iolite_jobs::fio::{Document, Invocation, job_file, print};
+use iolite_fio::language::{Document, Invocation, job_file, print};
 use libfuzzer_sys::fuzz_target;
 
 mod common;

@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use iolite_fio::language::lower::preparation;
+use iolite_fio::language::{Invocation, Thread, job_file, plan};
 use iolite_jobs::Language;
-use iolite_jobs::fio::lower::preparation;
-use iolite_jobs::fio::{Invocation, Thread, job_file, plan};
 use iolite_jobs::native;
 use iolite_model::{Job, JobTask, Target};
 

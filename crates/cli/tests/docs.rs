@@ -263,5 +263,5 @@ fn the_reference_of_jobs_is_current() {
 
 #[test]
 fn the_reference_of_fio_s_options_is_current() {
-    is_current("fio.md", &iolite_jobs::fio::reference::page());
+    is_current("fio.md", &iolite_fio::language::reference::page());
 }

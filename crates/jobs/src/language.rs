@@ -5,7 +5,7 @@ use std::path::Path;
 /// A job language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// fio's job files ([`fio`](crate::fio)).
+    /// fio's job files (crate `fio`).
     Fio,
     /// iolite's own ([`native`](crate::native)).
     Native,

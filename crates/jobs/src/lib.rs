@@ -1,6 +1,5 @@
 //! Job languages: what people write to say what is to be done becomes plain data of the model. No target is opened here.
 
-pub mod fio;
 mod language;
 pub mod native;
 

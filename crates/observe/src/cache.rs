@@ -61,7 +61,7 @@ mod tests {
     use iolite_model::CacheStamp;
 
     use super::*;
-    use crate::diskstats::tests::{LENGTH, direct_file, read_all};
+    use crate::leaf_counters::tests::{LENGTH, direct_file, read_all};
 
     #[test]
     fn direct_reads_reach_the_device_and_cached_reads_do_not() {

@@ -1,25 +1,33 @@
-//! What the storage and the machine are, and what the devices and the page cache did meanwhile.
+//! What the storage and the host are, and what devices, CPUs, memory and the page cache do beside a run.
 //!
-//! Probes never fail a run: a fact that cannot be had is `None` or left out. Only [`storage()`] can fail, and only
-//! because the directory itself is not usable. What is changed here, a device's read-ahead, is restored.
+//! Nothing here fails a run: a fact that is not available is `None` or left out, and a probe that fails is one warning. Only
+//! [`storage()`] can fail, and only because the directory itself is not usable. What is changed here, a device's read-ahead,
+//! is restored.
 
+mod block_stat;
 mod cache;
 mod chain;
-mod cpu;
-mod disk_use;
-mod diskstats;
+mod disk_probe;
 mod error;
 mod host;
+mod leaf_counters;
 mod mounts;
+mod probe;
+mod probes;
 mod read_ahead;
+mod sampler;
 mod storage;
 mod sysfs;
 
 pub use cache::CacheProbe;
-pub use cpu::busy_cpu;
-pub use disk_use::DiskProbe;
-pub use diskstats::LeafCounters;
+pub use disk_probe::DiskProbe;
 pub use error::Error;
 pub use host::host;
+pub use leaf_counters::LeafCounters;
+pub use probe::{Probe, ProbeError, Subject, probe_from};
+pub use probes::{
+    CgroupIo, Cpu, Devices, Memory, OwnProcess, PageCache, Pressure, busy_cpu, host_probes, steal,
+};
 pub use read_ahead::{ReadAhead, ReadAheadError};
+pub use sampler::{RunClock, Sampler, Schedule};
 pub use storage::{storage, storage_of_target, volatile};

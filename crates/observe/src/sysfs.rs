@@ -35,6 +35,11 @@ impl Sysfs {
         self.root.join(format!("dev/block/{}:{}", number.0, number.1))
     }
 
+    /// The directory with an entry per disk.
+    pub(crate) fn block_directory(&self) -> PathBuf {
+        self.root.join("block")
+    }
+
     /// The device of that number, if there is one.
     pub(crate) fn block(&self, number: Number) -> Option<Block> {
         Some(Block { directory: self.link(number).canonicalize().ok()?, number })

@@ -62,7 +62,8 @@ pub fn json(report: &Report) -> Value {
     })
 }
 
-pub(crate) fn run(run: &RunInfo) -> Value {
+/// The machine and the storage of a run.
+pub fn run(run: &RunInfo) -> Value {
     json!({
         "id": run.id.0,
         "version": run.version,
@@ -121,7 +122,8 @@ fn device(device: &Device) -> Value {
     })
 }
 
-pub(crate) fn calibration(calibration: &Calibration) -> Value {
+/// The program's own cost.
+pub fn calibration(calibration: &Calibration) -> Value {
     json!({
         "clock": calibration.clock,
         "clock_cost_ns": calibration.clock_cost_ns,
@@ -321,7 +323,8 @@ pub(crate) fn knee_found(knee: &Knee) -> Value {
     })
 }
 
-pub(crate) fn warning(warning: &Warning) -> Value {
+/// A warning.
+pub fn warning(warning: &Warning) -> Value {
     // The fields are text and integers, which always serialise.
     let mut data = serde_json::to_value(warning).unwrap_or_default();
     let kind = data.as_object_mut().and_then(|fields| fields.remove("warning"));
@@ -346,7 +349,8 @@ pub(crate) fn verdict(verdict: &Verdict) -> Value {
     })
 }
 
-pub(crate) fn ending(ending: &Ending) -> Value {
+/// How a run or a phase ended.
+pub fn ending(ending: &Ending) -> Value {
     let (kind, error) = match ending {
         Ending::Completed => ("completed", None),
         Ending::Interrupted => ("interrupted", None),

@@ -1,6 +1,6 @@
 //! `--debug`: what is known about a run before it begins.
 
-use iolite_jobs::fio::{Invocation, Thread};
+use iolite_fio::language::{Invocation, Thread};
 use iolite_jobs::native;
 use iolite_model::Job;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use iolite_jobs::fio::Invocation;
-use iolite_jobs::fio::command_line::Eta;
+use iolite_fio::language::Invocation;
+use iolite_fio::language::command_line::Eta;
 use iolite_model::{Bandwidth, Event, Interval, Iops, Nanos, OpKind, Sink, Stage};
 
 /// How often the line is told, unless said otherwise.

@@ -4,9 +4,9 @@
 //! another. What is told of the job is the last window at the depth that was found.
 
 use anyhow::anyhow;
-use iolite_jobs::fio::Thread;
+use iolite_fio::language::Thread;
+use iolite_fio::output::JobResult;
 use iolite_model::{JobTask, LatencyTarget, Load};
-use iolite_report::fio::JobResult;
 use iolite_stats::PhaseResult;
 use iolite_suites::{LatencyConclusion, LatencyFound, LatencySearch, LatencyStep};
 

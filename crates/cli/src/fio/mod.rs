@@ -17,12 +17,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use iolite_jobs::fio::command_line::{self, Action};
-use iolite_jobs::fio::job_file::{self, Document};
-use iolite_jobs::fio::plan::{self, Plan};
-use iolite_jobs::fio::{Invocation, help, print};
+use iolite_fio::language::command_line::{self, Action};
+use iolite_fio::language::job_file::{self, Document};
+use iolite_fio::language::plan::{self, Plan};
+use iolite_fio::language::{Invocation, help, print};
+use iolite_fio::output::logs;
 use iolite_model::JobTask;
-use iolite_report::fio::logs;
 
 use crate::exit::UsageError;
 

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use iolite_jobs::fio::command_line::OutputFormat;
-use iolite_jobs::fio::{Invocation, Thread};
-use iolite_report::fio::terse::TerseVersion;
-use iolite_report::fio::{self, Format, Results, header};
+use iolite_fio::language::command_line::OutputFormat;
+use iolite_fio::language::{Invocation, Thread};
+use iolite_fio::output::terse::TerseVersion;
+use iolite_fio::output::{self, Format, Results, header};
 
 /// Digits of numbers in the text for people.
 const SIGNIFICANT: u32 = 4;
@@ -77,7 +77,7 @@ impl Outputs {
     /// # Errors
     /// They can't be written.
     pub(super) fn results(&self, results: &Results) -> anyhow::Result<()> {
-        self.write(&fio::output(results, &self.formats, self.terse_version, SIGNIFICANT))
+        self.write(&output::output(results, &self.formats, self.terse_version, SIGNIFICANT))
     }
 
     /// Writes text as it is.

@@ -6,13 +6,13 @@ use std::process::Command;
 use anyhow::Context;
 
 use iolite_engine::{Control, EngineError};
-use iolite_jobs::fio::Thread;
-use iolite_jobs::fio::lower::preparation;
+use iolite_fio::language::Thread;
+use iolite_fio::language::lower::preparation;
+use iolite_fio::output::JobResult;
 use iolite_model::{
     Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
     Task, Usage,
 };
-use iolite_report::fio::JobResult;
 use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
 
 use super::latency;

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use iolite_engine::Control;
-use iolite_jobs::fio::command_line::Eta;
-use iolite_jobs::fio::lower::preparation;
-use iolite_jobs::fio::plan::Plan;
-use iolite_jobs::fio::{Invocation, Thread};
+use iolite_fio::language::command_line::Eta;
+use iolite_fio::language::lower::preparation;
+use iolite_fio::language::plan::Plan;
+use iolite_fio::language::{Invocation, Thread};
+use iolite_fio::output::logs::{AggregateLog, LogWriter};
+use iolite_fio::output::{JobResult, Results};
 use iolite_model::{Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
 use iolite_observe::DiskProbe;
 use iolite_report::LiveKind;
-use iolite_report::fio::logs::{AggregateLog, LogWriter};
-use iolite_report::fio::{JobResult, Results};
 
 use super::debug;
 use super::eta::EtaLine;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolite_jobs::fio::Thread;
+use iolite_fio::language::Thread;
+use iolite_fio::output::JobResult;
 use iolite_model::{Event, Interval, Nanos, PhaseInfo, Sink, Stage};
-use iolite_report::fio::JobResult;
 use iolite_stats::{Merger, Timetable};
 
 use super::perform::not_begun;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use iolite_jobs::fio::Surroundings;
-use iolite_jobs::fio::job_file::LARGEST_FILE;
+use iolite_fio::language::Surroundings;
+use iolite_fio::language::job_file::LARGEST_FILE;
 
 use crate::exit::UsageError;
 

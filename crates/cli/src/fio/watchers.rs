@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_engine::Control;
-use iolite_jobs::fio::Thread;
-use iolite_jobs::fio::lower::{ExitWhat, SteadyMeasure, SteadyState};
+use iolite_fio::language::Thread;
+use iolite_fio::language::lower::{ExitWhat, SteadyMeasure, SteadyState};
+use iolite_fio::output::logs::LogWriter;
+use iolite_fio::output::{SteadyPoint, SteadyResult};
 use iolite_model::{Event, Interval, Nanos, OpKind, OpTotals, PhaseEnd, Sink, Stage};
-use iolite_report::fio::logs::LogWriter;
-use iolite_report::fio::{SteadyPoint, SteadyResult};
 use iolite_suites::{SteadyRule, SteadyWatch};
 
 use super::run::Shared;

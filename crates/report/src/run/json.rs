@@ -57,7 +57,8 @@ pub fn verified_json(task: &FileTask, found: &Verified) -> Value {
     })
 }
 
-pub(crate) fn phase(result: &PhaseResult) -> Value {
+/// A phase in full.
+pub fn phase(result: &PhaseResult) -> Value {
     let mut value = shared::phase(result);
     value["operations"] = operations(result);
     value["ramp_seconds"] = result.info.task.ramp().as_secs_f64().into();

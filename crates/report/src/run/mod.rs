@@ -13,8 +13,9 @@ mod notes;
 mod phase;
 
 pub(crate) use figures::{Cells, columns};
+pub(crate) use json::operations as operations_json;
+pub use json::phase as phase_json;
 pub use json::{JSON_FORMAT, json, verified_json};
-pub(crate) use json::{operations as operations_json, phase as phase_json};
 pub(crate) use notes::Note;
 pub(crate) use phase::{INDENT, asked, came, told};
 

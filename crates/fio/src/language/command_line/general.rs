@@ -1,0 +1,261 @@
+//! The options that are about the run as a whole rather than about a job.
+
+use iolite_model::Nanos;
+
+use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
+use crate::language::problem::quoted;
+use crate::language::value::{Given, Unit};
+
+/// Areas of `--debug`.
+pub const DEBUG_AREAS: &[&str] = &[
+    "process",
+    "file",
+    "io",
+    "mem",
+    "blktrace",
+    "verify",
+    "random",
+    "parse",
+    "diskutil",
+    "job",
+    "mutex",
+    "profile",
+    "time",
+    "net",
+    "rate",
+    "compress",
+    "steadystate",
+    "helperthread",
+    "zbd",
+    "all",
+];
+
+/// The least `--eta-interval`.
+const LEAST_ETA_INTERVAL: Nanos = Nanos(250_000_000);
+
+/// A general option.
+#[derive(Debug)]
+pub(super) struct General {
+    pub(super) name: &'static str,
+    /// With a single dash.
+    pub(super) short: Option<&'static str>,
+    pub(super) takes: Takes,
+    /// What its value is called in the help.
+    pub(super) value: &'static str,
+    pub(super) help: &'static str,
+    /// An empty value is one that was not given.
+    pub(super) apply: fn(&mut Invocation, &str) -> Result<(), String>,
+}
+
+/// Whether an option has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Never.
+    Nothing,
+    /// Always: behind a `=`, or the next argument.
+    Value,
+    /// Only behind a `=`.
+    Perhaps,
+}
+
+type Apply = fn(&mut Invocation, &str) -> Result<(), String>;
+
+const fn flag(name: &'static str, help: &'static str, apply: Apply) -> General {
+    General { name, short: None, takes: Takes::Nothing, value: "", help, apply }
+}
+
+const fn with(name: &'static str, value: &'static str, help: &'static str, apply: Apply) -> General {
+    General { name, short: None, takes: Takes::Value, value, help, apply }
+}
+
+const fn perhaps(name: &'static str, value: &'static str, help: &'static str, apply: Apply) -> General {
+    General { name, short: None, takes: Takes::Perhaps, value, help, apply }
+}
+
+impl General {
+    const fn short(self, short: &'static str) -> General {
+        General { short: Some(short), ..self }
+    }
+}
+
+/// All of them, as `--help` lists them.
+pub(super) const OPTIONS: &[General] = &[
+    with("debug", "AREA[,AREA...]", "Trace what happens in these areas; `help` lists them", debug),
+    flag("parse-only", "Read and check the jobs, run nothing", |to, _| set(&mut to.parse_only)),
+    flag("merge-blktrace-only", "Not built", |_, _| {
+        Err("merging block traces is not built: use blkparse to merge them".into())
+    }),
+    with("output", "FILE", "Write results to this file", |to, text| {
+        put(&mut to.output, needed(text)?.into())
+    }),
+    flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
+    with("latency-log", "NAME", "Not built", |_, _| {
+        Err("fio no longer has it: give each job `write_lat_log`".into())
+    }),
+    flag("minimal", "Short for --output-format=terse", |to, _| {
+        to.formats = Formats(vec![OutputFormat::Terse]);
+        Ok(())
+    }),
+    with(
+        "output-format",
+        "FORMAT[,FORMAT...]",
+        "How results are told: normal, terse, json or json+",
+        formats,
+    ),
+    flag("append-terse", "Results in terse form too", |to, _| {
+        add_format(&mut to.formats, OutputFormat::Terse);
+        Ok(())
+    }),
+    with("terse-version", "NUMBER", "Version of the terse form: 2, 3 (default), 4 or 5", |to, text| {
+        let version = Given { text: Some(text), kb_base: 1024 }.integer(2, 5)?;
+        put(&mut to.terse_version, u8::try_from(version).map_err(|error| error.to_string())?)
+    }),
+    flag("version", "Tell the version", |to, _| act(to, Action::Version)).short("v"),
+    flag("help", "Tell the options of the command line", |to, _| act(to, Action::Help)).short("h"),
+    flag("cpuclock-test", "Not built", |_, _| {
+        Err("testing the CPU's clock is not built: each result of ours says what reading the clock costs"
+            .into())
+    }),
+    perhaps("crctest", "NAME", "Not built", |_, _| {
+        Err("testing the speed of checksums is not built: run a job with `verify` on `ioengine=null`".into())
+    }),
+    perhaps("cmdhelp", "OPTION", "Tell about an option of jobs; `all` tells about all", |to, text| {
+        act(to, Action::CommandHelp(given(text)))
+    }),
+    perhaps("enghelp", "ENGINE[,OPTION]", "List the engines, or tell about an engine's options", engine_help),
+    flag("showcmd", "Tell job files as command lines", |to, _| set(&mut to.show_command)),
+    flag("readonly", "Refuse jobs that write or trim", |to, _| set(&mut to.read_only)),
+    with("eta", "WHEN", "Show the time left: auto (default, on a terminal), always or never", |to, text| {
+        let whens = [("auto", Eta::Auto), ("always", Eta::Always), ("never", Eta::Never)];
+        to.eta = Given { text: Some(text), kb_base: 1024 }.choice(&whens)?;
+        Ok(())
+    }),
+    with("eta-newline", "TIME", "Start a new line for the time left after this time", |to, text| {
+        put(&mut to.eta_newline, time(text)?)
+    }),
+    with("eta-interval", "TIME", "Show the time left after each such time (default 1s)", |to, text| {
+        put(&mut to.eta_interval, at_least(time(text)?, LEAST_ETA_INTERVAL)?)
+    }),
+    with("status-interval", "TIME", "Tell results so far after each such time", |to, text| {
+        put(&mut to.status_interval, at_least(time(text)?, Nanos::MILLISECOND)?)
+    }),
+    with("section", "NAME", "Run only this job of the job files; may be given several times", |to, text| {
+        to.sections.push(needed(text)?.to_owned());
+        Ok(())
+    }),
+    with("alloc-size", "KIB", "Accepted; memory is not taken from a pool here", |to, text| {
+        let kib = Given { text: Some(text), kb_base: 1024 }.integer(1, i64::MAX)?;
+        put(&mut to.alloc_size_kib, kib.unsigned_abs())
+    }),
+    flag("warnings-fatal", "Warnings are errors", |to, _| set(&mut to.warnings_fatal)),
+    with("max-jobs", "NUMBER", "The most threads and processes", |to, text| {
+        let most = Given { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
+        put(&mut to.max_jobs, u32::try_from(most).map_err(|error| error.to_string())?)
+    }),
+    perhaps("server", "ADDRESS", "Not built", |_, _| Err(REMOTE.into())),
+    with("daemonize", "FILE", "Not built", |_, _| Err(REMOTE.into())),
+    with("client", "HOST", "Not built", |_, _| Err(REMOTE.into())),
+    with("remote-config", "FILE", "Not built", |_, _| Err(REMOTE.into())),
+    with("idle-prof", "WHAT", "Tell how idle the CPUs are: system, percpu or calibrate", |to, text| {
+        let whats = [
+            ("calibrate", IdleProfile::Calibrate),
+            ("system", IdleProfile::System),
+            ("percpu", IdleProfile::PerCpu),
+        ];
+        put(&mut to.idle_profile, Given { text: Some(text), kb_base: 1024 }.choice(&whats)?)
+    }),
+    with("inflate-log", "FILE", "Tell the text of a compressed log", |to, text| {
+        let path = needed(text)?.into();
+        act(to, Action::InflateLog(path))
+    }),
+    with("trigger-file", "FILE", "Pull the trigger when this file exists", |to, text| {
+        put(&mut to.trigger_file, needed(text)?.into())
+    }),
+    with("trigger-timeout", "TIME", "Pull the trigger after this time", |to, text| {
+        put(&mut to.trigger_timeout, time(text)?)
+    }),
+    with("trigger", "COMMAND", "What the trigger runs, in a shell", |to, text| {
+        put(&mut to.trigger, needed(text)?.to_owned())
+    }),
+    with("trigger-remote", "COMMAND", "Not built", |_, _| Err(REMOTE.into())),
+    with("aux-path", "DIRECTORY", "Where state files go", |to, text| {
+        put(&mut to.aux_path, needed(text)?.into())
+    }),
+];
+
+const REMOTE: &str =
+    "running jobs on other hosts in fio's way is not built: start iolite on each host, for example with ssh";
+
+fn set(flag: &mut bool) -> Result<(), String> {
+    *flag = true;
+    Ok(())
+}
+
+fn put<T>(to: &mut Option<T>, value: T) -> Result<(), String> {
+    *to = Some(value);
+    Ok(())
+}
+
+fn act(to: &mut Invocation, action: Action) -> Result<(), String> {
+    to.action = action;
+    Ok(())
+}
+
+fn given(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn needed(text: &str) -> Result<&str, String> {
+    if text.is_empty() { Err("it needs a value".into()) } else { Ok(text) }
+}
+
+/// A time; a bare number is in seconds.
+fn time(text: &str) -> Result<Nanos, String> {
+    Given { text: Some(text), kb_base: 1024 }.time(Unit::Seconds)
+}
+
+fn at_least(time: Nanos, least: Nanos) -> Result<Nanos, String> {
+    if time < least { Err(format!("it is too short: at least {least}")) } else { Ok(time) }
+}
+
+fn debug(to: &mut Invocation, text: &str) -> Result<(), String> {
+    for area in text.split(',') {
+        match area {
+            "help" => to.action = Action::DebugHelp,
+            known if DEBUG_AREAS.contains(&known) => to.debug.push(known.to_owned()),
+            other => return Err(format!("{} is none of {}", quoted(other), DEBUG_AREAS.join(", "))),
+        }
+    }
+    Ok(())
+}
+
+/// Replaces what was asked for before.
+fn formats(to: &mut Invocation, text: &str) -> Result<(), String> {
+    let mut formats = Formats(Vec::new());
+    for format in text.split(',') {
+        let format = match format.trim() {
+            "normal" => OutputFormat::Normal,
+            "terse" | "minimal" => OutputFormat::Terse,
+            "json" => OutputFormat::Json,
+            "json+" => OutputFormat::JsonPlus,
+            other => return Err(format!("{} is none of normal, terse, json, json+", quoted(other))),
+        };
+        add_format(&mut formats, format);
+    }
+    to.formats = formats;
+    Ok(())
+}
+
+fn add_format(formats: &mut Formats, format: OutputFormat) {
+    if !formats.0.contains(&format) {
+        formats.0.push(format);
+    }
+}
+
+fn engine_help(to: &mut Invocation, text: &str) -> Result<(), String> {
+    let engine = given(text).map(|text| match text.split_once(',') {
+        Some((engine, option)) => (engine.to_owned(), given(option)),
+        None => (text, None),
+    });
+    act(to, Action::EngineHelp(engine))
+}

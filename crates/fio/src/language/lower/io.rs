@@ -1,0 +1,218 @@
+//! Block I/O.
+
+use iolite_model::{
+    Access, Advice, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix,
+    NamedFile, Nanos, Overwrite, Regions, Reserve, SyncMethod, SyncRule, Target,
+};
+
+use super::{Place, access, extents, sizes, stop};
+use crate::language::options::files::Hint;
+use crate::language::options::io::Direction;
+use crate::language::spec::Spec;
+
+/// Distance of the values of bandwidth and rate that fio's statistics are made of.
+const INTERVAL: Nanos = Nanos(500_000_000);
+
+/// The block I/O of a thread, without what other groups of options say about it.
+///
+/// # Errors
+/// Settings that do not go together.
+pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
+    let mix = mix(spec);
+    let backend = backend(spec, mix)?;
+    let access = access::access(spec, mix)?;
+    let (block, sizes) = sizes::sizes(spec, mix, access == Access::Covering)?;
+    let files = match backend {
+        BackendKind::Busy(_) => Vec::new(),
+        _ => extents::extents(spec, place, sizes::least(spec, mix))?,
+    };
+    if spec.files.fill {
+        can_fill(mix, &access, &files)?;
+    }
+    let task = FileTask {
+        name: spec.job.name.clone(),
+        together: place.together,
+        target: target(spec, backend, mix, files.clone())?,
+        backend,
+        mix,
+        access,
+        regions: Regions::Shared,
+        block,
+        sizes,
+        direct: (spec.io.direct || spec.io.atomic) && bypasses(backend),
+        sync: sync(spec, mix)?,
+        end_sync: ((spec.files.end_sync || spec.files.close_sync) && mix.writes())
+            .then_some(SyncMethod::Fsync),
+        durable: spec.files.durable,
+        priorities: spec.engine.priorities.shares()?,
+        invalidate: spec.files.invalidate && !is_nothing(backend),
+        advice: match spec.files.hint {
+            _ if is_nothing(backend) => Advice::None,
+            Hint::None => Advice::None,
+            Hint::ByOrder if spec.io.random => Advice::Random,
+            Hint::ByOrder | Hint::Sequential => Advice::Sequential,
+            Hint::Random => Advice::Random,
+        },
+        interval: INTERVAL,
+        seed: spec.io.seed(place),
+        ..FileTask::default()
+    };
+    let stop = match backend {
+        BackendKind::Busy(_) => busy_stop(spec)?,
+        _ => stop::stop(spec, &task, &files)?,
+    };
+    Ok(FileTask { stop, ..task })
+}
+
+/// What is done differently for reasons that are no single option's.
+pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
+    let JobTask::Io(task) = task else {
+        return vec![format!(
+            "ioengine: {} works on files of its own in a scratch directory, each once, and leaves \
+         nothing behind",
+            spec.engine.name
+        )];
+    };
+    let mut notes = Vec::new();
+    if spec.depth.iodepth > 1 && task.concurrency == 1 {
+        notes.push(format!(
+            "iodepth: ioengine={} is synchronous and has one operation in flight, as in fio: use \
+         io_uring or libaio, or numjobs",
+            spec.engine.name
+        ));
+    }
+    if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
+        notes.push("direct: ioengine=mmap works on the page cache, so that nothing bypasses it".into());
+    }
+    if matches!(task.access, Access::Normal { .. }) {
+        notes.push("random_distribution: normal is not scattered: neighbours are alike".into());
+    }
+    notes
+}
+
+fn mix(spec: &Spec) -> Mix {
+    match spec.io.direction {
+        Direction::Read => Mix::Read,
+        Direction::Write => Mix::Write,
+        Direction::Trim => Mix::Trim,
+        Direction::Mixed => Mix::ReadPercent(spec.io.read_percent),
+        Direction::TrimWrite => Mix::TrimThenWrite,
+    }
+}
+
+fn backend(spec: &Spec, mix: Mix) -> Result<BackendKind, String> {
+    match spec.engine.backend()? {
+        BackendKind::Vectored(flags) if spec.io.atomic && spec.engine.name == "pvsync2" => {
+            Ok(BackendKind::Vectored(IoFlags { atomic: mix.writes(), ..flags }))
+        }
+        _ if spec.io.atomic => {
+            Err("atomic: it is built for ioengine=pvsync2 only: use that, or leave it out".into())
+        }
+        BackendKind::Truncate if mix != Mix::Write => {
+            Err("rw: ioengine=ftruncate does something for writes only: use rw=write or randwrite".into())
+        }
+        backend => Ok(backend),
+    }
+}
+
+/// Whether direct I/O means anything for it.
+fn bypasses(backend: BackendKind) -> bool {
+    !matches!(backend, BackendKind::Mmap | BackendKind::Fallocate | BackendKind::Truncate)
+        && !is_nothing(backend)
+}
+
+/// Whether it works on no file at all.
+fn is_nothing(backend: BackendKind) -> bool {
+    matches!(backend, BackendKind::Null | BackendKind::Busy(_))
+}
+
+fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) -> Result<Target, String> {
+    match backend {
+        BackendKind::Busy(_) => return Ok(Target::Null { size: Bytes::GIB }),
+        BackendKind::Null => {
+            let size = FilesTarget::of(files).size();
+            return match size {
+                Bytes(0) => Err("size: ioengine=null has no file that could tell it: give size".into()),
+                size => Ok(Target::Null { size }),
+            };
+        }
+        _ => {}
+    }
+    Ok(Target::Files(FilesTarget {
+        order: if files.len() > 1 { spec.files.order } else { FileOrder::default() },
+        overwrite: Overwrite::Anything,
+        lay_out: lay_out(spec, mix, &files),
+        reserve: reserve(spec, backend, mix),
+        remove: spec.files.remove || spec.files.remove_each,
+        files,
+    }))
+}
+
+fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
+    let is_there = |file: &NamedFile| {
+        let end = file.offset.0.saturating_add(file.size.0);
+        extents::length(&file.path).is_some_and(|length| length >= end)
+    };
+    match spec.files.overwrite && mix.writes() {
+        _ if !spec.files.create => LayOut::Never,
+        _ if spec.files.fill => LayOut::Grow,
+        // What is large enough is left as it is.
+        true if !files.iter().all(is_there) => LayOut::Always,
+        _ => LayOut::Needed,
+    }
+}
+
+/// Whether work can go on until there is no space left.
+fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result<(), String> {
+    if mix != Mix::Write {
+        return Err(
+            "fill_device: what is there is filled by writes: use rw=write, and read in a job after it".into(),
+        );
+    }
+    if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
+        return Err("fill_device: random offsets need to know how large the file is to be: give size".into());
+    }
+    Ok(())
+}
+
+fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
+    match backend {
+        // Reads reserve blocks within a file's size, which it has to have; it must not have the blocks yet.
+        BackendKind::Fallocate if mix.reads() => Reserve::Truncate,
+        // These are about a file that is not there yet.
+        BackendKind::Fallocate | BackendKind::Truncate => Reserve::None,
+        // A mapping needs a file that has its size.
+        BackendKind::Mmap if matches!(spec.files.reserve, Reserve::KeepSize | Reserve::None) => {
+            Reserve::Truncate
+        }
+        _ if spec.files.create_on_open && !mix.reads() => Reserve::None,
+        _ => spec.files.reserve,
+    }
+}
+
+fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
+    let files = &spec.files;
+    let rules = [
+        (files.fsync, SyncMethod::Fsync),
+        (files.fdatasync, SyncMethod::Fdatasync),
+        (files.range_sync, SyncMethod::FileRange),
+    ];
+    let mut given = rules.into_iter().filter(|(every, _)| *every > 0);
+    let rule = given.next().map(|(every, method)| SyncRule { every, method });
+    if given.next().is_some() {
+        return Err(
+            "fsync, fdatasync and sync_file_range: a job has one of them here: leave the others out".into()
+        );
+    }
+    Ok(rule.filter(|_| mix.writes()))
+}
+
+/// Nothing is done that could be over: only time ends it.
+fn busy_stop(spec: &Spec) -> Result<iolite_model::Stop, String> {
+    match spec.job.limit() {
+        Some(runtime) => Ok(iolite_model::Stop { runtime: Some(runtime), ..Default::default() }),
+        None => Err("runtime: ioengine=cpuio does not end by itself, nor with other jobs here: give it a \
+         runtime"
+            .into()),
+    }
+}

@@ -1,0 +1,83 @@
+//! Operations on names.
+
+use std::path::PathBuf;
+
+use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
+
+use super::{Place, Thread};
+use crate::language::spec::Spec;
+use crate::language::value::Amount;
+
+/// The operations on names of a thread.
+///
+/// # Errors
+/// Settings that do not go with them.
+pub(super) fn task(spec: &Spec, place: Place, operation: MetadataOperation) -> Result<MetadataTask, String> {
+    let files = &spec.files;
+    let number = if files.names.is_empty() { u64::from(files.number) } else { files.names.len() as u64 };
+    let size = match (files.file_size, files.size) {
+        (Some((_, most)), _) => most,
+        (None, Some(Amount::Bytes(size))) => Bytes(size.0 / number),
+        (None, Some(Amount::Percent(_))) => {
+            return Err(format!(
+                "size: a percentage means nothing to ioengine={}: give filesize",
+                spec.engine.name
+            ));
+        }
+        (None, None) => Bytes(0),
+    };
+    let makes = matches!(operation, MetadataOperation::Create | MetadataOperation::Mkdir);
+    let rounds = (operation == MetadataOperation::Stat && !spec.job.goes_on()).then_some(spec.job.loops);
+    Ok(MetadataTask {
+        name: spec.job.name.clone(),
+        together: place.together,
+        tree: tree(&spec.job.name, place),
+        operation,
+        files: number,
+        files_per_directory: number,
+        random: spec.io.random,
+        // As in fio, files are made empty; those that are looked for have their size.
+        size: if makes { Bytes(0) } else { size },
+        sync: false,
+        workers: 1,
+        stop: Stop {
+            runtime: spec.job.limit(),
+            operations: files.operations,
+            loops: rounds,
+            ..Stop::default()
+        },
+        ramp: spec.job.ramp,
+        interval: Nanos(500_000_000),
+        seed: spec.io.seed(place),
+    })
+}
+
+/// A name of its own for a thread's files, without what a file's name may not hold.
+fn tree(name: &str, place: Place) -> PathBuf {
+    let plain: String = name
+        .chars()
+        .take(100)
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
+        .collect();
+    PathBuf::from(format!("{plain}.{}", place.number))
+}
+
+/// What has to be made, unmeasured, before a thread can look for names or remove them.
+pub fn preparation(thread: &Thread) -> Option<MetadataTask> {
+    let JobTask::Metadata(task) = &thread.task else { return None };
+    let operation = match task.operation {
+        MetadataOperation::Create | MetadataOperation::Mkdir => return None,
+        MetadataOperation::Rmdir => MetadataOperation::Mkdir,
+        MetadataOperation::Stat | MetadataOperation::Open | MetadataOperation::Unlink => {
+            MetadataOperation::Create
+        }
+    };
+    Some(MetadataTask {
+        operation,
+        together: false,
+        random: false,
+        stop: Stop::default(),
+        ramp: Nanos(0),
+        ..task.clone()
+    })
+}

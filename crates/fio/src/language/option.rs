@@ -1,0 +1,300 @@
+//! An option, defined once: parsing, help, the reference page and the lowering all come from its entry.
+
+use super::spec::Spec;
+use super::value::Given;
+
+/// An option of fio's.
+#[derive(Debug, Clone, Copy)]
+pub struct Opt {
+    /// Its canonical name: the one that fio uses in its JSON output.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// What its value looks like.
+    pub form: Form,
+    /// Its value where it isn't given, as a user would write it; empty where there is none.
+    pub default: &'static str,
+    /// What it does, in a sentence or two of our own.
+    pub help: &'static str,
+    /// Engines that it is for (the names of `ioengine`); empty for all.
+    pub engines: &'static [&'static str],
+    /// Whether it is built here.
+    pub support: Support,
+    /// Sets it. An error is a sentence without the option's name, with its remedy.
+    pub set: fn(&mut Spec, &Given<'_>) -> Result<(), String>,
+}
+
+/// What the value of an option looks like; for help and for the reference page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Form {
+    /// None needed: given alone it means 1.
+    Flag,
+    /// An integer within these bounds.
+    Integer {
+        /// The least.
+        least: i64,
+        /// The most.
+        most: i64,
+    },
+    /// A number within these bounds.
+    Number {
+        /// The least.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// A number of bytes.
+    Size,
+    /// A number of bytes, or a percentage.
+    SizeOrPercent,
+    /// A time; this is the unit of a bare number.
+    Time(&'static str),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Text, such as a name or a path.
+    Text,
+    /// Something else, described here.
+    Special(&'static str),
+}
+
+/// Whether an option is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// As in fio.
+    Full,
+    /// Accepted; where it differs from fio is said here. What stands before the first semicolon is told with the results of a job
+    /// that gives it another value than the default.
+    Differs(&'static str),
+    /// As in fio, apart from what is said here: what is refused, or makes no difference to results. It is not told with them.
+    Bounded(&'static str),
+    /// Known, not built: refused by name with this remedy.
+    Missing(&'static str),
+}
+
+impl Opt {
+    /// What entries of the table start from: an option of text, built in full, without aliases, for all engines.
+    pub(crate) const PLAIN: Opt = Opt {
+        name: "",
+        aliases: &[],
+        form: Form::Text,
+        default: "",
+        help: "",
+        engines: &[],
+        support: Support::Full,
+        set: Opt::refuse,
+    };
+
+    /// Whether it may be given without a value in a job file. On a command line only flags may: what follows any other
+    /// option there is its value.
+    pub fn stands_alone(&self) -> bool {
+        let accepts = |text| (self.set)(&mut Spec::default(), &Given { text, kb_base: 1024 }).is_ok();
+        self.form == Form::Flag || (!matches!(self.support, Support::Missing(_)) && accepts(None))
+    }
+
+    /// A setter for options that are [`Support::Missing`]; never called.
+    pub fn refuse(_: &mut Spec, _: &Given<'_>) -> Result<(), String> {
+        Err("it is not built".into())
+    }
+}
+
+/// The option of this name or alias.
+pub fn find(name: &str) -> Option<&'static Opt> {
+    super::options::all().find(|option| option.name == name || option.aliases.contains(&name))
+}
+
+/// What tests of the groups start from.
+#[cfg(test)]
+pub(crate) mod samples {
+    use std::path::PathBuf;
+
+    use iolite_model::{Bytes, FileTask, FilesTarget, JobTask, Mix, Nanos, Target};
+
+    use super::{Spec, find};
+    use crate::language::lower::{Place, Reporting, Thread};
+    use crate::language::value::Given;
+
+    /// A spec with these settings.
+    pub(crate) fn spec(settings: &[(&str, &str)]) -> Result<Spec, String> {
+        let mut spec = Spec::default();
+        for (name, value) in settings {
+            let option = find(name).ok_or_else(|| format!("no option {name}"))?;
+            let given = Given { text: Some(value), kb_base: spec.logging.kb_base };
+            (option.set)(&mut spec, &given).map_err(|error| format!("{name}: {error}"))?;
+        }
+        Ok(spec)
+    }
+
+    /// A task on a file of a MiB.
+    pub(crate) fn task(mix: Mix) -> FileTask {
+        let file = iolite_model::NamedFile { path: PathBuf::from("f"), offset: Bytes(0), size: Bytes::MIB };
+        FileTask { target: Target::Files(FilesTarget::of(vec![file])), mix, ..FileTask::default() }
+    }
+
+    /// The fourth thread, named `j`, before its settings are looked at.
+    pub(crate) fn thread(task: JobTask) -> Thread {
+        Thread {
+            name: "j".into(),
+            number: 3,
+            group: 0,
+            job: 0,
+            settings: Vec::new(),
+            description: None,
+            task,
+            reporting: Reporting {
+                grouped: false,
+                unified: 0,
+                clat_percentiles: false,
+                slat_percentiles: false,
+                lat_percentiles: false,
+                percentiles: Vec::new(),
+                disable_slat: false,
+                disable_clat: false,
+                disable_lat: false,
+                disable_bw: false,
+                disks: false,
+                kb_base: 0,
+                unit_base: 0,
+                synchronous: false,
+            },
+            logs: Vec::new(),
+            exit_all: None,
+            steady: None,
+            latency_target: None,
+            rate_min: [None; 3],
+            rate_iops_min: [None; 3],
+            rate_cycle: Nanos(0),
+            create_only: false,
+            directory: None,
+            exec: [None, None],
+            notes: Vec::new(),
+        }
+    }
+
+    /// What the groups that are about how a job runs make of these settings and this task.
+    pub(crate) fn lowered(settings: &[(&str, &str)], task: JobTask) -> Result<Thread, String> {
+        let spec = spec(settings)?;
+        let place = Place { number: 3, job: 0, clone: 1, group: 0, together: true };
+        let mut thread = thread(task);
+        spec.depth.lower(&spec, place, &mut thread)?;
+        spec.rate.lower(&spec, place, &mut thread)?;
+        spec.verify.lower(&spec, place, &mut thread)?;
+        spec.steady.lower(&spec, place, &mut thread)?;
+        spec.logging.lower(&spec, place, &mut thread)?;
+        spec.errors.lower(&spec, place, &mut thread)?;
+        spec.trace.lower(&spec, place, &mut thread)?;
+        spec.placement.lower(&spec, place, &mut thread)?;
+        Ok(thread)
+    }
+
+    /// The same for block I/O: the thread, and its task.
+    pub(crate) fn io(settings: &[(&str, &str)], task: FileTask) -> Result<(Thread, FileTask), String> {
+        let thread = lowered(settings, JobTask::Io(Box::new(task)))?;
+        match &thread.task {
+            JobTask::Io(task) => Ok((thread.clone(), (**task).clone())),
+            JobTask::Metadata(_) => Err("not I/O".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::language::options;
+
+    /// Those that take any text at all, or are never set.
+    fn refuses_nothing(option: &Opt) -> bool {
+        let paths = ["filename", "directory"].contains(&option.name);
+        paths || option.form == Form::Text || matches!(option.support, Support::Missing(_))
+    }
+
+    fn set(option: &Opt, text: Option<&str>) -> Result<Spec, String> {
+        let mut spec = Spec::default();
+        (option.set)(&mut spec, &Given { text, kb_base: 1024 }).map(|()| spec)
+    }
+
+    #[test]
+    fn no_name_stands_for_two_options() {
+        let mut names = HashSet::new();
+        for option in options::all() {
+            for name in option.aliases.iter().chain([&option.name]) {
+                assert!(names.insert(*name), "{name}");
+                assert_eq!(find(name).map(|found| found.name), Some(option.name));
+            }
+        }
+    }
+
+    #[test]
+    fn entries_are_complete() {
+        for option in options::all() {
+            assert!(!option.name.is_empty() && option.help.ends_with('.'), "{}", option.name);
+            if let Support::Differs(text) | Support::Bounded(text) | Support::Missing(text) = option.support {
+                assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text}", option.name);
+            }
+        }
+    }
+
+    /// The default as told is the default as it is.
+    #[test]
+    fn defaults_say_what_a_spec_says_without_them() {
+        let built =
+            |option: &&Opt| !matches!(option.support, Support::Missing(_)) && !option.default.is_empty();
+        for option in options::all().filter(built) {
+            assert_eq!(set(option, Some(option.default)), Ok(Spec::default()), "{}", option.name);
+        }
+    }
+
+    #[test]
+    fn words_of_a_choice_are_all_taken_and_no_others() {
+        for option in options::all().filter(|option| !refuses_nothing(option)) {
+            let Form::Choice(words) = option.form else { continue };
+            assert!(set(option, Some("no-such-word")).is_err(), "{}", option.name);
+            for word in words {
+                // Some words are known and not built.
+                let refused = set(option, Some(word)).map(|_| ()).err();
+                let fits = refused.as_deref().is_none_or(|why| why.contains("not built"));
+                assert!(fits, "{}={word}: {refused:?}", option.name);
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_kept() {
+        for option in options::all().filter(|option| !refuses_nothing(option)) {
+            let (taken, refused) = match option.form {
+                Form::Integer { least, most } => {
+                    let inside = vec![least.to_string(), most.to_string()];
+                    let outside = [least.checked_sub(1), most.checked_add(1)];
+                    (inside, outside.into_iter().flatten().map(|number| number.to_string()).collect())
+                }
+                Form::Number { least, most } if most < 1e9 => {
+                    let outside: Vec<String> = vec![(least - 1.0).to_string(), (most + 1.0).to_string()];
+                    (vec![most.to_string()], outside)
+                }
+                _ => continue,
+            };
+            for text in taken {
+                assert!(
+                    set(option, Some(&text)).is_ok(),
+                    "{}={text}: {:?}",
+                    option.name,
+                    set(option, Some(&text))
+                );
+            }
+            for text in refused {
+                assert!(set(option, Some(&text)).is_err(), "{}={text}", option.name);
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_in_every_form() {
+        for option in options::all().filter(|option| !refuses_nothing(option)) {
+            for text in ["?!", "-", "1:2:x", "\u{0}", "99999999999999999999999999"] {
+                assert!(set(option, Some(text)).is_err(), "{}={text:?}", option.name);
+            }
+            assert!(option.form == Form::Flag || set(option, None).is_err(), "{} alone", option.name);
+        }
+    }
+}

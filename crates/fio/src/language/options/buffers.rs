@@ -1,0 +1,244 @@
+//! What is written, and buffers.
+
+use iolite_model::{Contents, Fill};
+
+use super::entry::{missing, opt, put};
+use super::verify::pattern;
+use crate::language::lower::{Place, Thread};
+use crate::language::option::{Form, Opt};
+use crate::language::spec::Spec;
+use crate::language::value::Given;
+
+/// What is written, and buffers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buffers {
+    /// Zeros.
+    pub zero: bool,
+    /// Made anew for each write.
+    pub refill: bool,
+    /// Changed a little for each write.
+    pub scramble: bool,
+    /// These bytes over and over; empty for random ones.
+    pub pattern: Vec<u8>,
+    /// Share of the compressible bytes, in percent.
+    pub compress_percent: Option<u8>,
+    /// Length of what is partly random and partly compressible, in bytes; 0 for the block.
+    pub compress_chunk: u64,
+    /// Share of the buffers that repeat others, in percent.
+    pub dedupe_percent: u8,
+    /// Others are from a set rather than the one before.
+    pub dedupe_from_set: bool,
+    /// Size of that set, in percent of what is written.
+    pub dedupe_set_percent: u8,
+    /// Where memory of the buffers comes from.
+    pub memory: String,
+    /// What the first buffer's address is a multiple of, in bytes; 0 for a page.
+    pub align: u64,
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers {
+            zero: false,
+            refill: false,
+            scramble: true,
+            pattern: Vec::new(),
+            compress_percent: None,
+            compress_chunk: 512,
+            dedupe_percent: 0,
+            dedupe_from_set: false,
+            dedupe_set_percent: 5,
+            memory: "malloc".into(),
+            align: 0,
+        }
+    }
+}
+
+impl Buffers {
+    /// Changes `thread` to what these settings say.
+    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+        if let Some(task) = thread.io() {
+            task.contents = self.contents();
+        }
+        Ok(())
+    }
+
+    fn contents(&self) -> Contents {
+        let fill = match self.compress_percent {
+            Some(percent) => Fill::Compressible { percent, pattern: self.pattern.clone() },
+            None if !self.pattern.is_empty() => Fill::Pattern(self.pattern.clone()),
+            None if self.zero => Fill::Zeros,
+            None => Fill::Random,
+        };
+        let all_equal =
+            matches!(fill, Fill::Pattern(_) | Fill::Zeros | Fill::Compressible { percent: 100, .. });
+        // Where all are equal anyway there is nothing to repeat, nor to make anew.
+        let duplicate_percent = if all_equal { 0 } else { self.dedupe_percent };
+        let implied = self.compress_percent.is_some() || duplicate_percent > 0;
+        let refill = !all_equal && (self.refill || implied);
+        let scramble = self.scramble && !refill && fill == Fill::Random && duplicate_percent == 0;
+        Contents { fill, duplicate_percent, refill, scramble }
+    }
+}
+
+/// The largest alignment of a buffer: that of the engine's own.
+const ALIGNED: i64 = 4096;
+
+fn percent(given: &Given<'_>) -> Result<u8, String> {
+    given.integer(0, 100).map(|percent| percent as u8)
+}
+
+fn memory(given: &Given<'_>) -> Result<String, String> {
+    let text = given.text()?;
+    match text.split(':').next() {
+        Some("malloc" | "shm" | "mmap" | "mmapshared") if !text.contains(':') => Ok(text.to_owned()),
+        Some("mmap" | "mmapshared") => Err("buffers in a file are not built: use mem=malloc".into()),
+        Some("shmhuge" | "mmaphuge") => {
+            Err("huge pages are not built: use mem=malloc; with ioengine=io_uring buffers are \
+         registered once anyway"
+                .into())
+        }
+        Some("cudamalloc") => Err("memory of graphics cards is not built: use mem=malloc".into()),
+        _ => Err(format!("`{text}` is none of malloc, shm, mmap, mmapshared")),
+    }
+}
+
+fn align(given: &Given<'_>) -> Result<u64, String> {
+    let align = given.integer(0, i64::from(i32::MAX))?;
+    if align == 0 || (align as u64).is_power_of_two() && align <= ALIGNED {
+        Ok(align as u64)
+    } else {
+        Err(format!(
+            "`{}`: buffers are aligned to 4096 bytes: give a power of two up to that, or leave it out",
+            given.text()?
+        ))
+    }
+}
+
+const PERCENT: Form = Form::Integer { least: 0, most: 100 };
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "zero_buffers",
+        &[],
+        Form::Flag,
+        "0",
+        "Zeros are written, which storage that compresses hardly stores.",
+        |s, g| put(&mut s.buffers.zero, g.flag()),
+    ),
+    opt(
+        "refill_buffers",
+        &[],
+        Form::Flag,
+        "0",
+        "Each write has random bytes of its own; otherwise buffers are filled once.",
+        |s, g| put(&mut s.buffers.refill, g.flag()),
+    ),
+    opt(
+        "scramble_buffers",
+        &[],
+        Form::Flag,
+        "1",
+        "A few bytes of a buffer change with each write, so that no two blocks are equal.",
+        |s, g| put(&mut s.buffers.scramble, g.flag()),
+    ),
+    opt(
+        "buffer_pattern",
+        &[],
+        Form::Special(
+            "0x and hexadecimal digits, text in double quotes, decimal numbers, one after the other",
+        ),
+        "",
+        "These bytes are written over and over. Offsets (%o) and files as patterns are not built.",
+        |s, g| put(&mut s.buffers.pattern, g.text().and_then(pattern::parse)),
+    ),
+    opt(
+        "buffer_compress_percentage",
+        &[],
+        PERCENT,
+        "",
+        "So much of what is written is compressible: zeros, or the pattern. Implies \
+         refill_buffers, unless it is 100.",
+        |s, g| put(&mut s.buffers.compress_percent, percent(g).map(Some)),
+    ),
+    opt(
+        "buffer_compress_chunk",
+        &[],
+        Form::Size,
+        "512",
+        "Length of what is in part random and in part compressible; 0 for the whole block.",
+        |s, g| put(&mut s.buffers.compress_chunk, g.size().map(|size| size.0)),
+    )
+    .differs("it is 4 KiB, what storage compresses at once at least"),
+    opt(
+        "dedupe_percentage",
+        &[],
+        PERCENT,
+        "0",
+        "So many writes repeat what others have written. Implies refill_buffers.",
+        |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
+    )
+    .differs(
+        "what is repeated are 16 blocks that are the same for all jobs of a seed, whatever dedupe_mode says",
+    ),
+    opt(
+        "dedupe_mode",
+        &[],
+        Form::Choice(&["repeat", "working_set"]),
+        "repeat",
+        "Whether the write before is repeated, or one of a set.",
+        |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
+    )
+    .bounded("both repeat one of 16 blocks"),
+    opt(
+        "dedupe_working_set_percentage",
+        &[],
+        PERCENT,
+        "5",
+        "Size of the set that is repeated, in percent of the job's size.",
+        |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
+    )
+    .bounded("the set always has 16 blocks"),
+    opt(
+        "dedupe_global",
+        &[],
+        Form::Flag,
+        "0",
+        "Jobs share the blocks that are repeated; here those of a seed always do.",
+        |_, g| g.flag().map(drop),
+    ),
+    opt(
+        "mem",
+        &["iomem"],
+        Form::Special("malloc, shm, mmap or mmapshared"),
+        "malloc",
+        "Where memory of the buffers comes from.",
+        |s, g| put(&mut s.buffers.memory, memory(g)),
+    )
+    .bounded(
+        "it always is anonymous memory of the process, aligned to pages; huge pages, files \
+         and graphics cards are refused",
+    ),
+    opt(
+        "iomem_align",
+        &["mem_align"],
+        Form::Size,
+        "0",
+        "What the first buffer's address is a multiple of.",
+        |s, g| put(&mut s.buffers.align, align(g)),
+    )
+    .bounded("buffers always are aligned to 4096 bytes"),
+    missing(
+        "hugepage-size",
+        Form::Size,
+        "Size of a huge page.",
+        "leave it out: buffers are in pages of the usual size",
+    ),
+    missing(
+        "lockmem",
+        Form::Size,
+        "So much memory is locked, so that less is free.",
+        "use systemd-run -p MemoryMax= to have less",
+    ),
+];

@@ -1,0 +1,262 @@
+//! Queue depth.
+
+use iolite_model::{Access, BackendKind, Batch, FileTask, IoFlags, JobTask};
+
+use crate::language::lower::{Place, Thread};
+use crate::language::option::{Form, Opt, Support};
+use crate::language::spec::Spec;
+use crate::language::value::Given;
+
+/// Queue depth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Depth {
+    /// `iodepth`: operations in flight; at least 1.
+    pub iodepth: u32,
+    /// `iodepth_batch`: operations handed over at once; 0 for the depth.
+    pub batch: Option<u32>,
+    /// `iodepth_batch_complete_min`: completions waited for; 0 to poll.
+    pub complete_min: u32,
+    /// `iodepth_batch_complete_max`: completions taken at once.
+    pub complete_max: Option<u32>,
+    /// `iodepth_low`: the queue is filled again once it is no deeper than this.
+    pub low: Option<u32>,
+    /// `serialize_overlap`: operations in flight must not overlap.
+    pub serialize_overlap: bool,
+    /// `io_submit_mode=offload`: other threads submit.
+    pub offload: bool,
+}
+
+impl Default for Depth {
+    fn default() -> Depth {
+        Depth {
+            iodepth: 1,
+            batch: None,
+            complete_min: 1,
+            complete_max: None,
+            low: None,
+            serialize_overlap: false,
+            offload: false,
+        }
+    }
+}
+
+impl Depth {
+    /// Changes `thread` to what these settings say; its engine and its order of offsets are set before.
+    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+        let JobTask::Io(task) = &mut thread.task else { return Ok(()) };
+        if self.offload {
+            offload(task)?;
+        }
+        // As in fio, the depth of a synchronous engine is 1 whatever is asked for.
+        task.concurrency = if task.backend.is_synchronous() { 1 } else { self.iodepth };
+        task.batch = self.batches();
+        if self.serialize_overlap && task.concurrency > 1 && may_overlap(task) {
+            return Err("serialize_overlap: operations in flight are not kept from overlapping: use iodepth=1, or an \
+                        order in which they do not overlap, such as rw=write or rw=randwrite with one block size and \
+                        without norandommap"
+                .into());
+        }
+        Ok(())
+    }
+}
+
+impl Depth {
+    /// How many operations are handed over and taken back at a time; as fio was seen to take numbers that do not go with each
+    /// other.
+    fn batches(&self) -> Batch {
+        let complete_min = self.complete_min.min(self.iodepth);
+        Batch {
+            submit: self
+                .batch
+                .map_or(0, |batch| if batch == 0 { self.iodepth } else { batch.min(self.iodepth) }),
+            complete_min,
+            complete_max: self.complete_max.map_or(0, |most| most.max(complete_min).max(1)),
+            low: self.low.filter(|low| *low < self.iodepth).unwrap_or(0),
+        }
+    }
+}
+
+/// Lets a pool of threads, one for each operation in flight, do what this thread would have done itself.
+fn offload(task: &mut FileTask) -> Result<(), String> {
+    match task.backend {
+        BackendKind::Sync => task.backend = BackendKind::Threads,
+        BackendKind::Vectored(flags) if flags == IoFlags::default() => task.backend = BackendKind::Threads,
+        // Submitting does not wait for the device.
+        BackendKind::Null | BackendKind::IoUring(_) | BackendKind::Libaio | BackendKind::Threads => {}
+        other => {
+            return Err(format!(
+                "io_submit_mode=offload: the {} engine works in its own thread only: use ioengine=psync, or \
+                 io_submit_mode=inline",
+                other.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two operations that follow each other closely may go to the same bytes.
+fn may_overlap(task: &FileTask) -> bool {
+    let once_a_round = matches!(
+        task.access,
+        Access::Sequential | Access::SequentialSkip { .. } | Access::Backwards | Access::Covering
+    );
+    let room = u64::from(task.concurrency).saturating_mul(task.largest().0);
+    task.mix.writes() && !(once_a_round && task.sizes.is_none() && task.target.size().0 >= room)
+}
+
+/// The most that an integer option takes.
+const MOST: i64 = u32::MAX as i64;
+
+fn count(given: &Given<'_>, least: i64) -> Result<u32, String> {
+    given.integer(least, MOST).map(|count| count as u32)
+}
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    Opt {
+        name: "iodepth",
+        form: Form::Integer { least: 1, most: MOST },
+        default: "1",
+        help: "Operations that the job keeps in flight. Synchronous engines always have one; libaio needs direct=1 to \
+               have more.",
+        set: |spec, given| count(given, 1).map(|depth| spec.depth.iodepth = depth),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "iodepth_batch",
+        aliases: &["iodepth_batch_submit"],
+        form: Form::Integer { least: 0, most: MOST },
+        help: "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without it all that may \
+               start are.",
+        support: Support::Differs(
+            "a batch does not wait for operations whose time has not come; where it is not given, all that may start are \
+             handed over together, where fio has one at a time",
+        ),
+        set: |spec, given| count(given, 0).map(|batch| spec.depth.batch = Some(batch)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "iodepth_batch_complete_min",
+        aliases: &["iodepth_batch_complete"],
+        form: Form::Integer { least: 0, most: MOST },
+        default: "1",
+        help: "Completions that the job waits for when it asks for them; with 0 it looks without waiting, also after each \
+               batch that it has handed over.",
+        set: |spec, given| count(given, 0).map(|least| spec.depth.complete_min = least),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "iodepth_batch_complete_max",
+        form: Form::Integer { least: 0, most: MOST },
+        help: "The most completions that are taken at once; no fewer than iodepth_batch_complete_min. Without it all that \
+               have come back are.",
+        support: Support::Differs(
+            "where it is not given, all that have come back are taken, where fio takes iodepth_batch_complete_min",
+        ),
+        set: |spec, given| count(given, 0).map(|most| spec.depth.complete_max = Some(most)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "iodepth_low",
+        form: Form::Integer { least: 0, most: MOST },
+        help: "Once the queue is full, it drains to this depth before it is filled again; with 0 it does not drain.",
+        set: |spec, given| count(given, 0).map(|low| spec.depth.low = Some(low)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "serialize_overlap",
+        form: Form::Flag,
+        default: "0",
+        help: "Operations that overlap one in flight wait for it, so that what is on the device afterwards is certain.",
+        support: Support::Bounded(
+            "taken where operations in flight cannot overlap anyway: each block once a round, or iodepth=1; refused \
+             elsewhere",
+        ),
+        set: |spec, given| given.flag().map(|on| spec.depth.serialize_overlap = on),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "io_submit_mode",
+        form: Form::Choice(&["inline", "offload"]),
+        default: "inline",
+        help: "Whether the job's own thread submits operations, or hands them to a pool of threads.",
+        support: Support::Differs(
+            "offload makes synchronous engines of plain reads and writes a pool of iodepth threads; it is not needed for \
+             the others, because response times count from the intended start here",
+        ),
+        set: |spec, given| {
+            let offload = given.choice(&[("inline", false), ("offload", true)])?;
+            spec.depth.offload = offload;
+            Ok(())
+        },
+        ..Opt::PLAIN
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::option::samples::{io, task};
+    use iolite_model::{Bytes, Mix, RingOptions};
+
+    fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, String> {
+        io(settings, FileTask { backend, ..task(Mix::Write) }).map(|(_, task)| task)
+    }
+
+    #[test]
+    fn the_depth_is_for_asynchronous_engines() {
+        let ring = BackendKind::IoUring(RingOptions::default());
+        for (backend, depth) in
+            [(ring, 16), (BackendKind::Libaio, 16), (BackendKind::Sync, 1), (BackendKind::Mmap, 1)]
+        {
+            assert_eq!(on(backend, &[("iodepth", "16")]).unwrap().concurrency, depth, "{backend:?}");
+        }
+        assert_eq!(on(ring, &[]).unwrap().concurrency, 1);
+    }
+
+    #[test]
+    fn batches_are_no_larger_than_the_depth() {
+        let ring = BackendKind::IoUring(RingOptions::default());
+        let batch = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> = [("iodepth", "16")].iter().chain(settings).copied().collect();
+            let Batch { submit, complete_min, complete_max, low } = on(ring, &settings).unwrap().batch;
+            [submit, complete_min, complete_max, low]
+        };
+        assert_eq!(on(ring, &[("iodepth", "16")]).unwrap().batch, Batch::default());
+        assert_eq!(batch(&[("iodepth_batch", "1")]), [1, 1, 0, 0]);
+        assert_eq!(batch(&[("iodepth_batch_submit", "0")]), [16, 1, 0, 0]);
+        assert_eq!(batch(&[("iodepth_batch", "40"), ("iodepth_batch_complete", "32")]), [16, 16, 0, 0]);
+        let both = [("iodepth_batch_complete_min", "8"), ("iodepth_batch_complete_max", "4")];
+        assert_eq!(batch(&both), [0, 8, 8, 0]);
+        assert_eq!(batch(&[("iodepth_batch_complete_min", "0")]), [0, 0, 0, 0]);
+        assert_eq!([batch(&[("iodepth_low", "4")])[3], batch(&[("iodepth_low", "16")])[3]], [4, 0]);
+    }
+
+    #[test]
+    fn offloading_makes_a_pool_of_a_synchronous_engine() {
+        let settings = [("iodepth", "8"), ("io_submit_mode", "offload")];
+        for backend in [BackendKind::Sync, BackendKind::Vectored(IoFlags::default())] {
+            let task = on(backend, &settings).unwrap();
+            assert_eq!((task.backend, task.concurrency), (BackendKind::Threads, 8));
+        }
+        assert_eq!(on(BackendKind::Libaio, &settings).unwrap().backend, BackendKind::Libaio);
+        let flags = IoFlags { hipri: true, ..IoFlags::default() };
+        for backend in [BackendKind::Mmap, BackendKind::Vectored(flags)] {
+            assert!(on(backend, &settings).unwrap_err().contains("io_submit_mode=inline"));
+        }
+    }
+
+    #[test]
+    fn overlaps_are_refused_where_they_could_happen() {
+        let with = |access, size, iodepth| {
+            let mut task = FileTask { backend: BackendKind::Libaio, access, ..task(Mix::Write) };
+            task.target = iolite_model::Target::Null { size: Bytes(size) };
+            io(&[("iodepth", iodepth), ("serialize_overlap", "1")], task).map(|_| ())
+        };
+        assert_eq!(with(Access::Covering, 1 << 20, "8"), Ok(()));
+        assert_eq!(with(Access::Random, 1 << 20, "1"), Ok(()));
+        assert!(with(Access::Random, 1 << 20, "8").unwrap_err().contains("serialize_overlap"));
+        // Eight blocks in flight on a file of four: the second round meets the first.
+        assert!(with(Access::Covering, 4 * 4096, "8").is_err());
+    }
+}

@@ -1,0 +1,411 @@
+//! Engines and their own options.
+
+mod elsewhere;
+mod priority;
+
+use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
+
+use super::entry::{missing, opt, put};
+use crate::language::option::{Form, Opt};
+use crate::language::value::{Given, Unit};
+pub use elsewhere::OPTIONS as ELSEWHERE;
+pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};
+
+/// Engines and their own options.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Engine {
+    /// `ioengine`: a name of [`ENGINES`].
+    pub name: &'static str,
+    /// Poll the device for completions.
+    pub hipri: bool,
+    /// A thread of the kernel submits.
+    pub submit_polling: bool,
+    /// Buffers are registered.
+    pub fixed_buffers: bool,
+    /// Files are registered.
+    pub registered_files: bool,
+    /// Operations have vectors of buffers; -1 for as the engine likes.
+    pub non_vectored: i8,
+    /// Fail rather than wait.
+    pub nowait: bool,
+    /// Leave nothing behind in the page cache.
+    pub uncached: bool,
+    /// Look into the ring of completions.
+    pub userspace_reap: bool,
+    /// Share of the time that cpuio keeps the CPU busy, in percent.
+    pub cpu_load: u8,
+    /// How long it does so at once.
+    pub cpu_chunk: Nanos,
+    /// What it is busy with.
+    pub cpu_work: BusyWork,
+    /// I/O priorities of single operations.
+    pub priorities: Priorities,
+}
+
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine {
+            name: "psync",
+            hipri: false,
+            submit_polling: false,
+            fixed_buffers: false,
+            registered_files: false,
+            non_vectored: -1,
+            nowait: false,
+            uncached: false,
+            userspace_reap: false,
+            cpu_load: 0,
+            cpu_chunk: Nanos(50_000_000),
+            cpu_work: BusyWork::Spin,
+            priorities: Priorities::default(),
+        }
+    }
+}
+
+/// What an engine is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Block I/O, by a back end that `Engine::backend` makes.
+    Io,
+    /// Operations on names.
+    Names(MetadataOperation),
+    /// Not built: what to use instead.
+    Missing(&'static str),
+}
+
+/// An engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is here.
+    pub kind: Kind,
+    /// What it does, in a few words of our own.
+    pub help: &'static str,
+}
+
+const fn io(name: &'static str, help: &'static str) -> Known {
+    Known { name, kind: Kind::Io, help }
+}
+
+const fn names(name: &'static str, operation: MetadataOperation, help: &'static str) -> Known {
+    Known { name, kind: Kind::Names(operation), help }
+}
+
+const fn none(name: &'static str, help: &'static str, remedy: &'static str) -> Known {
+    Known { name, kind: Kind::Missing(remedy), help }
+}
+
+const MOUNT_IT: &str = "mount it, or map it to a block device, and use io_uring on that";
+
+/// All engines that fio knows.
+pub const ENGINES: &[Known] = &[
+    io("sync", "read and write, here as pread and pwrite"),
+    io("psync", "pread and pwrite"),
+    io("vsync", "readv and writev, here as preadv and pwritev of one buffer"),
+    io("pvsync", "preadv and pwritev"),
+    io("pvsync2", "preadv2 and pwritev2 with flags"),
+    io("io_uring", "a ring shared with the kernel, many operations at once"),
+    io("libaio", "io_submit, many operations at once with direct I/O"),
+    io("posixaio", "a thread for each outstanding operation"),
+    io("mmap", "copies from and to the mapped file"),
+    io("splice", "splice between file and pipe"),
+    io("null", "nothing at all: measures the program itself"),
+    io("cpuio", "keeps the CPU busy"),
+    io("falloc", "fallocate"),
+    io("ftruncate", "ftruncate to the offset of each write"),
+    names("filecreate", MetadataOperation::Create, "makes files"),
+    names("filestat", MetadataOperation::Stat, "asks for the attributes of files"),
+    names("filedelete", MetadataOperation::Unlink, "removes files"),
+    names("dircreate", MetadataOperation::Mkdir, "makes directories"),
+    names("dirdelete", MetadataOperation::Rmdir, "removes directories"),
+    none("dirstat", "asks for the attributes of directories", "use filestat"),
+    none("fileopen", "opens files", "use filestat"),
+    none("io_uring_cmd", "NVMe commands through a ring", "use io_uring on the block device"),
+    none("sg", "SCSI generic", "use io_uring or libaio on the block device"),
+    none("libzbc", "zoned block devices", "use io_uring on a device without zones"),
+    none("xnvme", "NVMe by xNVMe", "use io_uring on the block device"),
+    none("libblkio", "block devices by libblkio", "use io_uring on the block device"),
+    none("SPDK", "NVMe by SPDK", "use io_uring on the block device"),
+    none("mtd", "flash memory", "use psync on /dev/mtdblockN"),
+    none("e4defrag", "moves extents of ext4", "use psync, or measure e4defrag(8) itself"),
+    none("net", "network connections", "use iperf3 for networks"),
+    none("netsplice", "network connections by splice", "use iperf3 for networks"),
+    none("rdma", "RDMA", "use perftest (ib_write_bw) for RDMA"),
+    none("librpma_apm_client", "persistent memory by RDMA", "use perftest for RDMA"),
+    none("librpma_apm_server", "persistent memory by RDMA", "use perftest for RDMA"),
+    none("librpma_gpspm_client", "persistent memory by RDMA", "use perftest for RDMA"),
+    none("librpma_gpspm_server", "persistent memory by RDMA", "use perftest for RDMA"),
+    none("rados", "Ceph objects", "use `rados bench`, or io_uring on a mapped RBD device"),
+    none("rbd", "Ceph block devices", "map it with `rbd map` and use io_uring on the device"),
+    none("http", "WebDAV, Swift, S3", "use warp or s3-benchmark for object stores"),
+    none("gfapi", "GlusterFS", MOUNT_IT),
+    none("gfapi_async", "GlusterFS", MOUNT_IT),
+    none("libhdfs", "Hadoop's file system", "use Hadoop's TestDFSIO"),
+    none("libiscsi", "iSCSI", MOUNT_IT),
+    none("nbd", "network block devices", MOUNT_IT),
+    none("nfs", "NFS by libnfs", MOUNT_IT),
+    none("dfs", "DAOS", MOUNT_IT),
+    none("ime_psync", "DDN IME", MOUNT_IT),
+    none("ime_psyncv", "DDN IME", MOUNT_IT),
+    none("ime_aio", "DDN IME", MOUNT_IT),
+    none("pmemblk", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
+    none("dev-dax", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
+    none("libpmem", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
+    none("libcufile", "GPUDirect storage", "use io_uring with direct=1"),
+    none("exec", "runs a program", "use exec_prerun=, or start it beside"),
+    none("external", "an engine from a file", "use io_uring, libaio or psync"),
+    none("solarisaio", "Solaris", "use io_uring"),
+    none("windowsaio", "Windows", "use io_uring"),
+];
+
+/// An engine by its name.
+pub fn known(name: &str) -> Option<&'static Known> {
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
+impl Engine {
+    /// What the engine is here; of none that is not built.
+    pub fn kind(&self) -> Kind {
+        known(self.name).map_or(Kind::Missing("use io_uring, libaio or psync"), |engine| engine.kind)
+    }
+
+    /// How its operations reach the kernel.
+    ///
+    /// # Errors
+    /// A setting that the engine does not have here.
+    pub(crate) fn backend(&self) -> Result<BackendKind, String> {
+        if self.nowait && !matches!(self.name, "pvsync2") {
+            return Err("nowait: it is built for ioengine=pvsync2 only: use that, or leave it out".into());
+        }
+        if self.uncached && !matches!(self.name, "pvsync2") {
+            return Err("uncached: it is built for ioengine=pvsync2 only: use that, or leave it out".into());
+        }
+        let ring = RingOptions {
+            submit_polling: self.submit_polling,
+            completion_polling: self.hipri,
+            linked_sync: false,
+        };
+        let flags = IoFlags {
+            hipri: self.hipri,
+            nowait: self.nowait,
+            dontcache: self.uncached,
+            ..IoFlags::default()
+        };
+        Ok(match self.name {
+            "vsync" | "pvsync" => BackendKind::Vectored(IoFlags::default()),
+            "pvsync2" => BackendKind::Vectored(flags),
+            "io_uring" => BackendKind::IoUring(ring),
+            "libaio" => BackendKind::Libaio,
+            "posixaio" => BackendKind::Threads,
+            "mmap" => BackendKind::Mmap,
+            "splice" => BackendKind::Splice,
+            "null" => BackendKind::Null,
+            "falloc" => BackendKind::Fallocate,
+            "ftruncate" => BackendKind::Truncate,
+            "cpuio" if self.cpu_load == 0 => {
+                return Err("cpuload: ioengine=cpuio needs to know how busy: give it 1 to 100 percent".into());
+            }
+            "cpuio" => {
+                let chunk = Nanos(self.cpu_chunk.0.max(1_000));
+                BackendKind::Busy(BusyOptions { percent: self.cpu_load, chunk, work: self.cpu_work })
+            }
+            _ => BackendKind::Sync,
+        })
+    }
+}
+
+fn engine(given: &Given<'_>) -> Result<&'static str, String> {
+    let text = given.text()?;
+    let name = text.split(':').next().unwrap_or(text);
+    match known(name) {
+        Some(Known { kind: Kind::Missing(remedy), .. }) => {
+            Err(format!("the engine `{name}` is not built: {remedy}"))
+        }
+        Some(engine) => Ok(engine.name),
+        None => {
+            let built = ENGINES.iter().filter(|engine| !matches!(engine.kind, Kind::Missing(_)));
+            let names: Vec<&str> = built.map(|engine| engine.name).collect();
+            Err(format!("there is no engine `{name}`: use one of {}", names.join(", ")))
+        }
+    }
+}
+
+fn non_vectored(given: &Given<'_>) -> Result<i8, String> {
+    given.integer(-1, 1).map(|value| value as i8)
+}
+
+fn stat_type(given: &Given<'_>) -> Result<(), String> {
+    match given.text()? {
+        "stat" => Ok(()),
+        other => Err(format!("`{other}` is not built: use stat")),
+    }
+}
+
+/// An integer without bounds that mean anything.
+pub(super) const WHOLE: Form = Form::Integer { least: 0, most: i64::MAX };
+
+const RING: &[&str] = &["io_uring"];
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "ioengine",
+        &[],
+        Form::Special("the name of an engine, see the list of engines"),
+        "psync",
+        "How operations reach the kernel.",
+        |s, g| put(&mut s.engine.name, engine(g)),
+    ),
+    opt(
+        "hipri",
+        &[],
+        Form::Flag,
+        "0",
+        "Completions are polled for; direct I/O and a driver with polling queues.",
+        |s, g| put(&mut s.engine.hipri, g.flag()),
+    )
+    .of(&["io_uring", "pvsync2"]),
+    opt(
+        "hipri_percentage",
+        &[],
+        Form::Integer { least: 100, most: 100 },
+        "100",
+        "How many operations are polled for: all of them here.",
+        |_, g| {
+            g.integer(100, 100).map(drop).map_err(|_| "it is not built but for 100: give hipri alone".into())
+        },
+    )
+    .of(&["pvsync2"]),
+    opt(
+        "sqthread_poll",
+        &[],
+        Form::Flag,
+        "0",
+        "A thread of the kernel takes operations from the ring.",
+        |s, g| put(&mut s.engine.submit_polling, g.flag()),
+    )
+    .of(RING),
+    missing(
+        "sqthread_poll_cpu",
+        WHOLE,
+        "CPU of the thread that takes operations from the ring.",
+        "leave it out: the scheduler chooses one",
+    )
+    .of(RING),
+    opt(
+        "fixedbufs",
+        &[],
+        Form::Flag,
+        "0",
+        "Buffers are registered with the kernel once; here they always are.",
+        |s, g| put(&mut s.engine.fixed_buffers, g.flag()),
+    )
+    .of(RING),
+    opt(
+        "registerfiles",
+        &[],
+        Form::Flag,
+        "0",
+        "Files are registered with the kernel once; here they always are.",
+        |s, g| put(&mut s.engine.registered_files, g.flag()),
+    )
+    .of(RING),
+    opt(
+        "nonvectored",
+        &[],
+        Form::Integer { least: -1, most: 1 },
+        "-1",
+        "Operations have one buffer rather than a vector of buffers.",
+        |s, g| put(&mut s.engine.non_vectored, non_vectored(g)),
+    )
+    .of(RING)
+    .bounded("operations always have one buffer"),
+    missing(
+        "force_async",
+        WHOLE,
+        "Every so manyth operation is done by a thread of the kernel.",
+        "leave it out, or use ioengine=posixaio",
+    )
+    .of(RING),
+    opt(
+        "nowait",
+        &[],
+        Form::Flag,
+        "0",
+        "An operation that would have to wait fails with EAGAIN. Built for pvsync2 only.",
+        |s, g| put(&mut s.engine.nowait, g.flag()),
+    )
+    .of(&["pvsync2", "libaio", "io_uring"]),
+    opt(
+        "uncached",
+        &[],
+        Form::Flag,
+        "0",
+        "Operations leave nothing behind in the page cache (RWF_DONTCACHE). Built for pvsync2 \
+         only.",
+        |s, g| put(&mut s.engine.uncached, g.flag()),
+    )
+    .of(&["pvsync2", "io_uring"]),
+    opt(
+        "userspace_reap",
+        &[],
+        Form::Flag,
+        "0",
+        "Completions are taken from the ring in memory, without a system call.",
+        |s, g| put(&mut s.engine.userspace_reap, g.flag()),
+    )
+    .of(&["libaio"])
+    .bounded("completions are taken by io_getevents"),
+    opt(
+        "cpuload",
+        &[],
+        Form::Integer { least: 1, most: 100 },
+        "",
+        "Share of the time in which the CPU is busy, in percent.",
+        |s, g| put(&mut s.engine.cpu_load, g.integer(1, 100).map(|percent| percent as u8)),
+    )
+    .of(&["cpuio"]),
+    opt(
+        "cpuchunks",
+        &[],
+        Form::Time("microseconds"),
+        "50000",
+        "How long the CPU is busy at once.",
+        |s, g| put(&mut s.engine.cpu_chunk, g.time(Unit::Microseconds)),
+    )
+    .of(&["cpuio"])
+    .named_also(&["cpuchunk"]),
+    opt(
+        "cpumode",
+        &[],
+        Form::Choice(&["noop", "qsort"]),
+        "noop",
+        "What the CPU is busy with: waiting in a loop, or sorting numbers, which takes more power.",
+        |s, g| put(&mut s.engine.cpu_work, g.choice(&[("noop", BusyWork::Spin), ("qsort", BusyWork::Sort)])),
+    )
+    .of(&["cpuio"]),
+    missing(
+        "exit_on_io_done",
+        Form::Flag,
+        "The job ends when no other job does I/O.",
+        "give it a runtime= and time_based=1",
+    )
+    .of(&["cpuio"]),
+    missing(
+        "thp",
+        Form::Flag,
+        "The mapping asks for huge pages.",
+        "it is not built: leave it out, or write `always` to /sys/kernel/mm/transparent_hugepage/enabled",
+    )
+    .of(&["mmap"]),
+    opt(
+        "stat_type",
+        &[],
+        Form::Choice(&["stat"]),
+        "stat",
+        "Which call asks for the attributes; lstat and statx are not built.",
+        |_, g| stat_type(g),
+    )
+    .of(&["filestat"]),
+];

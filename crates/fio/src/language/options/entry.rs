@@ -1,0 +1,69 @@
+//! Short ways to write an entry of the table.
+
+use crate::language::option::{Form, Opt, Support};
+use crate::language::spec::Spec;
+use crate::language::value::Given;
+
+/// Sets an option.
+pub(super) type Set = fn(&mut Spec, &Given<'_>) -> Result<(), String>;
+
+/// An option that is as in fio, for all engines.
+pub(super) const fn opt(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    form: Form,
+    default: &'static str,
+    help: &'static str,
+    set: Set,
+) -> Opt {
+    Opt { name, aliases, form, default, help, engines: &[], support: Support::Full, set }
+}
+
+/// An option that is known and not built.
+pub(super) const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'static str) -> Opt {
+    let support = Support::Missing(remedy);
+    Opt { name, aliases: &[], form, default: "", help, engines: &[], support, set: Opt::refuse }
+}
+
+impl Opt {
+    /// The same for these engines only.
+    pub(super) const fn of(mut self, engines: &'static [&'static str]) -> Opt {
+        self.engines = engines;
+        self
+    }
+
+    /// The same, with a difference from fio.
+    pub(super) const fn differs(mut self, text: &'static str) -> Opt {
+        self.support = Support::Differs(text);
+        self
+    }
+
+    /// The same, apart from what makes no difference to results or is refused.
+    pub(super) const fn bounded(mut self, text: &'static str) -> Opt {
+        self.support = Support::Bounded(text);
+        self
+    }
+
+    /// The same with other names too.
+    pub(super) const fn named_also(mut self, aliases: &'static [&'static str]) -> Opt {
+        self.aliases = aliases;
+        self
+    }
+}
+
+/// Puts a value in its place, if there is one.
+pub(super) fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+/// The text of an option, as a setting that may be absent.
+pub(super) fn text(given: &Given<'_>) -> Result<Option<String>, String> {
+    given.text().map(|text| Some(text.to_owned()))
+}
+
+/// An integer that fits into 32 bits.
+pub(super) fn count(given: &Given<'_>, least: u32, most: u32) -> Result<u32, String> {
+    let value = given.integer(i64::from(least), i64::from(most))?;
+    u32::try_from(value).map_err(|_| format!("`{value}` is out of its range, {least} to {most}"))
+}

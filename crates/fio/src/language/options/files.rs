@@ -1,0 +1,513 @@
+//! Files and extents.
+
+use std::path::PathBuf;
+
+use iolite_model::{Bytes, Durable, FileOrder, Reserve};
+
+use super::entry::{count, missing, opt, put};
+use crate::language::option::{Form, Opt};
+use crate::language::value::{Amount, Given};
+
+/// Files and extents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Files {
+    /// Directories of the files; clones with files of their own take turns at them.
+    pub directories: Vec<PathBuf>,
+    /// The files, where they are named.
+    pub names: Vec<String>,
+    /// What files that are not named are called.
+    pub format: String,
+    /// How many files, where they are not named.
+    pub number: u32,
+    /// How many are open at once; `None` for all.
+    pub open: Option<u32>,
+    /// Which one comes next.
+    pub order: FileOrder,
+    /// Least and largest size of a file.
+    pub file_size: Option<(Bytes, Bytes)>,
+    /// Size of all files together.
+    pub size: Option<Amount>,
+    /// What is done in all.
+    pub io_size: Option<Amount>,
+    /// Where work begins in each file.
+    pub offset: Amount,
+    /// What an offset in percent is rounded up to; zero for the least block.
+    pub offset_align: Bytes,
+    /// How much later in the file each clone begins than the one before.
+    pub increment: Amount,
+    /// Work begins at a file's end.
+    pub append: bool,
+    /// The most operations.
+    pub operations: Option<u64>,
+    /// Work ends when there is no space left.
+    pub fill: bool,
+    /// Files may be made.
+    pub create: bool,
+    /// Files are made durable when they are made.
+    pub create_sync: bool,
+    /// Files are made job by job.
+    pub create_serialize: bool,
+    /// Files are made by the job's own writes.
+    pub create_on_open: bool,
+    /// Nothing but making the files.
+    pub create_only: bool,
+    /// Writes go to mounted devices too.
+    pub mounted: bool,
+    /// What the page cache holds is dropped first.
+    pub invalidate: bool,
+    /// How files are opened.
+    pub durable: Option<Durable>,
+    /// Writes between two fsync; 0 for none.
+    pub fsync: u32,
+    /// Writes between two fdatasync; 0 for none.
+    pub fdatasync: u32,
+    /// Writes between two sync_file_range; 0 for none.
+    pub range_sync: u32,
+    /// fsync at the end.
+    pub end_sync: bool,
+    /// fsync when a file is closed.
+    pub close_sync: bool,
+    /// How the blocks of files are reserved.
+    pub reserve: Reserve,
+    /// What the kernel is told about the order of reads.
+    pub hint: Hint,
+    /// Files are there in full before they are written.
+    pub overwrite: bool,
+    /// Files are removed at the end.
+    pub remove: bool,
+    /// Files are removed after each loop.
+    pub remove_each: bool,
+}
+
+/// What the kernel is told about the order of reads (`fadvise_hint`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing.
+    None,
+    /// What the job does.
+    ByOrder,
+    /// This.
+    Sequential,
+    /// This.
+    Random,
+}
+
+impl Default for Files {
+    fn default() -> Files {
+        Files {
+            directories: Vec::new(),
+            names: Vec::new(),
+            format: "$jobname.$jobnum.$filenum".into(),
+            number: 1,
+            open: None,
+            order: FileOrder::RoundRobin(1),
+            file_size: None,
+            size: None,
+            io_size: None,
+            offset: Amount::Bytes(Bytes(0)),
+            offset_align: Bytes(0),
+            increment: Amount::Bytes(Bytes(0)),
+            append: false,
+            operations: None,
+            fill: false,
+            create: true,
+            create_sync: true,
+            create_serialize: true,
+            create_on_open: false,
+            create_only: false,
+            mounted: false,
+            invalidate: true,
+            durable: None,
+            fsync: 0,
+            fdatasync: 0,
+            range_sync: 0,
+            end_sync: false,
+            close_sync: false,
+            reserve: Reserve::Allocate,
+            hint: Hint::ByOrder,
+            overwrite: false,
+            remove: false,
+            remove_each: false,
+        }
+    }
+}
+
+/// Names with colons between them; `\:` is a colon of a name.
+pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
+    let mut names = vec![String::new()];
+    let mut characters = given.text()?.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, names.last_mut()) {
+            ('\\', Some(name)) if characters.peek() == Some(&':') => name.extend(characters.next()),
+            (':', _) => names.push(String::new()),
+            (other, Some(name)) => name.push(other),
+            (_, None) => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    match names.iter().any(|name| name == "-") {
+        _ if names.is_empty() => Err("it names nothing".into()),
+        _ if names.iter().any(|name| name.contains('\0')) => {
+            Err("a name holds a NUL byte: leave it out".into())
+        }
+        true => Err("standard input and output (`-`) are not built: name a file".into()),
+        false => Ok(names),
+    }
+}
+
+/// An amount of bytes; none and zero are alike.
+fn some(given: &Given<'_>) -> Result<Option<Amount>, String> {
+    Ok(Some(given.amount()?).filter(|amount| *amount != Amount::Bytes(Bytes(0))))
+}
+
+/// A size, or two with a `-` or a `:` between them.
+fn sizes(given: &Given<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
+    let whole = given.text()?;
+    let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
+    let (one, other) = (given.part(one).size()?, given.part(other).size()?);
+    Ok(Some((one.min(other), one.max(other))).filter(|(_, most)| most.0 > 0))
+}
+
+fn order(given: &Given<'_>) -> Result<FileOrder, String> {
+    let text = given.text()?;
+    let (word, rest) =
+        text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(given.part(rest))));
+    let times = || rest.map_or(Ok(1), |rest| rest.integer(1, i64::MAX).map(|times| times as u64));
+    let skew =
+        |default: f64, least: f64, most: f64| rest.map_or(Ok(default), |rest| rest.number(least, most));
+    match word {
+        "roundrobin" => times().map(FileOrder::RoundRobin),
+        "random" => times().map(FileOrder::Random),
+        "sequential" => times().map(|_| FileOrder::Sequential),
+        "zipf" => skew(1.1, f64::MIN_POSITIVE, 100.0).map(FileOrder::Zipf),
+        "pareto" => skew(0.2, 1e-9, 1.0 - 1e-9).map(FileOrder::Pareto),
+        "normal" | "gauss" => skew(25.0, 1e-9, 100.0).map(FileOrder::Normal),
+        other => {
+            Err(format!("`{other}` is none of roundrobin, random, sequential, zipf, pareto, normal, gauss"))
+        }
+    }
+}
+
+/// `FLAGS:N`, of which only the number is kept.
+fn range_sync(given: &Given<'_>) -> Result<u32, String> {
+    let text = given.text()?;
+    let (flags, every) =
+        text.split_once(':').ok_or_else(|| format!("`{text}` has no number: write wait_before,write:8"))?;
+    for flag in flags.split(',') {
+        given.part(flag).choice(&[("wait_before", ()), ("write", ()), ("wait_after", ())])?;
+    }
+    count(&given.part(every), 1, u32::MAX)
+}
+
+const RESERVES: &[(&str, Reserve)] = &[
+    ("native", Reserve::Allocate),
+    ("posix", Reserve::Allocate),
+    ("keep", Reserve::KeepSize),
+    ("truncate", Reserve::Truncate),
+    ("none", Reserve::None),
+    ("0", Reserve::None),
+    ("1", Reserve::Allocate),
+];
+
+const SYNCS: &[(&str, Option<Durable>)] = &[
+    ("none", None),
+    ("0", None),
+    ("sync", Some(Durable::All)),
+    ("1", Some(Durable::All)),
+    ("dsync", Some(Durable::Data)),
+];
+
+const HINTS: &[(&str, Hint)] = &[
+    ("0", Hint::None),
+    ("none", Hint::None),
+    ("1", Hint::ByOrder),
+    ("sequential", Hint::Sequential),
+    ("random", Hint::Random),
+];
+
+const COUNT: Form = Form::Integer { least: 0, most: 4_294_967_295 };
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "filename",
+        &[],
+        Form::Text,
+        "",
+        "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
+         `\\:`. Given again it adds to those before, of global sections too. A job without it makes files of its own, see \
+         filename_format.",
+        |s, g| names(g).map(|names| s.files.names.extend(names)),
+    ),
+    opt(
+        "directory",
+        &[],
+        Form::Text,
+        "",
+        "Where the files are; several directories with a colon between them. Clones with files of their own take turns at several directories.",
+        |s, g| {
+            put(
+                &mut s.files.directories,
+                names(g).map(|names| names.into_iter().map(PathBuf::from).collect()),
+            )
+        },
+    ),
+    opt(
+        "filename_format",
+        &[],
+        Form::Text,
+        "$jobname.$jobnum.$filenum",
+        "What files of the job's own are called: $jobname, $jobnum (the clone's number) and \
+         $filenum stand for what they say.",
+        |s, g| put(&mut s.files.format, g.text().map(str::to_owned)),
+    ),
+    opt("unique_filename", &[], Form::Flag, "1", "Names differ between the clients of a server.", |_, g| {
+        g.flag().map(drop)
+    })
+    .bounded("there is neither server nor client, so that it means nothing"),
+    missing(
+        "opendir",
+        Form::Text,
+        "Takes all files below a directory.",
+        "name them in filename=, with colons between them",
+    ),
+    missing(
+        "lockfile",
+        Form::Choice(&["none", "exclusive", "readwrite"]),
+        "Locks a file for each operation.",
+        "leave it out: operations on a file are not kept apart",
+    ),
+    opt("nrfiles", &["nr_files"], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
+        put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1)))
+    }),
+    opt("openfiles", &[], COUNT, "", "Files that are open at once.", |s, g| {
+        put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
+    })
+    .differs("all files are open all the time"),
+    opt(
+        "file_service_type",
+        &[],
+        Form::Special(
+            "roundrobin, random, sequential, zipf, pareto or normal; then, if wanted, a colon and \
+         a number",
+        ),
+        "roundrobin",
+        "Which of several files comes next. The number: operations of a file before the next, \
+         or the skew of zipf, pareto, normal.",
+        |s, g| put(&mut s.files.order, order(g)),
+    ),
+    opt(
+        "size",
+        &[],
+        Form::SizeOrPercent,
+        "",
+        "Size of all files of a clone together, in percent of what there is, or all there is \
+         where it is left out.",
+        |s, g| put(&mut s.files.size, some(g)),
+    ),
+    opt(
+        "filesize",
+        &[],
+        Form::Special("a size, or a range of sizes"),
+        "",
+        "Size of each file; of a range each file has one by chance. size then is only what is \
+         done.",
+        |s, g| put(&mut s.files.file_size, sizes(g)),
+    ),
+    opt(
+        "io_size",
+        &["io_limit"],
+        Form::SizeOrPercent,
+        "",
+        "What is done in all, where it is not what size says; more than that starts over. A \
+         percentage is one of size.",
+        |s, g| put(&mut s.files.io_size, some(g)),
+    ),
+    opt("offset", &["fileoffset"], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
+        put(&mut s.files.offset, g.amount())
+    }),
+    opt(
+        "offset_align",
+        &[],
+        Form::Size,
+        "0",
+        "What an offset in percent is rounded up to; 0 for the least block.",
+        |s, g| put(&mut s.files.offset_align, g.size()),
+    ),
+    opt(
+        "offset_increment",
+        &[],
+        Form::SizeOrPercent,
+        "0",
+        "How much later in the file each clone begins than the one before.",
+        |s, g| put(&mut s.files.increment, g.amount()),
+    ),
+    opt(
+        "number_ios",
+        &[],
+        Form::Integer { least: 0, most: i64::MAX },
+        "0",
+        "The most operations of a clone; 0 for no limit.",
+        |s, g| {
+            put(
+                &mut s.files.operations,
+                g.integer(0, i64::MAX).map(|most| Some(most as u64).filter(|most| *most > 0)),
+            )
+        },
+    ),
+    opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| {
+        put(&mut s.files.append, g.flag())
+    }),
+    opt(
+        "fill_device",
+        &["fill_fs"],
+        Form::Flag,
+        "0",
+        "Writes until there is no space left, which is no error then, or until size is written. Files \
+         get no space before. For rw=write; with size for randwrite too.",
+        |s, g| put(&mut s.files.fill, g.flag()),
+    ),
+    opt(
+        "create_serialize",
+        &[],
+        Form::Flag,
+        "1",
+        "Files are made job by job rather than by all at once.",
+        |s, g| put(&mut s.files.create_serialize, g.flag()),
+    )
+    .bounded("they always are made job by job"),
+    opt(
+        "create_fsync",
+        &[],
+        Form::Flag,
+        "1",
+        "Files that are made are made durable before the job.",
+        |s, g| put(&mut s.files.create_sync, g.flag()),
+    )
+    .bounded("they always are made durable before the job"),
+    opt(
+        "create_on_open",
+        &[],
+        Form::Flag,
+        "0",
+        "Files are not made before the job, but by its writes.",
+        |s, g| put(&mut s.files.create_on_open, g.flag()),
+    )
+    .bounded("a job that only writes lets its files grow; for one that reads they are made before"),
+    opt("create_only", &[], Form::Flag, "0", "Files are made and nothing else is done.", |s, g| {
+        put(&mut s.files.create_only, g.flag())
+    }),
+    opt(
+        "allow_file_create",
+        &[],
+        Form::Flag,
+        "1",
+        "Files may be made; without it the job fails where one is missing or too short.",
+        |s, g| put(&mut s.files.create, g.flag()),
+    ),
+    opt("allow_mounted_write", &[], Form::Flag, "0", "A mounted device may be written.", |s, g| {
+        put(&mut s.files.mounted, g.flag())
+    })
+    .bounded("a device that is in use is never written, whatever is said: unmount it"),
+    missing(
+        "pre_read",
+        Form::Flag,
+        "Files are read before the job, so that they are in the page cache.",
+        "put a job with rw=read on the same files before this one, and give this one \
+         stonewall and invalidate=0",
+    ),
+    opt(
+        "invalidate",
+        &[],
+        Form::Flag,
+        "1",
+        "What the page cache holds of the files is dropped before the job.",
+        |s, g| put(&mut s.files.invalidate, g.flag()),
+    ),
+    opt(
+        "sync",
+        &[],
+        Form::Choice(&["none", "0", "sync", "1", "dsync"]),
+        "none",
+        "Files are opened so that every write is durable before it is over: with all metadata \
+         (sync) or only what is needed (dsync).",
+        |s, g| put(&mut s.files.durable, g.choice(SYNCS)),
+    ),
+    opt(
+        "fsync",
+        &[],
+        COUNT,
+        "0",
+        "Writes from one fsync to the next; 0 for none. A job has one of fsync, fdatasync and \
+         sync_file_range here.",
+        |s, g| put(&mut s.files.fsync, count(g, 0, u32::MAX)),
+    ),
+    opt(
+        "fdatasync",
+        &[],
+        COUNT,
+        "0",
+        "Writes from one fdatasync to the next; 0 for none. A job has one of fsync, fdatasync \
+         and sync_file_range here.",
+        |s, g| put(&mut s.files.fdatasync, count(g, 0, u32::MAX)),
+    ),
+    opt(
+        "sync_file_range",
+        &[],
+        Form::Special("some of wait_before, write, wait_after with commas, a colon, and a number of writes"),
+        "",
+        "Writes from one sync_file_range to the next.",
+        |s, g| put(&mut s.files.range_sync, range_sync(g)),
+    )
+    .differs("all three of wait_before, write and wait_after are done"),
+    opt(
+        "end_fsync",
+        &[],
+        Form::Flag,
+        "0",
+        "What was written is made durable by fsync at the end.",
+        |s, g| put(&mut s.files.end_sync, g.flag()),
+    ),
+    opt(
+        "fsync_on_close",
+        &[],
+        Form::Flag,
+        "0",
+        "What was written is made durable by fsync when a file is closed, which is once, at \
+         the end.",
+        |s, g| put(&mut s.files.close_sync, g.flag()),
+    ),
+    opt(
+        "fallocate",
+        &[],
+        Form::Choice(&["native", "posix", "keep", "truncate", "none", "0", "1"]),
+        "native",
+        "How the blocks of a file that is to be written are reserved before the job.",
+        |s, g| put(&mut s.files.reserve, g.choice(RESERVES)),
+    ),
+    opt(
+        "fadvise_hint",
+        &[],
+        Form::Choice(&["0", "none", "1", "sequential", "random"]),
+        "1",
+        "What the kernel is told about the order of the offsets (posix_fadvise), which \
+         changes its read-ahead.",
+        |s, g| put(&mut s.files.hint, g.choice(HINTS)),
+    ),
+    opt(
+        "overwrite",
+        &[],
+        Form::Flag,
+        "0",
+        "Files are there in full before they are written: what is missing is written before \
+         the job.",
+        |s, g| put(&mut s.files.overwrite, g.flag()),
+    ),
+    opt("unlink", &[], Form::Flag, "0", "The files are removed at the end.", |s, g| {
+        put(&mut s.files.remove, g.flag())
+    }),
+    opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed after each loop.", |s, g| {
+        put(&mut s.files.remove_each, g.flag())
+    })
+    .differs("they are removed after the last loop only"),
+];

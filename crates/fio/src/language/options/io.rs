@@ -1,0 +1,374 @@
+//! Direction and order of the I/O.
+
+mod distribution;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use iolite_model::Bytes;
+
+pub use self::distribution::{Distribution, Hot};
+
+use super::entry::{missing, opt, put};
+use crate::language::lower::Place;
+use crate::language::option::{Form, Opt};
+use crate::language::value::Given;
+
+/// Direction and order of the I/O.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Io {
+    /// What operations do.
+    pub direction: Direction,
+    /// Offsets are random.
+    pub random: bool,
+    /// The number after the colon of `rw`: bytes left out after each operation, or operations in a row from a random one on.
+    pub modifier: Option<i64>,
+    /// Operations in a row go to the same offset (`rw_sequencer=identical`).
+    pub identical: bool,
+    /// Share of reads in a mix, in percent.
+    pub read_percent: u8,
+    /// Share of the random offsets of a random job, in percent, for reads, writes and trims.
+    pub random_percent: [u8; 3],
+    /// It is not remembered which blocks have been done.
+    pub no_map: bool,
+    /// How random offsets are spread.
+    pub distribution: [Distribution; 3],
+    /// The same offsets in each run.
+    pub repeat: bool,
+    /// Everything by chance is the same in each run.
+    pub repeat_all: bool,
+    /// Where chance starts from.
+    pub seed: Option<u64>,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// Writes are all or nothing.
+    pub atomic: bool,
+    /// Zones.
+    pub zones: Zones,
+}
+
+/// What operations do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// Reads and writes.
+    Mixed,
+    /// A trim of each block, then a write.
+    TrimWrite,
+}
+
+/// Zones (`zonemode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Zones {
+    /// Work goes on from zone to zone.
+    pub strided: bool,
+    /// Bytes of operations in a zone.
+    pub size: Bytes,
+    /// Length of a zone; 0 for `size`.
+    pub range: Bytes,
+    /// Bytes left out between two zones.
+    pub skip: Bytes,
+}
+
+impl Default for Io {
+    fn default() -> Io {
+        Io {
+            direction: Direction::Read,
+            random: false,
+            modifier: None,
+            identical: false,
+            read_percent: 50,
+            random_percent: [100; 3],
+            no_map: false,
+            distribution: [const { Distribution::Uniform }; 3],
+            repeat: true,
+            repeat_all: false,
+            seed: None,
+            direct: false,
+            atomic: false,
+            zones: Zones::default(),
+        }
+    }
+}
+
+/// A start for chance where none is given; any number will do.
+const SEED: u64 = 0x10_11_7e;
+
+impl Io {
+    /// Where a thread's chance starts from: the same in each run, unless it is asked to be different.
+    pub fn seed(&self, place: Place) -> u64 {
+        let base = match self.seed {
+            Some(seed) => seed,
+            None if self.repeat || self.repeat_all => SEED,
+            None => RandomState::new().build_hasher().finish(),
+        };
+        // One bit less: TOML, which a job may be printed as, has no larger integers.
+        scatter(base.wrapping_add(scatter(u64::from(place.number)))) >> 1
+    }
+
+    /// A number between two, both included, the same in each run; `purpose` and `index` tell draws apart.
+    pub fn draw(&self, place: Place, purpose: u64, index: u64, (least, most): (u64, u64)) -> u64 {
+        let base = self.seed.unwrap_or(SEED).wrapping_add(scatter(u64::from(place.number)));
+        let chance = scatter(base ^ scatter(purpose.wrapping_add(index << 8)));
+        match (most - least).checked_add(1) {
+            Some(values) => least + ((u128::from(chance) * u128::from(values)) >> 64) as u64,
+            None => chance,
+        }
+    }
+}
+
+/// The output function of SplitMix64 (Steele, Lea and Flood, 2014).
+fn scatter(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+const DIRECTIONS: &[(&str, (Direction, bool))] = &[
+    ("read", (Direction::Read, false)),
+    ("write", (Direction::Write, false)),
+    ("trim", (Direction::Trim, false)),
+    ("randread", (Direction::Read, true)),
+    ("randwrite", (Direction::Write, true)),
+    ("randtrim", (Direction::Trim, true)),
+    ("rw", (Direction::Mixed, false)),
+    ("readwrite", (Direction::Mixed, false)),
+    ("randrw", (Direction::Mixed, true)),
+    ("trimwrite", (Direction::TrimWrite, false)),
+    ("randtrimwrite", (Direction::TrimWrite, true)),
+];
+
+fn readwrite(io: &mut Io, given: &Given<'_>) -> Result<(), String> {
+    let text = given.text()?;
+    let (word, modifier) = match text.split_once(':') {
+        Some((word, modifier)) => {
+            (word.trim(), Some(given.part(modifier).integer(i64::MIN / 2, i64::MAX / 2)?))
+        }
+        None => (text, None),
+    };
+    (io.direction, io.random) = given.part(word).choice(DIRECTIONS)?;
+    io.modifier = modifier;
+    Ok(())
+}
+
+fn percent(given: &Given<'_>) -> Result<u8, String> {
+    given.integer(0, 100).map(|percent| percent as u8)
+}
+
+fn zone_mode(io: &mut Io, given: &Given<'_>) -> Result<(), String> {
+    match given.text()? {
+        "none" | "0" => put(&mut io.zones.strided, Ok(false)),
+        "strided" => put(&mut io.zones.strided, Ok(true)),
+        "zbd" => Err("zoned block devices are not built: use zonemode=strided, which goes through zones of \
+         any device"
+            .into()),
+        other => Err(format!("`{other}` is none of none, strided, zbd")),
+    }
+}
+
+const PERCENT: Form = Form::Integer { least: 0, most: 100 };
+
+const NO_ZONED_DEVICES: &str = "it is about zoned block devices, which are not built: leave it out";
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "rw",
+        &["readwrite"],
+        Form::Special(
+            "read, write, trim, rw, trimwrite, or one of randread, randwrite, randtrim, randrw, \
+         randtrimwrite; then, if wanted, a colon and a number",
+        ),
+        "read",
+        "What operations do, and whether one after the other or at random offsets. A number \
+         after a colon: of a sequential job the bytes left out after each operation, of a \
+         random one how many operations follow each other before the next jump. A negative \
+         number of bytes goes back from the end of each operation: twice bs is backwards, block \
+         by block. It has to be at least the largest bs. Reads and writes of a sequential mix go \
+         through the files each by themselves.",
+        |s, g| readwrite(&mut s.io, g),
+    ),
+    opt(
+        "rw_sequencer",
+        &[],
+        Form::Choice(&["sequential", "identical"]),
+        "sequential",
+        "Whether the operations that follow a random offset go on from it, or go there again.",
+        |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])),
+    )
+    .bounded("identical is taken where no operations follow each other; refused elsewhere"),
+    opt("rwmixread", &[], PERCENT, "50", "Share of the reads in a mix, in percent.", |s, g| {
+        put(&mut s.io.read_percent, percent(g))
+    }),
+    opt(
+        "rwmixwrite",
+        &[],
+        PERCENT,
+        "50",
+        "Share of the writes in a mix, in percent. Of this and rwmixread the later one counts.",
+        |s, g| put(&mut s.io.read_percent, percent(g).map(|writes| 100 - writes)),
+    ),
+    opt(
+        "percentage_random",
+        &[],
+        Form::Special("a percentage, or percentages for reads, writes and trims"),
+        "100",
+        "How many operations of a random job jump, in percent; the others follow the one before.",
+        |s, g| {
+            s.io.random_percent = g.triplet(s.io.random_percent, percent)?;
+            Ok(())
+        },
+    )
+    .differs(
+        "0, 100, and what divides 100 are taken: jumps come at equal distances rather than by \
+         chance, and all directions have the same share",
+    ),
+    opt(
+        "norandommap",
+        &[],
+        Form::Flag,
+        "0",
+        "Random offsets do not depend on those before: blocks may be done several times or \
+         never, and nothing has to be remembered.",
+        |s, g| put(&mut s.io.no_map, g.flag()),
+    ),
+    opt(
+        "softrandommap",
+        &[],
+        Form::Flag,
+        "0",
+        "The job goes on without its map where there is no memory for it; none is needed here.",
+        |_, g| g.flag().map(drop),
+    ),
+    opt(
+        "random_generator",
+        &[],
+        Form::Choice(&["tausworthe", "tausworthe64", "lfsr"]),
+        "tausworthe",
+        "What random offsets come from.",
+        |_, g| g.choice(&[("tausworthe", ()), ("tausworthe64", ()), ("lfsr", ())]),
+    )
+    .bounded(
+        "all three mean xoshiro256++, and a keyed permutation where every block is done once; \
+         offsets differ from fio's",
+    ),
+    opt(
+        "random_distribution",
+        &[],
+        Form::Special(
+            "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:IO/SIZE:..., zoned_abs:IO/SIZE:...",
+        ),
+        "random",
+        "How random offsets are spread. zoned: shares of the operations and of the span, in \
+         percent; zoned_abs: shares of the operations and sizes. Anything but random implies \
+         norandommap.",
+        |s, g| distribution::set(&mut s.io.distribution, g),
+    )
+    .bounded(
+        "the hot blocks of zipf and pareto are scattered by another permutation, a centre for \
+         them is refused, and normal is not scattered, which is told with the results",
+    ),
+    opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in each run.", |s, g| {
+        put(&mut s.io.repeat, g.flag())
+    }),
+    opt("allrandrepeat", &[], Form::Flag, "0", "Everything by chance is the same in each run.", |s, g| {
+        put(&mut s.io.repeat_all, g.flag())
+    }),
+    opt(
+        "randseed",
+        &[],
+        Form::Integer { least: 0, most: i64::MAX },
+        "",
+        "Where chance starts from: another number gives other offsets, sizes and contents.",
+        |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))),
+    )
+    .bounded("it counts with randrepeat too"),
+    opt("direct", &[], Form::Flag, "0", "The page cache is bypassed (O_DIRECT).", |s, g| {
+        put(&mut s.io.direct, g.flag())
+    }),
+    opt("buffered", &[], Form::Flag, "1", "The page cache is used: the opposite of direct.", |s, g| {
+        put(&mut s.io.direct, g.flag().map(|buffered| !buffered))
+    }),
+    opt(
+        "atomic",
+        &[],
+        Form::Flag,
+        "0",
+        "Writes are all or nothing, even across a power failure (RWF_ATOMIC). Implies \
+         direct=1, and needs ioengine=pvsync2 here.",
+        |s, g| put(&mut s.io.atomic, g.flag()),
+    ),
+    opt(
+        "zonemode",
+        &[],
+        Form::Choice(&["none", "strided"]),
+        "none",
+        "With strided, work stays in a zone for zonesize bytes and goes on in the next. Zoned \
+         devices (zbd) are not built.",
+        |s, g| zone_mode(&mut s.io, g),
+    ),
+    opt(
+        "zonesize",
+        &[],
+        Form::Size,
+        "0",
+        "Bytes of operations in a zone before the next (zonemode=strided).",
+        |s, g| put(&mut s.io.zones.size, g.size()),
+    ),
+    opt("zonerange", &[], Form::Size, "0", "Length of a zone (zonemode=strided); 0 for zonesize.", |s, g| {
+        put(&mut s.io.zones.range, g.size())
+    }),
+    opt("zoneskip", &[], Form::Size, "0", "Bytes left out between two zones (zonemode=strided).", |s, g| {
+        put(&mut s.io.zones.skip, g.size())
+    }),
+    missing("zonecapacity", Form::Size, "Bytes of a zone that can be written.", NO_ZONED_DEVICES),
+    missing("read_beyond_wp", Form::Flag, "Reads beyond a zone's write pointer.", NO_ZONED_DEVICES),
+    missing(
+        "max_open_zones",
+        Form::Integer { least: 0, most: i64::MAX },
+        "Zones open at once over all jobs.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "job_max_open_zones",
+        Form::Integer { least: 0, most: i64::MAX },
+        "Zones open at once by one job.",
+        NO_ZONED_DEVICES,
+    ),
+    missing("ignore_zone_limits", Form::Flag, "Open zones beyond the device's own limit.", NO_ZONED_DEVICES),
+    missing(
+        "zone_reset_threshold",
+        Form::Number { least: 0.0, most: 1.0 },
+        "Share of written blocks from which zones are reset.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "zone_reset_frequency",
+        Form::Number { least: 0.0, most: 1.0 },
+        "How often zones are reset.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "recover_zbd_write_error",
+        Form::Flag,
+        "Goes on after a failed write to a zone.",
+        NO_ZONED_DEVICES,
+    ),
+    missing(
+        "write_barrier",
+        Form::Integer { least: 0, most: i64::MAX },
+        "Every so manyth write is a barrier.",
+        "use fsync= or fdatasync=",
+    ),
+    missing(
+        "write_hint",
+        Form::Choice(&["none", "short", "medium", "long", "extreme"]),
+        "How long written data will live.",
+        "leave it out: no hint is given",
+    ),
+];

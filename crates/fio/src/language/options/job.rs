@@ -1,0 +1,264 @@
+//! Name, clones, order and length of jobs.
+
+use iolite_model::Nanos;
+
+use super::entry::{count, missing, opt, put, text};
+use crate::language::lower::{ExitAll, ExitWhat, Place, Thread};
+use crate::language::option::{Form, Opt};
+use crate::language::spec::Spec;
+use crate::language::value::{Given, Unit};
+
+/// Name, clones, order and length of jobs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Name.
+    pub name: String,
+    /// What its author says about it.
+    pub description: Option<String>,
+    /// Name of a job before it that has to be over before it starts.
+    pub wait_for: Option<String>,
+    /// Clones; at least 1.
+    pub numjobs: u32,
+    /// Times that the whole of it is done.
+    pub loops: u32,
+    /// Waits for all jobs before it; also begins a group.
+    pub stonewall: bool,
+    /// Begins a group.
+    pub new_group: bool,
+    /// The longest that it may take; zero for no limit.
+    pub runtime: Nanos,
+    /// Starts over until the runtime is over.
+    pub time_based: bool,
+    /// Time before it starts: one of these bounds or anything between.
+    pub start_delay: (Nanos, Nanos),
+    /// Time at its start that is not counted.
+    pub ramp: Nanos,
+    /// Ends others when it ends.
+    pub exit_all: bool,
+    /// Ends others when it fails.
+    pub exit_all_on_error: bool,
+    /// Which others.
+    pub exit_what: ExitWhat,
+    /// Shell command before it.
+    pub prerun: Option<String>,
+    /// Shell command after it.
+    pub postrun: Option<String>,
+}
+
+impl Default for Job {
+    fn default() -> Job {
+        Job {
+            name: String::new(),
+            description: None,
+            wait_for: None,
+            numjobs: 1,
+            loops: 1,
+            stonewall: false,
+            new_group: false,
+            runtime: Nanos(0),
+            time_based: false,
+            start_delay: (Nanos(0), Nanos(0)),
+            ramp: Nanos(0),
+            exit_all: false,
+            exit_all_on_error: false,
+            exit_what: ExitWhat::Group,
+            prerun: None,
+            postrun: None,
+        }
+    }
+}
+
+impl Job {
+    /// The runtime, where there is one.
+    pub fn limit(&self) -> Option<Nanos> {
+        (self.runtime.0 > 0).then_some(self.runtime)
+    }
+
+    /// Whether it goes on until the runtime is over.
+    pub fn goes_on(&self) -> bool {
+        self.time_based && self.runtime.0 > 0
+    }
+
+    /// Changes `thread` to what these settings say.
+    pub(crate) fn lower(&self, spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+        thread.name.clone_from(&self.name);
+        thread.description.clone_from(&self.description);
+        thread.exec = [self.prerun.clone(), self.postrun.clone()];
+        thread.exit_all = (self.exit_all || self.exit_all_on_error)
+            .then_some(ExitAll { on_error: !self.exit_all, what: self.exit_what });
+        if self.time_based && self.runtime.0 == 0 {
+            thread.notes.push("time_based: without a runtime it changes nothing: give runtime=".into());
+        }
+        let (least, most) = self.start_delay;
+        if let Some(task) = thread.io() {
+            task.after.clone_from(&self.wait_for);
+            task.ramp = self.ramp;
+            task.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (least.0, most.0)));
+        } else if self.wait_for.is_some() || most.0 > 0 {
+            return Err("wait_for and startdelay are not built for engines that do file operations: leave \
+         them out, or put the job behind a stonewall"
+                .into());
+        }
+        Ok(())
+    }
+}
+
+/// Tells the draw of a delay from others.
+const START_DELAY: u64 = 1;
+
+/// A time, or two with a `-` or a `:` between them.
+fn delay(given: &Given<'_>) -> Result<(Nanos, Nanos), String> {
+    let whole = given.text()?;
+    let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
+    let one = given.part(one).time(Unit::Seconds)?;
+    let other = given.part(other).time(Unit::Seconds)?;
+    Ok((one.min(other), one.max(other)))
+}
+
+const EXITS: &[(&str, ExitWhat)] =
+    &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)];
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "name",
+        &[],
+        Form::Text,
+        "",
+        "The job's name, shown with its results and part of the names of its files.",
+        |s, g| put(&mut s.job.name, g.text().map(str::to_owned)),
+    ),
+    opt(
+        "description",
+        &[],
+        Form::Text,
+        "",
+        "A text that is shown with the results and means nothing else.",
+        |s, g| put(&mut s.job.description, text(g)),
+    ),
+    opt(
+        "numjobs",
+        &[],
+        Form::Integer { least: 1, most: 100_000 },
+        "1",
+        "Clones of the job that run at the same time.",
+        |s, g| put(&mut s.job.numjobs, count(g, 1, 100_000)),
+    ),
+    opt(
+        "loops",
+        &[],
+        Form::Integer { least: 0, most: 4_294_967_295 },
+        "1",
+        "How often the whole job is done; 0 is as 1.",
+        |s, g| put(&mut s.job.loops, count(g, 0, u32::MAX).map(|loops| loops.max(1))),
+    ),
+    opt(
+        "runtime",
+        &["timeout"],
+        Form::Time("seconds"),
+        "0",
+        "The job ends after this time, even when not all is done. 0 sets no limit.",
+        |s, g| put(&mut s.job.runtime, g.time(Unit::Seconds)),
+    ),
+    opt(
+        "time_based",
+        &[],
+        Form::Flag,
+        "0",
+        "The job starts over until its runtime is over, instead of ending when all is done.",
+        |s, g| put(&mut s.job.time_based, g.flag()),
+    ),
+    opt(
+        "startdelay",
+        &["start_delay"],
+        Form::Special("a time in seconds, or a range of times such as 1-5"),
+        "0",
+        "The job starts so much later; of a range each clone draws its own.",
+        |s, g| put(&mut s.job.start_delay, delay(g)),
+    ),
+    opt(
+        "ramp_time",
+        &[],
+        Form::Time("seconds"),
+        "0",
+        "Time at the start that is done and not counted. It comes before the runtime.",
+        |s, g| put(&mut s.job.ramp, g.time(Unit::Seconds)),
+    ),
+    opt(
+        "stonewall",
+        &["wait_for_previous"],
+        Form::Flag,
+        "0",
+        "The job starts when all before it have ended. It also begins a new group.",
+        |s, g| put(&mut s.job.stonewall, g.flag()),
+    ),
+    opt(
+        "new_group",
+        &[],
+        Form::Flag,
+        "0",
+        "The job begins a new group: results of a group can be told together.",
+        |s, g| put(&mut s.job.new_group, g.flag()),
+    ),
+    opt(
+        "wait_for",
+        &[],
+        Form::Text,
+        "",
+        "The job starts when all clones of the job of this name have ended; that job has to \
+         come before it.",
+        |s, g| put(&mut s.job.wait_for, text(g)),
+    ),
+    opt(
+        "thread",
+        &[],
+        Form::Flag,
+        "0",
+        "Clones are threads rather than processes; here they always are.",
+        |_, g| g.flag().map(drop),
+    ),
+    opt(
+        "threads",
+        &[],
+        Form::Integer { least: 0, most: 4_294_967_295 },
+        "",
+        "Nothing, in fio too; old job files have it. See numjobs.",
+        |_, g| count(g, 0, 4_294_967_295).map(drop),
+    ),
+    opt("exitall", &[], Form::Flag, "0", "When the job ends, others end too: see exit_what.", |s, g| {
+        put(&mut s.job.exit_all, g.flag())
+    }),
+    opt(
+        "exitall_on_error",
+        &[],
+        Form::Flag,
+        "0",
+        "When the job ends with an error, others end too: see exit_what.",
+        |s, g| put(&mut s.job.exit_all_on_error, g.flag()),
+    ),
+    opt(
+        "exit_what",
+        &[],
+        Form::Choice(&["group", "stonewall", "all"]),
+        "group",
+        "Which jobs exitall ends: those of its group, all that run, or all there are.",
+        |s, g| put(&mut s.job.exit_what, g.choice(EXITS)),
+    ),
+    opt(
+        "exec_prerun",
+        &[],
+        Form::Text,
+        "",
+        "A shell command that is run before the job; its output goes to NAME.prerun.txt.",
+        |s, g| put(&mut s.job.prerun, text(g)),
+    ),
+    opt(
+        "exec_postrun",
+        &[],
+        Form::Text,
+        "",
+        "A shell command that is run after the job; its output goes to NAME.postrun.txt.",
+        |s, g| put(&mut s.job.postrun, text(g)),
+    ),
+    missing("profile", Form::Text, "A test that is built in.", "write its jobs into a job file"),
+];

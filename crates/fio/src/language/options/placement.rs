@@ -1,0 +1,310 @@
+//! CPUs, memory nodes, priorities, users.
+
+use iolite_model::{IoClass, IoPriority, JobTask, MemoryPolicy};
+
+use crate::language::lower::{Place, Thread};
+use crate::language::option::{Form, Opt, Support};
+use crate::language::spec::Spec;
+use crate::language::value::Given;
+
+/// CPUs, memory nodes, priorities, users.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// `cpus_allowed`, `cpumask`: CPUs that the job may run on; empty for all.
+    pub cpus: Vec<u32>,
+    /// `cpus_allowed_policy=split`: each clone one of them.
+    pub split: bool,
+    /// `numa_cpu_nodes`: nodes whose CPUs the job may run on; empty for all.
+    pub nodes: Vec<u32>,
+    /// `numa_mem_policy`.
+    pub memory: MemoryPolicy,
+    /// `nice`; 0 for as it is.
+    pub nice: i8,
+    /// `prio`.
+    pub level: Option<u8>,
+    /// `prioclass`; 0 for none.
+    pub class: Option<u8>,
+}
+
+impl Placement {
+    /// Changes `thread` to what these settings say.
+    pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+        let one = |cpus: &[u32]| cpus.get(place.number as usize % cpus.len().max(1)).copied();
+        let cpus = match one(&self.cpus) {
+            Some(cpu) if self.split => vec![cpu],
+            _ => self.cpus.clone(),
+        };
+        match &mut thread.task {
+            JobTask::Io(task) => {
+                task.placement = iolite_model::Placement {
+                    cpus,
+                    nodes: self.nodes.clone(),
+                    one_each: false,
+                    memory: self.memory.clone(),
+                    nice: (self.nice != 0).then_some(self.nice),
+                    io_priority: self.io_priority(),
+                };
+                Ok(())
+            }
+            JobTask::Metadata(_) if *self == Placement::default() => Ok(()),
+            JobTask::Metadata(_) => {
+                Err("cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio and prioclass are not for engines that \
+                     work on names: leave them out, or run under taskset, numactl, nice or ionice"
+                    .into())
+            }
+        }
+    }
+
+    /// The priority of the job's I/O. A level alone is one of the class best effort.
+    fn io_priority(&self) -> Option<IoPriority> {
+        let given = self.class.filter(|class| *class > 0);
+        let class = class(given.or(self.level.map(|_| BEST_EFFORT))?)?;
+        Some(IoPriority { class, level: self.level.unwrap_or(0) })
+    }
+}
+
+const BEST_EFFORT: u8 = 2;
+
+/// A class by its number; 0 is none.
+pub(crate) fn class(number: u8) -> Option<IoClass> {
+    match number {
+        1 => Some(IoClass::RealTime),
+        BEST_EFFORT => Some(IoClass::BestEffort),
+        3 => Some(IoClass::Idle),
+        _ => None,
+    }
+}
+
+/// The most that a list may name: more than Linux supports.
+const MOST: u32 = 65_535;
+
+/// Numbers and ranges with commas between them, such as `0,5,8-15`.
+///
+/// # Errors
+/// It is no such list.
+pub(crate) fn list(text: &str) -> Result<Vec<u32>, String> {
+    let number = |text: &str| {
+        let number = text.trim().parse::<u32>().ok().filter(|number| *number <= MOST);
+        number.ok_or_else(|| format!("`{text}` is no number: give numbers and ranges, such as 0,5,8-15"))
+    };
+    let mut numbers = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        numbers.extend(first.min(last)..=first.max(last));
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    if numbers.is_empty() {
+        Err("it names nothing: give numbers and ranges, such as 0,5,8-15".into())
+    } else {
+        Ok(numbers)
+    }
+}
+
+/// Nodes; empty for all.
+fn nodes(text: &str) -> Result<Vec<u32>, String> {
+    if text == "all" { Ok(Vec::new()) } else { list(text) }
+}
+
+fn memory(given: &Given<'_>) -> Result<MemoryPolicy, String> {
+    let text = given.text()?;
+    let (mode, of) = text.split_once(':').unwrap_or((text, ""));
+    match mode {
+        "default" | "local" => Ok(MemoryPolicy::Default),
+        "bind" | "prefer" | "interleave" if of.is_empty() => {
+            Err(format!("`{mode}` needs its nodes: {mode}:0"))
+        }
+        "bind" => nodes(of).map(MemoryPolicy::Bind),
+        "interleave" => nodes(of).map(MemoryPolicy::Interleave),
+        "prefer" => match nodes(of)?[..] {
+            [node] => Ok(MemoryPolicy::Prefer(node)),
+            _ => Err("`prefer` takes one node".into()),
+        },
+        _ => Err(format!("`{mode}` is none of default, local, prefer, bind, interleave")),
+    }
+}
+
+fn mask(given: &Given<'_>) -> Result<Vec<u32>, String> {
+    let mask = given.integer(1, i64::MAX)?;
+    Ok((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect())
+}
+
+const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'static str) -> Opt {
+    Opt { name, form, help, support: Support::Missing(remedy), ..Opt::PLAIN }
+}
+
+const IONICE: &str = "start the program under `ionice`";
+const SETPRIV: &str = "start the program under `setpriv`, as this user";
+const SYSTEMD: &str = "start the program in a control group: `systemd-run --scope -p IOWeight=...`";
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    Opt {
+        name: "cpus_allowed",
+        form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
+        help: "CPUs that the job may run on.",
+        set: |spec, given| list(given.text()?).map(|cpus| spec.placement.cpus = cpus),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "cpumask",
+        form: Form::Integer { least: 1, most: i64::MAX },
+        help: "CPUs that the job may run on, as bits of a number: 34 for CPUs 1 and 5.",
+        set: |spec, given| mask(given).map(|cpus| spec.placement.cpus = cpus),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "cpus_allowed_policy",
+        form: Form::Choice(&["shared", "split"]),
+        default: "shared",
+        help: "Whether all clones may use all of the CPUs, or each has one, in turns.",
+        set: |spec, given| {
+            let split = given.choice(&[("shared", false), ("split", true)])?;
+            spec.placement.split = split;
+            Ok(())
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "numa_cpu_nodes",
+        form: Form::Special("numbers and ranges with commas between them, or all"),
+        help: "NUMA nodes whose CPUs the job may run on.",
+        set: |spec, given| nodes(given.text()?).map(|nodes| spec.placement.nodes = nodes),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "numa_mem_policy",
+        form: Form::Special("default, local, prefer:NODE, bind:NODES or interleave:NODES"),
+        default: "default",
+        help: "NUMA nodes that the job's memory comes from.",
+        set: |spec, given| memory(given).map(|memory| spec.placement.memory = memory),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "nice",
+        form: Form::Integer { least: -20, most: 19 },
+        default: "0",
+        help: "The job's CPU priority, from -20, the highest, to 19.",
+        set: |spec, given| given.integer(-20, 19).map(|nice| spec.placement.nice = nice as i8),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "prio",
+        form: Form::Integer { least: 0, most: 7 },
+        help: "The job's I/O priority within its class, from 0, the highest, to 7.",
+        set: |spec, given| given.integer(0, 7).map(|level| spec.placement.level = Some(level as u8)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "prioclass",
+        form: Form::Integer { least: 0, most: 3 },
+        help: "The job's class of I/O priorities: 1 real time, 2 best effort, 3 idle; 0 for none.",
+        set: |spec, given| given.integer(0, 3).map(|class| spec.placement.class = Some(class as u8)),
+        ..Opt::PLAIN
+    },
+    missing(
+        "priohint",
+        Form::Integer { least: 0, most: 1023 },
+        "A hint that goes with the job's I/O priority.",
+        IONICE,
+    ),
+    missing("uid", Form::Integer { least: 0, most: u32::MAX as i64 }, "User that the job runs as.", SETPRIV),
+    missing("gid", Form::Integer { least: 0, most: u32::MAX as i64 }, "Group that the job runs as.", SETPRIV),
+    missing("cgroup", Form::Text, "Control group that the job runs in.", SYSTEMD),
+    missing(
+        "cgroup_weight",
+        Form::Integer { least: 100, most: 1000 },
+        "Weight of the job's control group in I/O.",
+        SYSTEMD,
+    ),
+    missing("cgroup_nodelete", Form::Flag, "Keeps the control group after the job.", SYSTEMD),
+    missing(
+        "ioscheduler",
+        Form::Text,
+        "I/O scheduler that the device is switched to while the job runs.",
+        "write its name to /sys/block/DEVICE/queue/scheduler before, and the old one back after",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::option::samples::{io, lowered, task};
+    use iolite_model::{MetadataTask, Mix};
+
+    fn placed(settings: &[(&str, &str)]) -> Result<iolite_model::Placement, String> {
+        io(settings, task(Mix::Read)).map(|(_, task)| task.placement)
+    }
+
+    #[test]
+    fn cpus_are_lists_or_bits() {
+        for (setting, cpus) in [
+            (("cpus_allowed", "0,5,8-10"), vec![0, 5, 8, 9, 10]),
+            (("cpus_allowed", "3-1, 2"), vec![1, 2, 3]),
+            (("cpumask", "34"), vec![1, 5]),
+            (("cpumask", "0x3"), vec![0, 1]),
+        ] {
+            assert_eq!(placed(&[setting]).unwrap().cpus, cpus, "{setting:?}");
+        }
+        for text in [",", "a", "1-", "-1", "0-70000", "1;2"] {
+            assert!(placed(&[("cpus_allowed", text)]).is_err(), "{text}");
+        }
+    }
+
+    /// The thread of the samples is the fourth.
+    #[test]
+    fn a_clone_gets_one_of_the_cpus_that_are_split() {
+        let split = ("cpus_allowed_policy", "split");
+        assert_eq!(placed(&[("cpus_allowed", "0,5,8"), split]).unwrap().cpus, [0]);
+        assert_eq!(placed(&[("cpus_allowed", "4-7"), split]).unwrap().cpus, [7]);
+        assert_eq!(placed(&[split]), Ok(iolite_model::Placement::default()));
+    }
+
+    #[test]
+    fn nodes_are_for_cpus_and_for_memory() {
+        let found = placed(&[("numa_cpu_nodes", "0-1"), ("numa_mem_policy", "bind:1")]).unwrap();
+        assert_eq!((found.nodes, found.memory), (vec![0, 1], MemoryPolicy::Bind(vec![1])));
+        for (policy, memory) in [
+            ("default", MemoryPolicy::Default),
+            ("local", MemoryPolicy::Default),
+            ("prefer:2", MemoryPolicy::Prefer(2)),
+            ("interleave:0-2", MemoryPolicy::Interleave(vec![0, 1, 2])),
+            ("bind:all", MemoryPolicy::Bind(Vec::new())),
+        ] {
+            assert_eq!(placed(&[("numa_mem_policy", policy)]).unwrap().memory, memory, "{policy}");
+        }
+        assert_eq!(placed(&[("numa_cpu_nodes", "all")]), Ok(iolite_model::Placement::default()));
+        for policy in ["bind", "prefer:0-1", "spread:0", "interleave:"] {
+            assert!(placed(&[("numa_mem_policy", policy)]).is_err(), "{policy}");
+        }
+    }
+
+    /// As the logs of fio 3.33 tell them.
+    #[test]
+    fn priorities_are_fios() {
+        for (settings, packed) in [
+            (&[("prio", "3")][..], Some(0x4003)),
+            (&[("prio", "3"), ("prioclass", "2")], Some(0x4003)),
+            (&[("prioclass", "1")], Some(0x2000)),
+            (&[("prioclass", "3"), ("prio", "7")], Some(0x6007)),
+            (&[("prioclass", "0"), ("prio", "7")], Some(0x4007)),
+            (&[("prioclass", "0")], None),
+            (&[], None),
+        ] {
+            let placed = placed(settings).unwrap();
+            assert_eq!(placed.io_priority.map(IoPriority::packed), packed, "{settings:?}");
+        }
+        assert_eq!(placed(&[("nice", "-3")]).unwrap().nice, Some(-3));
+        assert_eq!(placed(&[("nice", "0")]).unwrap().nice, None);
+    }
+
+    #[test]
+    fn work_on_names_is_not_placed() {
+        let names = || JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[], names()).is_ok());
+        assert!(lowered(&[("cpus_allowed", "0")], names()).unwrap_err().contains("taskset"));
+    }
+}

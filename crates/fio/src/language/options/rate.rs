@@ -1,0 +1,570 @@
+//! Rates, think time, latency targets.
+
+mod arrival;
+
+use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
+
+use crate::language::lower::{Place, Thread};
+use crate::language::option::{Form, Opt, Support};
+use crate::language::spec::Spec;
+use crate::language::value::{Given, Unit};
+
+/// Something for reads, for writes and for trims, where there is any.
+pub type PerDirection<T> = [Option<T>; 3];
+
+/// Rates, think time, latency targets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rate {
+    /// `thinktime`: pause; 0 for none.
+    pub think_time: Nanos,
+    /// `thinktime_spin`: how much of the pause keeps the CPU busy.
+    pub think_spin: Nanos,
+    /// `thinktime_blocks`: operations between two pauses; `None` for 1, or for any number with `think_io`.
+    pub think_blocks: Option<u32>,
+    /// `thinktime_iotime`: time of operations between two pauses; 0 for none.
+    pub think_io: Nanos,
+    /// `rate`: bytes a second.
+    pub bytes: PerDirection<f64>,
+    /// `rate_iops`: operations a second.
+    pub iops: PerDirection<f64>,
+    /// `rate_min`: slower than so many bytes a second the job fails.
+    pub bytes_min: PerDirection<f64>,
+    /// `rate_iops_min`: slower than so many operations a second the job fails.
+    pub iops_min: PerDirection<f64>,
+    /// `rate_cycle`: over which time the least rates are looked at.
+    pub cycle: Nanos,
+    /// `rate_process=poisson`.
+    pub poisson: bool,
+    /// `latency_target`: 0 for none.
+    pub latency_target: Nanos,
+    /// `latency_window`: 0 where it is not given.
+    pub latency_window: Nanos,
+    /// `latency_percentile`, in percent.
+    pub latency_percentile: f64,
+    /// `max_latency`.
+    pub max_latency: PerDirection<Nanos>,
+    /// `flow`: the job's weight; 0 for none.
+    pub flow: u32,
+    /// `flow_id`: the jobs that it keeps the ratio with.
+    pub flow_group: u32,
+    /// `flow_sleep`: pause of a job that is ahead.
+    pub flow_pause: Nanos,
+}
+
+impl Default for Rate {
+    fn default() -> Rate {
+        Rate {
+            think_time: Nanos(0),
+            think_spin: Nanos(0),
+            think_blocks: None,
+            think_io: Nanos(0),
+            bytes: [None; 3],
+            iops: [None; 3],
+            bytes_min: [None; 3],
+            iops_min: [None; 3],
+            cycle: Nanos::SECOND,
+            poisson: false,
+            latency_target: Nanos(0),
+            latency_window: Nanos(0),
+            latency_percentile: 100.0,
+            max_latency: [None; 3],
+            flow: 0,
+            flow_group: 0,
+            flow_pause: Nanos(0),
+        }
+    }
+}
+
+impl Rate {
+    /// Changes `thread` to what these settings say; its mix, sizes and depth are set before.
+    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+        let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
+        self.set_arrival(task)?;
+        let does = arrival::directions(task.mix);
+        self.check_least(does)?;
+        task.longest = self.longest(does)?;
+        let flow = Flow { group: self.flow_group, weight: self.flow, pause: self.flow_pause };
+        task.flow = (self.flow > 0).then_some(flow);
+        thread.latency_target = self.target(task)?;
+        let only_done = |limits: PerDirection<f64>| std::array::from_fn(|at| limits[at].filter(|_| does[at]));
+        thread.rate_min = only_done(self.bytes_min);
+        thread.rate_iops_min = only_done(self.iops_min);
+        thread.rate_cycle = self.cycle.max(Nanos::MILLISECOND);
+        Ok(())
+    }
+
+    /// Engines that make, find and remove names have neither rates nor pauses.
+    fn refuse_for_names(&self) -> Result<(), String> {
+        let plain = Rate { cycle: self.cycle, poisson: self.poisson, ..Rate::default() };
+        let pauses = Rate {
+            think_spin: self.think_spin,
+            think_blocks: self.think_blocks,
+            think_io: self.think_io,
+            ..plain
+        };
+        let latency = Rate {
+            latency_window: self.latency_window,
+            latency_percentile: self.latency_percentile,
+            ..pauses
+        };
+        if *self == latency {
+            Ok(())
+        } else {
+            Err("rate, thinktime, latency_target and max_latency are not for engines that work on names: leave them out".into())
+        }
+    }
+
+    fn set_arrival(&self, task: &mut FileTask) -> Result<(), String> {
+        let rated = arrival::rated(self, task)?;
+        match rated {
+            Some(_) if self.think_time.0 > 0 => {
+                Err("rate and thinktime: a job has pauses or a rate of its own, not both: \
+                                                     give the rate alone"
+                    .into())
+            }
+            Some(arrival) => {
+                task.arrival = arrival;
+                Ok(())
+            }
+            None if self.think_time.0 > 0 => {
+                let (pause, io_time, spin) =
+                    (self.think_time, self.think_io, self.think_spin.min(self.think_time));
+                let operations = self.think_blocks.unwrap_or(u32::from(io_time.0 == 0));
+                task.arrival = Arrival::ThinkTime { pause, operations, io_time, spin };
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A least rate above the rate itself could not be kept.
+    fn check_least(&self, does: [bool; 3]) -> Result<(), String> {
+        let above = |rate: &PerDirection<f64>, least: &PerDirection<f64>| {
+            let mut pairs = does.iter().zip(rate.iter().zip(least)).filter(|(does, _)| **does);
+            pairs.any(|(_, pair)| matches!(pair, (Some(rate), Some(least)) if least > rate))
+        };
+        if above(&self.bytes, &self.bytes_min) || above(&self.iops, &self.iops_min) {
+            return Err("rate_min and rate_iops_min are above rate and rate_iops: lower them".into());
+        }
+        Ok(())
+    }
+
+    fn longest(&self, does: [bool; 3]) -> Result<Option<Nanos>, String> {
+        let mut bounds = self.max_latency.iter().zip(does).filter(|(_, does)| *does).map(|(bound, _)| *bound);
+        let first = bounds.next().flatten();
+        if bounds.all(|bound| bound == first) {
+            Ok(first)
+        } else {
+            Err("max_latency: one bound for all operations of a job: give one value, or make two jobs of it"
+                .into())
+        }
+    }
+
+    fn target(&self, task: &FileTask) -> Result<Option<LatencyTarget>, String> {
+        if self.latency_target.0 == 0 {
+            return Ok(None);
+        }
+        if self.latency_percentile >= 100.0 {
+            return Err("latency_target: the largest of all latencies is no figure that a second try would give again: \
+                        give a latency_percentile below 100, such as 99.9"
+                .into());
+        }
+        let window = if self.latency_window.0 > 0 { self.latency_window } else { Nanos::SECOND };
+        Ok(Some(LatencyTarget {
+            bound: self.latency_target,
+            quantile: Quantile(self.latency_percentile / 100.0),
+            window,
+            ramp: Nanos(window.0 / RAMP),
+            parameter: LoadParameter::Depth { most: task.concurrency },
+        }))
+    }
+}
+
+/// Each try of a latency search begins with this part of a window that is left out.
+const RAMP: u64 = 5;
+
+/// Values for reads, writes and trims: one that is left out at the end is as the one before, an empty one is none.
+fn limits<T: Copy>(
+    given: &Given<'_>,
+    parse: impl Fn(&Given<'_>) -> Result<Option<T>, String>,
+) -> Result<PerDirection<T>, String> {
+    let parts: Vec<&str> = given.text()?.split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("it has more than three values: reads, writes, trims".into());
+    }
+    let mut limits = [None; 3];
+    for at in 0..limits.len() {
+        limits[at] = match parts.get(at) {
+            Some(&"") => None,
+            Some(part) => parse(&given.part(part))?,
+            None => limits[at - 1],
+        };
+    }
+    Ok(limits)
+}
+
+/// A rate; 0 is none.
+fn a_second(given: &Given<'_>) -> Result<Option<f64>, String> {
+    given.size().map(|size| (size.0 > 0).then_some(size.0 as f64))
+}
+
+fn microseconds(given: &Given<'_>) -> Result<Nanos, String> {
+    given.time(Unit::Microseconds)
+}
+
+const BYTES: Form = Form::Special("bytes a second, for reads, writes, trims: 1m or 1m,500k or 1m, or ,500k");
+const OPERATIONS: Form =
+    Form::Special("operations a second, for reads, writes, trims: 500 or 500,100 or 500, or ,100");
+const MOST: i64 = u32::MAX as i64;
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    Opt {
+        name: "thinktime",
+        form: Form::Time("us"),
+        default: "0",
+        help: "A pause after every thinktime_blocks operations, once all that is in flight has come back.",
+        support: Support::Differs("not together with a rate"),
+        set: |spec, given| microseconds(given).map(|time| spec.rate.think_time = time),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "thinktime_spin",
+        form: Form::Time("us"),
+        default: "0",
+        help: "How much of the thinktime, from its start, keeps the CPU busy instead of sleeping.",
+        set: |spec, given| microseconds(given).map(|time| spec.rate.think_spin = time),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "thinktime_blocks",
+        form: Form::Integer { least: 1, most: MOST },
+        help: "Operations from one thinktime to the next; 1 where thinktime_iotime is not given either.",
+        set: |spec, given| given.integer(1, MOST).map(|blocks| spec.rate.think_blocks = Some(blocks as u32)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "thinktime_blocks_type",
+        form: Form::Choice(&["complete", "issue"]),
+        default: "complete",
+        help: "Whether thinktime_blocks counts operations as they come back or as they are issued.",
+        support: Support::Differs(
+            "the same either way: as many are issued, all come back, then comes the pause",
+        ),
+        set: |_, given| given.choice(&[("complete", ()), ("issue", ())]),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "thinktime_iotime",
+        form: Form::Time("s"),
+        default: "0",
+        help: "Time of operations from one thinktime to the next; with thinktime_blocks whichever is over first.",
+        set: |spec, given| given.time(Unit::Seconds).map(|time| spec.rate.think_io = time),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate",
+        form: BYTES,
+        help: "Bytes a second that the job is held to: a schedule that it catches up with where it has fallen behind.",
+        support: Support::Differs(
+            "response times count from the instant that the schedule says, so that waiting for a slow device shows. As in \
+             fio the shares of a mix follow from its rates, and what has none goes as fast as it can",
+        ),
+        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.bytes = limits),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate_min",
+        aliases: &["ratemin"],
+        form: BYTES,
+        help: "A job that is slower than this over rate_cycle fails.",
+        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.bytes_min = limits),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate_iops",
+        form: OPERATIONS,
+        help: "Operations a second that the job is held to, as with rate; not together with it.",
+        support: Support::Differs(
+            "as rate; operations are counted whatever their size, where fio counts bytes at the smallest size of a range",
+        ),
+        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.iops = limits),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate_iops_min",
+        form: OPERATIONS,
+        help: "A job that does fewer operations a second than this over rate_cycle fails.",
+        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.iops_min = limits),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate_process",
+        form: Form::Choice(&["linear", "poisson"]),
+        default: "linear",
+        help: "Whether a rate has operations start at equal distances, or at random instants (a Poisson process).",
+        set: |spec, given| {
+            let poisson = given.choice(&[("linear", false), ("poisson", true)])?;
+            spec.rate.poisson = poisson;
+            Ok(())
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate_cycle",
+        aliases: &["ratecycle"],
+        form: Form::Integer { least: 0, most: MOST },
+        default: "1000",
+        help: "Milliseconds over which rate_min and rate_iops_min are looked at.",
+        support: Support::Differs(
+            "the schedule of a rate is kept from the start to the end, whatever the cycle",
+        ),
+        set: |spec, given| given.integer(0, MOST).map(|ms| spec.rate.cycle = Nanos(ms as u64 * 1_000_000)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "rate_ignore_thinktime",
+        form: Form::Flag,
+        default: "0",
+        help: "Whether a rate catches up with what a thinktime has cost it.",
+        support: Support::Differs("a job has a rate or a thinktime, so that it changes nothing"),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "max_latency",
+        form: Form::Special("a time in us or with a unit, for reads, writes, trims"),
+        help: "An operation that takes longer ends the job with an error.",
+        support: Support::Differs("one bound for all operations of a job"),
+        set: |spec, given| {
+            let bound = |given: &Given<'_>| microseconds(given).map(|time| (time.0 > 0).then_some(time));
+            limits(given, bound).map(|limits| spec.rate.max_latency = limits)
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "latency_target",
+        form: Form::Time("us"),
+        default: "0",
+        help: "Searches the largest depth, up to iodepth, with which latency_percentile of the operations take no longer \
+               than this.",
+        support: Support::Differs(
+            "each depth is tried in a window of its own whose start is left out, and an answer has been kept in two \
+             windows; the response time counts",
+        ),
+        set: |spec, given| microseconds(given).map(|time| spec.rate.latency_target = time),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "latency_window",
+        form: Form::Time("us"),
+        default: "0",
+        help: "How long each depth is tried for latency_target.",
+        support: Support::Differs(
+            "one second where it is not given or 0; up to ten times as long where latency_percentile would rest on fewer \
+             than ten operations beyond it",
+        ),
+        set: |spec, given| microseconds(given).map(|time| spec.rate.latency_window = time),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "latency_percentile",
+        form: Form::Number { least: 0.0, most: 100.0 },
+        default: "100",
+        help: "Percent of the operations that have to keep latency_target.",
+        support: Support::Differs(
+            "has to be given, below 100, with a latency_target: a maximum is never the same twice",
+        ),
+        set: |spec, given| given.number(0.0, 100.0).map(|percent| spec.rate.latency_percentile = percent),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "latency_run",
+        form: Form::Flag,
+        default: "0",
+        help: "Keeps on running after latency_target's answer, changing the depth as needed.",
+        support: Support::Differs("0 only: a search ends with its answer"),
+        set: |_, given| match given.flag()? {
+            true => {
+                Err("a search ends with its answer: leave it out, then run with the depth that was found"
+                    .into())
+            }
+            false => Ok(()),
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "flow",
+        form: Form::Integer { least: 0, most: 1000 },
+        default: "0",
+        help: "The job's weight among those of the same flow_id, whose activity is kept in proportion to their weights.",
+        support: Support::Differs(
+            "the ratio is kept among jobs that start together, of which none is ahead by more than a round",
+        ),
+        set: |spec, given| given.integer(0, 1000).map(|weight| spec.rate.flow = weight as u32),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "flow_id",
+        form: Form::Integer { least: 0, most: MOST },
+        default: "0",
+        help: "Which flow the job belongs to.",
+        set: |spec, given| given.integer(0, MOST).map(|id| spec.rate.flow_group = id as u32),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "flow_sleep",
+        form: Form::Integer { least: 0, most: MOST },
+        default: "0",
+        help: "Microseconds that a job waits when it is ahead of its flow.",
+        set: |spec, given| {
+            given.integer(0, MOST).map(|pause| spec.rate.flow_pause = Nanos(pause as u64 * 1000))
+        },
+        ..Opt::PLAIN
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::option::samples::{io, lowered, spec, task};
+    use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace};
+
+    fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), String> {
+        io(settings, task(mix)).map(|(_, task)| (task.arrival, task.mix))
+    }
+
+    /// As fio 3.33 was seen to read them.
+    #[test]
+    fn rates_are_for_reads_writes_and_trims() {
+        for (text, rates) in [
+            ("1m", [Some(1048576.0); 3]),
+            ("1m,500k", [Some(1048576.0), Some(512000.0), Some(512000.0)]),
+            ("1m,", [Some(1048576.0), None, None]),
+            (",500k", [None, Some(512000.0), Some(512000.0)]),
+            ("1m,,500k", [Some(1048576.0), None, Some(512000.0)]),
+            ("0", [None; 3]),
+        ] {
+            assert_eq!(spec(&[("rate", text)]).unwrap().rate.bytes, rates, "{text}");
+        }
+        assert!(spec(&[("rate", "1,2,3,4")]).is_err());
+    }
+
+    #[test]
+    fn a_rate_is_a_schedule() {
+        let bytes = |rate| Arrival::ConstantBytes(Bandwidth(rate));
+        assert_eq!(arrival(&[("rate", "1000")], Mix::Read), Ok((bytes(1000.0), Mix::Read)));
+        assert_eq!(arrival(&[("rate", "1000,500")], Mix::Write), Ok((bytes(500.0), Mix::Write)));
+        assert_eq!(arrival(&[("rate", "1000,")], Mix::Write), Ok((Arrival::Closed, Mix::Write)));
+        assert_eq!(arrival(&[("rate", "1,2,3")], Mix::Trim), Ok((bytes(3.0), Mix::Trim)));
+        assert_eq!(
+            arrival(&[("rate_iops", "50")], Mix::Read),
+            Ok((Arrival::Constant(Iops(50.0)), Mix::Read))
+        );
+        let poisson = ("rate_process", "poisson");
+        assert_eq!(
+            arrival(&[("rate_iops", "50"), poisson], Mix::Read),
+            Ok((Arrival::Poisson(Iops(50.0)), Mix::Read))
+        );
+        assert_eq!(
+            arrival(&[("rate", "50"), poisson], Mix::Read),
+            Ok((Arrival::PoissonBytes(Bandwidth(50.0)), Mix::Read))
+        );
+    }
+
+    #[test]
+    fn each_kind_of_a_mix_has_a_rate_of_its_own() {
+        let half = Mix::ReadPercent(90);
+        let bytes = |rate| Some(Pace::Bytes(Bandwidth(rate)));
+        let operations = |rate| Some(Pace::Operations(Iops(rate)));
+        let found = |settings: &[(&str, &str)], mix| {
+            let (arrival, after) = arrival(settings, mix).unwrap();
+            let Arrival::ByKind(rates) = arrival else { panic!("{arrival:?}") };
+            assert_eq!(after, mix);
+            rates
+        };
+        let none = KindRates::default();
+        let both = KindRates { reads: operations(300.0), writes: operations(100.0), ..none };
+        assert_eq!(found(&[("rate_iops", "300,100")], half), both);
+        assert!(found(&[("rate_iops", "300,100,1"), ("rate_process", "poisson")], half).poisson);
+        let both = KindRates { reads: bytes(300.0), writes: bytes(300.0), ..none };
+        assert_eq!(found(&[("rate", "300")], half), both);
+        assert_eq!(found(&[("rate", "300,")], half), KindRates { reads: bytes(300.0), ..none });
+        assert_eq!(found(&[("rate", ",300")], half), KindRates { writes: bytes(300.0), ..none });
+        let trims = KindRates { writes: operations(1.0), trims: operations(3.0), ..none };
+        assert_eq!(found(&[("rate_iops", "1,1,3")], Mix::TrimPercent(50)), trims);
+        let alternating = arrival(&[("rate_iops", "1,5,3")], Mix::TrimThenWrite).unwrap();
+        assert_eq!(alternating, (Arrival::Constant(Iops(6.0)), Mix::TrimThenWrite));
+        let reads = arrival(&[("rate", "300,")], Mix::ReadPercent(100)).unwrap();
+        assert_eq!(reads, (Arrival::ConstantBytes(Bandwidth(300.0)), Mix::ReadPercent(100)));
+    }
+
+    #[test]
+    fn pauses_are_not_for_rates() {
+        let pause = [("thinktime", "2000"), ("thinktime_blocks", "4"), ("thinktime_spin", "1s")];
+        let (_, task) = io(&pause, task(Mix::Read)).unwrap();
+        let (pause, spin) = (Nanos(2_000_000), Nanos(2_000_000));
+        assert_eq!(task.arrival, Arrival::ThinkTime { pause, operations: 4, io_time: Nanos(0), spin });
+        let by_time = |settings: &[(&str, &str)]| {
+            let settings = [&[("thinktime", "2ms"), ("thinktime_iotime", "9")], settings].concat();
+            match arrival(&settings, Mix::Read).unwrap().0 {
+                Arrival::ThinkTime { operations, io_time, .. } => (operations, io_time),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(by_time(&[]), (0, Nanos(9_000_000_000)));
+        assert_eq!(by_time(&[("thinktime_blocks", "5")]), (5, Nanos(9_000_000_000)));
+        assert!(arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("not both"));
+        assert!(arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("exclude"));
+    }
+
+    #[test]
+    fn least_rates_are_of_what_is_done() {
+        let settings =
+            [("rate", "1250"), ("ratemin", "1024"), ("ratecycle", "500"), ("rate_iops_min", "7,8")];
+        let (thread, _) = io(&settings, task(Mix::Write)).unwrap();
+        assert_eq!(thread.rate_min, [None, Some(1024.0), None]);
+        assert_eq!(thread.rate_iops_min, [None, Some(8.0), None]);
+        assert_eq!(thread.rate_cycle, Nanos(500_000_000));
+        assert!(
+            io(&[("rate", "1m"), ("rate_min", "2m")], task(Mix::Read)).unwrap_err().contains("lower them")
+        );
+    }
+
+    #[test]
+    fn latencies_are_bounded_and_searched() {
+        let settings = [
+            ("iodepth", "128"),
+            ("latency_target", "500000"),
+            ("latency_window", "5000000"),
+            ("latency_percentile", "99.9"),
+            ("max_latency", "2s"),
+        ];
+        let ring = FileTask { backend: BackendKind::Libaio, ..task(Mix::Read) };
+        let (thread, found) = io(&settings, ring).unwrap();
+        let target = thread.latency_target.unwrap();
+        assert_eq!((target.bound, target.window), (Nanos(500_000_000), Nanos(5_000_000_000)));
+        assert!((target.quantile.0 - 0.999).abs() < 1e-12);
+        assert_eq!(target.parameter, LoadParameter::Depth { most: 128 });
+        assert_eq!(found.longest, Some(Nanos(2_000_000_000)));
+        let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err();
+        assert!(error.contains("below 100"), "{error}");
+        assert!(io(&[("latency_run", "1")], task(Mix::Read)).unwrap_err().contains("ends with its answer"));
+        let different = [("max_latency", "1s,2s")];
+        assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
+        assert_eq!(io(&different, task(Mix::Write)).unwrap().1.longest, Some(Nanos(2_000_000_000)));
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name() {
+        let flow = |settings| io(settings, task(Mix::Read)).unwrap().1.flow;
+        let expected = Flow { group: 3, weight: 8, pause: Nanos(20_000) };
+        assert_eq!(flow(&[("flow", "8"), ("flow_id", "3"), ("flow_sleep", "20")]), Some(expected));
+        assert_eq!(flow(&[("flow", "0"), ("flow_id", "3")]), None);
+        let names = || JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[("thinktime_blocks", "3")], names()).is_ok());
+        for setting in [("rate", "1m"), ("thinktime", "5"), ("max_latency", "1s"), ("latency_target", "1s")] {
+            assert!(lowered(&[setting], names()).unwrap_err().contains("names"), "{setting:?}");
+        }
+    }
+}

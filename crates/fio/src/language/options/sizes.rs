@@ -1,0 +1,214 @@
+//! Sizes of operations.
+
+use iolite_model::{Bytes, SizeLaw, WeightedSize};
+
+use super::entry::{opt, put};
+use crate::language::option::{Form, Opt};
+use crate::language::value::Given;
+
+/// Sizes of operations; three stand for reads, writes and trims.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes {
+    /// Least and largest size.
+    pub range: [(Bytes, Bytes); 3],
+    /// Sizes with their shares; empty where `range` counts.
+    pub split: [Vec<WeightedSize>; 3],
+    /// What random offsets are multiples of, where it is not the size.
+    pub align: [Option<Bytes>; 3],
+    /// Sizes of a range need not be multiples of the least.
+    pub unaligned: bool,
+    /// Sizes of reads are for sequential operations, those of writes for random ones.
+    pub by_order: bool,
+}
+
+/// Size of an operation where nothing is said.
+const BLOCK: Bytes = Bytes(4096);
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes {
+            range: [(BLOCK, BLOCK); 3],
+            split: [const { Vec::new() }; 3],
+            align: [None; 3],
+            unaligned: false,
+            by_order: false,
+        }
+    }
+}
+
+impl Sizes {
+    /// Where the sizes of reads (0), writes (1) and trims (2) are said, in a random or a sequential job.
+    pub(crate) fn place(&self, direction: usize, random: bool) -> usize {
+        if self.by_order { usize::from(random) } else { direction }
+    }
+
+    /// The least size at a place.
+    pub(crate) fn least(&self, place: usize) -> Bytes {
+        let split = self.split[place].iter().filter(|weighted| weighted.percent > 0.0);
+        split.map(|weighted| weighted.size).min().unwrap_or(self.range[place].0)
+    }
+
+    /// The law of the sizes at a place.
+    pub(crate) fn law(&self, place: usize) -> SizeLaw {
+        let (least, most) = self.range[place];
+        let multiple = if self.unaligned { Bytes(1) } else { least };
+        let most = most.round_down(multiple.0);
+        match self.split[place].as_slice() {
+            [] if least == most => SizeLaw::Fixed(least),
+            [] => SizeLaw::Range { least, most, multiple },
+            [one] => SizeLaw::Fixed(one.size),
+            split => SizeLaw::Split(split.to_vec()),
+        }
+    }
+}
+
+/// The most sizes of one direction.
+const MOST_SIZES: usize = 64;
+
+/// Percentages may be typed as decimals: their sum may miss 100 by so much.
+const ROUNDING: f64 = 1e-6;
+
+/// The largest operation that buffers are made for.
+const LARGEST: u64 = Bytes::GIB.0;
+
+fn size(given: &Given<'_>) -> Result<Bytes, String> {
+    let size = given.size()?;
+    if (1..=LARGEST).contains(&size.0) {
+        Ok(size)
+    } else {
+        Err(format!("`{}` is no size of an operation: give 1 byte to 1 GiB", given.text()?))
+    }
+}
+
+fn range(given: &Given<'_>) -> Result<(Bytes, Bytes), String> {
+    let text = given.text()?;
+    let (one, other) = text
+        .split_once(['-', ':'])
+        .ok_or_else(|| format!("`{text}` is no range: write two sizes, as in 4k-64k"))?;
+    let (one, other) = (size(&given.part(one))?, size(&given.part(other))?);
+    Ok((one.min(other), one.max(other)))
+}
+
+/// A range of sizes, or two of them with a slash: for reads, and for the others.
+fn ranges(sizes: &mut Sizes, given: &Given<'_>) -> Result<(), String> {
+    let commas = given.text()?.replace('/', ",");
+    let given = Given { text: Some(&commas), kb_base: given.kb_base };
+    sizes.range = given.triplet(sizes.range, range)?;
+    sizes.split = Default::default();
+    Ok(())
+}
+
+/// `SIZE/PERCENT:SIZE/PERCENT`; shares that are left out have equal parts of the rest.
+fn split(given: &Given<'_>) -> Result<Vec<WeightedSize>, String> {
+    let entries: Vec<&str> = given.text()?.split(':').map(str::trim).collect();
+    if entries.len() > MOST_SIZES {
+        return Err(format!("it has {} sizes: {MOST_SIZES} are the most", entries.len()));
+    }
+    let mut shares = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let (block, share) = entry.split_once('/').unwrap_or((entry, ""));
+        let share = match share.trim() {
+            "" => None,
+            share => Some(given.part(share).number(0.0, 100.0)?),
+        };
+        shares.push((size(&given.part(block))?, share));
+    }
+    let total: f64 = shares.iter().filter_map(|(_, share)| *share).sum();
+    let open = shares.iter().filter(|(_, share)| share.is_none()).count();
+    if total > 100.0 + ROUNDING || (open == 0 && total < 100.0 - ROUNDING) {
+        return Err(format!(
+            "its shares are {total} % in all: they have to be 100, or one has to be left out to \
+         get the rest"
+        ));
+    }
+    let rest = (100.0 - total).max(0.0) / open.max(1) as f64;
+    Ok(shares
+        .into_iter()
+        .map(|(size, share)| WeightedSize { size, percent: share.unwrap_or(rest) })
+        .collect())
+}
+
+/// Splits for reads, writes and trims; what is left out at the end is as the one before.
+fn splits(sizes: &mut Sizes, given: &Given<'_>) -> Result<(), String> {
+    let parts: Vec<&str> = given.text()?.split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("it has more than three lists of sizes: reads, writes, trims".into());
+    }
+    let mut last: Vec<WeightedSize> = Vec::new();
+    for (index, place) in sizes.split.iter_mut().enumerate() {
+        if let Some(part) = parts.get(index).filter(|part| !part.is_empty()) {
+            last = split(&given.part(part))?;
+        }
+        if !last.is_empty() {
+            place.clone_from(&last);
+        }
+    }
+    Ok(())
+}
+
+const THREE: Form = Form::Special("a size, or sizes for reads, writes and trims");
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "bs",
+        &["blocksize"],
+        THREE,
+        "4096",
+        "Size of an operation, or sizes of reads, writes and trims, as in 4k,8k.",
+        |s, g| {
+            let before = s.sizes.range.map(|(least, _)| least);
+            put(&mut s.sizes.range, g.triplet(before, size).map(|sizes| sizes.map(|size| (size, size))))
+        },
+    ),
+    opt(
+        "bsrange",
+        &["blocksize_range"],
+        Form::Special("a range of sizes, or ranges for reads, writes and trims"),
+        "",
+        "Operations have any size of a range that is a multiple of its least one.",
+        |s, g| ranges(&mut s.sizes, g),
+    ),
+    opt(
+        "bssplit",
+        &[],
+        Form::Special("SIZE/PERCENT:SIZE/PERCENT..., or such lists for reads, writes and trims"),
+        "",
+        "Operations have these sizes, each with its share in percent. Shares that are left \
+         out have equal parts of the rest.",
+        |s, g| splits(&mut s.sizes, g),
+    ),
+    opt(
+        "ba",
+        &["blockalign"],
+        THREE,
+        "",
+        "Random offsets are multiples of this rather than of the size. Blocks may then be \
+         done several times: it implies norandommap.",
+        |s, g| {
+            let block = Bytes(0);
+            let before = s.sizes.align.map(|align| align.unwrap_or(block));
+            let align = g.triplet(before, size)?;
+            s.sizes.align = align.map(|align| Some(align).filter(|align| *align != block));
+            Ok(())
+        },
+    )
+    .bounded("one alignment holds for all directions of a mix: the smallest"),
+    opt(
+        "bs_unaligned",
+        &["blocksize_unaligned"],
+        Form::Flag,
+        "0",
+        "Sizes of a range need not be multiples of its least one.",
+        |s, g| put(&mut s.sizes.unaligned, g.flag()),
+    ),
+    opt(
+        "bs_is_seq_rand",
+        &[],
+        Form::Flag,
+        "0",
+        "Where sizes are given for reads and writes, the first is for sequential operations \
+         and the second for random ones.",
+        |s, g| put(&mut s.sizes.by_order, g.flag()),
+    ),
+];

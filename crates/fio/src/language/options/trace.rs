@@ -1,0 +1,409 @@
+//! Traces and replay.
+
+mod iolog;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use iolite_model::{
+    Access, Arrival, Bytes, FileTask, Mix, NamedFile, Stop, SyncMethod, Target, Trace as Operations,
+    TracedKind,
+};
+
+use crate::language::job_file::Surroundings;
+use crate::language::lower::{Log, LogKind, LogValue, Place, Thread};
+use crate::language::option::{Form, Opt, Support};
+use crate::language::options::io::{Direction, Io};
+use crate::language::options::{files, sizes};
+use crate::language::spec::Spec;
+use crate::language::value::Amount;
+
+/// Traces and replay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// `write_iolog`: the file.
+    pub write: Option<PathBuf>,
+    /// `read_iolog`: the files, which clones take turns at; none where nothing is repeated.
+    pub read: Vec<String>,
+    /// `replay_no_stall`: as fast as can be.
+    pub no_stall: bool,
+    /// `replay_time_scale`: speed in percent of the trace's.
+    pub speed_percent: u32,
+    /// `replay_redirect`: the file that all goes to.
+    pub redirect: Option<String>,
+    /// `replay_align`: offsets are rounded down to multiples of this; 0 for not at all.
+    pub align: u64,
+    /// `replay_scale`: offsets are divided by this; 0 for not at all.
+    pub scale: u64,
+    /// `replay_skip`: what is left out.
+    pub skip: Skip,
+    /// What the files of `read` say, with all that is changed about it.
+    replays: Vec<Arc<Replay>>,
+}
+
+/// Operations of a trace that are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Skip {
+    /// Reads.
+    pub reads: bool,
+    /// Writes.
+    pub writes: bool,
+    /// Trims.
+    pub trims: bool,
+    /// Syncs of either kind.
+    pub syncs: bool,
+}
+
+/// What is to be repeated.
+#[derive(Debug, PartialEq)]
+struct Replay {
+    /// The files, with their sizes as far as operations reach.
+    files: Vec<(String, u64)>,
+    operations: Operations,
+    /// Whether it says when.
+    timed: bool,
+}
+
+impl Default for Trace {
+    fn default() -> Trace {
+        Trace {
+            write: None,
+            read: Vec::new(),
+            no_stall: false,
+            speed_percent: 100,
+            redirect: None,
+            align: 0,
+            scale: 1,
+            skip: Skip::default(),
+            replays: Vec::new(),
+        }
+    }
+}
+
+impl Trace {
+    /// The same with what its traces say; `None` where there is none to repeat.
+    ///
+    /// # Errors
+    /// One can't be read, is no trace, or has nothing to repeat.
+    pub(crate) fn loaded(&self, surroundings: &Surroundings<'_>) -> Result<Option<Trace>, String> {
+        if self.read.is_empty() {
+            return Ok(None);
+        }
+        let load = |name: &String| {
+            let failed = |what| format!("the trace `{name}`: {what}");
+            let file = (surroundings.open_trace)(Path::new(name));
+            let file = file.map_err(|error| failed(format!("{error}; check the path")))?;
+            iolog::read(file).and_then(|found| self.replay(found)).map(Arc::new).map_err(failed)
+        };
+        let replays = self.read.iter().map(load).collect::<Result<_, _>>()?;
+        Ok(Some(Trace { replays, ..self.clone() }))
+    }
+
+    /// What is repeated of a trace.
+    fn replay(&self, found: iolog::Iolog) -> Result<Replay, String> {
+        let iolog::Iolog { files, mut operations, timed } = found;
+        operations.retain(|operation| !self.skip.leaves_out(operation.kind));
+        if operations.is_empty() {
+            return Err("it has no operation to repeat: look at it, and at replay_skip".into());
+        }
+        let mut ends = vec![1u64; files.len()];
+        for operation in &mut operations {
+            operation.offset /= self.scale.max(1);
+            operation.offset -= operation.offset.checked_rem(self.align).unwrap_or(0);
+            if self.redirect.is_some() {
+                operation.file = 0;
+            }
+            let end = &mut ends[usize::from(operation.file)];
+            *end = operation.offset.saturating_add(u64::from(operation.length)).max(*end);
+        }
+        let files = match &self.redirect {
+            Some(path) => vec![(path.clone(), ends[0])],
+            None => files.into_iter().zip(ends).collect(),
+        };
+        Ok(Replay { files, operations: operations.into(), timed })
+    }
+
+    /// What a clone repeats; clones take turns at the traces.
+    fn of(&self, place: Place) -> Option<&Replay> {
+        let index = (place.clone as usize).checked_rem(self.replays.len())?;
+        self.replays.get(index).map(|replay| &**replay)
+    }
+
+    /// Settings for a job that repeats a trace, which says itself what is done where: those of the job count for the rest.
+    ///
+    /// # Errors
+    /// The job has settings that say something else.
+    pub(crate) fn stand_in(&self, spec: &Spec, place: Place) -> Result<Option<Spec>, String> {
+        let Some(replay) = self.of(place) else { return Ok(None) };
+        if spec.files.fill {
+            return Err("fill_device: a trace says itself when it is over: leave it or read_iolog out".into());
+        }
+        let kinds = replay.operations.kinds();
+        let direction = match (kinds.reads, kinds.writes, kinds.trims) {
+            (true, false, false) => Direction::Read,
+            (true, ..) => Direction::Mixed,
+            (false, true, false) => Direction::Write,
+            (false, true, true) => Direction::TrimWrite,
+            (false, false, true) => Direction::Trim,
+            // Syncs alone need a file that can be written to.
+            (false, false, false) => Direction::Write,
+        };
+        let number = replay.files.len() as u64;
+        let size = replay.files.iter().fold(4096 * number, |sum, (_, size)| sum.saturating_add(*size));
+        let default = files::Files::default();
+        Ok(Some(Spec {
+            io: Io {
+                direction,
+                random: true,
+                no_map: true,
+                direct: spec.io.direct,
+                atomic: spec.io.atomic,
+                ..Io::default()
+            },
+            sizes: sizes::Sizes::default(),
+            files: files::Files {
+                names: replay.files.iter().map(|(name, _)| name.clone()).collect(),
+                directories: Vec::new(),
+                size: Some(Amount::Bytes(Bytes(size))),
+                file_size: None,
+                io_size: None,
+                operations: None,
+                offset: default.offset,
+                increment: default.increment,
+                append: false,
+                ..spec.files.clone()
+            },
+            ..spec.clone()
+        }))
+    }
+
+    /// Changes `thread` to what these settings say; all other groups have been before.
+    pub(crate) fn lower(&self, spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+        if let Some(path) = &self.write {
+            let log = written(path, thread)?;
+            thread.logs.push(log);
+        }
+        let Some(replay) = self.of(place) else { return Ok(()) };
+        if thread.latency_target.is_some() {
+            return Err("read_iolog: a trace is over when it is through: search for a depth (latency_target) by a job with rw".into());
+        }
+        let Some(task) = thread.io() else {
+            return Err("read_iolog: engines that work on names repeat no trace: use another ioengine".into());
+        };
+        self.repeat(replay, task)?;
+        task.stop = Stop {
+            runtime: spec.job.limit(),
+            worker_operations: Some(replay.operations.operations().len() as u64),
+            ..Stop::default()
+        };
+        Ok(())
+    }
+
+    fn repeat(&self, replay: &Replay, task: &mut FileTask) -> Result<(), String> {
+        if task.verify.is_some() {
+            return Err("verify: what a trace writes is not verified: leave verify or read_iolog out".into());
+        }
+        let timed = replay.timed && !self.no_stall;
+        if timed && task.arrival != Arrival::Closed {
+            return Err("rate, rate_iops and thinktime: the trace says when: leave them out, or give replay_no_stall=1".into());
+        }
+        if timed {
+            task.arrival = Arrival::Traced(self.speed_percent);
+        }
+        if task.sync.take().is_some() {
+            return Err(
+                "fsync, fdatasync and sync_file_range: the trace has the syncs: leave them out".into()
+            );
+        }
+        let operations = replay.operations.operations();
+        let moved = operations.iter().filter(|operation| operation.kind != TracedKind::Trim);
+        task.block = Bytes(
+            moved.map(|operation| u64::from(operation.length)).max().filter(|most| *most > 0).unwrap_or(4096),
+        );
+        (task.mix, task.sizes) = (Mix::Traced(replay.operations.kinds()), None);
+        task.access = Access::Trace(replay.operations.clone());
+        let file = |(name, size): &(String, u64)| NamedFile {
+            path: name.into(),
+            offset: Bytes(0),
+            size: Bytes(*size),
+        };
+        match &mut task.target {
+            Target::Files(target) => target.files = replay.files.iter().map(file).collect(),
+            target => {
+                *target = Target::Null {
+                    size: Bytes(replay.files.iter().map(|(_, size)| *size).max().unwrap_or(1)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Skip {
+    fn leaves_out(self, kind: TracedKind) -> bool {
+        match kind {
+            TracedKind::Read => self.reads,
+            TracedKind::Write => self.writes,
+            TracedKind::Trim => self.trims,
+            TracedKind::Fsync | TracedKind::Fdatasync => self.syncs,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Skip, String> {
+        let mut skip = Skip::default();
+        for word in text.split(',').map(str::trim) {
+            match word {
+                "read" => skip.reads = true,
+                "write" => skip.writes = true,
+                "trim" => skip.trims = true,
+                "sync" => skip.syncs = true,
+                _ => return Err("it is none of read, write, trim and sync, with commas between them".into()),
+            }
+        }
+        Ok(skip)
+    }
+}
+
+/// The log that is a trace of what a thread does.
+fn written(path: &Path, thread: &mut Thread) -> Result<Log, String> {
+    let Some(task) = thread.io() else {
+        return Err("write_iolog: engines that work on names have no trace: leave it out".into());
+    };
+    let range = |method: Option<SyncMethod>| method == Some(SyncMethod::FileRange);
+    if range(task.sync.map(|rule| rule.method)) || range(task.end_sync) {
+        return Err(
+            "write_iolog: a trace has no sync_file_range: use fdatasync, or leave one of the two out".into(),
+        );
+    }
+    Ok(Log {
+        kind: LogKind::Trace,
+        path: path.to_owned(),
+        window: None,
+        value: LogValue::Average,
+        offset: true,
+        priority: false,
+        issue_time: false,
+        unix_epoch: false,
+        coarseness: 0,
+        compressed: false,
+    })
+}
+
+const NO_MERGE: Support =
+    Support::Missing("blktrace's traces are not read: give read_iolog one of write_iolog's");
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    Opt {
+        name: "write_iolog",
+        help: "Writes each operation down, in the order and at the time of its start, in a file that read_iolog can repeat; in \
+               version 3 of fio's format.",
+        support: Support::Differs(
+            "the file is made anew, where fio appends to it; paths in it are absolute; times count from the start of the first \
+             job that writes to it",
+        ),
+        set: |spec, given| given.text().map(|path| spec.trace.write = Some(PathBuf::from(path))),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "read_iolog",
+        help: "Repeats the operations of a trace that write_iolog has written: its files, places, sizes, syncs and times count, and \
+               rw, bs, size and the like do not. Clones take turns at several names with colons between them; - is standard \
+               input.",
+        support: Support::Differs(
+            "each operation is due at its time, also while earlier ones are on their way, and response times count from then; \
+             the trace is done once, whatever loops and time_based say; files that are missing are made as for any job; versions \
+             2 and 3 of fio's format, up to 16777216 operations, and no binary traces of blktrace",
+        ),
+        set: |spec, given| {
+            let names = if given.text()? == "-" { vec!["-".to_owned()] } else { files::names(given)? };
+            spec.trace.read = names;
+            Ok(())
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "read_iolog_chunked",
+        form: Form::Flag,
+        default: "0",
+        help: "Reads the trace bit by bit rather than as a whole.",
+        support: Support::Differs("the trace is always read as a whole, before anything is measured"),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "replay_no_stall",
+        form: Form::Flag,
+        default: "0",
+        help: "Repeats the trace without the pauses that were in it.",
+        set: |spec, given| given.flag().map(|on| spec.trace.no_stall = on),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "replay_time_scale",
+        form: Form::Integer { least: 1, most: i32::MAX as i64 },
+        default: "100",
+        help: "Speed of the replay in percent of the trace's.",
+        set: |spec, given| {
+            given.integer(1, i32::MAX.into()).map(|percent| spec.trace.speed_percent = percent as u32)
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "replay_redirect",
+        help: "Device or file that all operations go to, whatever the trace says.",
+        set: |spec, given| given.text().map(|path| spec.trace.redirect = Some(path.to_owned())),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "replay_align",
+        form: Form::Size,
+        help: "Offsets are rounded down to multiples of this, a power of two.",
+        set: |spec, given| match given.size()?.0 {
+            align if align.is_power_of_two() => {
+                spec.trace.align = align;
+                Ok(())
+            }
+            _ => Err("it is no power of two: give one, such as 4096".into()),
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "replay_scale",
+        form: Form::Integer { least: 0, most: i32::MAX as i64 },
+        default: "1",
+        help: "Offsets are divided by this.",
+        set: |spec, given| given.integer(0, i32::MAX.into()).map(|scale| spec.trace.scale = scale as u64),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "replay_skip",
+        form: Form::Special("read, write, trim, sync, with commas between them"),
+        help: "Operations of the trace that are left out.",
+        set: |spec, given| Skip::parse(given.text()?).map(|skip| spec.trace.skip = skip),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "merge_blktrace_file",
+        help: "Merges the traces of read_iolog into this one and repeats it.",
+        support: NO_MERGE,
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "merge_blktrace_scalars",
+        form: Form::Special("numbers with colons between them"),
+        help: "Time of each merged trace in percent of the original.",
+        support: NO_MERGE,
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "merge_blktrace_iters",
+        form: Form::Special("numbers with colons between them"),
+        help: "How often each merged trace is repeated.",
+        support: NO_MERGE,
+        ..Opt::PLAIN
+    },
+];
+
+#[cfg(test)]
+mod tests;

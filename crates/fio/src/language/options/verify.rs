@@ -1,0 +1,545 @@
+//! Verification.
+
+pub(crate) mod pattern;
+
+use std::path::PathBuf;
+
+use iolite_model::{
+    Bytes, Checksum, FileTask, Fill, JobTask, LayOut, Mix, Overwrite, SizeLaw, Sizes, Target,
+    Verify as TaskVerify,
+};
+
+use crate::language::lower::{Place, Thread};
+use crate::language::option::{Form, Opt, Support};
+use crate::language::spec::Spec;
+
+/// Verification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verify {
+    /// `verify`: what tells whether data is as it was written.
+    pub method: Option<Method>,
+    /// `do_verify`: what was written is verified after the job.
+    pub after: bool,
+    /// `verify_only`: what an earlier run of the job has written is verified, and nothing is written.
+    pub only: bool,
+    /// `verify_interval`: distance between headers; 0 for the block.
+    pub interval: Bytes,
+    /// `verify_pattern`: what the data is made of; empty for random.
+    pub pattern: Vec<u8>,
+    /// `verify_state_save`: what was written is written down in a file.
+    pub save_state: bool,
+}
+
+/// What tells whether data is as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// A header, and this.
+    Check(Checksum),
+    /// The data itself.
+    Pattern,
+    /// Nothing: as if.
+    Pretended,
+}
+
+impl Default for Verify {
+    fn default() -> Verify {
+        Verify {
+            method: None,
+            after: true,
+            only: false,
+            interval: Bytes(0),
+            pattern: Vec::new(),
+            save_state: false,
+        }
+    }
+}
+
+impl Verify {
+    /// Changes `thread` to what these settings say; its target, mix, sizes and contents are set before.
+    pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+        let Some(method) = self.wanted() else {
+            if self.only {
+                return Err(
+                    "verify_only: it needs to know how: give the job the verify that it was written with"
+                        .into(),
+                );
+            }
+            return Ok(());
+        };
+        let JobTask::Io(task) = &mut thread.task else {
+            return Err("verify: engines that work on names write nothing to verify: leave it out".into());
+        };
+        if method == Method::Pretended && matches!(task.target, Target::Null { .. }) {
+            return Ok(());
+        }
+        if self.only {
+            only_read(task)?;
+        }
+        if task.mix.trims() {
+            return Err("verify: what a trimmed block holds is for the device to choose: leave the trims or verify out".into());
+        }
+        let writes = task.mix.writes();
+        let after = writes && self.after;
+        task.verify = Some(TaskVerify {
+            check: self.checksum(method),
+            unit: self.unit(task),
+            reads: task.mix.reads(),
+            // What is not compared in this job is meant for another one.
+            anyone: !writes || !(after || task.mix.reads()),
+            after,
+            block: if after { task.largest() } else { Bytes(0) },
+            state: (writes && self.save_state).then(|| state_file(&thread.name, place.number)),
+        });
+        task.contents.refill = true;
+        if !self.pattern.is_empty() {
+            task.contents.fill = Fill::Pattern(self.pattern.clone());
+        }
+        Ok(())
+    }
+
+    /// The method; a pattern alone also asks for one.
+    fn wanted(&self) -> Option<Method> {
+        self.method.or_else(|| (!self.pattern.is_empty()).then_some(Method::Pattern))
+    }
+
+    fn checksum(&self, method: Method) -> Checksum {
+        match method {
+            Method::Check(checksum) => checksum,
+            Method::Pattern if self.pattern.is_empty() => Checksum::Pattern,
+            // The pattern says nothing of where a block belongs, nor is a header a part of it.
+            Method::Pattern => Checksum::Xxh3,
+            Method::Pretended => Checksum::Header,
+        }
+    }
+
+    /// Distance of the headers: without `verify_interval` the largest that divides all sizes.
+    fn unit(&self, task: &FileTask) -> Bytes {
+        match &task.sizes {
+            _ if self.interval.0 > 0 => self.interval,
+            None => Bytes(0),
+            Some(sizes) => common(task.mix, sizes),
+        }
+    }
+}
+
+/// Changes a job that writes to one that reads what it would have written.
+fn only_read(task: &mut FileTask) -> Result<(), String> {
+    if task.mix != Mix::Write {
+        return Err("verify_only: of a job that does not only write it is not known what it has written: verify it by a \
+                    job with rw=read, or in the job itself"
+            .into());
+    }
+    task.mix = Mix::Read;
+    (task.sync, task.end_sync, task.durable) = (None, None, None);
+    if let Some(sizes) = &mut task.sizes {
+        sizes.reads = sizes.writes.clone();
+    }
+    match &mut task.target {
+        Target::Files(files) => (files.overwrite, files.lay_out) = (Overwrite::Never, LayOut::Never),
+        Target::Existing(existing) => existing.overwrite = Overwrite::Never,
+        Target::Null { .. } | Target::File(_) => {}
+    }
+    Ok(())
+}
+
+/// The largest size that all others are multiples of.
+fn common(mix: Mix, sizes: &Sizes) -> Bytes {
+    let mut all = vec![sizes.alignment.0];
+    let mut take = |law: &SizeLaw| match law {
+        SizeLaw::Fixed(size) => all.push(size.0),
+        SizeLaw::Range { least, most, multiple } => {
+            all.push(least.0);
+            if least != most {
+                all.push(multiple.0);
+            }
+        }
+        SizeLaw::Split(split) => {
+            all.extend(split.iter().filter(|part| part.percent > 0.0).map(|part| part.size.0));
+        }
+    };
+    if mix.reads() {
+        take(&sizes.reads);
+    }
+    if mix.writes() {
+        take(&sizes.writes);
+    }
+    Bytes(all.into_iter().fold(0, greatest_divisor))
+}
+
+/// Euclid's algorithm.
+fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// Where fio keeps the state of the thread of this number.
+fn state_file(job: &str, number: u32) -> PathBuf {
+    PathBuf::from(format!("local-{job}-{number}-verify.state"))
+}
+
+const METHODS: [(&str, Option<Method>); 19] = [
+    ("0", None),
+    ("md5", Some(Method::Check(Checksum::Sha256))),
+    ("crc64", Some(Method::Check(Checksum::Xxh3))),
+    ("crc32", Some(Method::Check(Checksum::Crc32c))),
+    ("crc32c-intel", Some(Method::Check(Checksum::Crc32c))),
+    ("crc32c", Some(Method::Check(Checksum::Crc32c))),
+    ("crc16", Some(Method::Check(Checksum::Crc32c))),
+    ("crc7", Some(Method::Check(Checksum::Crc32c))),
+    ("sha1", Some(Method::Check(Checksum::Sha256))),
+    ("sha256", Some(Method::Check(Checksum::Sha256))),
+    ("sha512", Some(Method::Check(Checksum::Sha256))),
+    ("sha3-224", Some(Method::Check(Checksum::Sha256))),
+    ("sha3-256", Some(Method::Check(Checksum::Sha256))),
+    ("sha3-384", Some(Method::Check(Checksum::Sha256))),
+    ("sha3-512", Some(Method::Check(Checksum::Sha256))),
+    ("xxhash", Some(Method::Check(Checksum::Xxh3))),
+    ("meta", Some(Method::Check(Checksum::Header))),
+    ("pattern", Some(Method::Pattern)),
+    ("null", Some(Method::Pretended)),
+];
+
+const METHOD_NAMES: [&str; METHODS.len()] = {
+    let mut names = [""; METHODS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = METHODS[at].0;
+        at += 1;
+    }
+    names
+};
+
+const MOST: i64 = u32::MAX as i64;
+const COUNT: Form = Form::Integer { least: 0, most: MOST };
+const NO_TRIMS: Support =
+    Support::Missing("trims are not verified here: trim in a job of its own (rw=randtrim)");
+const AFTER: Support =
+    Support::Differs("everything is verified after the job, when nothing is measured any more");
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    Opt {
+        name: "verify",
+        form: Form::Choice(&METHOD_NAMES),
+        default: "0",
+        help: "How data is told from any other. A job that writes is verified after it, one that reads verifies what an \
+               earlier job has written; the first wrong block ends a job with EILSEQ.",
+        support: Support::Differs(
+            "headers are our own, so that fio cannot verify what is written here, nor the other way around; they also tell \
+             misdirected, lost and torn writes. crc7, crc16, crc32 and crc32c are CRC-32C, crc64 and xxhash are XXH3, md5 and \
+             all of sha are SHA-256; pattern has a header, and a given pattern a checksum too",
+        ),
+        set: |spec, given| given.choice(&METHODS).map(|method| spec.verify.method = method),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "do_verify",
+        form: Form::Flag,
+        default: "1",
+        help: "Whether what was written is read and verified after the job; with 0 it is left for a later job.",
+        set: |spec, given| given.flag().map(|on| spec.verify.after = on),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_only",
+        form: Form::Flag,
+        default: "0",
+        help: "Writes nothing, and verifies what an earlier run of the same job has written.",
+        support: Support::Bounded(
+            "for jobs that only write; they read in their own order and are measured as the reads that they are",
+        ),
+        set: |spec, given| given.flag().map(|on| spec.verify.only = on),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_interval",
+        form: Form::Size,
+        default: "0",
+        help: "Distance between headers; divides all sizes. Without it each block has one.",
+        support: Support::Bounded("at least 72 bytes, the size of a header"),
+        set: |spec, given| given.size().map(|size| spec.verify.interval = size),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_offset",
+        form: Form::Size,
+        help: "Where in a block its header is.",
+        support: Support::Missing("a header is where its block begins: leave it out"),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_pattern",
+        form: Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
+        help: "What written blocks are filled with, apart from their headers. Without it they are random.",
+        support: Support::Bounded("offsets (%o) and files in the pattern are not built"),
+        set: |spec, given| pattern::parse(given.text()?).map(|bytes| spec.verify.pattern = bytes),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_fatal",
+        form: Form::Flag,
+        default: "0",
+        help: "Whether verification ends with the first wrong block.",
+        support: Support::Bounded(
+            "reads of the job end it at their first wrong block unless continue_on_error says otherwise; what is verified \
+             after the job is always verified to its end, and the first wrong blocks are listed",
+        ),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_dump",
+        form: Form::Flag,
+        default: "0",
+        help: "Whether wrong blocks are put into files.",
+        support: Support::Bounded(
+            "the results say where wrong blocks are and what is wrong with them; no files are made",
+        ),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_async",
+        form: COUNT,
+        default: "0",
+        help: "Threads that verify besides the job's own.",
+        support: Support::Bounded("the job's own thread verifies; that is left out of the latencies"),
+        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_async_cpus",
+        form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
+        help: "CPUs for the threads of verify_async.",
+        support: Support::Bounded("there are no such threads"),
+        set: |_, given| super::placement::list(given.text()?).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_backlog",
+        form: COUNT,
+        default: "0",
+        help: "Blocks that are written before they are read back and verified, rather than all of them.",
+        support: AFTER,
+        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_backlog_batch",
+        form: COUNT,
+        default: "0",
+        help: "How many blocks of verify_backlog are verified at a time.",
+        support: AFTER,
+        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_state_save",
+        form: Form::Flag,
+        default: "0",
+        help: "Writes down what was written, so that it can be verified at another time.",
+        support: Support::Differs(
+            "only where it is asked for, where fio always does; the file must not exist yet, and `iolite verify` reads it",
+        ),
+        set: |spec, given| given.flag().map(|on| spec.verify.save_state = on),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_state_load",
+        form: Form::Flag,
+        default: "0",
+        help: "Verifies only what a saved state says was written.",
+        support: Support::Missing("use `iolite verify` with the file that verify_state_save has made"),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_write_sequence",
+        form: Form::Flag,
+        default: "1",
+        help: "Whether the numbers of writes in the headers are compared.",
+        support: Support::Bounded(
+            "the job that has written knows the number of each write and compares it; others do not",
+        ),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_header_seed",
+        form: Form::Flag,
+        default: "1",
+        help: "Whether the seeds in the headers are compared.",
+        support: Support::Bounded("headers hold no seed of the job: it changes nothing"),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "experimental_verify",
+        form: Form::Flag,
+        default: "0",
+        help: "Repeats the job's offsets to verify, rather than remembering them.",
+        support: Support::Bounded("what was written is always remembered"),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "trim_percentage",
+        form: Form::Integer { least: 0, most: 100 },
+        default: "0",
+        help: "Percent of the verified blocks that are trimmed.",
+        support: NO_TRIMS,
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "trim_verify_zero",
+        form: Form::Flag,
+        default: "1",
+        help: "Whether trimmed blocks are expected to hold zeros.",
+        support: NO_TRIMS,
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "trim_backlog",
+        form: COUNT,
+        help: "Blocks that are written before some are trimmed.",
+        support: NO_TRIMS,
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "trim_backlog_batch",
+        form: COUNT,
+        help: "How many blocks of trim_backlog are trimmed at a time.",
+        support: NO_TRIMS,
+        ..Opt::PLAIN
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::option::samples::{io, lowered, task};
+    use iolite_model::{Contents, FilesTarget, MetadataTask, SyncMethod, WeightedSize};
+
+    fn verified(settings: &[(&str, &str)], task: FileTask) -> Result<TaskVerify, String> {
+        io(settings, task)?.1.verify.ok_or_else(|| "not verified".into())
+    }
+
+    fn when(settings: &[(&str, &str)], mix: Mix) -> (bool, bool, bool) {
+        let verify = verified(settings, task(mix)).unwrap();
+        (verify.reads, verify.anyone, verify.after)
+    }
+
+    #[test]
+    fn nothing_is_verified_unless_asked() {
+        let before = task(Mix::Write);
+        assert_eq!(io(&[("do_verify", "1"), ("verify_fatal", "1")], before.clone()).unwrap().1.verify, None);
+        assert_eq!(verified(&[("verify", "0")], before).unwrap_err(), "not verified");
+    }
+
+    #[test]
+    fn what_a_job_does_says_when_it_is_verified() {
+        let md5 = ("verify", "md5");
+        assert_eq!(when(&[md5], Mix::Write), (false, false, true));
+        assert_eq!(when(&[md5], Mix::ReadPercent(50)), (true, false, true));
+        assert_eq!(when(&[md5], Mix::Read), (true, true, false));
+        assert_eq!(when(&[md5, ("do_verify", "0")], Mix::Write), (false, true, false));
+        assert_eq!(when(&[md5, ("do_verify", "0")], Mix::ReadPercent(50)), (true, false, false));
+        assert!(verified(&[md5], task(Mix::TrimThenWrite)).unwrap_err().contains("trim"));
+        assert!(verified(&[md5], task(Mix::Trim)).unwrap_err().contains("trim"));
+        let names = JobTask::Metadata(MetadataTask::default());
+        assert!(lowered(&[md5], names).unwrap_err().contains("names"));
+    }
+
+    #[test]
+    fn every_method_has_a_check_that_finds_as_much() {
+        for (name, method) in METHODS {
+            let Some(method) = method else { continue };
+            let check = verified(&[("verify", name)], task(Mix::Write)).unwrap().check;
+            let expected = match name {
+                "crc64" | "xxhash" => Checksum::Xxh3,
+                "meta" | "null" => Checksum::Header,
+                "pattern" => Checksum::Pattern,
+                _ if name.starts_with("crc") => Checksum::Crc32c,
+                _ => Checksum::Sha256,
+            };
+            assert_eq!(check, expected, "{name} {method:?}");
+        }
+    }
+
+    #[test]
+    fn pretending_needs_nothing_to_keep_the_data() {
+        let null = FileTask { target: Target::Null { size: Bytes::MIB }, ..task(Mix::Write) };
+        assert_eq!(io(&[("verify", "null")], null.clone()).unwrap().1.verify, None);
+        assert!(verified(&[("verify", "md5")], null).is_ok());
+    }
+
+    #[test]
+    fn a_pattern_is_what_is_written() {
+        let fill = |settings: &[(&str, &str)]| io(settings, task(Mix::Write)).map(|(_, task)| task);
+        let found = fill(&[("verify", "meta"), ("verify_pattern", "0xaa55")]).unwrap();
+        assert_eq!(found.contents.fill, Fill::Pattern(vec![0xaa, 0x55]));
+        assert_eq!(found.verify.unwrap().check, Checksum::Header);
+        for settings in
+            [&[("verify_pattern", "0xaa55")][..], &[("verify", "pattern"), ("verify_pattern", "0xaa55")]]
+        {
+            let found = fill(settings).unwrap();
+            assert_eq!(found.contents.fill, Fill::Pattern(vec![0xaa, 0x55]));
+            assert_eq!(found.verify.unwrap().check, Checksum::Xxh3);
+        }
+    }
+
+    #[test]
+    fn buffers_are_made_anew() {
+        let contents = Contents { refill: false, ..Contents::default() };
+        let task = FileTask { contents, ..task(Mix::Write) };
+        assert!(!io(&[], task.clone()).unwrap().1.contents.refill);
+        assert!(io(&[("verify", "md5")], task).unwrap().1.contents.refill);
+    }
+
+    #[test]
+    fn the_unit_divides_all_sizes() {
+        let unit = |settings: &[(&str, &str)], sizes: Option<Sizes>| {
+            let settings: Vec<_> = [("verify", "md5")].iter().chain(settings).copied().collect();
+            verified(&settings, FileTask { sizes, ..task(Mix::Write) }).unwrap().unit
+        };
+        assert_eq!(unit(&[], None), Bytes(0));
+        assert_eq!(unit(&[("verify_interval", "512")], None), Bytes(512));
+        let part = |size, percent| WeightedSize { size: Bytes(size), percent };
+        let split = SizeLaw::Split(vec![part(8192, 50.0), part(12288, 50.0), part(512, 0.0)]);
+        assert_eq!(unit(&[], Some(Sizes::alike(split, Bytes(8192)))), Bytes(4096));
+        let range = SizeLaw::Range { least: Bytes(4096), most: Bytes(65536), multiple: Bytes(1024) };
+        assert_eq!(unit(&[], Some(Sizes::alike(range, Bytes(4096)))), Bytes(1024));
+    }
+
+    #[test]
+    fn only_verifying_reads_what_the_job_would_write() {
+        let written = FileTask { end_sync: Some(SyncMethod::Fsync), ..task(Mix::Write) };
+        let (_, task) = io(&[("verify", "md5"), ("verify_only", "1")], written).unwrap();
+        assert_eq!((task.mix, task.end_sync), (Mix::Read, None));
+        let Target::Files(FilesTarget { overwrite, lay_out, .. }) = task.target else {
+            panic!("{:?}", task.target)
+        };
+        assert_eq!((overwrite, lay_out), (Overwrite::Never, LayOut::Never));
+        let verify = task.verify.unwrap();
+        assert!(verify.reads && verify.anyone && !verify.after);
+        for (settings, mix) in [
+            (&[("verify", "md5"), ("verify_only", "1")][..], Mix::ReadPercent(50)),
+            (&[("verify_only", "1")], Mix::Write),
+        ] {
+            let error = io(settings, super::tests::task(mix)).unwrap_err();
+            assert!(error.contains("verify_only"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_state_is_kept_where_it_is_asked_for() {
+        let state = |value, mix| {
+            verified(&[("verify", "md5"), ("verify_state_save", value)], task(mix)).unwrap().state
+        };
+        assert_eq!(state("1", Mix::Write), Some("local-j-3-verify.state".into()));
+        assert_eq!(state("0", Mix::Write), None);
+        assert_eq!(state("1", Mix::Read), None);
+        assert_eq!(verified(&[("verify", "md5")], task(Mix::Write)).unwrap().state, None);
+    }
+}

@@ -1,0 +1,81 @@
+//! What came of jobs, as plain data: the outputs' input.
+
+use crate::language::Thread;
+use iolite_model::{Calibration, DiskUse, Ending, Nanos, RunInfo, Usage, Warning};
+use iolite_stats::{Detail, PhaseResult, PhaseTotals};
+
+/// All that is to be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// The version that is told, for example `fio-3.42-iolite`.
+    pub version: String,
+    /// When the results were put together, since 1970.
+    pub ended_unix: Nanos,
+    /// Settings of global sections, by canonical name, as written.
+    pub global_settings: Vec<(String, String)>,
+    /// One per thread, in the order of their numbers.
+    pub jobs: Vec<JobResult>,
+    /// What the block devices beneath did meanwhile.
+    pub disks: Vec<DiskUse>,
+    /// The machine and the storage.
+    pub run: RunInfo,
+    /// The program's own cost, where it was measured.
+    pub calibration: Option<Calibration>,
+    /// The doubts.
+    pub warnings: Vec<Warning>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// What came of a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobResult {
+    /// What it was.
+    pub thread: Thread,
+    /// Its process, or the number that its thread had.
+    pub process: u32,
+    /// What was measured. Of a thread that could not begin, a phase with empty totals.
+    pub phase: PhaseResult,
+    /// Submission and completion apart, depths and batches; `None` where they weren't watched.
+    pub detail: Option<Detail>,
+    /// What reading back all that was written counted, where it was verified so.
+    pub read_back: Option<PhaseTotals>,
+    /// What it used of the machine.
+    pub usage: Usage,
+    /// When it started, since 1970: when all was ready and its delay was over.
+    pub started_unix: Nanos,
+    /// Error number that it ended with, 0 if none. Its words, where known, are in the phase's ending.
+    pub error: i32,
+    /// Errors that it went on after (`continue_on_error`): how many, and the number of the first.
+    pub continued: Option<(u64, i32)>,
+    /// What came of the search for a steady state, where one was asked for.
+    pub steady: Option<SteadyResult>,
+    /// The depth that a latency target ended at.
+    pub depth: Option<u32>,
+}
+
+/// What came of a search for a steady state.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SteadyResult {
+    /// Whether it was found.
+    pub attained: bool,
+    /// What was compared with the limit, last: in percent where that is.
+    pub criterion: f64,
+    /// Largest deviation from the mean over the window.
+    pub max_deviation: f64,
+    /// Slope over the window.
+    pub slope: f64,
+    /// The last window.
+    pub window: Vec<SteadyPoint>,
+}
+
+/// A value of the window of a steady state.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SteadyPoint {
+    /// Operations per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes: f64,
+    /// Mean latency in nanoseconds.
+    pub latency: f64,
+}

@@ -1,0 +1,326 @@
+//! One thread that reads all probes at regular instants of the run's clock.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use iolite_model::{Event, Nanos, Reading, ReadingValue, Sink, Warning};
+use iolite_sys::clock::{Clock, thread_time};
+
+use crate::probe::{Probe, ProbeError, Subject};
+
+/// How long the last reading may take before the sampler is left behind: a probe may wait for a server that hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// When probes are read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// Time from one reading to the next.
+    pub interval: Nanos,
+    /// Largest share of one CPU that reading may use (0 to 1): instants are left out while it would be more. `None` to read at
+    /// every instant at any cost.
+    pub max_cpu: Option<f64>,
+}
+
+impl Default for Schedule {
+    /// Once per second, at most 0.1 % of one CPU.
+    fn default() -> Schedule {
+        Schedule { interval: Nanos::SECOND, max_cpu: Some(0.001) }
+    }
+}
+
+/// The clock of a run: readings carry the time since `origin`, an instant of `clock`.
+#[derive(Debug, Clone, Copy)]
+pub struct RunClock {
+    /// The clock.
+    pub clock: Clock,
+    /// The run's start.
+    pub origin: u64,
+}
+
+/// A thread that reads probes into a sink until it is finished. What it used of the CPU is a reading too, of the probe
+/// `sampler`: `cpu_seconds`, and `skipped`, the instants left out.
+///
+/// A probe that fails is one [`Warning::ProbeFailed`] per run, and is tried again at each instant.
+#[derive(Debug)]
+pub struct Sampler {
+    end: Sender<()>,
+    ended: Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Sampler {
+    /// Reads all probes for the first time before it returns, then at each multiple of the interval since the clock's origin.
+    ///
+    /// The sink is called by the sampler's thread only.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(
+        probes: Vec<Box<dyn Probe>>,
+        schedule: Schedule,
+        clock: RunClock,
+        sink: impl Sink + 'static,
+    ) -> io::Result<Sampler> {
+        assert!(schedule.interval.0 > 0, "an interval of no length has no next instant");
+        let (end, called) = mpsc::channel();
+        let (at_end, ended) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
+        let thread = thread::Builder::new().name("sampler".into()).spawn(move || {
+            let mut sampling = Sampling::new(probes, schedule, clock, sink);
+            sampling.sample();
+            // Nobody waits any more when the run was given up.
+            let _ = ready.send(());
+            while let Err(RecvTimeoutError::Timeout) = called.recv_timeout(sampling.wait()) {
+                sampling.tick();
+            }
+            sampling.sample();
+            drop(sampling);
+            let _ = at_end.send(());
+        })?;
+        // A probe that hangs at once holds up neither the run nor its readings' consumers.
+        let _ = is_ready.recv_timeout(PATIENCE);
+        Ok(Sampler { end, ended, thread })
+    }
+
+    /// Reads the probes for the last time and ends the thread. A warning where a probe hangs: the thread is then left behind.
+    pub fn finish(self) -> Option<Warning> {
+        // It has died already where this is not heard.
+        let _ = self.end.send(());
+        match self.ended.recv_timeout(PATIENCE) {
+            Err(RecvTimeoutError::Timeout) => Some(Warning::ProbeFailed {
+                probe: "sampler".into(),
+                reason: format!("a probe has not responded for {} s", PATIENCE.as_secs()),
+            }),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => self.thread.join().err().map(|_| {
+                let reason = "its thread has panicked, which is a bug".into();
+                Warning::ProbeFailed { probe: "sampler".into(), reason }
+            }),
+        }
+    }
+}
+
+/// What the thread works with.
+struct Sampling<S> {
+    probes: Vec<Watched>,
+    schedule: Schedule,
+    clock: RunClock,
+    sink: S,
+    /// Instant of the next reading, since the clock's origin.
+    next: u64,
+    /// CPU time of this thread when it began.
+    cpu_before: u64,
+    /// Since when CPU time is compared with time, since the clock's origin.
+    since: u64,
+    skipped: u64,
+}
+
+struct Watched {
+    probe: Box<dyn Probe>,
+    failed: bool,
+}
+
+impl<S: Sink> Sampling<S> {
+    fn new(probes: Vec<Box<dyn Probe>>, schedule: Schedule, clock: RunClock, sink: S) -> Sampling<S> {
+        let probes = probes.into_iter().map(|probe| Watched { probe, failed: false }).collect();
+        let now = clock.elapsed();
+        let next = following(now, schedule.interval.0);
+        Sampling { probes, schedule, clock, sink, next, cpu_before: thread_time(), since: now, skipped: 0 }
+    }
+
+    /// Time until the next instant.
+    fn wait(&self) -> Duration {
+        Duration::from_nanos(self.next.saturating_sub(self.clock.elapsed()))
+    }
+
+    /// An instant has come: reads, unless that has been too expensive so far. An instant that was slept through is left out.
+    fn tick(&mut self) {
+        let now = self.clock.elapsed();
+        if now < self.next {
+            return;
+        }
+        let passed = following(now, self.schedule.interval.0) - self.next;
+        self.skipped += passed / self.schedule.interval.0 - 1;
+        self.next += passed;
+        let allowed = self.schedule.max_cpu.map(|share| now.saturating_sub(self.since) as f64 * share);
+        // The first instants are read in any case: what is read first is the slowest, and is paid back later.
+        let paid = allowed.is_none_or(|allowed| self.cpu() as f64 <= allowed);
+        if paid {
+            self.sample();
+        } else {
+            self.skipped += 1;
+        }
+    }
+
+    fn cpu(&self) -> u64 {
+        thread_time().saturating_sub(self.cpu_before)
+    }
+
+    fn sample(&mut self) {
+        for watched in &mut self.probes {
+            let name = watched.probe.name();
+            match watched.probe.read() {
+                Ok(subjects) => {
+                    let at = self.clock.at();
+                    subjects.into_iter().for_each(|subject| emit(&mut self.sink, name, at, subject));
+                }
+                Err(error) => {
+                    if !watched.failed {
+                        self.sink.event(&Event::Warning(failure(name, &error)));
+                    }
+                    watched.failed = true;
+                }
+            }
+        }
+        let values = vec![
+            ReadingValue::counter("cpu_seconds", self.cpu() as f64 / 1e9),
+            ReadingValue::counter("skipped", self.skipped as f64),
+        ];
+        emit(&mut self.sink, "sampler", self.clock.at(), Subject::host(values));
+    }
+}
+
+fn emit(sink: &mut impl Sink, probe: &'static str, at: Nanos, subject: Subject) {
+    let Subject { name, values } = subject;
+    sink.event(&Event::Reading(Reading { probe: probe.into(), subject: name, at, values }));
+}
+
+fn failure(probe: &str, error: &ProbeError) -> Warning {
+    Warning::ProbeFailed { probe: probe.into(), reason: error.to_string() }
+}
+
+/// The first multiple of `interval` after `now`.
+fn following(now: u64, interval: u64) -> u64 {
+    (now / interval + 1) * interval
+}
+
+impl RunClock {
+    /// A clock whose origin is now.
+    pub fn starting_now() -> RunClock {
+        let clock = Clock::best();
+        RunClock { clock, origin: clock.now() }
+    }
+
+    fn elapsed(&self) -> u64 {
+        self.clock.now().saturating_sub(self.origin)
+    }
+
+    fn at(&self) -> Nanos {
+        Nanos(self.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::probe::probe_from;
+
+    /// Passes events on to a channel.
+    struct Passed(Sender<Event>);
+
+    impl Sink for Passed {
+        fn event(&mut self, event: &Event) {
+            let _ = self.0.send(event.clone());
+        }
+    }
+
+    const OFTEN: Schedule = Schedule { interval: Nanos(1_000_000), max_cpu: None };
+
+    fn counting() -> Box<dyn Probe> {
+        let mut count = 0.0;
+        probe_from("counting", move || {
+            count += 1.0;
+            Ok(vec![Subject::host(vec![ReadingValue::counter("reads", count)])])
+        })
+    }
+
+    fn failing() -> Box<dyn Probe> {
+        probe_from("failing", || Err(ProbeError::Other("no such counter".into())))
+    }
+
+    #[test]
+    fn probes_are_read_until_the_end_and_failures_are_reported_once() {
+        let (sender, events) = mpsc::channel();
+        let probes = vec![failing(), counting()];
+        let sampler = Sampler::start(probes, OFTEN, RunClock::starting_now(), Passed(sender)).unwrap();
+        let (mut readings, mut warnings) = (Vec::new(), Vec::new());
+        let mut sort = |event| match event {
+            Event::Reading(reading) if reading.probe == "counting" => readings.push(reading),
+            Event::Reading(_) => {}
+            Event::Warning(warning) => warnings.push(warning),
+            other => panic!("{other:?}"),
+        };
+        for _ in 0..10 {
+            sort(events.recv_timeout(Duration::from_secs(60)).unwrap());
+        }
+        assert_eq!(sampler.finish(), None);
+        events.into_iter().for_each(&mut sort);
+        let values: Vec<_> = readings.iter().map(|reading| reading.value("reads").unwrap()).collect();
+        let expected: Vec<_> = (1..=values.len()).map(|count| count as f64).collect();
+        assert_eq!(values, expected);
+        assert!(values.len() >= 4 && readings.is_sorted_by(|one, next| one.at < next.at), "{readings:?}");
+        let [Warning::ProbeFailed { probe, reason }] = warnings.as_slice() else { panic!("{warnings:?}") };
+        assert_eq!((probe.as_str(), reason.as_str()), ("failing", "no such counter"));
+    }
+
+    #[test]
+    fn an_expensive_probe_is_read_less_often() {
+        let read = Arc::new(AtomicU32::new(0));
+        let counted = read.clone();
+        let expensive = probe_from("expensive", move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let started = thread_time();
+            while thread_time() - started < 2_000_000 {}
+            Ok(Vec::new())
+        });
+        let collected = Arc::new(Mutex::new(Vec::new()));
+        let schedule = Schedule { max_cpu: Some(0.001), ..OFTEN };
+        let sink = Collected(collected.clone());
+        let mut sampling = Sampling::new(vec![expensive], schedule, RunClock::starting_now(), sink);
+        sampling.sample();
+        for _ in 0..20 {
+            thread::sleep(sampling.wait());
+            sampling.tick();
+        }
+        // A reading of two milliseconds is paid for by two seconds: twenty readings in twenty instants take 40 s.
+        assert!(read.load(Ordering::Relaxed) < 20, "{read:?}");
+        assert!(sampling.skipped > 0);
+    }
+
+    /// Keeps events.
+    struct Collected(Arc<Mutex<Vec<Event>>>);
+
+    impl Sink for Collected {
+        fn event(&mut self, event: &Event) {
+            self.0.lock().unwrap().push(event.clone());
+        }
+    }
+
+    #[test]
+    fn instants_are_multiples_of_the_interval() {
+        assert_eq!([following(0, 10), following(9, 10), following(10, 10)], [10, 10, 20]);
+    }
+
+    /// Prints what once a second costs here; the bound itself is the schedule's, and holds by construction.
+    #[test]
+    fn all_probes_of_this_host_are_read() {
+        let storage = crate::storage(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let mut probes = crate::host_probes(Some(&storage));
+        let mut values = 0;
+        let started = thread_time();
+        const TIMES: u32 = 20;
+        for _ in 0..TIMES {
+            values = probes
+                .iter_mut()
+                .map(|p| p.read().unwrap().iter().map(|s| s.values.len()).sum::<usize>())
+                .sum();
+        }
+        let cost = (thread_time() - started) / u64::from(TIMES);
+        eprintln!("{} probes, {values} values: {:.1} us of CPU per reading", probes.len(), cost as f64 / 1e3);
+        assert!(probes.len() >= 4 && values >= 30, "{} probes, {values} values", probes.len());
+    }
+}
