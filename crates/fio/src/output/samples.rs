@@ -180,7 +180,7 @@ mod tests {
         let joined = coarse.phase.totals.series.chunks(2).map(|pair| {
             let mut point = pair[0];
             point.seconds += pair[1].seconds;
-            point.operations[0] += pair[1].operations[0];
+            point.operations[OpKind::Read] += pair[1].operations[OpKind::Read];
             point
         });
         coarse.phase.totals.series = joined.collect();
