@@ -178,7 +178,7 @@ mod tests {
     fn intervals_of_different_lengths_meet_at_their_common_ends() {
         let mut coarse = reads(0);
         let joined = coarse.phase.totals.series.chunks(2).map(|pair| {
-            let mut point = pair[0];
+            let mut point = pair[0].clone();
             point.seconds += pair[1].seconds;
             point.operations[OpKind::Read] += pair[1].operations[OpKind::Read];
             point
