@@ -112,6 +112,29 @@ impl Knee {
     }
 }
 
+impl Knee {
+    /// The same knee, with what a later measurement at it adds to its uncertainty: the points of the search and the
+    /// re-measurement differ by drift that no single point shows.
+    ///
+    /// The interval is bootstrapped anew with errors at least as large as the relative difference between the fit and
+    /// `again`, and the plateau's reaches as far as what was measured again.
+    #[must_use]
+    pub fn remeasured(&self, points: &[LoadPoint], again: &Estimate, seed: u64) -> Knee {
+        let difference = (again.value / self.throughput - 1.0).abs();
+        let Some(max) = largest(points).filter(|_| difference.is_finite()) else { return self.clone() };
+        let error = self.relative_residual.max(difference);
+        let (low, high) = interval(&usable(points), &self.model, error, max, seed);
+        let mut plateau = self.plateau;
+        if self.saturated && difference > 0.0 {
+            let moved = plateau.value * difference;
+            plateau.low = plateau.low.min(plateau.value - moved).max(0.0);
+            plateau.high = plateau.high.max(plateau.value + moved);
+            plateau.standard_error = plateau.standard_error.max((plateau.high - plateau.low) / (2.0 * Z_95));
+        }
+        Knee { low: low.min(self.low), high: high.max(self.high), plateau, ..self.clone() }
+    }
+}
+
 /// Points that can be used, one per concurrency, by concurrency; repetitions are pooled.
 fn usable(points: &[LoadPoint]) -> Vec<Point> {
     let mut by_concurrency: BTreeMap<u32, Vec<Point>> = BTreeMap::new();

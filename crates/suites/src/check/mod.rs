@@ -334,4 +334,4 @@ fn length(task: &Task) -> Nanos {
 type Judged = (Measure, Stage, OpKind);
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
