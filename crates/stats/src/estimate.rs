@@ -4,6 +4,7 @@ mod correlation;
 mod ranks;
 
 use iolite_model::Quantile;
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub(crate) use correlation::Worth;
@@ -22,7 +23,8 @@ const LEAST_SECTIONS: usize = 4;
 pub(crate) const MAX_BATCHES: f64 = 2000.0;
 
 /// Which way is better, so that a comparison can say "better" and not only "larger".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Throughput: operations or bytes per second.
     HigherIsBetter,
@@ -31,17 +33,22 @@ pub enum Direction {
 }
 
 /// A value with its uncertainty, in the unit of what it was estimated from.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The point estimate.
+    #[serde(with = "iolite_model::real")]
     pub value: f64,
     /// Standard error of `value`; for a quantile, its interval's width over 2 x 1.96.
+    #[serde(with = "iolite_model::real")]
     pub standard_error: f64,
     /// Lower end of the 95 % interval.
+    #[serde(with = "iolite_model::real")]
     pub low: f64,
     /// Upper end of the 95 % interval.
+    #[serde(with = "iolite_model::real")]
     pub high: f64,
     /// How many independent observations the data are worth, at most as many as there are.
+    #[serde(with = "iolite_model::real")]
     pub effective_samples: f64,
     /// Which way is better.
     pub direction: Direction,

@@ -31,7 +31,7 @@ pub use collector::Collector;
 pub use detail::{Detail, DetailRecorder, PriorityTimes};
 pub use estimate::{Direction, Estimate};
 pub use histogram::{Histogram, HistogramError};
-pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};
+pub use knee::{Knee, KneeFound, LoadPoint, ScalingModel, refine, still_growing};
 pub use merge::Merger;
 pub use recorder::{Completion, Feed, Recorder, Slot, Snapshot, Timetable, recorder};
 pub use repeat::{Logical, SweptStep};

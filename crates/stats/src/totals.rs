@@ -1,9 +1,9 @@
 //! Totals of a phase.
 
-use iolite_model::{OpKind, PerKind};
+use iolite_model::{OpKind, OpTotals, PerKind};
 
-use crate::counts::{Counts, OpRecord};
-use crate::histogram::Histogram;
+use crate::counts::{Counts, OpRecord, Told};
+use crate::histogram::{Histogram, HistogramError};
 use crate::sections::Section;
 use crate::series::Point;
 
@@ -43,6 +43,23 @@ impl Beside {
 }
 
 impl PhaseTotals {
+    /// Counts that were recorded apart from any interval; `measured` in nanoseconds.
+    ///
+    /// # Errors
+    /// A histogram is damaged.
+    pub fn of_counts(measured: u64, operations: &[OpTotals]) -> Result<PhaseTotals, HistogramError> {
+        let mut counts = Counts::default();
+        for totals in operations {
+            counts.add_told(&Told::try_from(totals)?);
+        }
+        Ok(PhaseTotals { counts, measured, ..PhaseTotals::default() })
+    }
+
+    /// The measured counts of each kind that occurred.
+    pub fn by_kind(&self) -> Vec<OpTotals> {
+        self.counts.totals()
+    }
+
     /// Whether no operation came back, failed ones included.
     pub fn is_empty(&self) -> bool {
         OpKind::all().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
