@@ -2,6 +2,7 @@
 //! they answer with what to run next.
 
 mod check;
+mod database;
 mod doubts;
 mod judge;
 mod latency_target;
@@ -12,6 +13,7 @@ mod study;
 mod sweep;
 
 pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
+pub use database::database_warnings;
 pub use doubts::doubts;
 pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencySearch, LatencyStep, LatencyTargetError,

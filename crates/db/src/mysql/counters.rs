@@ -74,7 +74,8 @@ pub(super) fn lock_waits(conn: &mut Conn, mariadb: bool) -> mysql::Result<Vec<Lo
     let rows = conn.query_first::<(String, u64), _>(count)?.map_or(0, |(_, waits)| waits);
     let mut waits = Vec::new();
     if rows > 0 {
-        let asked = conn.query::<(u64, String), _>(if mariadb { ROW_LOCKS_OF_MARIADB } else { ROW_LOCKS_OF_MYSQL });
+        let asked =
+            conn.query::<(u64, String), _>(if mariadb { ROW_LOCKS_OF_MARIADB } else { ROW_LOCKS_OF_MYSQL });
         // Without the privilege PROCESS nothing is known of them.
         waits.extend(asked.unwrap_or_default());
     }

@@ -35,8 +35,8 @@ fn holders(locks: &str, inode: u64) -> impl Iterator<Item = u32> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "POSIX", _, "WRITE", pid, file, from, to] = words[..] else { return None };
         let number: u64 = file.rsplit(':').next()?.parse().ok()?;
-        let covers = from.parse::<u64>().ok()? <= WRITE_LOCK
-            && (to == "EOF" || to.parse::<u64>().ok()? >= WRITE_LOCK);
+        let covers =
+            from.parse::<u64>().ok()? <= WRITE_LOCK && (to == "EOF" || to.parse::<u64>().ok()? >= WRITE_LOCK);
         if number == inode && covers { pid.parse().ok() } else { None }
     })
 }

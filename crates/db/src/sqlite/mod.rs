@@ -128,7 +128,9 @@ impl Instance for Sqlite {
     fn describe(&self, durability: Durability) -> Result<Description> {
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let durable_by = match durability {
-            Durability::Full | Durability::AsConfigured => "write-ahead log, one fdatasync of it per commit (synchronous=FULL)",
+            Durability::Full | Durability::AsConfigured => {
+                "write-ahead log, one fdatasync of it per commit (synchronous=FULL)"
+            }
             Durability::Relaxed => "write-ahead log, synced at checkpoints only (synchronous=NORMAL)",
         };
         Ok(Description {
