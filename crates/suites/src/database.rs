@@ -33,7 +33,7 @@ fn unaccounted_time(task: &DbTask, result: &PhaseResult) -> Option<Warning> {
         return None;
     }
     let total = |kind| result.totals.response(kind).map_or(0.0, |all| all.mean() * operations(result, kind));
-    let response: f64 = OpKind::ALL.into_iter().map(total).sum();
+    let response: f64 = OpKind::all().map(total).sum();
     let busy = (response + pauses(task, result)) / measured;
     let held = ACCOUNTED.contains(&(busy / f64::from(task.workers.max(1))));
     (response > 0.0 && !held).then(|| Warning::UnaccountedTime {
