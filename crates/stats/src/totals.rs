@@ -1,6 +1,6 @@
 //! Totals of a phase.
 
-use iolite_model::{OpKind, OpTotals};
+use iolite_model::{OpKind, OpTotals, PerKind};
 
 use crate::counts::{Counts, OpRecord, Told};
 use crate::histogram::{Histogram, HistogramError};
@@ -25,15 +25,15 @@ pub struct PhaseTotals {
 
 /// What totals leave out, but physical counters don't: successful operations of the ramp and the drain, with their bytes, by
 /// kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Beside {
-    done: [(u64, u64); OpKind::ALL.len()],
+    done: PerKind<(u64, u64)>,
     errors: u64,
 }
 
 impl Beside {
     pub(crate) fn add(&mut self, kind: OpKind, operations: u64, bytes: u64) {
-        let (had, had_bytes) = &mut self.done[kind.index()];
+        let (had, had_bytes) = self.done.entry(kind);
         (*had, *had_bytes) = (had.saturating_add(operations), had_bytes.saturating_add(bytes));
     }
 
@@ -41,11 +41,11 @@ impl Beside {
         self.errors = self.errors.saturating_add(errors);
     }
 
-    pub(crate) fn and(mut self, other: Beside) -> Beside {
+    pub(crate) fn and(mut self, other: &Beside) -> Beside {
         self.add_errors(other.errors);
-        OpKind::ALL.into_iter().zip(other.done).for_each(|(kind, (operations, bytes))| {
-            self.add(kind, operations, bytes);
-        });
+        for (kind, (operations, bytes)) in other.done.iter() {
+            self.add(kind, *operations, *bytes);
+        }
         self
     }
 }
@@ -70,7 +70,7 @@ impl PhaseTotals {
 
     /// Whether no operation came back, failed ones included.
     pub fn is_empty(&self) -> bool {
-        OpKind::ALL.into_iter().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
+        OpKind::all().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
     }
 
     /// Operations of a kind that succeeded.
@@ -85,7 +85,7 @@ impl PhaseTotals {
 
     /// Operations of all kinds that failed over the whole phase, ramp and drain included.
     pub fn errors_of_all_stages(&self) -> u64 {
-        let measured: u64 = OpKind::ALL.into_iter().map(|kind| self.errors(kind)).sum();
+        let measured: u64 = OpKind::all().map(|kind| self.errors(kind)).sum();
         measured.saturating_add(self.beside.errors)
     }
 
@@ -97,7 +97,7 @@ impl PhaseTotals {
     /// Operations of a kind that succeeded over the whole phase, ramp and drain included, and the bytes they moved: what
     /// counters of devices are to be compared with.
     pub fn whole(&self, kind: OpKind) -> (u64, u64) {
-        let (operations, bytes) = self.beside.done[kind.index()];
+        let (operations, bytes) = self.beside.done.get(kind).copied().unwrap_or_default();
         (operations.saturating_add(self.operations(kind)), bytes.saturating_add(self.bytes(kind)))
     }
 
@@ -131,7 +131,7 @@ impl PhaseTotals {
             series: side_by_side(&self.series, &other.series),
             sections: sections_side_by_side(&self.sections, &other.sections),
             drain_max: self.drain_max.max(other.drain_max),
-            beside: self.beside.and(other.beside),
+            beside: self.beside.clone().and(&other.beside),
         }
     }
 }

@@ -65,8 +65,8 @@ fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
     if !is_uniform(&result.info.task) {
         return Vec::new();
     }
-    let total = |index: usize| result.totals.series.iter().map(|point| point.operations[index]).sum::<u64>();
-    let kind = OpKind::ALL.into_iter().map(OpKind::index).max_by_key(|&index| total(index)).unwrap_or(0);
+    let total = |kind: OpKind| result.totals.series.iter().map(|point| point.operations[kind]).sum::<u64>();
+    let kind = OpKind::all().max_by_key(|&kind| total(kind)).unwrap_or(OpKind::Read);
     let series: Vec<_> =
         result.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect();
     let nanos = |seconds: f64| Nanos((seconds * 1e9).round() as u64);
@@ -119,7 +119,7 @@ mod tests {
     fn warned(rates: &[u64], arrival: Arrival) -> Vec<Warning> {
         let series = rates.iter().map(|&count| {
             let mut point = Point { seconds: 0.1, ..Point::default() };
-            point.operations[OpKind::Read.index()] = count;
+            point.operations[OpKind::Read] = count;
             point
         });
         let mut result = crate::check::tests::empty(Task::File(FileTask { arrival, ..FileTask::default() }));

@@ -76,12 +76,7 @@ const DEVICES: [Device; 10] = [
     Device { name: "slow commits", expected: &[Fitness::Unfit], sync: 30e6, ..GOOD },
     Device { name: "cached", expected: &[Fitness::Marginal], cached: true, ..GOOD },
     Device { name: "failing", expected: &[Fitness::Unfit], error_every: 2_000, ..GOOD },
-    Device {
-        name: "noisy neighbour",
-        expected: &[Fitness::Marginal, Fitness::Unfit],
-        neighbour: 3.0,
-        ..GOOD
-    },
+    Device { name: "noisy neighbour", expected: &[Fitness::Marginal], neighbour: 3.0, ..GOOD },
     Device { name: "slow database layer", expected: &[Fitness::Unfit], database: 12.0, ..GOOD },
 ];
 
@@ -152,7 +147,7 @@ impl Simulation {
         };
         let limit = task.stop().bytes.map_or(u64::MAX, |bytes| bytes.0 / bytes_each.max(1));
         let timetable = Timetable { ramp_end: 0, interval: 100_000_000, end: runtime as u64 };
-        let (mut recorder, feed) = recorder(timetable, &OpKind::ALL);
+        let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
         let mut collector = Collector::new(index, vec![feed]);
         let in_database = matches!(task, Task::Database(_));
         let factor = if in_database { device.database } else { 1.0 };
