@@ -297,7 +297,7 @@ fn options() -> CheckOptions {
 
 /// Checks of each device; more for docs/truth.md.
 fn simulations() -> u64 {
-    std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2)
+    std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1)
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn what_the_devices_do_is_warned_of() {
 #[test]
 fn a_rate_asked_for_is_held_by_a_healthy_device_whatever_the_seed() {
     for target in [100.0, 1000.0] {
-        let runs = simulations() * 3;
+        let runs = simulations() * 2;
         let options = CheckOptions { target_iops: Some(Iops(target)), ..options() };
         let missed = (0..runs).filter(|&seed| check(GOOD, seed, options.clone()).0.fitness == Fitness::Unfit);
         let missed = missed.count();
