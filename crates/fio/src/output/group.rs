@@ -217,7 +217,7 @@ impl<'a> Entry<'a> {
         }
         // What is read back has no intervals of its own.
         let measured = |job: &&JobResult| kinds.iter().any(|&kind| job.phase.totals.operations(kind) > 0);
-        if !self.reporting().disable_bw && self.jobs.iter().any(measured) {
+        if self.jobs.iter().any(measured) {
             (flow.bandwidth, flow.iops) = samples(&self.jobs, &kinds);
         }
         let whole = self.whole[direction as usize];

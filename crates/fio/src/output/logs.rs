@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -111,7 +111,7 @@ impl LogWriter {
     fn open(&mut self, log: &Log, thread: &Thread, workers: u32) -> OpenLog {
         let known = self.files.iter().position(|file| file.path == log.path);
         let file = known.unwrap_or_else(|| {
-            self.files.push(LogFile::make(&log.path, log.compressed));
+            self.files.push(LogFile::make(log));
             self.files.len() - 1
         });
         let windows = log.window.filter(|window| window.0 > 0);
@@ -267,7 +267,7 @@ fn line(log: &Log, entry: &Entry, unix: u64) -> String {
     columns(log, first, None, (offset, priority, issued))
 }
 
-/// `ms, value[, largest], direction, bs[, offset], prio[, issue_ns]`.
+/// `ms, value[, largest], direction, bs[, offset], prio, issue_ns`.
 ///
 /// Without `log_prio` it is told only whether the priority is of the highest class.
 fn columns(
@@ -290,9 +290,8 @@ fn columns(
         true => write!(line, ", {priority:#06x}"),
         false => write!(line, ", {}", u8::from(priority >> 13 == 1)),
     };
-    if log.issue_time {
-        let _ = write!(line, ", {issued}");
-    }
+    // fio 3.42 has the column whether it is asked for or not.
+    let _ = write!(line, ", {}", if log.issue_time { issued } else { 0 });
     line + "\n"
 }
 
@@ -328,8 +327,14 @@ enum Output {
 }
 
 impl LogFile {
-    fn make(path: &Path, compressed: bool) -> LogFile {
-        let out = File::create(path).map(BufWriter::new).map(|file| {
+    fn make(log: &Log) -> LogFile {
+        let mut options = OpenOptions::new();
+        options.create(true).write(!log.append).append(log.append).truncate(!log.append);
+        LogFile::writing(&log.path, options.open(&log.path), log.compressed)
+    }
+
+    fn writing(path: &Path, file: io::Result<File>, compressed: bool) -> LogFile {
+        let out = file.map(BufWriter::new).map(|file| {
             if compressed {
                 Output::Compressed(Box::new(GzEncoder::new(file, Compression::fast())))
             } else {

@@ -21,7 +21,9 @@ pub fn normal(results: &Results, significant: u32) -> String {
         out += &job(results, entry, figures(entry, significant));
     }
     out += &groups(&entries, significant);
-    out += &disks(&results.disks);
+    if super::result::disks_wanted(results) {
+        out += &disks(&results.disks);
+    }
     out + &closing::closing(results, &entries)
 }
 
