@@ -2,9 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::concluded::Conclusion;
 
 use crate::fault::{ErrorTally, Stuck};
+use crate::kind::OpKind;
 use crate::storage::{Host, Storage};
 use crate::task::Task;
 use crate::units::{Bytes, Iops, Nanos};
@@ -75,73 +80,6 @@ pub struct PhaseRelease {
     pub at_unix: Nanos,
 }
 
-/// What an operation is, for the purpose of counting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OpKind {
-    /// A read of a block.
-    Read,
-    /// A write of a block, or a set of a subscript in a database.
-    Write,
-    /// An fdatasync, fsync or sync_file_range alone, whichever the task names.
-    Sync,
-    /// A commit: a write with its sync, or a database transaction's commit.
-    Commit,
-    /// A trim of a block.
-    Trim,
-    /// A file made.
-    Create,
-    /// A file's attributes asked for.
-    Stat,
-    /// A file opened and closed.
-    Open,
-    /// A file removed.
-    Unlink,
-    /// A directory made.
-    Mkdir,
-    /// A directory removed.
-    Rmdir,
-}
-
-impl OpKind {
-    /// All kinds; a kind's position here is its index everywhere.
-    pub const ALL: [OpKind; 11] = [
-        OpKind::Read,
-        OpKind::Write,
-        OpKind::Sync,
-        OpKind::Commit,
-        OpKind::Trim,
-        OpKind::Create,
-        OpKind::Stat,
-        OpKind::Open,
-        OpKind::Unlink,
-        OpKind::Mkdir,
-        OpKind::Rmdir,
-    ];
-
-    /// Position in [`OpKind::ALL`].
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// As stored and printed: `read`, `write`, `sync`, `commit`...
-    pub const fn name(self) -> &'static str {
-        match self {
-            OpKind::Read => "read",
-            OpKind::Write => "write",
-            OpKind::Sync => "sync",
-            OpKind::Commit => "commit",
-            OpKind::Trim => "trim",
-            OpKind::Create => "create",
-            OpKind::Stat => "stat",
-            OpKind::Open => "open",
-            OpKind::Unlink => "unlink",
-            OpKind::Mkdir => "mkdir",
-            OpKind::Rmdir => "rmdir",
-        }
-    }
-}
-
 /// Which part of a phase an interval belongs to; ordered by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -166,9 +104,23 @@ impl Stage {
 }
 
 /// A histogram of nanoseconds in the HdrHistogram V2 encoding (uncompressed), which any HdrHistogram tool reads.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+///
+/// In JSON it is base64 text, as HdrHistogram's own logs have it.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct HistogramBytes(pub Vec<u8>);
+
+impl Serialize for HistogramBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for HistogramBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<HistogramBytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64.decode(text).map(HistogramBytes).map_err(serde::de::Error::custom)
+    }
+}
 
 impl fmt::Debug for HistogramBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -294,6 +246,10 @@ pub struct Usage {
     pub major_faults: u64,
     /// Page faults that needed none.
     pub minor_faults: u64,
+}
+
+impl Conclusion for Usage {
+    const KIND: &'static str = "usage";
 }
 
 impl Usage {
@@ -452,12 +408,5 @@ mod tests {
         assert_eq!(cache.stamp(), CacheStamp::Cached);
         cache.requested_read = Bytes(0);
         assert_eq!(cache.stamp(), CacheStamp::Device);
-    }
-
-    #[test]
-    fn kinds_know_their_index() {
-        for (index, kind) in OpKind::ALL.into_iter().enumerate() {
-            assert_eq!(kind.index(), index);
-        }
     }
 }

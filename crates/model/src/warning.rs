@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::host_limit::HostLimit;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Iops, Nanos};
 
 /// A doubt about a measurement. Its text says what, and what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -137,6 +137,50 @@ pub enum Warning {
         "measured through the page cache, as asked (--buffered): what it serves proves nothing of the storage"
     )]
     ThroughCache,
+    /// The rate went from one level to another in mid-run.
+    #[error(
+        "`{phase}`: {at} after its start the rate changed from {before} to {after} IOPS and stayed there: the mean is a rate \
+         that did not last; look for burst credits, a throttle, a cache that was full, or other load"
+    )]
+    LevelShift {
+        /// The phase.
+        phase: String,
+        /// When, since the start of the measured part.
+        at: Nanos,
+        /// Operations per second before.
+        before: Iops,
+        /// Operations per second after.
+        after: Iops,
+    },
+    /// Next to nothing completed for a while.
+    #[error(
+        "`{phase}`: less than a tenth of the usual number of operations completed for {longest}, {at} after its start\
+         {}: the device or its path stalls",
+        if *.stalls > 1 { format!(" ({} such stalls, this is the longest)", .stalls) } else { String::new() }
+    )]
+    Stalls {
+        /// The phase.
+        phase: String,
+        /// When the longest began, since the start of the measured part.
+        at: Nanos,
+        /// How long it lasted.
+        longest: Nanos,
+        /// Number of stalls.
+        stalls: u32,
+    },
+    /// The rate rises and falls regularly.
+    #[error(
+        "`{phase}`: the rate rises and falls every {period}, by {percent:.0} % of its mean: checkpoints, write-back, a \
+         throttle that counts by periods, or another program"
+    )]
+    Periodic {
+        /// The phase.
+        phase: String,
+        /// Length of a period.
+        period: Nanos,
+        /// Amplitude in percent of the mean rate.
+        percent: f64,
+    },
     /// Operations in flight never came back.
     #[error(
         "`{phase}`: {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"
@@ -148,6 +192,64 @@ pub enum Warning {
         lost: u64,
         /// Age of the oldest.
         age: Nanos,
+    },
+    /// Settings of the database changed while it was measured.
+    #[error(
+        "settings of the database changed while `{phase}` ran: {}; its figures mix both: run it again with the settings left \
+         alone", .changes.join("; ")
+    )]
+    SettingsChanged {
+        /// The phase.
+        phase: String,
+        /// What changed, with both values.
+        changes: Vec<String>,
+    },
+    /// Commits were to be durable, and too few synchronisations were counted for that.
+    #[error(
+        "`{phase}`: {commits} commits were to be durable, and the {counter} counted {syncs} {what}, fewer than one for each \
+         {jobs} commits: commits were not synchronised, or only into a cache; check the database's durability settings, and \
+         whether its file system is mounted with barriers"
+    )]
+    FewSyncs {
+        /// The phase.
+        phase: String,
+        /// Commits that returned.
+        commits: u64,
+        /// Jobs, each with one commit at a time: as many at most can share a synchronisation.
+        jobs: u32,
+        /// Who counted: `database` or `device`.
+        counter: String,
+        /// What was counted: `synchronisations of its log` or `flushes`.
+        what: String,
+        /// How many.
+        syncs: u64,
+    },
+    /// A session waited for a lock of another.
+    #[error(
+        "`{phase}`: a session waited {waited} for a lock held by {holder}: its response time is that of the lock, not of the \
+         storage; end that session's transaction, or measure while nobody else uses these tables"
+    )]
+    LockWait {
+        /// The phase.
+        phase: String,
+        /// The longest wait, about.
+        waited: Nanos,
+        /// Who held the lock.
+        holder: String,
+    },
+    /// Jobs were busy with operations for less time than there was.
+    #[error(
+        "`{phase}`: operations account for {busy:.1} of {jobs} jobs' time (throughput x response time): the rest passed between \
+         operations, in this program, on the way to the database or in waiting for CPU, and is in no response time; use \
+         fewer jobs, or give both sides more CPU"
+    )]
+    UnaccountedTime {
+        /// The phase.
+        phase: String,
+        /// Jobs.
+        jobs: u32,
+        /// Operations in flight on average, and pauses asked for.
+        busy: f64,
     },
     /// The load generator was at a limit of its host.
     #[error("`{phase}`: {limit}: the figures show this host as much as its storage; {}", .limit.remedy())]

@@ -5,6 +5,7 @@ use iolite_model::{Interval, Stage};
 use crate::counts::{Counts, Told};
 use crate::histogram::HistogramError;
 use crate::recorder::Timetable;
+use crate::sections::Sections;
 use crate::series::Series;
 use crate::sums::Sums;
 use crate::totals::{Beside, PhaseTotals};
@@ -18,6 +19,7 @@ use crate::totals::{Beside, PhaseTotals};
 pub struct Merger {
     counts: Counts,
     series: Series,
+    sections: Sections,
     drain_max: u64,
     beside: Beside,
 }
@@ -26,7 +28,8 @@ impl Merger {
     /// A merger for collectors of this timetable; where it ends is of no account.
     pub fn new(timetable: Timetable) -> Merger {
         let series = Series::new(timetable.ramp_end, timetable.interval);
-        Merger { counts: Counts::default(), series, drain_max: 0, beside: Beside::default() }
+        let sections = Sections::new(timetable.ramp_end, timetable.interval);
+        Merger { counts: Counts::default(), series, sections, drain_max: 0, beside: Beside::default() }
     }
 
     /// Adds an interval. The ramp's and the drain's are not in the totals but counted beside them, and the longest response of
@@ -45,7 +48,12 @@ impl Merger {
                 let start = interval.start.0;
                 let end = start.saturating_add(interval.length.0);
                 self.series.add((start, end), told.iter().map(|told| (told.kind, &told.sums)));
-                told.iter().for_each(|told| self.counts.add_told(told));
+                for told in &told {
+                    if told.sums.operations > 0 {
+                        told.add_responses(self.sections.at(start, end).response_mut(told.kind));
+                    }
+                    self.counts.add_told(told);
+                }
             }
             Stage::Drain => {
                 let longest = occurred().map(|op| Sums::from(op).response_max).max();
@@ -60,7 +68,14 @@ impl Merger {
     /// its start.
     pub fn finish(self, ramp_end: u64, measured: u64) -> PhaseTotals {
         let series = self.series.points(ramp_end, ramp_end.saturating_add(measured));
-        PhaseTotals { counts: self.counts, measured, series, drain_max: self.drain_max, beside: self.beside }
+        PhaseTotals {
+            counts: self.counts,
+            measured,
+            series,
+            sections: self.sections.finish(),
+            drain_max: self.drain_max,
+            beside: self.beside,
+        }
     }
 }
 
@@ -77,7 +92,7 @@ mod tests {
     type Op = (u64, usize, u64, u64, bool);
 
     fn record(recorder: &mut Recorder, (completed, kind, latency, late, failed): Op) {
-        let kind = OpKind::ALL[kind];
+        let kind = OpKind::STANDARD[kind];
         if failed {
             return recorder.record_error(kind, completed);
         }
@@ -126,7 +141,7 @@ mod tests {
     }
 
     fn workers(ops: usize, until: u64) -> impl Strategy<Value = Vec<Vec<Op>>> {
-        let op = (0..until, 0..OpKind::ALL.len(), 1u64..5_000_000, 0u64..3, prop::bool::weighted(0.1));
+        let op = (0..until, 0..OpKind::STANDARD.len(), 1u64..5_000_000, 0u64..3, prop::bool::weighted(0.1));
         let ops = prop::collection::vec(op, 0..ops).prop_map(|mut ops| {
             ops.sort_unstable();
             ops
@@ -142,7 +157,7 @@ mod tests {
             let timetable = Timetable { ramp_end: 50, interval: 30, end: 300 };
             let (_, whole) = collect(timetable, &workers, 1, 250);
             let merged = merged(timetable, &workers, processes, 250);
-            for kind in OpKind::ALL {
+            for kind in OpKind::STANDARD {
                 let of = |totals: &PhaseTotals| totals.record_of(kind).map(|record| record.sums);
                 prop_assert_eq!(of(&merged), of(&whole));
                 let bytes = |totals: &PhaseTotals| totals.response(kind).map(|histogram| histogram.encode().0);
@@ -191,7 +206,10 @@ mod tests {
         merger.absorb(&intervals[1]).unwrap();
         let totals = merger.finish(0, 20);
         assert_eq!(totals.operations(OpKind::Read), 2);
-        assert_eq!(totals.series.iter().map(|point| point.operations[0]).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(
+            totals.series.iter().map(|point| point.operations[OpKind::Read]).collect::<Vec<_>>(),
+            [0, 2]
+        );
     }
 
     #[test]
@@ -205,17 +223,19 @@ mod tests {
         let sum = steady.merge(&stalled);
         assert_eq!((sum.operations(OpKind::Read), sum.bytes(OpKind::Read), sum.measured), (6, 6, 40));
         assert_eq!(sum.response(OpKind::Read).unwrap().count(), 6);
-        let told: Vec<_> = sum.series.iter().map(|p| ((p.seconds * 1e9).round(), p.operations[0])).collect();
+        let told: Vec<_> =
+            sum.series.iter().map(|p| ((p.seconds * 1e9).round(), p.operations[OpKind::Read])).collect();
         assert_eq!(told, [(10.0, 2), (10.0, 1), (10.0, 1), (10.0, 2)]);
         assert_eq!(sum, stalled.merge(&steady));
         // Of another length: nothing to join by.
         assert_eq!(steady.merge(&of(&[3], 35)).series, []);
         // Joined where the intervals of both end.
         let joined = PhaseTotals {
-            series: vec![steady.series[0], Point { seconds: 30e-9, ..Point::default() }],
+            series: vec![steady.series[0].clone(), Point { seconds: 30e-9, ..Point::default() }],
             ..PhaseTotals::default()
         };
-        let told: Vec<_> = steady.merge(&joined).series.iter().map(|point| point.operations[0]).collect();
+        let told: Vec<_> =
+            steady.merge(&joined).series.iter().map(|point| point.operations[OpKind::Read]).collect();
         assert_eq!(told, [2, 3]);
     }
 }

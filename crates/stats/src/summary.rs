@@ -2,7 +2,7 @@
 
 use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
-use crate::estimate::{Direction, Estimate, MAX_BATCHES};
+use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
 use crate::totals::PhaseTotals;
 
 /// A finished phase: what was asked, how it ended, what was counted. The suites' history is made of these.
@@ -41,21 +41,17 @@ impl PhaseResult {
         if self.totals.operations(OpKind::Sync) > 0 && self.totals.operations(OpKind::Commit) > 0 {
             return OpKind::Commit;
         }
-        OpKind::ALL.into_iter().max_by_key(|&kind| self.totals.operations(kind)).unwrap_or(OpKind::Read)
+        OpKind::all().max_by_key(|&kind| self.totals.operations(kind)).unwrap_or(OpKind::Read)
     }
 
     /// What a kind of operation did; `None` where none succeeded.
     pub fn summary(&self, kind: OpKind) -> Option<Summary> {
         let totals = &self.totals;
         let record = totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
-        let index = kind.index();
-        let counts: Vec<_> = totals.series.iter().map(|p| (p.seconds, p.operations[index] as f64)).collect();
+        let counts: Vec<_> = totals.series.iter().map(|p| (p.seconds, p.operations[kind] as f64)).collect();
         // Response times within an interval resemble each other: the error of the mean comes from interval to interval.
-        let responses: Vec<_> = totals
-            .series
-            .iter()
-            .map(|p| (p.operations[index] as f64, p.response_sum[index] as f64))
-            .collect();
+        let responses: Vec<_> =
+            totals.series.iter().map(|p| (p.operations[kind] as f64, p.response_sum[kind] as f64)).collect();
         let sums = record.sums;
         let count = sums.operations as f64;
         // A sum that has reached the largest number says nothing any more (weeks of operations, or hours of overload).
@@ -80,7 +76,7 @@ impl PhaseResult {
     /// operations of little time tell less than their number. Taken from how much the mean's own samples, the
     /// intervals with such operations, are worth.
     pub fn effective_operations(&self, kind: OpKind) -> u64 {
-        let occurred = self.totals.series.iter().filter(|point| point.operations[kind.index()] > 0).count();
+        let occurred = self.totals.series.iter().filter(|point| point.operations[kind] > 0).count();
         // A long series is batched: that makes fewer samples of it, not samples that are worth less.
         let intervals = occurred.max(1) as f64 / occurred.div_ceil(MAX_BATCHES as usize).max(1) as f64;
         let worth = self.summary(kind).map_or(0.0, |summary| summary.mean.effective_samples / intervals);
@@ -109,13 +105,25 @@ impl PhaseResult {
         ((excess + at_end) / time.max(1.0)).min(1.0)
     }
 
-    /// A quantile of a kind's response times in nanoseconds, with its interval; `None` where none succeeded.
+    /// How many independent operations the operations of a kind are worth for a quantile: from how the share of
+    /// operations slower than it varies between the sections of the phase ([`Estimate::quantile_of_sections`]). Where the
+    /// sections say nothing, [`PhaseResult::effective_operations`].
+    pub fn effective_for_quantile(&self, kind: OpKind, quantile: Quantile) -> u64 {
+        let Some(record) = self.totals.record_of(kind) else { return 0 };
+        let value = record.response.quantile(quantile);
+        let sections: Vec<_> =
+            self.totals.sections.iter().map(|section| section.above(kind, value)).collect();
+        worth_for_quantile(&sections).unwrap_or_else(|| self.effective_operations(kind))
+    }
+
+    /// A quantile of a kind's response times in nanoseconds, with its interval within this run; `None` where none
+    /// succeeded.
     ///
     /// No histogram reports more than the exact maximum.
     pub fn quantile(&self, kind: OpKind, quantile: Quantile) -> Option<Estimate> {
         let record = self.totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
         let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.sums.response_max) as f64;
-        let worth = self.effective_operations(kind).max(1);
+        let worth = self.effective_for_quantile(kind, quantile).max(1);
         Some(Estimate::quantile(quantile, worth, value_at, Direction::LowerIsBetter))
     }
 }

@@ -1,9 +1,10 @@
 //! Totals of a phase.
 
-use iolite_model::OpKind;
+use iolite_model::{OpKind, OpTotals, PerKind};
 
-use crate::counts::{Counts, OpRecord};
-use crate::histogram::Histogram;
+use crate::counts::{Counts, OpRecord, Told};
+use crate::histogram::{Histogram, HistogramError};
+use crate::sections::Section;
 use crate::series::Point;
 
 /// Totals over the measured part of a phase: the sum of its intervals.
@@ -15,6 +16,8 @@ pub struct PhaseTotals {
     /// The intervals of the measured part, in order and without gaps; in a long phase several joined to one, so that
     /// there are 4,096 at most. Their sums are the totals.
     pub series: Vec<Point>,
+    /// The response times of each of some sections of the measured part, in order.
+    pub(crate) sections: Vec<Section>,
     /// Longest response among the operations that came back after the end.
     pub drain_max: u64,
     pub(crate) beside: Beside,
@@ -22,27 +25,44 @@ pub struct PhaseTotals {
 
 /// What totals leave out, but physical counters don't: successful operations of the ramp and the drain, with their bytes, by
 /// kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Beside([(u64, u64); OpKind::ALL.len()]);
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Beside(PerKind<(u64, u64)>);
 
 impl Beside {
     pub(crate) fn add(&mut self, kind: OpKind, operations: u64, bytes: u64) {
-        let (had, had_bytes) = &mut self.0[kind.index()];
+        let (had, had_bytes) = self.0.entry(kind);
         (*had, *had_bytes) = (had.saturating_add(operations), had_bytes.saturating_add(bytes));
     }
 
-    pub(crate) fn and(mut self, other: Beside) -> Beside {
-        OpKind::ALL.into_iter().zip(other.0).for_each(|(kind, (operations, bytes))| {
-            self.add(kind, operations, bytes);
-        });
+    pub(crate) fn and(mut self, other: &Beside) -> Beside {
+        for (kind, (operations, bytes)) in other.0.iter() {
+            self.add(kind, *operations, *bytes);
+        }
         self
     }
 }
 
 impl PhaseTotals {
+    /// Counts that were recorded apart from any interval; `measured` in nanoseconds.
+    ///
+    /// # Errors
+    /// A histogram is damaged.
+    pub fn of_counts(measured: u64, operations: &[OpTotals]) -> Result<PhaseTotals, HistogramError> {
+        let mut counts = Counts::default();
+        for totals in operations {
+            counts.add_told(&Told::try_from(totals)?);
+        }
+        Ok(PhaseTotals { counts, measured, ..PhaseTotals::default() })
+    }
+
+    /// The measured counts of each kind that occurred.
+    pub fn by_kind(&self) -> Vec<OpTotals> {
+        self.counts.totals()
+    }
+
     /// Whether no operation came back, failed ones included.
     pub fn is_empty(&self) -> bool {
-        OpKind::ALL.into_iter().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
+        OpKind::all().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
     }
 
     /// Operations of a kind that succeeded.
@@ -63,7 +83,7 @@ impl PhaseTotals {
     /// Operations of a kind that succeeded over the whole phase, ramp and drain included, and the bytes they moved: what
     /// counters of devices are to be compared with.
     pub fn whole(&self, kind: OpKind) -> (u64, u64) {
-        let (operations, bytes) = self.beside.0[kind.index()];
+        let (operations, bytes) = self.beside.0.get(kind).copied().unwrap_or_default();
         (operations.saturating_add(self.operations(kind)), bytes.saturating_add(self.bytes(kind)))
     }
 
@@ -95,10 +115,26 @@ impl PhaseTotals {
             counts,
             measured: self.measured.max(other.measured),
             series: side_by_side(&self.series, &other.series),
+            sections: sections_side_by_side(&self.sections, &other.sections),
             drain_max: self.drain_max.max(other.drain_max),
-            beside: self.beside.and(other.beside),
+            beside: self.beside.clone().and(&other.beside),
         }
     }
+}
+
+/// Sections of the same time as one; of another number they cannot be told to be of the same time, and none remain.
+fn sections_side_by_side(one: &[Section], other: &[Section]) -> Vec<Section> {
+    if one.len() != other.len() {
+        return Vec::new();
+    }
+    let pairs = one.iter().zip(other);
+    pairs
+        .map(|(one, other)| {
+            let mut both = one.clone();
+            both.merge(other);
+            both
+        })
+        .collect()
 }
 
 /// Two series of the same time as one.

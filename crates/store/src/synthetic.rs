@@ -86,7 +86,7 @@ pub(crate) fn op(kind: OpKind, operations: u64) -> OpTotals {
 /// Percentiles to go with [`op`].
 fn percentiles(kind: OpKind) -> Percentiles {
     let at = |micros| Nanos(micros * 1000);
-    Percentiles { kind, p50: at(900), p95: at(1500), p99: at(2500), p999: at(4000 + kind as u64) }
+    Percentiles { kind, p50: at(900), p95: at(1500), p99: at(2500), p999: at(4000 + kind.index() as u64) }
 }
 
 /// A database that tells everything, for the phase of that number.
@@ -194,7 +194,7 @@ fn troubled(phase: u32) -> Event {
         count: 12,
         first_offsets,
         first: "read at 8192: Input/output error".into(),
-        number: None,
+        number: Some(5),
     };
     Event::PhaseEnded(PhaseEnd {
         errors: vec![
@@ -336,6 +336,10 @@ fn file_task(target: Target) -> Task {
     })
 }
 
+fn concluded(phase: Option<u32>, value: serde_json::Value) -> Event {
+    Event::Concluded(Box::new(Concluded { kind: "synthetic".into(), phase, value }))
+}
+
 /// A run on a file with every kind of operation, warnings in between, and two verdicts.
 pub(crate) fn file_run(id: &str) -> Vec<Event> {
     let target = FileTarget {
@@ -351,7 +355,7 @@ pub(crate) fn file_run(id: &str) -> Vec<Event> {
         let rate = RateKept { asked: Iops(50.0), achieved: Iops(50.5), backlog: 2, kept: true };
         Event::PhaseEnded(PhaseEnd { rate: Some(rate), verified: Some(Verified::default()), ..end })
     };
-    let ops = OpKind::ALL.map(|kind| op(kind, 10)).to_vec();
+    let ops = OpKind::STANDARD.map(|kind| op(kind, 10)).to_vec();
     let phase = |index, target, started| {
         Event::PhaseStarted(PhaseInfo { index, task: file_task(target), started: Nanos(started) })
     };
@@ -364,13 +368,22 @@ pub(crate) fn file_run(id: &str) -> Vec<Event> {
         calibrated(),
         phase(1, Target::File(target), 2_000_000_000),
         Event::Warning(Warning::Volatile { device: "zram0".into() }),
+        Event::PhaseReleased(PhaseRelease { phase: 1, at_unix: Nanos(STARTED.0 + 2_000_000_000) }),
         interval(1, Stage::Measured, 0, ops),
+        concluded(Some(1), serde_json::json!({ "user": 0.1 + 0.2 })),
+        Event::Reading(Reading {
+            probe: "cpu".into(),
+            subject: String::new(),
+            at: Nanos(2_500_000_000),
+            values: vec![ReadingValue::counter("user", 0.1 + 0.2), ReadingValue::gauge("run_queue", 3.0)],
+        }),
         Event::Warning(Warning::ShortPhases { phases: vec!["random read 8 KiB (12.3 µs)".into()] }),
         troubled(1),
         Event::PhaseStarted(PhaseInfo { index: 2, task: names, started: Nanos(3_000_000_000) }),
         fine(2),
         verdict(),
         verdict(),
+        concluded(None, serde_json::json!(["of the run", null])),
         Event::RunEnded(Ending::Interrupted),
     ]
 }

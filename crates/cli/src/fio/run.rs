@@ -15,19 +15,19 @@ use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{JobResult, Results};
-use iolite_model::{Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
+use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
 use iolite_observe::DiskProbe;
 use iolite_report::LiveKind;
+use iolite_results::Asked;
+use iolite_session::{Events, Session, Setup, unix_now};
 
 use super::debug;
 use super::output::Outputs;
 use super::perform::Performance;
 use super::trigger::Trigger;
 use super::{Outcome, VERSION};
-use crate::bench::{Bench, Setup, duration};
 use crate::exit::UsageError;
-use crate::runner::{Runner, unix_now};
-use crate::{output, session, signals, storage};
+use crate::{output, setup, signals, storage};
 
 /// Runs the threads of a plan and tells the results in the formats asked for.
 ///
@@ -41,7 +41,8 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let outputs = Outputs::open(invocation)?;
     outputs.header(&threads, &global_settings, debug::told(invocation, &threads)?.as_deref())?;
     let mut listeners = Listeners::new(invocation, &threads, &control);
-    let mut bench = set_up(invocation, &threads, &control, &outputs, &listeners.watchers)?;
+    let mut session = set_up(invocation, &threads, &control, &outputs, &listeners.watchers)?;
+    let info = session.run().info.clone();
     let trigger = Trigger {
         file: invocation.trigger_file.clone(),
         after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
@@ -49,26 +50,23 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let armed = trigger.arm(&control)?;
     let asked = signals::status_flag()?;
     listeners.status =
-        Some(interim(invocation, &listeners.watchers, asked, &bench.run, &global_settings, &outputs));
-    listeners.listen(&mut bench);
-    let mut runner = Runner::new(bench.scratch, bench.counters, &control, &mut bench.events);
+        Some(interim(invocation, &listeners.watchers, asked, &info, &global_settings, &outputs));
+    listeners.listen(session.events());
     let mut performance =
-        Performance { runner: &mut runner, watchers: &listeners.watchers, control: &control };
+        Performance { session: &mut session, watchers: &listeners.watchers, control: &control };
     let jobs = performance.all(&threads, |results| listeners.done(results));
-    let measured = runner.end();
     let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
     let ending = ending(&jobs, &control);
-    bench.events.emit(&Event::RunEnded(ending.clone()));
-    let warnings = bench.events.finish(&control);
+    let run = session.end(ending.clone());
     let results = Results {
         version: VERSION.into(),
         ended_unix: unix_now(),
         global_settings,
         jobs,
         disks,
-        run: bench.run,
-        calibration: measured.calibration,
-        warnings,
+        run: run.info,
+        calibration: run.calibration,
+        warnings: run.warnings,
         ending,
     };
     outputs.results(&results)?;
@@ -160,22 +158,22 @@ fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
     }
 }
 
-fn set_up(
+fn set_up<'a>(
     invocation: &Invocation,
     threads: &[Thread],
-    control: &Control,
+    control: &'a Control,
     outputs: &Outputs,
     watchers: &Watchers,
-) -> anyhow::Result<Bench> {
+) -> anyhow::Result<Session<'a>> {
     // Only jobs that make names need a directory of ours.
     let names = threads.iter().find(|thread| matches!(thread.task, JobTask::Metadata(_)));
     let directory = match names {
-        Some(thread) => session::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
+        Some(thread) => setup::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
         None => std::env::temp_dir(),
     };
     let tasks: Vec<JobTask> = threads.iter().map(|thread| thread.task.clone()).collect();
     let sets: Vec<&[JobTask]> = tasks.chunk_by(|_, next| next.together()).collect();
-    let duration = duration(&sets);
+    let duration = setup::duration(&sets);
     let terminal = std::io::stdout().is_terminal();
     let (thread_of, out) = (thread_of(watchers), Box::new(std::io::stdout()));
     let line = EtaLine::of(invocation, outputs.formats(), terminal, duration, thread_of, out);
@@ -185,15 +183,16 @@ fn set_up(
         }
         _ => LiveKind::Quiet,
     };
+    setup::clear_leftovers(&directory, matches!(live, LiveKind::Quiet));
     let setup = Setup {
         directory: &directory,
-        results: std::env::var_os("IOLITE_RESULTS").map(PathBuf::from),
-        live,
-        duration,
+        results: setup::results(std::env::var_os("IOLITE_RESULTS").map(PathBuf::from)),
+        view: setup::view(live, duration),
     };
-    let mut bench = Bench::set_up(self::storage(threads)?, setup, control)?;
-    line.into_iter().for_each(|line| bench.events.listen(Box::new(line)));
-    Ok(bench)
+    let mut session = Session::begin(setup::run_info(self::storage(threads)?), setup, control)?;
+    session.conclude(Concluded::of(&Asked::new("fio", "")));
+    line.into_iter().for_each(|line| session.events().listen(Box::new(line)));
+    Ok(session)
 }
 
 /// Whoever listens to a run's events.
@@ -265,14 +264,14 @@ impl Listeners {
         Listeners { watchers, logs, bandwidth, status: None, disks }
     }
 
-    fn listen(&self, bench: &mut Bench) {
+    fn listen(&self, events: &mut Events) {
         // First of all, since it tells the logs which thread a phase is.
-        bench.events.listen(Box::new(self.watchers.clone()));
+        events.listen(Box::new(self.watchers.clone()));
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
         let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
         let disks = std::iter::once(Box::new(Disks(self.disks.clone())) as Box<dyn Sink>);
-        logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| bench.events.listen(listener));
+        logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| events.listen(listener));
     }
 
     fn done(&self, results: &[JobResult]) {

@@ -6,7 +6,15 @@ use std::time::Duration;
 use iolite_model::SyncMethod;
 use iolite_sys::aio::{Aio, AioOp};
 
-use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Submission};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Returned;
+use super::Submission;
+use crate::backend::files::Files;
 
 /// Queues operations and submits them in batches; trims, sync_file_range and syncs of several files at once, which libaio has
 /// not, are done within their submission. On a file opened without O_DIRECT the kernel does them one after the

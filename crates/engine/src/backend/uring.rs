@@ -6,7 +6,15 @@ use std::time::Duration;
 use iolite_model::{RingOptions, SyncMethod};
 use iolite_sys::ring::{Part, PushError, Ring, RingOp, RingSetup};
 
-use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Submission};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Returned;
+use super::Submission;
+use crate::backend::files::Files;
 
 /// Operations that are queued at most before the kernel is told, on a device that has to be waited for.
 ///
