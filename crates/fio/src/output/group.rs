@@ -6,7 +6,7 @@ use iolite_model::{BackendKind, ErrorClass, FileTask, IoPriority, OpKind, Task, 
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
 use super::result::{JobResult, Results};
-use super::samples::{Samples, samples};
+use super::samples::{Samples, moves_data, samples};
 
 /// Kinds of operations that are told as reads: those on names have no direction of their own.
 const READS: [OpKind; 7] =
@@ -123,11 +123,6 @@ impl Counted {
     pub(crate) fn milliseconds(&self) -> u64 {
         milliseconds(self.runtime)
     }
-}
-
-/// Whether its operations are about data at all: what keeps CPUs busy is counted in operations alone, as in fio.
-pub(super) fn moves_data(job: &JobResult) -> bool {
-    !matches!(&job.phase.info.task, Task::File(FileTask { backend: BackendKind::Busy(_), .. }))
 }
 
 /// What verification has read after the job: fio counts it among the job's reads.
