@@ -185,14 +185,14 @@ impl Simulation {
             }
             done += 1;
             for &kind in kinds {
-                if device.error_every > 0 && self.served % device.error_every == 0 {
+                if device.error_every > 0 && self.served.is_multiple_of(device.error_every) {
                     recorder.record_error(kind, completed);
                 } else {
                     let bytes = bytes_each;
                     recorder.record(Completion { kind, intended, issued: intended, completed, bytes });
                 }
             }
-            if done % 64 == 0 {
+            if done.is_multiple_of(64) {
                 collector.collect(intended);
             }
         }
