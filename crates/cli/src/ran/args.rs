@@ -29,7 +29,7 @@ Examples:
       iolite ranread setup --db postgres://me@localhost/bench --size 48GiB
       iolite ranread setup --db mysql://me@localhost/bench --size 48GiB
       iolite ranread setup --db gtm:/data/gtm --size 48GiB
-  All runs as a spreadsheet takes them; away with what setup has made:
+  All runs for a spreadsheet; remove what setup has created:
       iolite ranread export --format csv
       iolite ranread purge --db sqlite:/data/ran
 
@@ -56,7 +56,7 @@ pub(crate) enum Verb<O: Args> {
     CountSubscripts(DatabaseArgs),
     /// Print `N,size1,size2,...`: the globals' sizes as recorded (quick)
     GetSizes(DatabaseArgs),
-    /// Measure: so many jobs, for a time or a number of iterations
+    /// Measure with a number of jobs, for a time or a number of iterations
     Run(Box<RunArgs<O>>),
     /// Measure with more and more jobs, until it is no use: the knee, and whether it is good enough
     Sweep(Box<SweepArgs<O>>),

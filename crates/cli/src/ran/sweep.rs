@@ -51,7 +51,7 @@ pub(crate) struct SweepArgs<O: Args> {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) ramp: Nanos,
 
-    /// Run every step so many times, interleaved: all of them, then all of them again in another order
+    /// Run every step N times, interleaved: all of them, then all of them again in another order
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
 
@@ -67,7 +67,7 @@ pub(crate) struct SweepArgs<O: Args> {
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub(crate) stop_response: Nanos,
 
-    /// No more jobs when doubling them brings less than so many percent in two steps in a row (in three, where the
+    /// No more jobs when doubling them brings less than PERCENT in two steps in a row (in three, where the
     /// uncertainty leaves room for more)
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
     pub(crate) least_growth: f64,

@@ -99,7 +99,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
     let longest = flow_max(phase);
     (at_end > 0 && phase.totals.drain_max > longest).then(|| {
         let text = format!(
-            "of {} operations underway at the end the slowest took {}, longer than any before",
+            "of {} operations in flight at the end the slowest took {}, longer than any before",
             count(at_end),
             iolite_model::Nanos(phase.totals.drain_max)
         );
@@ -129,7 +129,7 @@ fn cache(phase: &PhaseResult, together: bool) -> Option<Note> {
         CacheStamp::Device => "what was asked for reached the device",
         CacheStamp::PartlyCached(_) => "a cache served a part of it",
         CacheStamp::Cached => "memory served it, not the device",
-        CacheStamp::Unknown => "no device counters tell whether it was reached",
+        CacheStamp::Unknown => "no device counters show whether it was reached",
     };
     let ink = matches!(stamp, CacheStamp::PartlyCached(_) | CacheStamp::Cached).then_some(Ink::Doubt);
     Some(Note { label: "cache", ink, text: format!("{stamp}: {meaning}{whose}") })

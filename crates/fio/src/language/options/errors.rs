@@ -192,9 +192,9 @@ pub const OPTIONS: &[Opt] = &[
         name: "error_dump",
         form: Form::Flag,
         default: "0",
-        help: "Whether errors after which the job goes on are told one by one.",
+        help: "Whether errors after which the job goes on are reported one by one.",
         support: Support::Bounded(
-            "errors are counted by kind and class and told with the results, with the first offsets: never one by one",
+            "errors are counted by kind and class and reported with the results, with the first offsets: never one by one",
         ),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN

@@ -362,7 +362,7 @@ pub const OPTIONS: &[Opt] = &[
     missing(
         "write_barrier",
         Form::Integer { least: 0, most: i64::MAX },
-        "Every so manyth write is a barrier.",
+        "Every Nth write is a barrier.",
         "use fsync= or fdatasync=",
     ),
     missing(
