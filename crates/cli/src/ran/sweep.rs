@@ -1,4 +1,4 @@
-//! `sweep`: more and more jobs, until it is no use; then the knee and the verdict.
+//! `sweep`: more and more jobs until throughput stops growing; then the knee and the verdict.
 
 use clap::Args;
 use iolite_engine::Control;
@@ -16,7 +16,7 @@ use crate::{output, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  1, 5, 10, 20, 40... jobs for 30 s each, until it is no use; is an average of 2 ms and never more than 5 ms kept?
+  1, 5, 10, 20, 40... jobs for 30 s each until throughput stops growing; is an average of 2 ms and never more than 5 ms kept?
       iolite ranread sweep --db sqlite:/data/ran
   A minute for each of these steps, everything three times, each time in another order:
       iolite ranread sweep --db postgres://me@localhost/bench --jobs 1,4,8,16 --step 60s --repeat 3

@@ -170,7 +170,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "none",
         help: "After which errors of the device, or of verification, the job goes on; its first error ends it otherwise.",
         support: Support::Bounded(
-            "errors are told apart by class: with a device's EIO the job also goes on after EREMOTEIO, ENODATA, EBADMSG, \
+            "errors are distinguished by class: with a device's EIO the job also goes on after EREMOTEIO, ENODATA, EBADMSG, \
              ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither",
         ),
         set: |spec, given| given.choice(&GO_ON).map(|go_on| spec.errors.go_on = go_on),
