@@ -249,6 +249,10 @@ impl Adapter for RanGtm {
         })
     }
 
+    fn counts_block_reads(&self) -> bool {
+        true
+    }
+
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
         setup::setup(&self.0, size, progress)
     }
