@@ -69,7 +69,7 @@ impl Events {
 
     /// Notes a doubt, once.
     pub(crate) fn warn(&mut self, warning: Warning) {
-        if !self.warnings.contains(&warning) {
+        if !self.warnings.iter().any(|known| known.repeats(&warning)) {
             self.emit(&Event::Warning(warning));
         }
     }

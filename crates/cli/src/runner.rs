@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, make_ready, run_set};
-use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Target, Usage};
-use iolite_observe::{CacheProbe, LeafCounters};
+use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Storage, Target, Usage};
+use iolite_observe::{CacheProbe, LeafCounters, ReleaseWatch};
 use iolite_stats::{Detail, PhaseResult, PhaseTotals};
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
@@ -41,6 +41,7 @@ pub(crate) struct Runner<'a> {
     started: u64,
     scratch: Scratch,
     counters: Option<LeafCounters>,
+    storage: &'a Storage,
     calibration: Option<Calibration>,
     history: Vec<PhaseResult>,
     besides: Vec<Besides>,
@@ -50,13 +51,14 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(
         scratch: Scratch,
         counters: Option<LeafCounters>,
+        storage: &'a Storage,
         control: &'a Control,
         events: &'a mut Events,
     ) -> Runner<'a> {
         let clock = Clock::best();
         let (started, calibration) = (clock.now(), None);
         let (history, besides) = (Vec::new(), Vec::new());
-        Runner { control, events, clock, started, scratch, counters, calibration, history, besides }
+        Runner { control, events, clock, started, scratch, counters, storage, calibration, history, besides }
     }
 
     /// The phases so far.
@@ -111,16 +113,19 @@ impl<'a> Runner<'a> {
             .map(|(index, task)| PhaseInfo { index, task: task.task(), started })
             .collect();
         infos.iter().for_each(|info| self.events.emit(&Event::PhaseStarted(info.clone())));
-        let target = self.target(tasks);
+        let target = self.path(tasks).and_then(|path| open(&path));
         // What goes to nothing is neither the device's nor a cache's.
         let idle = tasks
             .iter()
             .all(|task| matches!(task, JobTask::Io(task) if matches!(task.target, Target::Null { .. })));
-        let probe = CacheProbe::start(
+        let mut probe = CacheProbe::start(
             self.counters.as_ref().filter(|_| !idle),
             target.as_ref().map(|(file, span)| (file, *span)),
-        );
-        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, self.events);
+        )
+        .on(self.storage);
+        let path = self.path(tasks);
+        let mut events = ReleaseWatch::new(&mut *self.events, &mut probe, move || open(&path?));
+        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
         let (mut read, mut written) = (Bytes(0), Bytes(0));
         for info in &infos {
             let requested = self.events.requested(info.index);
@@ -166,23 +171,17 @@ impl<'a> Runner<'a> {
         self.besides.push(Besides { read_back, usage, detail });
     }
 
-    /// The one file that all these tasks go to, where it is there already, with its span: to see how much of it is in the
-    /// page cache.
-    fn target(&self, tasks: &[JobTask]) -> Option<(File, u64)> {
-        let mut paths = tasks.iter().map(|task| self.path(task));
+    /// The path of the one file that all these tasks go to, which need not be there yet.
+    fn path(&self, tasks: &[JobTask]) -> Option<PathBuf> {
+        let mut paths = tasks.iter().map(|task| self.path_of(task));
         let first = paths.next()??;
-        if !paths.all(|path| path.as_ref() == Some(&first)) {
-            return None;
-        }
-        let file = open(&first)?;
-        let length = file.metadata().ok().filter(|metadata| metadata.is_file())?.len();
-        Some((file, length))
+        paths.all(|path| path.as_ref() == Some(&first)).then_some(first)
     }
 
-    fn path(&self, task: &JobTask) -> Option<PathBuf> {
+    fn path_of(&self, task: &JobTask) -> Option<PathBuf> {
         let JobTask::Io(task) = task else { return None };
         match &task.target {
-            Target::File(file) if !file.per_worker => self.scratch.claimed(&file.name).ok(),
+            Target::File(file) if !file.per_worker => Some(self.scratch.path().join(&file.name)),
             Target::Existing(existing) => Some(existing.path.clone()),
             Target::Files(files) => match files.files.as_slice() {
                 [file] => Some(file.path.clone()),
@@ -198,8 +197,9 @@ pub(crate) fn unix_now() -> Nanos {
     Nanos(u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0))
 }
 
-/// Only a regular file: opening anything else might do something to it.
-fn open(path: &Path) -> Option<File> {
-    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
-    File::open(path).ok()
+/// A file with its length, to see how much of it is in the page cache. Only a regular file: opening anything else might do
+/// something to it.
+fn open(path: &Path) -> Option<(File, u64)> {
+    let length = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?.len();
+    Some((File::open(path).ok()?, length))
 }

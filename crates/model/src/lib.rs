@@ -6,6 +6,7 @@
 mod access;
 mod arrival;
 mod backend;
+mod cache;
 mod database;
 mod event;
 mod fault;
@@ -33,6 +34,7 @@ mod warning;
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
+pub use cache::{Cache, CacheStamp};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, Sink};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
@@ -46,8 +48,8 @@ pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Measure, Profile};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
-    Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding,
-    Percentiles, PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
+    Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd,
+    PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Cache;
+use crate::cache::Cache;
 use crate::storage::DeviceCounters;
 use crate::units::{Bandwidth, Bytes, Iops, Nanos};
 

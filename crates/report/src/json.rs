@@ -205,21 +205,21 @@ pub(crate) fn verified(verified: &Verified) -> Value {
 }
 
 pub(crate) fn cache(cache: &Cache) -> Value {
-    let (stamp, share) = match cache.stamp() {
-        CacheStamp::PartlyCached(share) => ("partly cached", Some(share)),
-        CacheStamp::Device => ("device", None),
-        CacheStamp::Cached => ("cached", None),
-        CacheStamp::Unknown => ("unknown", None),
-    };
+    let stamp = cache.stamp();
     json!({
-        "stamp": stamp,
-        "cached_share": share,
+        "stamp": stamp.name(),
+        "cached_share": matches!(stamp, CacheStamp::PartlyCached(_)).then(|| stamp.share()).flatten(),
         "requested_read_bytes": cache.requested_read.0,
         "requested_written_bytes": cache.requested_written.0,
         "device_read_bytes": cache.device_read.map(|bytes| bytes.0),
         "device_written_bytes": cache.device_written.map(|bytes| bytes.0),
+        "own_read_bytes": cache.own_read.map(|bytes| bytes.0),
+        "own_written_bytes": cache.own_written.map(|bytes| bytes.0),
         "resident_before": cache.resident_before,
         "resident_after": cache.resident_after,
+        "unwritten": cache.unwritten,
+        "compressed": cache.compressed,
+        "direct_confirmed": cache.direct_confirmed,
     })
 }
 

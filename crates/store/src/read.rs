@@ -176,6 +176,7 @@ impl Store {
                 device_written: optional(self, row, "device_written_bytes")?.map(Bytes),
                 resident_before: self.get(row, "resident_before")?,
                 resident_after: self.get(row, "resident_after")?,
+                ..Cache::default()
             },
             errors: self.errors(run, phase)?,
             stuck: self.stuck(run, phase)?,

@@ -143,7 +143,7 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     // What a cache delivered says nothing for the storage; only what it did badly says something against it.
     match result.end.cache.stamp() {
         CacheStamp::Device => {}
-        CacheStamp::Unknown if direct => {}
+        CacheStamp::Unknown if direct && result.end.cache.direct_confirmed => {}
         CacheStamp::Unknown => reservations.push((Fitness::Marginal, "perhaps from memory".into())),
         cache => reservations.push((Fitness::Marginal, cache.to_string())),
     }

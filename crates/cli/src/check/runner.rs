@@ -114,7 +114,8 @@ impl<'a> Runner<'a> {
         let target = self.existing_target(&info.task);
         let span = info_span(&info.task);
         let counters = self.counters.clone();
-        let probe = CacheProbe::start(counters.as_deref(), target.as_ref().map(|file| (file, span)));
+        let storage = &self.options.run.storage;
+        let probe = CacheProbe::start(counters.as_deref(), target.as_ref().map(|file| (file, span))).on(storage);
         let run = self.run_task(&info.task, index);
         let requested = self.events.requested(index);
         let cache = probe.finish(requested.read, requested.written);
