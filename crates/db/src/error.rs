@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use iolite_model::Bytes;
 
+/// Result of an operation on a database.
+pub type Result<T> = std::result::Result<T, Error>;
+
 /// Why a database operation failed: what, where, likely cause, remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -1,13 +1,12 @@
-//! Databases under test: the contract that every adapter fulfils, and the adapters, one module each.
+//! Database instances under test, one folder each: how a server or library is reached, what it is, where its files are, what it
+//! counts, how rows are loaded in bulk, and private servers for those who have none running.
 //!
-//! A database is made by [`Database::setup`] and [`Database::add_globals`], measured through one [`Session`] (or
-//! [`Within`]) per worker and removed by [`Database::purge`]. What measures sees these traits and nothing of the engine
-//! behind them.
+//! What all of them have in common is [`Instance`]. What is stored in a database and done there is a workload's
+//! (crate oltp), which uses an instance's own connections.
 
-mod adapter;
 mod error;
-mod gtm;
-mod making;
+pub mod gtm;
+mod instance;
 mod monitor;
 #[cfg(feature = "mysql")]
 pub mod mysql;
@@ -16,14 +15,12 @@ pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod private;
 mod server;
-mod sqlite;
+pub mod space;
+pub mod sqlite;
 mod url;
 
-pub use adapter::{
-    Batch, Cycle, Database, Description, Error, Files, Progress, Result, Session, Settings, Timed, Within,
-};
-pub use gtm::Gtm;
-pub use making::check_replacing;
+pub use error::{Error, Result};
+pub use instance::{Description, Files, Instance};
 pub use monitor::{Monitor, Seen};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use iolite_model::{Nanos, Physical};
 
-use crate::adapter::Database;
+use crate::Instance;
 
 /// How often it looks.
 const TICK: Duration = Duration::from_millis(200);
@@ -32,11 +32,11 @@ pub struct Seen {
 
 impl Monitor {
     /// Begins to look. `None` when no thread can be started: a run goes on without.
-    pub fn start(database: Arc<dyn Database>) -> Option<Monitor> {
+    pub fn start(database: Arc<dyn Instance>) -> Option<Monitor> {
         let (end, ended) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         let thread = thread::Builder::new().name("monitor".into()).spawn(move || {
-            let first = database.physical().unwrap_or_default();
+            let first = database.counters().unwrap_or_default();
             // Nobody waits any more when the run has been given up on.
             let _ = ready.send(());
             let mut looks = Looks::new(first);
@@ -46,7 +46,7 @@ impl Monitor {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
                 };
                 // A database that does not answer now may do so next time.
-                if let Ok(now) = database.physical() {
+                if let Ok(now) = database.counters() {
                     looks.look(now, Instant::now());
                 }
                 if last {

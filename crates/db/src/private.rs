@@ -8,8 +8,8 @@ use std::path::Path;
 use iolite_model::Bytes;
 use rustix::fs::{FlockOperation, flock};
 
-use crate::adapter::{Error, Result};
-use crate::making::free_space;
+use crate::space::free_space;
+use crate::{Error, Result};
 
 /// The file with the port of an earlier start.
 const PORT: &str = "port";

@@ -2,11 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use crate::adapter::{Database, Error, Result, Settings};
-use crate::gtm::Gtm;
-use crate::sqlite::Sqlite;
+use crate::{Error, Result};
 
 /// The URL of a database under test. [`Display`](fmt::Display) leaves its password out.
 #[derive(Clone, PartialEq, Eq)]
@@ -52,38 +49,6 @@ impl DatabaseUrl {
                 Err(Error::Url(format!("that is no database's URL: write {URLS}")))
             }
             _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", without_password(text)))),
-        }
-    }
-
-    /// The database that is there, for sessions as `settings` ask. Nothing is opened or asked yet.
-    ///
-    /// # Errors
-    /// [`Error::Url`], [`Error::Unsupported`], [`Error::Build`].
-    pub fn open(&self, settings: Settings) -> Result<Arc<dyn Database>> {
-        if settings.through_buffers && matches!(self, DatabaseUrl::Gtm(_) | DatabaseUrl::Mysql(_)) {
-            return Err(Error::Unsupported {
-                database: "this database",
-                what: "be told to read through its own buffers: it always does",
-                remedy: "leave --through-buffers out",
-            });
-        }
-        match self {
-            DatabaseUrl::Sqlite(directory) => Ok(Arc::new(Sqlite::with(directory.clone(), settings)?)),
-            DatabaseUrl::Gtm(directory) => Ok(Arc::new(Gtm::new(directory.clone(), settings)?)),
-            #[cfg(feature = "postgres")]
-            DatabaseUrl::Postgres(url) => Ok(Arc::new(crate::Postgres::new(url, settings)?)),
-            #[cfg(not(feature = "postgres"))]
-            DatabaseUrl::Postgres(_) => Err(Error::Build {
-                what: "open PostgreSQL databases",
-                remedy: "build it with the feature `postgres` (cargo build --features postgres)",
-            }),
-            #[cfg(feature = "mysql")]
-            DatabaseUrl::Mysql(url) => Ok(Arc::new(crate::mysql::Mysql::new(url, settings)?)),
-            #[cfg(not(feature = "mysql"))]
-            DatabaseUrl::Mysql(_) => Err(Error::Build {
-                what: "open MariaDB or MySQL",
-                remedy: "build it with the feature `mysql` (cargo build --features mysql)",
-            }),
         }
     }
 }
@@ -141,15 +106,6 @@ mod tests {
         for wrong in ["", "x", "sqlite:", "gtm://", "oracle://x/y", "postgres:x", "/var/lib"] {
             let error = DatabaseUrl::parse(wrong).unwrap_err().to_string();
             assert!(error.contains("sqlite:DIR"), "{error}");
-        }
-    }
-
-    #[test]
-    fn buffers_are_no_choice_where_there_is_no_way_around_them() {
-        let settings = Settings { through_buffers: true, ..Settings::default() };
-        for url in ["gtm:/x", "mysql://me@host/db", "sqlite:/x"] {
-            let refused = DatabaseUrl::parse(url).unwrap().open(settings);
-            assert!(matches!(refused, Err(Error::Unsupported { .. })), "{url}");
         }
     }
 

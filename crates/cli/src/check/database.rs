@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iolite_db::{Database, Error, Sqlite};
+use iolite_db::Error;
 use iolite_engine::{Control, Scratch};
 use iolite_model::{Bytes, Nanos, Warning};
+use iolite_oltp::ran::{Adapter, RanSqlite};
 use iolite_suites::DatabaseSize;
 
 use super::SharedDatabase;
@@ -44,7 +45,7 @@ pub(super) fn create(
         }
     }
     events.message("creating the database");
-    let sqlite = Arc::new(Sqlite::new(scratch.path().to_owned()));
+    let sqlite = Arc::new(RanSqlite::new(scratch.path().to_owned()));
     // What the globals leave of the space is for the blocks to read.
     let globals = database_bytes(&sqlite, size);
     let blocks = Bytes(size.size.0.saturating_sub(globals.0));
@@ -79,7 +80,7 @@ pub(super) fn create(
 }
 
 /// Bytes that the globals take.
-fn database_bytes(sqlite: &Sqlite, size: DatabaseSize) -> Bytes {
+fn database_bytes(sqlite: &RanSqlite, size: DatabaseSize) -> Bytes {
     Bytes(sqlite.global_size(size.subscripts).0.saturating_mul(size.globals.into()))
 }
 

@@ -97,4 +97,4 @@ fn print(options: &Options, report: &Report) -> anyhow::Result<()> {
 }
 
 /// The database under test, shared by its sessions.
-type SharedDatabase = Arc<dyn iolite_db::Database>;
+type SharedDatabase = Arc<dyn iolite_oltp::ran::Adapter>;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{Database, DatabaseUrl, Description, Monitor, Settings};
+use iolite_db::{DatabaseUrl, Instance, Monitor};
 use iolite_engine::{Control, EngineError, Outcome, Scratch};
 use iolite_model::{
     Bytes, Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability,
     Ending, Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
-use iolite_oltp::ran::run_db_task;
+use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
 use iolite_stats::PhaseResult;
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
@@ -36,7 +36,7 @@ pub(super) struct Bench<'a> {
     pub(super) calibration: Option<Calibration>,
     control: &'a Control,
     url: DatabaseUrl,
-    database: Arc<dyn Database>,
+    database: Arc<dyn Adapter>,
     description: Description,
     durability: Durability,
     timed_by: TimedBy,
@@ -49,7 +49,7 @@ pub(super) struct Bench<'a> {
 /// A database that has been found fit for what is asked, before anything is begun.
 pub(super) struct Opened {
     url: DatabaseUrl,
-    database: Arc<dyn Database>,
+    database: Arc<dyn Adapter>,
     /// What it is.
     pub(super) description: Description,
     /// Who times.
@@ -96,7 +96,7 @@ impl Opened {
     fn ask(args: &SessionArgs) -> anyhow::Result<Opened> {
         let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
         let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
-        let database = url.open(settings).map_err(refused)?;
+        let database = ran::open(&url, settings).map_err(refused)?;
         let description = database.describe().map_err(refused)?;
         let sizes = database.sizes().map_err(refused)?;
         let within = !args.client_timed && database.within(0).map_err(refused)?.is_some();
@@ -105,7 +105,7 @@ impl Opened {
             drop(database.session(0).map_err(refused)?);
         }
         let timed_by = if within { TimedBy::Database } else { TimedBy::Client };
-        let place = Place::find(&url, database.as_ref())?;
+        let place = Place::find(&url, database.instance().as_ref())?;
         Ok(Opened { url, database, description, timed_by, place, sizes })
     }
 
@@ -227,14 +227,18 @@ impl<'a> Bench<'a> {
         let info = PhaseInfo { index, task: Task::Database(task.clone()), started };
         self.events.emit(&Event::PhaseStarted(info.clone()));
         self.events.emit(&Event::Database(Box::new(facts.clone())));
-        let watch = Watch::start(&self.place, self.database.clone());
+        let watch = Watch::start(&self.place, self.database.instance());
         let probe = CacheProbe::start(self.place.data.as_ref(), None);
         let run = run_db_task(&self.database, &task, index, self.clock, self.control, &mut self.events);
         let requested = self.events.requested(index);
         // Commits that are not waited for are in the log some time later: what has reached the device by then says nothing.
         let written = if self.durability == Durability::Full { requested.written } else { Bytes(0) };
         let cache = probe.finish(requested.read, written);
-        let used = watch.finish(&self.place, index);
+        let mut used = watch.finish(&self.place, index);
+        if !self.database.counts_block_reads() {
+            // The server's count of its reads leaves out those of this run.
+            (used.database.data_reads, used.database.data_read_bytes) = (None, None);
+        }
         self.events.emit(&Event::DatabaseUse(Box::new(used.clone())));
         let outcome = run.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(error.to_string())));
         let result = self.end(info, &outcome, cache);
@@ -268,17 +272,8 @@ impl<'a> Bench<'a> {
     }
 
     fn facts(&self, phase: u32) -> anyhow::Result<DatabaseFacts> {
-        let Description {
-            engine,
-            version,
-            namespace,
-            block,
-            read_path,
-            write_path,
-            durability,
-            direct,
-            settings,
-        } = self.description.clone();
+        let Description { instance, read_path, write_path, direct } = self.description.clone();
+        let iolite_db::Description { engine, version, namespace, block, durability, settings } = instance;
         Ok(DatabaseFacts {
             phase,
             url: self.url.to_string(),
@@ -310,7 +305,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(place: &Place, database: Arc<dyn Database>) -> Watch {
+    fn start(place: &Place, database: Arc<dyn Instance>) -> Watch {
         let monitor = Monitor::start(database);
         Watch {
             monitor,

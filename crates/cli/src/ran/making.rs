@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use iolite_db::{Database, DatabaseUrl, Error, Settings, check_replacing};
+use iolite_db::{DatabaseUrl, Error};
 use iolite_engine::Control;
+use iolite_oltp::ran::{self, Adapter, Settings, check_replacing};
 use iolite_report::{Progress, ProgressUnit, count};
 
 use super::args::{AddGlobalsArgs, CreateGlobalsArgs, DatabaseArgs, SetupArgs};
@@ -22,7 +23,7 @@ use crate::{output, session, signals};
 pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (url, database) = open(&args.database, &control)?;
-    let local = database.files().map_err(refused)?.here;
+    let local = database.instance().files().map_err(refused)?.here;
     let memory = local.then(|| iolite_observe::host().memory);
     for doubt in too_small(args.size, memory, args.controller_cache) {
         output::note(&format!("warning: {doubt}"));
@@ -60,7 +61,7 @@ fn given_up(
     control: &Control,
     error: Error,
     url: &DatabaseUrl,
-    database: &dyn Database,
+    database: &dyn Adapter,
 ) -> anyhow::Result<Exit> {
     match database.purge() {
         Ok(()) if matches!(error, Error::Cancelled) && control.interrupted() => {
@@ -119,7 +120,7 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
 
 fn fill(
     control: &Control,
-    database: &dyn Database,
+    database: &dyn Adapter,
     globals: u32,
     subscripts: u64,
     quiet: bool,
@@ -217,11 +218,11 @@ fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
 }
 
 /// The database, which answers.
-fn open(args: &DatabaseArgs, control: &Control) -> anyhow::Result<(DatabaseUrl, Arc<dyn Database>)> {
+fn open(args: &DatabaseArgs, control: &Control) -> anyhow::Result<(DatabaseUrl, Arc<dyn Adapter>)> {
     let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
-    let database = url.open(Settings::default()).map_err(refused)?;
+    let database = ran::open(&url, Settings::default()).map_err(refused)?;
     let asked = database.clone();
-    answered(control, move || asked.files().map(drop).map_err(refused))?;
+    answered(control, move || asked.instance().files().map(drop).map_err(refused))?;
     Ok((url, database))
 }
 
@@ -231,7 +232,7 @@ fn long<T>(
     quiet: bool,
     what: &str,
     unit: ProgressUnit,
-    work: impl FnOnce(&mut iolite_db::Progress<'_>) -> iolite_db::Result<T>,
+    work: impl FnOnce(&mut ran::Progress<'_>) -> iolite_db::Result<T>,
 ) -> iolite_db::Result<T> {
     let mut progress = Progress::new(session::live(quiet), what, unit);
     let done = work(&mut |done, total| {

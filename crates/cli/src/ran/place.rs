@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iolite_db::{Database, DatabaseUrl, Files};
+use iolite_db::{DatabaseUrl, Files, Instance};
 use iolite_model::{Bytes, Filesystem, Storage, Warning};
 use iolite_observe::LeafCounters;
 
@@ -25,7 +25,7 @@ impl Place {
     ///
     /// # Errors
     /// The server can't be asked, or its directories can't be looked at.
-    pub(crate) fn find(url: &DatabaseUrl, database: &dyn Database) -> anyhow::Result<Place> {
+    pub(crate) fn find(url: &DatabaseUrl, database: &dyn Instance) -> anyhow::Result<Place> {
         let Files { here, data, log } = database.files().map_err(super::refused)?;
         let beneath = |path: &Path| storage::beneath(std::iter::once(path));
         let Some(storage) = data.as_deref().map(beneath).transpose()?.flatten() else {

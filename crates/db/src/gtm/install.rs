@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{ENGINE, engine};
-use crate::adapter::{Error, Result};
+use crate::{Error, Result};
 
 /// Asynchronous I/O for Linux and $ZUT are in it (GT.M release notes, V6.3-001 and V6.3-002).
 const OLDEST: Release = Release { format: 6, major: 3, minor: 2 };
@@ -15,8 +15,9 @@ const PLACES: [(&str, &str); 4] =
 
 /// An installation of GT.M, or of YottaDB, which grew out of it.
 #[derive(Debug, Clone)]
-pub(super) struct Installation {
-    pub(super) directory: PathBuf,
+pub struct Installation {
+    /// Where its programs are.
+    pub directory: PathBuf,
 }
 
 /// A version, in the order of releases.
@@ -29,7 +30,7 @@ struct Release {
 
 impl Installation {
     /// The one that `$gtm_dist` names, else the newest there is.
-    pub(super) fn find() -> Result<Installation> {
+    pub fn find() -> Result<Installation> {
         let named = std::env::var_os("gtm_dist").filter(|named| !named.is_empty()).map(PathBuf::from);
         if let Some(directory) = named {
             return if is_installation(&directory) {
@@ -55,17 +56,17 @@ impl Installation {
     }
 
     /// A program of the installation.
-    pub(super) fn program(&self, name: &str) -> PathBuf {
+    pub fn program(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// Name of the product.
-    pub(super) fn product(&self) -> &'static str {
+    pub fn product(&self) -> &'static str {
         if self.directory.join("yottadb").exists() { "YottaDB" } else { ENGINE }
     }
 
     /// Where its own routines are: a shared library where there is one.
-    pub(super) fn routines(&self) -> PathBuf {
+    pub fn routines(&self) -> PathBuf {
         ["libgtmutil.so", "libyottadbutil.so"]
             .map(|library| self.directory.join(library))
             .into_iter()
@@ -74,7 +75,7 @@ impl Installation {
     }
 
     /// What it calls its version, for example `V7.0-005`.
-    pub(super) fn version(&self) -> Result<String> {
+    pub fn version(&self) -> Result<String> {
         let program = self.program("mumps");
         let failed = |cause| {
             engine(
@@ -99,7 +100,7 @@ impl Installation {
     }
 
     /// Refuses a version that lacks what is needed; returns it otherwise.
-    pub(super) fn check(&self) -> Result<String> {
+    pub fn check(&self) -> Result<String> {
         let version = self.version()?;
         refuse_old(&version, &self.directory)?;
         Ok(version)
@@ -107,7 +108,7 @@ impl Installation {
 
     /// Sets what its programs find in their environment, for a child process only. What the user's own settings for other
     /// databases say has no part in it.
-    pub(super) fn surround(&self, command: &mut Command) {
+    pub fn surround(&self, command: &mut Command) {
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(|name| name.starts_with("gtm") || name.starts_with("ydb")) {
                 command.env_remove(name);
@@ -117,7 +118,7 @@ impl Installation {
         // Bytes are bytes; paths are relative to the directory in which every child process runs.
         for (name, value) in [
             ("chset", "M"),
-            ("gbldir", super::files::DIRECTORY),
+            ("gbldir", super::DIRECTORY),
             ("routines", &routines),
             ("tmp", "."),
             ("log", "."),

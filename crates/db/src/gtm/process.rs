@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::install::Installation;
 use super::{REMEDY, engine};
-use crate::adapter::{Error, Result};
+use crate::{Error, Result};
 
 /// How long a command may take. GT.M waits for as much as a minute and a half where a process died with one of its locks.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// One such process. It ends when its standard input does, hence also when this program is killed.
 #[derive(Debug)]
-pub(super) struct Process {
+pub struct Process {
     child: Child,
     /// `None` once it has been told to end.
     commands: Option<ChildStdin>,
@@ -35,14 +35,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts one for the database in `directory`.
-    pub(super) fn start(installation: &Installation, directory: &Path) -> Result<Process> {
+    /// Starts one for the database in `directory`, at an entry reference of a routine that answers commands.
+    pub fn start(installation: &Installation, directory: &Path, entry: &str) -> Result<Process> {
         let mut command = program(installation, "mumps", directory);
-        command
-            .args(["-run", "serve^iolite"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(["-run", entry]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| failed(directory, e.into()))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(commands), Some(answers)) => Ok(Process {
@@ -58,19 +54,19 @@ impl Process {
     }
 
     /// Its number.
-    pub(super) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Has a command done and returns what it answers; `None` in place of an error it told, with that error's text.
-    pub(super) fn ask(&mut self, doing: &'static str, command: &str) -> Result<String> {
+    pub fn ask(&mut self, doing: &'static str, command: &str) -> Result<String> {
         let line = self.converse(command.as_bytes(), |_| {})?;
         line.map_err(|cause| engine(doing, &self.directory, cause.into(), REMEDY))
     }
 
     /// Has a command done; `each` sees the lines before the last. The inner error is one that the routine told, after which
     /// it goes on.
-    pub(super) fn converse(
+    pub fn converse(
         &mut self,
         command: &[u8],
         mut each: impl FnMut(&str),
@@ -178,7 +174,7 @@ impl Drop for Process {
 
 /// A program of GT.M's, in the database's directory and with nothing but our settings. Its own process group: a terminal's
 /// interrupt is for this program, which has its children finish what they are at.
-pub(super) fn program(installation: &Installation, name: &str, directory: &Path) -> Command {
+pub fn program(installation: &Installation, name: &str, directory: &Path) -> Command {
     let mut command = Command::new(installation.program(name));
     installation.surround(&mut command);
     command.current_dir(directory).process_group(0);
@@ -186,7 +182,7 @@ pub(super) fn program(installation: &Installation, name: &str, directory: &Path)
 }
 
 /// Runs `mupip`; what it says.
-pub(super) fn mupip(
+pub fn mupip(
     installation: &Installation,
     directory: &Path,
     arguments: &[&str],
@@ -207,7 +203,7 @@ pub(super) fn mupip(
 
 /// Asks `mupip` for something again and again as long as it answers with one of these codes, and a process of GT.M's that has
 /// ended is still in the system's tables, where its semaphores count.
-pub(super) fn once_gone(
+pub fn once_gone(
     codes: &[&str],
     ask: impl Fn() -> Result<std::result::Result<String, String>>,
 ) -> Result<std::result::Result<String, String>> {

@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 
 use super::facts::Version;
-use crate::adapter::{Error, Result};
+use crate::{Error, Result};
 
 /// Where servers put their socket when nobody says otherwise, for `localhost` without a port (clients of MariaDB and MySQL
 /// don't take TCP for that either).
@@ -29,11 +29,12 @@ const READ_WRITE: &str = "SET SESSION TRANSACTION READ WRITE";
 
 /// The database (schema) of a URL, and how to get there.
 #[derive(Clone)]
-pub(super) struct Target {
+pub struct Target {
     opts: Opts,
     /// The URL without its password.
-    pub(super) place: String,
-    pub(super) schema: String,
+    pub place: String,
+    /// The database's name within the server.
+    pub schema: String,
 }
 
 impl Target {
@@ -41,7 +42,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::Url`]; the password is in no message.
-    pub(super) fn parse(url: &str) -> Result<Target> {
+    pub fn parse(url: &str) -> Result<Target> {
         let refused = |why: &str| {
             Error::Url(format!(
                 "the database's URL {why}: write mysql://USER:PASSWORD@HOST:PORT/DATABASE, or \
@@ -84,12 +85,12 @@ impl Target {
     }
 
     /// Whether the server must be on this host, as far as the way to it tells.
-    pub(super) fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         self.opts.get_socket().is_some() || self.opts.addr_is_loopback()
     }
 
     /// A new connection, set as all of ours.
-    pub(super) fn open(&self) -> Result<Conn> {
+    pub fn open(&self) -> Result<Conn> {
         let mut conn = Conn::new(self.opts.clone()).map_err(|e| self.refusal("connect to", e))?;
         let version = Version::of(&mut conn).map_err(|e| self.refusal("ask for the version of", e))?;
         version.check(&self.place)?;
@@ -106,19 +107,19 @@ impl Target {
     }
 
     /// The server's (or the way's) refusal, with what usually helps.
-    pub(super) fn refusal(&self, doing: &'static str, error: mysql::Error) -> Error {
+    pub fn refusal(&self, doing: &'static str, error: mysql::Error) -> Error {
         let (cause, remedy) = explain(error);
         Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
     }
 
     /// The same for an error that a procedure of ours handed back.
-    pub(super) fn returned(&self, doing: &'static str, code: u16, message: &str) -> Error {
+    pub fn returned(&self, doing: &'static str, code: u16, message: &str) -> Error {
         let cause = format!("ERROR {code}: {message}");
         Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy: remedy(code, message) }
     }
 
     /// Something else that is wrong with the database's contents.
-    pub(super) fn damaged(&self, doing: &'static str, cause: String) -> Error {
+    pub fn damaged(&self, doing: &'static str, cause: String) -> Error {
         let remedy = "its contents are not what setup made: purge the database and create it again";
         Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
     }
@@ -131,7 +132,7 @@ impl std::fmt::Debug for Target {
 }
 
 /// Whether the connection is gone, so that a new one may do.
-pub(super) fn is_gone(error: &mysql::Error) -> bool {
+pub fn is_gone(error: &mysql::Error) -> bool {
     match error {
         mysql::Error::IoError(_) | mysql::Error::CodecError(_) => true,
         // Shutdown in progress; killed.
@@ -141,7 +142,7 @@ pub(super) fn is_gone(error: &mysql::Error) -> bool {
 }
 
 /// The number of a server's error.
-pub(super) fn code(error: &mysql::Error) -> Option<u16> {
+pub fn code(error: &mysql::Error) -> Option<u16> {
     match error {
         mysql::Error::MySqlError(error) => Some(error.code),
         _ => None,

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iolite_model::{Bytes, Physical};
+use iolite_model::Physical;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::Context;
-use super::catalogue::{Catalogue, Kind};
-use crate::adapter::{Error, Result};
+use crate::{Error, Result};
 
 /// Longest to wait for the server's purge of what transactions left: about what ten million rows take.
 const PURGE: Duration = Duration::from_secs(120);
@@ -21,7 +20,7 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_re
                       'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
                       'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
 
-/// See [`Database::physical`](crate::Database::physical): the whole server's, InnoDB's part.
+/// See [`Instance::counters`](crate::Instance::counters): the whole server's, InnoDB's part.
 pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
     let rows = conn.query::<(String, String), _>(STATUS)?;
     let counts: HashMap<_, _> = rows
@@ -46,31 +45,13 @@ pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
     })
 }
 
-/// See [`Database::size`](crate::Database::size): by the server's statistics, which are taken when a table is filled.
-pub(super) fn size(context: &Context, conn: &mut Conn, catalogue: &Catalogue) -> Result<Bytes> {
-    let rows: Vec<(String, Option<u64>)> = conn
-        .exec(
-            "SELECT TABLE_NAME, DATA_LENGTH + INDEX_LENGTH + DATA_FREE FROM information_schema.TABLES \
-             WHERE TABLE_SCHEMA = ?",
-            (&context.target.schema,),
-        )
-        .map_err(|e| context.target.refusal("ask for the sizes of the tables of", e))?;
-    let is_listed = |name: &str| tables(catalogue).any(|listed| context.same_name(listed, name));
-    let sizes = rows.into_iter().filter(|(name, _)| is_listed(name));
-    Ok(Bytes(sizes.map(|(_, bytes)| bytes.unwrap_or(0)).sum()))
-}
-
-/// The tables of blocks and globals.
-fn tables(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
-    let tables = catalogue.entries.iter().filter(|entry| entry.kind != Kind::Procedure && entry.complete);
-    tables.map(|entry| entry.name.as_str())
-}
-
-/// See [`Database::settle`](crate::Database::settle). FLUSH TABLES ... FOR EXPORT writes the changed pages of these tables,
-/// ours, and of no other; writers of them wait meanwhile. The buffer pool keeps the pages.
-pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) -> Result<()> {
-    await_purge(conn).map_err(|e| context.target.refusal("read the counters of", e))?;
-    let list: Vec<_> = tables(catalogue).map(|name| format!("`{name}`")).collect();
+/// Writes the changed pages of these tables, and of no other (FLUSH TABLES ... FOR EXPORT); writers of them wait meanwhile. The
+/// buffer pool keeps the pages; the page cache forgets them where the server reads through it and the files can be opened.
+///
+/// # Errors
+/// [`Error::Engine`], among others when a session is in the middle of a transaction; [`Error::Io`].
+pub fn write_back(context: &Context, conn: &mut Conn, tables: &[&str]) -> Result<()> {
+    let list: Vec<_> = tables.iter().map(|name| format!("`{name}`")).collect();
     // A session in the middle of a transaction holds its tables.
     let wait = "SET SESSION lock_wait_timeout = 5";
     conn.query_drop(wait)
@@ -88,7 +69,7 @@ pub(super) fn settle(context: &Context, conn: &mut Conn, catalogue: &Catalogue) 
 
 /// Waits until the server has done what it does after transactions: MariaDB visits each row that was inserted once more, and
 /// so reads and writes its page again. Where somebody's open transaction does not let it end, not for ever.
-pub(super) fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
+pub fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
     let (began, mut least, mut fell) = (Instant::now(), u64::MAX, Instant::now());
     loop {
         let left: Option<(String, u64)> =

@@ -8,18 +8,24 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connect::Target;
-use crate::adapter::{Description, Error, Files, Result};
+use crate::{Description, Error, Files, Result};
 
 /// Which server, as `VERSION()` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Version {
-    pub(super) mariadb: bool,
-    pub(super) text: String,
+pub struct Version {
+    /// MariaDB rather than MySQL.
+    pub mariadb: bool,
+    /// As the server writes it.
+    pub text: String,
     number: (u32, u32),
 }
 
 impl Version {
-    pub(super) fn of(conn: &mut Conn) -> mysql::Result<Version> {
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn of(conn: &mut Conn) -> mysql::Result<Version> {
         Ok(Version::parse(&conn.query_first::<String, _>("SELECT VERSION()")?.unwrap_or_default()))
     }
 
@@ -34,7 +40,7 @@ impl Version {
 
     /// # Errors
     /// [`Error::TooOld`].
-    pub(super) fn check(&self, place: &str) -> Result<()> {
+    pub fn check(&self, place: &str) -> Result<()> {
         let oldest = if self.mariadb { (10, 5) } else { (8, 0) };
         if self.number >= oldest {
             return Ok(());
@@ -47,7 +53,8 @@ impl Version {
         })
     }
 
-    pub(super) fn engine(&self) -> &'static str {
+    /// The product's name.
+    pub fn engine(&self) -> &'static str {
         if self.mariadb { "MariaDB" } else { "MySQL" }
     }
 }
@@ -93,13 +100,18 @@ const UNSAID: [&str; 7] = [
 
 /// A server's version and settings.
 #[derive(Debug)]
-pub(super) struct Facts {
-    pub(super) version: Version,
+pub struct Facts {
+    /// Which server.
+    pub version: Version,
     variables: HashMap<String, String>,
 }
 
 impl Facts {
-    pub(super) fn of(conn: &mut Conn) -> mysql::Result<Facts> {
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn of(conn: &mut Conn) -> mysql::Result<Facts> {
         let names = VARIABLES.map(|name| format!("'{name}'")).join(", ");
         let rows = conn.query::<(String, String), _>(format!(
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
@@ -121,27 +133,27 @@ impl Facts {
     }
 
     /// InnoDB's page size.
-    pub(super) fn page(&self) -> u64 {
+    pub fn page(&self) -> u64 {
         self.number("innodb_page_size").unwrap_or(16 << 10)
     }
 
     /// Whether the server may take a file's contents from us.
-    pub(super) fn takes_infile(&self) -> bool {
+    pub fn takes_infile(&self) -> bool {
         self.is_on("local_infile")
     }
 
     /// Most bytes of one statement.
-    pub(super) fn packet(&self) -> u64 {
+    pub fn packet(&self) -> u64 {
         self.number("max_allowed_packet").unwrap_or(1 << 20)
     }
 
     /// Whether names of tables don't tell capitals.
-    pub(super) fn folds_names(&self) -> bool {
+    pub fn folds_names(&self) -> bool {
         self.number("lower_case_table_names").is_some_and(|how| how != 0)
     }
 
     /// Whether data files are read and written past the page cache.
-    pub(super) fn is_direct(&self) -> bool {
+    pub fn is_direct(&self) -> bool {
         match self.text("innodb_data_file_buffering") {
             // MariaDB 11 has a variable of its own for that.
             "" => self.text("innodb_flush_method").to_ascii_uppercase().contains("O_DIRECT"),
@@ -152,7 +164,7 @@ impl Facts {
     /// # Errors
     /// [`Error::Unsupported`] with the statement to execute, when commits on this server would do more or less than
     /// `durability`.
-    pub(super) fn check(&self, durability: Durability) -> Result<()> {
+    pub fn check(&self, durability: Durability) -> Result<()> {
         let database = self.version.engine();
         let refuse = |what, remedy| Err(Error::Unsupported { database, what, remedy });
         let at_commit = self.text("innodb_flush_log_at_trx_commit");
@@ -192,38 +204,26 @@ impl Facts {
         format!("{what} (innodb_flush_log_at_trx_commit={at_commit}){binlog}")
     }
 
-    /// See [`Database::describe`](crate::Database::describe).
+    /// See [`Instance::describe`](crate::Instance::describe).
     pub(super) fn describe(&self, target: &Target) -> Description {
-        let direct = self.is_direct();
-        let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
         let known = |name: &&str| !UNSAID.contains(name) && self.variables.contains_key(*name);
-        let mut settings: Vec<_> = VARIABLES
+        let settings = VARIABLES
             .into_iter()
             .filter(known)
             .map(|name| (name.to_owned(), self.text(name).to_owned()))
             .collect();
-        let pool = "not emptied before reads (only a restart of the server does that)";
-        settings.push(("buffer pool".to_owned(), pool.to_owned()));
         Description {
             engine: self.version.engine().to_owned(),
             version: self.version.text.clone(),
             namespace: target.schema.clone(),
             block: Bytes(self.page()),
-            read_path: format!(
-                "SELECT of a row by primary key, each of them in a page of its own of InnoDB's; a page that the buffer \
-                 pool lacks is read {how}"
-            ),
-            write_path: "UPDATE by primary key, prepared or in a stored procedure; COMMIT is a command of its own, timed \
-                         by its answer (in a procedure it may return before the log is synced)"
-                .to_owned(),
             durability: self.durability(),
-            direct,
             settings,
         }
     }
 
     /// Where data and log are, if this host is the server's.
-    pub(super) fn files(&self, target: &Target) -> Files {
+    pub fn files(&self, target: &Target) -> Files {
         let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let base = PathBuf::from(self.text("datadir"));
         if !target.is_local() || self.text("hostname") != here || !base.is_dir() {

@@ -8,7 +8,7 @@ use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, NoTls};
 
 use super::failure::failed;
-use crate::adapter::{Error, Result};
+use crate::{Error, Result};
 
 /// The oldest version that will do, as `server_version_num` has it: procedures that commit came with 11.
 const OLDEST: i32 = 110_000;
@@ -22,7 +22,7 @@ const SESSION: &str = "SELECT set_config(s.name, w.value, false) FROM pg_catalog
      ('default_transaction_read_only', 'off')) w (name, value) ON w.name = s.name";
 
 /// A PostgreSQL database, by its URL.
-pub(super) struct Target {
+pub struct Target {
     config: Config,
     place: String,
     unix_socket: bool,
@@ -35,7 +35,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::Url`] without the password in it; [`Error::Unsupported`] where it asks for TLS.
-    pub(super) fn new(url: &str) -> Result<Target> {
+    pub fn new(url: &str) -> Result<Target> {
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words may hold pieces of a password that is not encoded as URLs want it.
             Error::Url(
@@ -69,32 +69,27 @@ impl Target {
     }
 
     /// Whether the server must be on this host, as far as the way to it tells.
-    pub(super) fn is_local(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         self.unix_socket || self.loopback
     }
 
     /// For messages: the server and the database, without the password.
-    pub(super) fn place(&self) -> &str {
+    pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Our schema, as errors that speak of a path name it.
-    pub(super) fn schema(&self) -> std::path::PathBuf {
-        format!("schema {} in {}", super::SCHEMA, self.place).into()
-    }
-
     /// Connects through a socket of this host.
-    pub(super) fn unix_socket(&self) -> bool {
+    pub fn unix_socket(&self) -> bool {
         self.unix_socket
     }
 
     /// Connects to an address that is this host, or what is tunnelled to it.
-    pub(super) fn loopback(&self) -> bool {
+    pub fn loopback(&self) -> bool {
         self.loopback
     }
 
     /// The database's name within the server.
-    pub(super) fn database(&self) -> &str {
+    pub fn database(&self) -> &str {
         self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
     }
 
@@ -102,7 +97,7 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::Engine`], [`Error::TooOld`].
-    pub(super) fn connect(&self) -> Result<Client> {
+    pub fn connect(&self) -> Result<Client> {
         let mut client = self.config.connect(NoTls).map_err(|e| self.failed("connect to", e))?;
         let row = client
             .query_one("SELECT current_setting('server_version_num')::int, version()", &[])
@@ -113,7 +108,7 @@ impl Target {
     }
 
     /// A failure of something done with this database.
-    pub(super) fn failed(&self, doing: &'static str, error: postgres::Error) -> Error {
+    pub fn failed(&self, doing: &'static str, error: postgres::Error) -> Error {
         failed(doing, &self.place, error)
     }
 

@@ -11,28 +11,31 @@ const CHUNK: usize = 256 << 10;
 /// The format's signature, then no flags and no extension of the header (documentation of COPY, "Binary Format").
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// Size in bytes of a global's value at a subscript; it stays with each set.
-pub(super) fn value_size(subscript: u64) -> usize {
-    50 + (subscript % 51) as usize
-}
-
 /// Contents that never repeat and do not compress.
-pub(super) struct Noise(Xoshiro256PlusPlus);
+#[derive(Debug, Clone)]
+pub struct Noise(Xoshiro256PlusPlus);
+
+impl Default for Noise {
+    fn default() -> Noise {
+        Noise::new()
+    }
+}
 
 impl Noise {
     /// Contents that no other of these has.
-    pub(super) fn new() -> Noise {
+    pub fn new() -> Noise {
         Noise(Xoshiro256PlusPlus::seed_from_u64(RandomState::new().hash_one(std::process::id())))
     }
 
     /// Fills memory.
-    pub(super) fn fill(&mut self, memory: &mut [u8]) {
+    pub fn fill(&mut self, memory: &mut [u8]) {
         self.0.fill_bytes(memory);
     }
 }
 
 /// Writes rows of one table into a COPY.
-pub(super) struct Rows<W: Write> {
+#[derive(Debug)]
+pub struct Rows<W: Write> {
     to: W,
     pending: Vec<u8>,
     noise: Noise,
@@ -40,36 +43,42 @@ pub(super) struct Rows<W: Write> {
 
 impl<W: Write> Rows<W> {
     /// Begins.
-    pub(super) fn new(to: W) -> Rows<W> {
+    pub fn new(to: W) -> Rows<W> {
         let mut pending = Vec::with_capacity(CHUNK + (64 << 10));
         pending.extend_from_slice(HEADER);
         Rows { to, pending, noise: Noise::new() }
     }
 
-    /// A row of a global.
+    /// Begins a row of so many fields, which follow.
     ///
     /// # Errors
     /// The connection's.
-    pub(super) fn subscript(&mut self, subscript: u64) -> io::Result<()> {
-        self.pending.extend_from_slice(&[0, 2, 0, 0, 0, 8]);
-        self.pending.extend_from_slice(&subscript.to_be_bytes());
-        self.noise(value_size(subscript))
+    pub fn row(&mut self, fields: i16) -> io::Result<()> {
+        self.flush_full()?;
+        self.pending.extend_from_slice(&fields.to_be_bytes());
+        Ok(())
     }
 
-    /// A row of a table of blocks, with a payload of so many bytes.
-    ///
-    /// # Errors
-    /// The connection's.
-    pub(super) fn block(&mut self, payload: usize) -> io::Result<()> {
-        self.pending.extend_from_slice(&[0, 1]);
-        self.noise(payload)
+    /// A field of type bigint.
+    pub fn bigint(&mut self, value: i64) {
+        self.bytes(&value.to_be_bytes());
     }
 
-    fn noise(&mut self, size: usize) -> io::Result<()> {
+    /// A field of type bytea, or of a type whose binary form these bytes are.
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.pending.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        self.pending.extend_from_slice(value);
+    }
+
+    /// A field of type bytea with so many bytes that do not compress.
+    pub fn noise(&mut self, size: usize) {
         self.pending.extend_from_slice(&(size as u32).to_be_bytes());
         let from = self.pending.len();
         self.pending.resize(from + size, 0);
         self.noise.fill(&mut self.pending[from..]);
+    }
+
+    fn flush_full(&mut self) -> io::Result<()> {
         if self.pending.len() >= CHUNK {
             self.to.write_all(&self.pending)?;
             self.pending.clear();
@@ -81,7 +90,7 @@ impl<W: Write> Rows<W> {
     ///
     /// # Errors
     /// The connection's.
-    pub(super) fn end(mut self) -> io::Result<W> {
+    pub fn end(mut self) -> io::Result<W> {
         self.pending.extend_from_slice(&(-1_i16).to_be_bytes());
         self.to.write_all(&self.pending)?;
         Ok(self.to)
@@ -95,8 +104,11 @@ mod tests {
     #[test]
     fn rows_are_in_the_format_of_copy() {
         let mut rows = Rows::new(Vec::new());
-        rows.subscript(52).unwrap();
-        rows.block(3).unwrap();
+        rows.row(2).unwrap();
+        rows.bigint(52);
+        rows.noise(51);
+        rows.row(1).unwrap();
+        rows.noise(3);
         let bytes = rows.end().unwrap();
         assert_eq!(&bytes[..19], b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0");
         assert_eq!(bytes[19..35], [0, 2, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 52, 0, 0]);

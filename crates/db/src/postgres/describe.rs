@@ -3,11 +3,8 @@
 use iolite_model::{Bytes, Durability};
 use postgres::Client;
 
-use super::catalogue::{self, Found};
-use super::globals::FILLFACTOR;
-use super::setup::Build;
-use super::{Postgres, extension};
-use crate::adapter::{Description, Result};
+use super::{Build, Target};
+use crate::{Description, Result};
 
 /// Settings that determine the figures, as far as this version has them.
 const SETTINGS: &[&str] = &[
@@ -32,9 +29,8 @@ const SETTINGS: &[&str] = &[
     "autovacuum",
 ];
 
-/// As [`Database::describe`](crate::Database::describe).
-pub(super) fn describe(database: &Postgres) -> Result<Description> {
-    let target = &*database.target;
+/// As [`Instance::describe`](crate::Instance::describe).
+pub(super) fn describe(target: &Target, durability: Durability) -> Result<Description> {
     let mut client = target.connect()?;
     let block = Build::ask(target, &mut client)?.block;
     let failed = |e| target.failed("ask the settings of", e);
@@ -47,12 +43,7 @@ pub(super) fn describe(database: &Postgres) -> Result<Description> {
     };
     let version: String =
         client.query_one("SELECT current_setting('server_version')", &[]).map_err(failed)?.get(0);
-    let direct = value("debug_io_direct").contains("data");
-    let evicts = evicts(database, &mut client)?;
-    let durability = durability(database.settings.durability, &value);
-    settings.push(("fillfactor of globals".to_owned(), FILLFACTOR.to_string()));
-    settings.push(("autovacuum of blocks".to_owned(), "off".to_owned()));
-    settings.push(("autovacuum of globals".to_owned(), "as the server's".to_owned()));
+    let durability = durable_by(durability, &value);
     let checkpoint =
         if may_checkpoint(&mut client).map_err(failed)? { "yes" } else { "not permitted to this role" };
     settings.push(("checkpoint before a run".to_owned(), checkpoint.to_owned()));
@@ -61,39 +52,13 @@ pub(super) fn describe(database: &Postgres) -> Result<Description> {
         version,
         namespace: target.database().to_owned(),
         block: Bytes(block),
-        read_path: read_path(database.settings.through_buffers, direct, evicts),
-        write_path: "UPDATE by primary key, one table per global, planned once per session".to_owned(),
         durability,
-        direct: direct && !database.settings.through_buffers,
         settings,
     })
 }
 
-/// Whether what block reads leave in the page cache is given back; before setup there is nothing to know it of.
-fn evicts(database: &Postgres, client: &mut Client) -> Result<bool> {
-    match catalogue::find(&database.target, client)? {
-        Found::Ours(found) if found.complete && !database.settings.through_buffers => {
-            Ok(database.tables(client, &found)?.evicts())
-        }
-        _ => Ok(false),
-    }
-}
-
-fn read_path(through_buffers: bool, direct: bool, evicts: bool) -> String {
-    let extension = extension::needed(through_buffers);
-    if through_buffers {
-        return format!("block by number through the shared buffers ({extension}, get_raw_page)");
-    }
-    let cache = match (direct, evicts) {
-        (true, _) => "and past the page cache (debug_io_direct)",
-        (false, true) => "through the page cache, which is made to forget them after each batch",
-        (false, false) => "through the page cache",
-    };
-    format!("block by number past the shared buffers ({extension}, mode read), {cache}")
-}
-
 /// What makes commits durable, or doesn't.
-fn durability(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
+fn durable_by(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
     let mut text = match wanted {
         Durability::Full => {
             format!("synchronous_commit=on: the write-ahead log is synchronised by {} at each commit", value("wal_sync_method"))
@@ -134,11 +99,11 @@ mod tests {
                 .to_owned()
             }
         };
-        let full = durability(Durability::Full, &server("on", "on"));
+        let full = durable_by(Durability::Full, &server("on", "on"));
         assert!(full.starts_with("synchronous_commit=on") && full.ends_with("full_page_writes=on"), "{full}");
         assert!(full.contains("fdatasync"));
-        assert!(durability(Durability::Full, &server("on", "off")).contains("tear"));
-        let relaxed = durability(Durability::Relaxed, &server("off", "on"));
+        assert!(durable_by(Durability::Full, &server("on", "off")).contains("tear"));
+        let relaxed = durable_by(Durability::Relaxed, &server("off", "on"));
         assert!(relaxed.starts_with("synchronous_commit=off") && relaxed.contains("destroy"), "{relaxed}");
     }
 }

@@ -5,19 +5,16 @@ use std::io;
 
 use postgres::error::{DbError, SqlState};
 
-use crate::adapter::Error;
-
-/// The `SQLSTATE` with which our procedure says that a subscript is missing.
-pub(super) const NO_SUBSCRIPT: &str = "IO404";
+use crate::Error;
 
 /// A failure as the whole program tells them.
-pub(super) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {
+pub(crate) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {
     let remedy = remedy(&error);
     Error::Engine { doing, place: place.to_owned(), cause: told(&error).into(), remedy }
 }
 
 /// Whether this is the server's answer of that code.
-pub(super) fn is(error: &postgres::Error, state: &SqlState) -> bool {
+pub fn is(error: &postgres::Error, state: &SqlState) -> bool {
     error.code() == Some(state)
 }
 

@@ -1,204 +1,96 @@
-//! PostgreSQL as a database under test, version 11 or later.
-//!
-//! Everything is in the schema `iolite` of the database that the URL names, known as ours by its comment: a catalogue, tables of
-//! blocks to read, and a table per global. Schema and tables are made in transactions: what was interrupted is not there, or is
-//! known as unfinished.
-//!
-//! *How it reads a block*: within the server, by number, past its shared buffers, with the extension pg_prewarm in its mode
-//! `read`, which is one pread of one block. The server reads through the page cache of its host; where its files can be
-//! opened by this process the cache is made to forget what was read after each batch, otherwise a database smaller than the memory is soon
-//! cached. [`Settings::through_buffers`] reads through the buffers instead (get_raw_page of pageinspect).
-//!
-//! *How it makes writes durable*: the server's write-ahead log, synchronised at each commit (`synchronous_commit=on` for the
-//! session, refused where the server has `fsync=off`); relaxed, some time later (`synchronous_commit=off`).
-//!
-//! *Who times*: a procedure of PL/pgSQL, by the server's clock around each operation, in microseconds; or the caller.
+//! PostgreSQL as a database instance, version 11 or later: a database of a server, by its URL.
 
-mod catalogue;
-mod connect;
-mod copy;
+pub mod connect;
+pub mod copy;
 mod describe;
-mod evict;
-mod extension;
-mod failure;
-mod globals;
-mod lock;
+pub mod failure;
+pub mod files;
 mod physical;
-mod place;
-mod purge;
 pub mod server;
-mod session;
-mod setup;
-mod within;
-mod worker;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_model::{Bytes, Physical};
+use iolite_model::{Durability, Physical};
 use postgres::Client;
 
-use crate::adapter::{Database, Description, Error, Files, Progress, Result, Session, Settings, Within};
-use catalogue::Catalogue;
-use connect::Target;
+use crate::{Description, Files, Instance, Result};
+pub use connect::Target;
 use physical::Monitor;
-use worker::Tables;
-
-/// The schema that holds everything.
-const SCHEMA: &str = "iolite";
-/// Its comment, by which we know it.
-const MARK: &str = "made by iolite (RanRead, RanWrite, RanIO): the verb purge removes it";
-/// Names of globals, but for their number.
-const GLOBAL: &str = "RanWriteGlobal";
 
 /// A database of a PostgreSQL server.
 pub struct Postgres {
     target: Arc<Target>,
-    settings: Settings,
-    /// Blocks that sessions have read past the buffers.
-    reads: Arc<AtomicU64>,
-    /// The tables of blocks as last found, shared by the sessions.
-    tables: Mutex<Option<Arc<Tables>>>,
     monitor: Mutex<Option<Monitor>>,
 }
 
-impl Postgres {
-    /// The database at a URL as libpq has it (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`), for sessions as `settings` ask.
-    /// Nothing is connected to yet.
+/// What a server is built with.
+#[derive(Debug, Clone, Copy)]
+pub struct Build {
+    /// Size of a block in bytes.
+    pub block: u64,
+    /// Blocks in a file; a table of more has several.
+    pub segment: u64,
+}
+
+impl Build {
+    /// Asks the server.
     ///
     /// # Errors
-    /// [`Error::Url`]; [`Error::Unsupported`] where it asks for TLS.
-    pub fn new(url: &str, settings: Settings) -> Result<Postgres> {
-        Ok(Postgres {
-            target: Arc::new(Target::new(url)?),
-            settings,
-            reads: Arc::default(),
-            tables: Mutex::default(),
-            monitor: Mutex::default(),
-        })
-    }
-
-    /// The tables of blocks, whose files are opened once for all sessions.
-    fn tables(&self, client: &mut Client, catalogue: &Catalogue) -> Result<Arc<Tables>> {
-        let mut known = lock(&self.tables);
-        if let Some(tables) = &*known
-            && tables.are(catalogue)
-        {
-            return Ok(Arc::clone(tables));
-        }
-        let evict = !self.settings.through_buffers;
-        let tables = Arc::new(Tables::new(&self.target, client, catalogue, evict)?);
-        Ok(Arc::clone(known.insert(tables)))
-    }
-
-    /// A connection, and the catalogue of a finished database.
-    fn finished(&self) -> Result<(Client, Catalogue)> {
-        let mut client = self.target.connect()?;
-        let catalogue = catalogue::complete(&self.target, &mut client)?;
-        Ok((client, catalogue))
+    /// [`Error::Engine`](crate::Error::Engine).
+    pub fn ask(target: &Target, client: &mut Client) -> Result<Build> {
+        let sql = "SELECT (SELECT setting::bigint FROM pg_settings WHERE name = 'block_size'), \
+                   (SELECT setting::bigint FROM pg_settings WHERE name = 'segment_size')";
+        let row = client.query_one(sql, &[]).map_err(|e| target.failed("ask the block size of", e))?;
+        let positive = |at| row.get::<_, i64>(at).unsigned_abs().max(1);
+        Ok(Build { block: positive(0), segment: positive(1) })
     }
 }
 
-/// What a panicking thread has left is as good as before: values are replaced as a whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Postgres {
+    /// The database at a URL as libpq has it (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`). Nothing is connected to yet.
+    ///
+    /// # Errors
+    /// [`Error::Url`](crate::Error::Url); [`Error::Unsupported`](crate::Error::Unsupported) where it asks for TLS.
+    pub fn new(url: &str) -> Result<Postgres> {
+        Ok(Postgres { target: Arc::new(Target::new(url)?), monitor: Mutex::default() })
+    }
+
+    /// The server and the database, to connect to.
+    pub fn target(&self) -> &Arc<Target> {
+        &self.target
+    }
 }
 
 impl std::fmt::Debug for Postgres {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Postgres")
-            .field("target", &self.target)
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
+        f.debug_struct("Postgres").field("target", &self.target).finish_non_exhaustive()
     }
 }
 
-impl Database for Postgres {
-    fn describe(&self) -> Result<Description> {
-        describe::describe(self)
-    }
-
-    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
-        setup::setup(self, size, progress)
-    }
-
-    fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
-        globals::add(self, count, subscripts, progress)
-    }
-
-    fn drop_globals(&self) -> Result<()> {
-        let (mut client, catalogue) = self.finished()?;
-        lock::making(&self.target, &mut client)?;
-        globals::remove(&self.target, &mut client, &catalogue.globals)
-    }
-
-    fn purge(&self) -> Result<()> {
-        *lock(&self.tables) = None;
-        purge::purge(&self.target)
-    }
-
-    fn size(&self) -> Result<Bytes> {
-        let (mut client, catalogue) = self.finished()?;
-        let sql = "SELECT coalesce(sum(pg_total_relation_size(o)), 0)::bigint FROM unnest($1::oid[]) o";
-        let row = client
-            .query_one(sql, &[&catalogue.tables()])
-            .map_err(|e| self.target.failed("ask the size of", e))?;
-        Ok(Bytes(row.get::<_, i64>(0).unsigned_abs()))
-    }
-
-    fn global_size(&self, subscripts: u64) -> Bytes {
-        globals::size(subscripts)
-    }
-
-    fn most_subscripts(&self) -> u64 {
-        globals::MOST_SUBSCRIPTS
-    }
-
-    fn sizes(&self) -> Result<Vec<u64>> {
-        let (_, catalogue) = self.finished()?;
-        Ok(catalogue.whole().iter().map(|global| global.units).collect())
-    }
-
-    fn count_subscripts(&self, progress: &mut Progress<'_>) -> Result<Vec<u64>> {
-        globals::count(&self.target, progress)
-    }
-
-    fn blocks(&self) -> Result<u64> {
-        let (_, catalogue) = self.finished()?;
-        if catalogue.blocks.iter().any(|table| table.oid.is_none()) {
-            return Err(Error::Incomplete { path: self.target.schema() });
-        }
-        Ok(catalogue.blocks.iter().map(|table| table.units).sum())
+impl Instance for Postgres {
+    fn describe(&self, durability: Durability) -> Result<Description> {
+        describe::describe(&self.target, durability)
     }
 
     fn files(&self) -> Result<Files> {
-        place::files(&self.target)
+        files::files(&self.target)
     }
 
     fn settle(&self) -> Result<()> {
-        let (mut client, catalogue) = self.finished()?;
-        place::checkpoint(&self.target, &mut client)?;
-        let paths = place::files_of(&self.target, &mut client, &catalogue.tables())?;
-        place::evict(&paths).map(drop)
+        let mut client = self.target.connect()?;
+        files::checkpoint(&self.target, &mut client).map(drop)
     }
 
-    fn physical(&self) -> Result<Physical> {
-        let mut monitor = lock(&self.monitor);
+    fn counters(&self) -> Result<Physical> {
+        // What a panicking thread has left is as good as before: values are replaced as a whole.
+        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
         // One that has failed is not put back: the next reading connects anew.
         let mut open = match monitor.take() {
             Some(open) => open,
             None => Monitor::open(&self.target)?,
         };
-        let physical = open.ask(&self.target, self.reads.load(Relaxed))?;
+        let physical = open.ask(&self.target)?;
         *monitor = Some(open);
         Ok(physical)
-    }
-
-    fn session(&self, worker: u32) -> Result<Box<dyn Session>> {
-        Ok(Box::new(session::ClientSession::open(self, worker)?))
-    }
-
-    fn within(&self, worker: u32) -> Result<Option<Box<dyn Within>>> {
-        Ok(Some(Box::new(within::Inside::open(self, worker)?)))
     }
 }

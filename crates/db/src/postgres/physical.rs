@@ -5,7 +5,7 @@
 //! time, as checkpoints that come by themselves do; those of a CHECKPOINT, or of one that is behind its schedule, when it has
 //! ended. Up to version 15 it tells those of the sessions, too, in portions of half as many blocks as there are buffers at most.
 //! Data read: blocks that were not among the buffers, of this database alone up to version 15. Reads of pg_prewarm are in none of
-//! the server's statistics: they are one of one block each, and added by the sessions as they make them. Log: writes and
+//! the server's statistics. Log: writes and
 //! synchronisations from version 14 on; up to 17 the server counts the bytes of records, not those of the writes, which are of
 //! whole pages.
 
@@ -13,7 +13,7 @@ use iolite_model::Physical;
 use postgres::{Client, Row};
 
 use super::connect::Target;
-use crate::adapter::Result;
+use crate::Result;
 
 /// Reads, blocks written, synchronisations of data (or null).
 const DATA_TO_15: &str = "SELECT (SELECT blks_read FROM pg_stat_database WHERE datname = current_database()), \
@@ -46,18 +46,18 @@ impl Monitor {
     /// [`Error::Engine`](crate::Error::Engine).
     pub(super) fn open(target: &Target) -> Result<Monitor> {
         let mut client = target.connect()?;
-        let block = super::setup::Build::ask(target, &mut client)?.block;
+        let block = super::Build::ask(target, &mut client)?.block;
         let sql = "SELECT current_setting('server_version_num')::int";
         let row = client.query_one(sql, &[]).map_err(|e| target.failed("ask the version of", e))?;
         let version: i32 = row.get(0);
         Ok(Monitor { client, block, data: data_query(version), log: log_query(version) })
     }
 
-    /// The counters, with so many reads past the buffers.
+    /// The counters.
     ///
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine).
-    pub(super) fn ask(&mut self, target: &Target, bypassing: u64) -> Result<Physical> {
+    pub(super) fn ask(&mut self, target: &Target) -> Result<Physical> {
         let failed = |e| target.failed("read the statistics of", e);
         let row = self.client.query_one(self.data, &[]).map_err(failed)?;
         let (reads, writes) = (count(&row, 0), count(&row, 1));
@@ -65,8 +65,8 @@ impl Monitor {
             if row.len() > bytes { count(&row, bytes) } else { Some(blocks? * self.block) }
         };
         let mut physical = Physical {
-            data_reads: reads.map(|reads| reads + bypassing),
-            data_read_bytes: sized(3, reads).map(|bytes| bytes + bypassing * self.block),
+            data_reads: reads,
+            data_read_bytes: sized(3, reads),
             data_writes: writes,
             data_write_bytes: sized(4, writes),
             data_syncs: count(&row, 2),

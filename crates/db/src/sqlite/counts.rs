@@ -7,33 +7,32 @@ use iolite_model::{Bytes, Physical};
 /// What a session, or a checkpoint, asked of the operating system on the database's behalf. Counts of calls, so one
 /// logical operation may be none (cached) or several of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Reads of data files that bypassed the page cache.
-    pub(crate) reads: u64,
+    pub reads: u64,
     /// Bytes of those reads.
-    pub(crate) read_bytes: Bytes,
+    pub read_bytes: Bytes,
     /// Reads of data files through the page cache, which may or may not have reached the device.
-    pub(crate) cached_reads: u64,
+    pub cached_reads: u64,
     /// Writes of data files, cached or not.
-    pub(crate) writes: u64,
+    pub writes: u64,
     /// Bytes of those writes.
-    pub(crate) write_bytes: Bytes,
+    pub write_bytes: Bytes,
     /// Synchronisations (fsync) of data files.
-    pub(crate) syncs: u64,
+    pub syncs: u64,
     /// Reads of the log.
-    pub(crate) log_reads: u64,
+    pub log_reads: u64,
     /// Writes of the log.
-    pub(crate) log_writes: u64,
+    pub log_writes: u64,
     /// Bytes of those writes.
-    pub(crate) log_write_bytes: Bytes,
+    pub log_write_bytes: Bytes,
     /// Synchronisations (fsync) of the log.
-    pub(crate) log_syncs: u64,
+    pub log_syncs: u64,
 }
 
 impl Counts {
     /// What was added since `earlier`, a reading of the same session.
-    #[cfg(test)]
-    pub(crate) fn since(&self, earlier: &Counts) -> Counts {
+    pub fn since(&self, earlier: &Counts) -> Counts {
         let bytes = |now: Bytes, then: Bytes| Bytes(now.0.saturating_sub(then.0));
         Counts {
             reads: self.reads.saturating_sub(earlier.reads),

@@ -18,9 +18,9 @@ use super::direct::{Batch, Bounce, Counted, Counters, Lease, Part};
 use super::frames::Frames;
 
 /// Bypasses the page cache for database files where the file system allows it.
-pub(super) const DIRECT: &CStr = c"iolite-direct";
+pub const DIRECT: &CStr = c"iolite-direct";
 /// The same with the page cache: counts only.
-pub(super) const CACHED: &CStr = c"iolite-cached";
+pub const CACHED: &CStr = c"iolite-cached";
 
 /// File control that fills in a [`Probe`]. SQLite keeps the numbers below 100 for itself.
 const PROBE: c_int = 0x696f_6c69;

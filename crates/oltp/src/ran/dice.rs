@@ -4,7 +4,7 @@ use iolite_model::{DbOperation, DbTask, Nanos};
 use iolite_workload::{Purpose, below, generator};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use iolite_db::Cycle;
+use super::contract::Cycle;
 
 /// The operations of one worker: the same for the same seed, whoever times them.
 pub(super) struct Dice {

@@ -1,8 +1,17 @@
 //! RanRead, RanWrite and RanIO: InterSystems PerfTools' operations, each operation timed: around its call ([`stepwise`]),
 //! or by the database in which a whole batch of them is done ([`within`]).
 
+mod contract;
 mod dice;
+mod gtm;
+mod layout;
+#[cfg(feature = "mysql")]
+mod mysql;
+mod open;
 mod placing;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod sqlite;
 mod stepwise;
 #[cfg(test)]
 mod tests;
@@ -11,13 +20,22 @@ mod within;
 use std::sync::Arc;
 use std::time::Duration;
 
-use iolite_db::{Database, Error};
+use iolite_db::Error;
 use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Outstanding, Sink, TimedBy};
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 
 use crate::error::OltpError;
+pub use contract::{Adapter, Batch, Cycle, Description, Progress, Session, Settings, Timed, Within};
 use dice::Dice;
+pub use gtm::RanGtm;
+pub use layout::check_replacing;
+#[cfg(feature = "mysql")]
+pub use mysql::RanMysql;
+pub use open::open;
+#[cfg(feature = "postgres")]
+pub use postgres::RanPostgres;
+pub use sqlite::RanSqlite;
 
 /// How long sessions may take to get ready (one that reads its global into the buffers, from a slow disk), and to finish what
 /// they have begun: a commit may have to wait for a checkpoint.
@@ -34,7 +52,7 @@ const PATIENCE: Patience = Patience {
 /// The task makes no sense, or a session could not be opened: nothing was measured. A database that fails later ends
 /// the phase, whose outcome then says so.
 pub fn run_db_task(
-    database: &Arc<dyn Database>,
+    database: &Arc<dyn Adapter>,
     task: &DbTask,
     phase: u32,
     clock: Clock,
@@ -102,7 +120,7 @@ fn writes(operation: DbOperation) -> bool {
 
 /// What one worker does from its release to its end: its lane, and how it ended.
 fn work(
-    database: &dyn Database,
+    database: &dyn Adapter,
     task: &DbTask,
     worker: u32,
     blocks: u64,

@@ -3,7 +3,7 @@
 //! The database's clock is the host's time of day as a rule, which somebody may set in the middle of a batch. How long the
 //! whole batch took is known by our own clock, which nobody sets: what does not fit into that is what the setting did.
 
-use iolite_db::Timed;
+use super::contract::Timed;
 
 /// How much longer a batch may seem by the database's clock than by ours: its resolution, and the difference in rate.
 const TOLERANCE: u64 = 20_000;

@@ -6,8 +6,9 @@ use iolite_model::{Nanos, OpKind};
 use iolite_stats::Completion;
 use iolite_workers::WorkerLane;
 
+use super::contract::{Cycle, Session};
 use super::dice::Dice;
-use iolite_db::{Cycle, Error, Session};
+use iolite_db::Error;
 
 /// One worker, from its release to its end.
 pub(super) struct Worker<'a> {

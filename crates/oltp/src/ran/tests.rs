@@ -3,10 +3,12 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use iolite_model::{Bytes, Event, Physical, Stop};
+use iolite_model::{Bytes, Durability, Event, Physical, Stop};
 
 use super::*;
-use iolite_db::{Batch, Cycle, Description, Files, Progress, Result, Session, Timed, Within};
+use iolite_db::{Files, Instance, Result};
+
+use super::contract::{Description, Progress, Session};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -34,7 +36,10 @@ struct FakeWithin {
 /// What each operation takes.
 const EACH: Duration = Duration::from_micros(200);
 
-impl Database for Fake {
+impl Adapter for Fake {
+    fn instance(&self) -> Arc<dyn Instance> {
+        Arc::new(NoInstance)
+    }
     fn describe(&self) -> Result<Description> {
         Err(Error::Cancelled)
     }
@@ -68,14 +73,8 @@ impl Database for Fake {
     fn blocks(&self) -> Result<u64> {
         Ok(1000)
     }
-    fn files(&self) -> Result<Files> {
-        Ok(Files::default())
-    }
     fn settle(&self) -> Result<()> {
         Ok(())
-    }
-    fn physical(&self) -> Result<Physical> {
-        Ok(Physical::default())
     }
     fn session(&self, _: u32) -> Result<Box<dyn Session>> {
         Err(Error::Cancelled)
@@ -83,6 +82,23 @@ impl Database for Fake {
     fn within(&self, worker: u32) -> Result<Option<Box<dyn Within>>> {
         let (fails_in, set, asked) = (self.fails_in, self.set, self.asked.clone());
         Ok(Some(Box::new(FakeWithin { slow: self.slow.max(1), worker, batches: 0, fails_in, set, asked })))
+    }
+}
+
+struct NoInstance;
+
+impl Instance for NoInstance {
+    fn describe(&self, _: Durability) -> Result<iolite_db::Description> {
+        Err(Error::Cancelled)
+    }
+    fn files(&self) -> Result<Files> {
+        Ok(Files::default())
+    }
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+    fn counters(&self) -> Result<Physical> {
+        Ok(Physical::default())
     }
 }
 
@@ -155,7 +171,7 @@ fn run(fake: Fake, task: &DbTask) -> (Outcome, Vec<Event>) {
             self.0.push(event.clone());
         }
     }
-    let database: Arc<dyn Database> = Arc::new(fake);
+    let database: Arc<dyn Adapter> = Arc::new(fake);
     let control = Control::default();
     let outcome = run_db_task(&database, task, 0, Clock::best(), &control, &mut Keep(&mut events)).unwrap();
     (outcome, events)
@@ -256,7 +272,7 @@ fn a_failure_in_the_middle_of_a_batch_keeps_what_was_done() {
 fn each_job_that_writes_needs_a_global() {
     let write = DbOperation::RanWrite { transaction_length: 10, hang: Nanos(0) };
     let many = DbTask { workers: 4, ..task(write, for_time(1.0)) };
-    let database: Arc<dyn Database> = Arc::new(Fake::default());
+    let database: Arc<dyn Adapter> = Arc::new(Fake::default());
     let refused = run_db_task(
         &database,
         &many,

@@ -10,9 +10,10 @@ use iolite_model::{Nanos, OpKind};
 use iolite_stats::Completion;
 use iolite_workers::WorkerLane;
 
+use super::contract::{Batch, Cycle, Timed, Within};
 use super::dice::Dice;
 use super::placing::place;
-use iolite_db::{Batch, Cycle, Error, Timed, Within};
+use iolite_db::Error;
 
 /// About how long a batch takes: often enough for a live view and a prompt end, seldom enough that what this program does
 /// between two batches does not count.

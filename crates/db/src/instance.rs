@@ -1,0 +1,68 @@
+//! What all database instances have in common.
+
+use std::path::PathBuf;
+
+use iolite_model::{Bytes, Durability, Physical};
+
+use crate::Result;
+
+/// A database instance as the results state it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Name of the engine, for example `SQLite`.
+    pub engine: String,
+    /// Version of the engine.
+    pub version: String,
+    /// The database's own name for the place within the server (a PostgreSQL database, a GT.M region); empty where there is
+    /// none.
+    pub namespace: String,
+    /// Size of a block (page).
+    pub block: Bytes,
+    /// What makes a commit durable, or what relaxed durability leaves out.
+    pub durability: String,
+    /// What else determines the figures, as (name, value).
+    pub settings: Vec<(String, String)>,
+}
+
+/// Where a database's files are, as far as this host can see them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Files {
+    /// Whether the server is on this host, as far as its address shows: its memory may then hold what is read.
+    pub here: bool,
+    /// The directory, or file, under which the data is; `None` when it is on another host or may not be asked for.
+    pub data: Option<PathBuf>,
+    /// The same of the log (write-ahead log, journal), where that is a file of its own.
+    pub log: Option<PathBuf>,
+}
+
+/// A database instance: a server's database, or databases in a directory. Knows nothing of what a workload stores in it.
+///
+/// Sessions are not among these operations: each instance has connections of its own type, and a workload is written for
+/// the instances that it supports.
+pub trait Instance: Send + Sync {
+    /// What it is, and how commits of this durability are made durable.
+    ///
+    /// # Errors
+    /// [`Error::TooOld`](crate::Error::TooOld), [`Error::Engine`](crate::Error::Engine) (no server, wrong password, no such
+    /// database...).
+    fn describe(&self, durability: Durability) -> Result<Description>;
+
+    /// Where the files are, to find the devices beneath and the free space.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine) when the server can't be asked. A server on another host is no error.
+    fn files(&self) -> Result<Files>;
+
+    /// Brings everything committed from the log into the data files, as far as this user may.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine), among others when a session is in the middle of a transaction.
+    fn settle(&self) -> Result<()>;
+
+    /// What the database itself has counted of its operations on files until now: readings of which a run takes the
+    /// difference. Asked several times a second while sessions are at work, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn counters(&self) -> Result<Physical>;
+}

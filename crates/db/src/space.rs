@@ -1,0 +1,30 @@
+//! Free space under a database's directory.
+
+use std::path::Path;
+
+use iolite_model::Bytes;
+
+use crate::{Error, Result};
+
+/// Bytes that a file system has free for this user.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn free_space(directory: &Path) -> Result<Bytes> {
+    let stat = rustix::fs::statvfs(directory).map_err(|errno| Error::Io {
+        doing: "look at",
+        path: directory.into(),
+        source: errno.into(),
+        remedy: "make that directory first, or choose another",
+    })?;
+    Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+}
+
+/// Refuses what would not fit.
+///
+/// # Errors
+/// [`Error::NoSpace`] where less than that is free.
+pub fn check_space(directory: &Path, needed: Bytes) -> Result<()> {
+    let free = free_space(directory)?;
+    if needed > free { Err(Error::NoSpace { path: directory.into(), needed, free }) } else { Ok(()) }
+}

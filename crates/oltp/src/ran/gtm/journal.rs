@@ -1,0 +1,116 @@
+//! The journal of the globals: on and off, prepared for a run, its old generations, and recovery.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use super::files::{self, Catalogue};
+use super::{Gtm, io, setup};
+use iolite_db::Result;
+use iolite_db::gtm::{engine, process};
+
+/// How it is kept. A generation of 4 GiB is the largest GT.M has; its buffer takes many transactions with before-images.
+/// The allocation is a limit up to which GT.M writes without asking for more space, and takes none by itself: with a
+/// smaller one GT.M gives up the journal where the disk is nearly full, whatever was prepared.
+pub(super) const OPTIONS: &str =
+    "before_images,allocation=8388600,autoswitchlimit=8388600,extension=65535,buffer_size=8192,nosync_io";
+/// The same in bytes (of 512 to a block).
+const LARGEST: u64 = 8_388_600 * 512;
+/// Most and least that is prepared, and how many times the globals' size otherwise.
+const MOST_AHEAD: u64 = 2 << 30;
+const LEAST_AHEAD: u64 = 16 << 20;
+const TIMES_AHEAD: u64 = 20;
+
+/// Turns it on, in a file of its own.
+pub(super) fn on(gtm: &Gtm) -> Result<()> {
+    let option = format!("-journal=enable,on,{OPTIONS},file={}", files::JOURNAL);
+    gtm.administer("turn on the journal of", &["set", &option, "-region", "DEFAULT"])?;
+    files::remove(&files::generations(&gtm.directory)?)
+}
+
+/// GT.M's answer for a journal that is on (`$VIEW("JNLACTIVE")`).
+pub(super) const ON: &str = "2";
+
+/// Turns it off: what is made in bulk is synced at its end.
+pub(super) fn off(gtm: &Gtm) -> Result<()> {
+    let option = "-journal=off";
+    gtm.administer("turn off the journal of", &["set", option, "-region", "DEFAULT"]).map(|_| ())
+}
+
+/// How many bytes of the journal are made ready for a run.
+pub(super) fn ahead(globals: &[u64]) -> u64 {
+    let total: u64 = globals.iter().map(|&subscripts| setup::global_size(subscripts).0).sum();
+    total.saturating_mul(TIMES_AHEAD).clamp(LEAST_AHEAD, MOST_AHEAD)
+}
+
+/// Makes the journal ready for a run: zeros are written after its end, so that a commit's sync has nothing to do but write
+/// records, as in databases that write their logs over old ones, and need not make the file longer as well. Not while
+/// others have the database open: they have a journal that is ready or do without.
+pub(super) fn prepare(gtm: &Gtm, catalogue: &Catalogue) -> Result<()> {
+    files::remove(&files::generations(&gtm.directory)?)?;
+    let path = gtm.file(files::JOURNAL);
+    let free = iolite_db::space::free_space(&gtm.directory)?.0;
+    let wanted = ahead(&catalogue.globals).min(free / 8);
+    let Some(mut end) = end_of_data(gtm)? else { return Ok(()) };
+    if end + wanted > LARGEST {
+        on(gtm)?;
+        let Some(new) = end_of_data(gtm)? else { return Ok(()) };
+        end = new;
+    }
+    let failed = |e| io("prepare", &path, e, "check the free space and its permissions");
+    // Appending never overwrites: not even what another process that has just come writes meanwhile.
+    let mut file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    // Half of it used up is soon enough.
+    if length >= end + wanted / 2 {
+        return Ok(());
+    }
+    let zeros = vec![0; 1 << 20];
+    let mut left = (end + wanted).next_multiple_of(1 << 20).saturating_sub(length);
+    while left > 0 {
+        let piece = &zeros[..left.min(zeros.len() as u64) as usize];
+        file.write_all(piece).map_err(failed)?;
+        left -= piece.len() as u64;
+    }
+    file.sync_all().map_err(failed)
+}
+
+/// Where the records end; `None` while someone has it open, as then the header does not say.
+fn end_of_data(gtm: &Gtm) -> Result<Option<u64>> {
+    let arguments = ["journal", "-show=header", "-noverify", "-forward", files::JOURNAL];
+    let told = match gtm.mupip(&arguments)? {
+        Ok(told) => told,
+        Err(told) => told,
+    };
+    let line = told.split("End of Data").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    let crashed = told.split("Crash").nth(1).is_some_and(|rest| rest.trim_start().starts_with("TRUE"));
+    Ok(if crashed { None } else { line })
+}
+
+/// Sees to what processes that were killed have left behind: shared memory, and a database that only its journal can bring
+/// into order. Where others are at work there is nothing to be seen to.
+pub(super) fn recover(gtm: &Gtm) -> Result<()> {
+    let told = match process::once_gone(UNSETTLED, || gtm.mupip(&["rundown", "-region", "*"]))? {
+        Ok(_) => return Ok(()),
+        Err(told) => told,
+    };
+    if told.contains(IN_USE) {
+        return Ok(());
+    }
+    if UNSETTLED.iter().any(|code| told.contains(code)) {
+        let remedy = "a process of GT.M's that was killed has not gone yet: wait some seconds, and try again";
+        return Err(engine("close", &gtm.directory, told.into(), remedy));
+    }
+    let remedy = "purge the database and create it again";
+    if !told.contains("MUUSERECOV") {
+        return Err(engine("close", &gtm.directory, told.into(), remedy));
+    }
+    let recovered = gtm.mupip(&["journal", "-recover", "-backward", files::JOURNAL])?;
+    recovered.map_err(|cause| engine("recover", &gtm.directory, cause.into(), remedy))?;
+    files::remove(&files::generations(&gtm.directory)?)
+}
+
+/// What `mupip` says of a database that somebody has open.
+pub(super) const IN_USE: &str = "already open by another process";
+/// What it says as long as a process that was killed is in the system's tables (a zombie): its semaphores and its part of the
+/// shared memory are still taken.
+const UNSETTLED: &[&str] = &["GTMASSERT2", "CRITSEMFAIL", "ENO11"];
