@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured as MeasuredSet, Outcome, Scratch, make_ready, run_set};
-use iolite_model::{Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Storage, Target, Usage};
+use iolite_model::{
+    Bytes, Cache, Calibration, Ending, Event, JobTask, Nanos, PhaseInfo, Storage, Target, Usage,
+};
 use iolite_observe::{CacheProbe, LeafCounters, ReleaseWatch};
 use iolite_stats::{Detail, PhaseResult, PhaseTotals};
 use iolite_suites::doubts;
@@ -124,8 +126,14 @@ impl<'a> Runner<'a> {
         )
         .on(self.storage);
         let path = self.path(tasks);
-        let mut events = ReleaseWatch::new(&mut *self.events, &mut probe, move || open(&path?));
-        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
+        let run = run_set(
+            tasks,
+            first,
+            &mut self.scratch,
+            self.clock,
+            self.control,
+            &mut ReleaseWatch::new(&mut *self.events, &mut probe, move || open(&path?)),
+        );
         let (mut read, mut written) = (Bytes(0), Bytes(0));
         for info in &infos {
             let requested = self.events.requested(info.index);

@@ -319,7 +319,7 @@ pub struct PhaseEnd {
     pub measured: Nanos,
     /// What had not completed by then.
     pub outstanding: Outstanding,
-    /// How much of what was asked for reached the device.
+    /// How much of what was requested reached the device.
     pub cache: Cache,
     /// Errors of operations by kind and class.
     pub errors: Vec<ErrorTally>,

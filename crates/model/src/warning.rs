@@ -61,8 +61,8 @@ pub enum Warning {
     },
     /// The device did much more than was asked of it.
     #[error(
-        "during `{phase}`, perhaps in other phases too, the device moved {device} for {requested} requested: something else uses \
-         it, or reads are amplified; repeat when it is idle"
+        "during `{phase}` the device moved {device} for {requested} asked: something else uses it, or reads are \
+         amplified; repeat the check when it is idle"
     )]
     ForeignLoad {
         /// The phase.
@@ -175,7 +175,9 @@ impl Warning {
             (Warning::GeneratorLimited { limit, .. }, Warning::GeneratorLimited { limit: met, .. }) => {
                 limit.name() == met.name()
             }
-            (Warning::ProbeFailed { probe, .. }, Warning::ProbeFailed { probe: failed, .. }) => probe == failed,
+            (Warning::ProbeFailed { probe, .. }, Warning::ProbeFailed { probe: failed, .. }) => {
+                probe == failed
+            }
             _ => self == other,
         }
     }

@@ -115,7 +115,8 @@ impl<'a> Runner<'a> {
         let span = info_span(&info.task);
         let counters = self.counters.clone();
         let storage = &self.options.run.storage;
-        let probe = CacheProbe::start(counters.as_deref(), target.as_ref().map(|file| (file, span))).on(storage);
+        let probe =
+            CacheProbe::start(counters.as_deref(), target.as_ref().map(|file| (file, span))).on(storage);
         let run = self.run_task(&info.task, index);
         let requested = self.events.requested(index);
         let cache = probe.finish(requested.read, requested.written);

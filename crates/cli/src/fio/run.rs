@@ -47,7 +47,8 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let armed = trigger.arm(&control)?;
     let listeners = Listeners::new(invocation, &threads, &control, &bench.run, &global_settings, &outputs);
     listeners.listen(&mut bench);
-    let mut runner = Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
+    let mut runner =
+        Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
     let mut performance =
         Performance { runner: &mut runner, watchers: &listeners.watchers, control: &control };
     let jobs = performance.all(&threads, |results| listeners.done(results));

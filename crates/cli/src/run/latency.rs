@@ -35,7 +35,8 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
     job::check(&whole)?;
     let mut bench = bench_for(&whole, &args.directory, &args.output, &control)?;
-    let mut runner = Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
+    let mut runner =
+        Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
     let found = find(&mut runner, &job, &search, &control);
     let Measured { calibration, history } = runner.end();
     let (found, failure) = match found {

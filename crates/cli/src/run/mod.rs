@@ -30,7 +30,8 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     }
     job::check(&job)?;
     let mut bench = bench_for(&job, &args.directory, &args.output, &control)?;
-    let mut runner = Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
+    let mut runner =
+        Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
     let failure = runner.sets(&job.sets()).err();
     let measured = runner.end();
     let ending = ending(failure, &control);

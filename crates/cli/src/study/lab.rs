@@ -101,7 +101,8 @@ impl<'a> Lab<'a> {
         // The runner has its own; a second look at the same devices.
         let counters = LeafCounters::new(&self.run.storage);
         let mut windows = Vec::new();
-        let mut runner = Runner::new(self.scratch, self.counters, &self.run.storage, self.control, &mut self.events);
+        let mut runner =
+            Runner::new(self.scratch, self.counters, &self.run.storage, self.control, &mut self.events);
         let mut hands = Hands { control: self.control, own: &own, counters: counters.as_ref() };
         let done = hands.steps(&mut runner, steps, prepare, &mut windows);
         let measured = runner.end();
