@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
+use iolite_report::Format;
 
 use crate::database::DbArgs;
 use crate::exit;
@@ -196,6 +197,13 @@ pub(crate) struct OutputArgs {
     /// Print nothing while it runs
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl OutputArgs {
+    /// How the run is printed.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
 }
 
 const LATENCY_TARGET_EXAMPLES: &str = "\

@@ -3,21 +3,17 @@
 //! Arguments -> options -> plan -> run -> outputs; see ARCHITECTURE.md for the way through the crates.
 
 mod args;
-mod bench;
 mod check;
 mod database;
-mod events;
 mod exit;
 mod explain;
 mod fio;
 mod job;
 mod output;
-mod patience;
 mod profiles;
 mod ran;
 mod run;
-mod runner;
-mod session;
+mod setup;
 mod signals;
 mod storage;
 mod study;

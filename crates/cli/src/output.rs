@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 
 use iolite_model::Ending;
-use iolite_report::Style;
+use iolite_report::{Format, Style, show};
+use iolite_results::Run;
 
 /// Prints a result. A reader that has gone away (a closed pipe) is no error: it wanted no more.
 ///
@@ -23,17 +24,6 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "iolite: {text}");
 }
 
-/// An error with its causes, as far as it does not tell them itself.
-pub(crate) fn told(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
-}
-
 /// Prints what is wrong, under the name that the program was called by.
 pub(crate) fn complain(name: &str, text: &str) {
     let _ = writeln!(io::stderr(), "{name}: {text}");
@@ -41,12 +31,20 @@ pub(crate) fn complain(name: &str, text: &str) {
 
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "iolite: error: {}", told(error));
+    let _ = writeln!(io::stderr(), "iolite: error: {}", iolite_session::describe(error));
+}
+
+/// Prints a run: what a command prints at its end, and `results show` later.
+///
+/// # Errors
+/// Standard output can't be written to.
+pub(crate) fn run(run: &Run, format: Format) -> io::Result<()> {
+    print(&show(run, format, style()))
 }
 
 /// Tells of a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
-pub(crate) fn failure(ending: &Ending, quiet: bool) {
-    if let Ending::Failed(reason) = ending
+pub(crate) fn failure(run: &Run, quiet: bool) {
+    if let Some(Ending::Failed(reason)) = &run.ending
         && quiet
         && !io::stdout().is_terminal()
     {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::concluded::Concluded;
 use crate::database::{DatabaseFacts, DatabaseUse};
 use crate::oplog::OperationLog;
 use crate::reading::Reading;
@@ -41,8 +42,11 @@ pub enum Event {
     PhaseEnded(PhaseEnd),
     /// A doubt.
     Warning(Warning),
-    /// The answer.
+    /// The verdict.
     Verdict(Verdict),
+    /// What the run concludes: what was asked for in the procedure's own terms, knees, answers of searches, details of a
+    /// phase that are no count.
+    Concluded(Box<Concluded>),
     /// Last event of a run.
     RunEnded(Ending),
 }
@@ -51,6 +55,23 @@ pub enum Event {
 pub trait Sink: Send {
     /// Takes one event.
     fn event(&mut self, event: &Event);
+}
+
+/// A consumer that drops everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NullSink;
+
+impl Sink for NullSink {
+    fn event(&mut self, _event: &Event) {}
+}
+
+/// A consumer that shows a running measurement to somebody.
+pub trait View: Sink {
+    /// Shows what is being done between the phases.
+    fn message(&mut self, text: &str);
+
+    /// Shows nothing from here on, and leaves the terminal as it was found.
+    fn finish(&mut self);
 }
 
 impl<S: Sink + ?Sized> Sink for Box<S> {

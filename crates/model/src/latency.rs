@@ -2,10 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use crate::concluded::Conclusion;
+use crate::task::FileTask;
 use crate::units::{Iops, Nanos, Quantile};
 
 /// What is asked of the response times, and which load is varied.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct LatencyTarget {
     /// What the response time must not exceed...
     pub bound: Nanos,
@@ -21,7 +26,8 @@ pub struct LatencyTarget {
 }
 
 /// Which load is varied.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LoadParameter {
     /// Operations outstanding in a closed loop, by whole numbers.
     Depth {
@@ -43,7 +49,8 @@ impl LoadParameter {
 }
 
 /// A load that was tried.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// Operations outstanding.
     Depth(u32),
@@ -52,7 +59,8 @@ pub enum Load {
 }
 
 /// What a try is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TryPurpose {
     /// A closed loop with one operation outstanding: from its rate the search for a rate starts.
     Sounding,
@@ -63,7 +71,8 @@ pub enum TryPurpose {
 }
 
 /// How a try came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TryOutcome {
     /// Nothing was asked of it.
     Sounded,
@@ -78,7 +87,8 @@ pub enum TryOutcome {
 }
 
 /// A window and what was found in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Try {
     /// The phase's number.
     pub phase: u32,
@@ -101,7 +111,8 @@ pub struct Try {
 }
 
 /// What came of a search.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LatencyAnswer {
     /// The largest load that kept the bound.
     Found {
@@ -126,4 +137,25 @@ impl fmt::Display for Load {
             Load::Rate(rate) => f.pad(&format!("{rate} IOPS")),
         }
     }
+}
+
+impl Conclusion for Try {
+    const KIND: &'static str = "latency-try";
+}
+
+impl Conclusion for LatencyAnswer {
+    const KIND: &'static str = "latency-answer";
+}
+
+/// What was asked for: the target, and the task that is searched on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTerms {
+    /// The task.
+    pub task: FileTask,
+    /// The target.
+    pub target: LatencyTarget,
+}
+
+impl Conclusion for LatencyTerms {
+    const KIND: &'static str = "latency-terms";
 }

@@ -7,6 +7,7 @@ mod access;
 mod arrival;
 mod backend;
 mod cache;
+mod concluded;
 mod database;
 mod event;
 mod fault;
@@ -35,12 +36,15 @@ pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
+pub use concluded::{Concluded, Conclusion, real};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
-pub use event::{Event, Sink};
+pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
 pub use job::{Job, JobTask};
-pub use latency::{LatencyAnswer, LatencyTarget, Load, LoadParameter, Try, TryOutcome, TryPurpose};
+pub use latency::{
+    LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Try, TryOutcome, TryPurpose,
+};
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
@@ -52,7 +56,9 @@ pub use record::{
     PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
-pub use study::{BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudyWindow};
+pub use study::{
+    BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudySetting, StudyWindow,
+};
 pub use sweep::{JudgedStep, SweepEnd, SweepTerms};
 pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,

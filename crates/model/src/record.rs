@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::concluded::Conclusion;
 
 use crate::cache::Cache;
 use crate::fault::{ErrorTally, Stuck};
@@ -167,9 +171,23 @@ impl Stage {
 }
 
 /// A histogram of nanoseconds in the HdrHistogram V2 encoding (uncompressed), which any HdrHistogram tool reads.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+///
+/// In JSON it is base64 text, as HdrHistogram's own logs have it.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct HistogramBytes(pub Vec<u8>);
+
+impl Serialize for HistogramBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for HistogramBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<HistogramBytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64.decode(text).map(HistogramBytes).map_err(serde::de::Error::custom)
+    }
+}
 
 impl fmt::Debug for HistogramBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -295,6 +313,10 @@ pub struct Usage {
     pub major_faults: u64,
     /// Page faults that needed none.
     pub minor_faults: u64,
+}
+
+impl Conclusion for Usage {
+    const KIND: &'static str = "usage";
 }
 
 impl Usage {

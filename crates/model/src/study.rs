@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
+use crate::concluded::Conclusion;
 use crate::storage::DeviceCounters;
 use crate::units::{Bandwidth, Bytes, Iops, Nanos};
 
 /// One measured window of a study.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyWindow<C> {
     /// What is particular about it.
     pub circumstance: C,
@@ -68,7 +69,7 @@ impl CacheWay {
 }
 
 /// What is particular about a window of a study of the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CachePoint {
     /// How the reads reach the storage.
     pub way: CacheWay,
@@ -77,7 +78,7 @@ pub struct CachePoint {
 }
 
 /// What is particular about a window of a study of read-ahead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ReadAheadPoint {
     /// The setting in effect.
     pub read_ahead: Bytes,
@@ -86,7 +87,7 @@ pub struct ReadAheadPoint {
 }
 
 /// What is particular about a window of a study of block sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlockPoint {
     /// Size of each operation.
     pub block: Bytes,
@@ -336,6 +337,27 @@ impl<C> StudyWindow<C> {
         let device = self.device?;
         (cache.requested_read.0 > 0).then_some((cache.requested_read, device.read, device.reads))
     }
+}
+
+impl<C: Serialize + serde::de::DeserializeOwned> Conclusion for StudyWindow<C> {
+    const KIND: &'static str = "study-window";
+}
+
+/// The setting that a study changed, and restored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudySetting {
+    /// The device whose setting it is.
+    pub device: String,
+    /// What it was before, and is again.
+    pub original: Bytes,
+}
+
+impl Conclusion for StudySetting {
+    const KIND: &'static str = "study-setting";
+}
+
+impl Conclusion for StudyFinding {
+    const KIND: &'static str = "study-finding";
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::host_limit::HostLimit;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Iops, Nanos};
 
 /// A doubt about a measurement. Its text says what, and what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
@@ -137,6 +137,50 @@ pub enum Warning {
         "measured through the page cache, as asked (--buffered): what it serves proves nothing of the storage"
     )]
     ThroughCache,
+    /// The rate went from one level to another in mid-run.
+    #[error(
+        "`{phase}`: {at} after its start the rate changed from {before} to {after} IOPS and stayed there: the mean is a rate \
+         that did not last; look for burst credits, a throttle, a cache that was full, or other load"
+    )]
+    LevelShift {
+        /// The phase.
+        phase: String,
+        /// When, since the start of the measured part.
+        at: Nanos,
+        /// Operations per second before.
+        before: Iops,
+        /// Operations per second after.
+        after: Iops,
+    },
+    /// Next to nothing completed for a while.
+    #[error(
+        "`{phase}`: less than a tenth of the usual number of operations completed for {longest}, {at} after its start\
+         {}: the device or its path stalls",
+        if *.stalls > 1 { format!(" ({} such stalls, this is the longest)", .stalls) } else { String::new() }
+    )]
+    Stalls {
+        /// The phase.
+        phase: String,
+        /// When the longest began, since the start of the measured part.
+        at: Nanos,
+        /// How long it lasted.
+        longest: Nanos,
+        /// Number of stalls.
+        stalls: u32,
+    },
+    /// The rate rises and falls regularly.
+    #[error(
+        "`{phase}`: the rate rises and falls every {period}, by {percent:.0} % of its mean: checkpoints, write-back, a \
+         throttle that counts by periods, or another program"
+    )]
+    Periodic {
+        /// The phase.
+        phase: String,
+        /// Length of a period.
+        period: Nanos,
+        /// Amplitude in percent of the mean rate.
+        percent: f64,
+    },
     /// Operations in flight never came back.
     #[error(
         "`{phase}`: {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"

@@ -37,7 +37,7 @@ use iolite_model::{
 use iolite_stats::{Estimate, Histogram, Knee, PhaseResult, ScalingModel};
 use serde_json::{Map, Value, json};
 
-use crate::{KneeResult, Report};
+use crate::{KneeFound, Report};
 
 pub(crate) mod task;
 
@@ -295,7 +295,7 @@ pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Valu
     })
 }
 
-fn knee(result: &KneeResult) -> Value {
+fn knee(result: &KneeFound) -> Value {
     let mut value = knee_found(&result.knee);
     value["name"] = result.name.clone().into();
     value["phases"] = result.phases.clone().into();

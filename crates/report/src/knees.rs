@@ -5,7 +5,7 @@ use iolite_stats::{Estimate, Knee, PhaseResult};
 
 use crate::chart::bars;
 use crate::pen::{Ink, Pen};
-use crate::{KneeResult, Report};
+use crate::{KneeFound, Report};
 
 /// Columns of the text under the knee's name.
 const INDENT: usize = 6;
@@ -32,7 +32,7 @@ pub(crate) fn knees(report: &Report, pen: Pen) -> String {
     report.knees.iter().map(|result| knee(report, result, pen)).collect()
 }
 
-fn knee(report: &Report, result: &KneeResult, pen: Pen) -> String {
+fn knee(report: &Report, result: &KneeFound, pen: Pen) -> String {
     let mut tested: Vec<&PhaseResult> =
         report.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
     tested.sort_by_key(|phase| (phase.info.task.concurrency(), phase.info.index));

@@ -14,9 +14,10 @@
 //! | `failure` | null, or why the search could not go on |
 
 use iolite_model::{
-    Calibration, Ending, FileTask, LatencyAnswer, LatencyTarget, Load, LoadParameter, Nanos, RunInfo, Task,
-    Try, TryOutcome, TryPurpose, Warning,
+    Calibration, Ending, FileTask, LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Nanos,
+    RunInfo, Task, Try, TryOutcome, TryPurpose, Warning,
 };
+use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use serde_json::{Value, json};
 
@@ -56,6 +57,25 @@ pub struct LatencyReport {
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
+}
+
+impl LatencyReport {
+    /// What a run of a search says; `None` where what was asked for is not known.
+    pub fn of(run: &Run) -> Option<LatencyReport> {
+        let LatencyTerms { task, target } = run.concluded().next()?;
+        let tries: Vec<Try> = run.concluded().collect();
+        Some(LatencyReport {
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            task,
+            target,
+            tries,
+            answer: run.concluded().last(),
+            phases: run.phases.clone(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        })
+    }
 }
 
 /// A line of the table: load, rate, quantile, operations, what it was for, how it came out.

@@ -4,7 +4,8 @@
 //! hands over a [`Report`] with all that is to be said.
 
 use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
-use iolite_stats::{Knee, PhaseResult};
+use iolite_results::Run;
+use iolite_stats::{KneeFound, PhaseResult};
 
 mod answer;
 mod chart;
@@ -19,6 +20,7 @@ mod pen;
 mod progress;
 pub mod ran;
 pub mod run;
+mod show;
 pub mod study;
 pub mod sweep;
 #[cfg(test)]
@@ -31,6 +33,7 @@ pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
 pub use pen::{Style, count};
 pub use progress::{Progress, ProgressUnit};
+pub use show::{Format, show};
 pub use text::{judgement, text};
 
 /// A run with all that is to be said of it.
@@ -43,7 +46,7 @@ pub struct Report {
     /// The finished phases, in the order they ran.
     pub phases: Vec<PhaseResult>,
     /// One per search for a knee that found one.
-    pub knees: Vec<KneeResult>,
+    pub knees: Vec<KneeFound>,
     /// The doubts, in the order they arose.
     pub warnings: Vec<Warning>,
     /// The answer, where one was reached.
@@ -52,13 +55,22 @@ pub struct Report {
     pub ending: Ending,
 }
 
-/// The outcome of a search for the knee.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KneeResult {
-    /// What was searched, for example `random read 8 KiB`.
-    pub name: String,
-    /// Indices of the phases that the search ran.
-    pub phases: Vec<u32>,
-    /// What they amount to.
-    pub knee: Knee,
+impl Report {
+    /// What a run of a check says.
+    pub fn of(run: &Run) -> Report {
+        Report {
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            phases: run.phases.clone(),
+            knees: run.concluded().collect(),
+            warnings: run.warnings.clone(),
+            verdict: run.verdict.clone(),
+            ending: ending(run),
+        }
+    }
+}
+
+/// How a run ended; one that never said so was cut short.
+pub(crate) fn ending(run: &Run) -> Ending {
+    run.ending.clone().unwrap_or(Ending::Interrupted)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use iolite_model::{
     Ending, Event, Interval, Iops, Layer, Nanos, OpKind, OpTotals, PhaseEnd, PhaseInfo, Sink, Stage, Task,
+    View,
 };
 
 use crate::knees::load_word;
@@ -34,12 +35,13 @@ pub enum LiveKind {
 
 /// The live view: a consumer of a run's events. Dropped at any time, it leaves the terminal clean.
 pub struct Live {
-    view: View,
+    view: Shown,
     /// The phases under way, in the order they started.
     phases: Vec<Phase>,
 }
 
-enum View {
+/// Where progress is shown.
+enum Shown {
     Bar(ProgressBar),
     Lines(Box<dyn Write + Send>),
     Quiet,
@@ -76,36 +78,22 @@ impl Live {
         match kind {
             LiveKind::Terminal { color } => Live::bar(ProgressDrawTarget::stderr(), color, budget),
             LiveKind::Plain => Live::lines(Box::new(std::io::stderr())),
-            LiveKind::Quiet => Live::of(View::Quiet),
+            LiveKind::Quiet => Live::of(Shown::Quiet),
         }
     }
 
     /// The view of [`LiveKind::Plain`], writing elsewhere than to standard error.
     pub fn lines(out: Box<dyn Write + Send>) -> Live {
-        Live::of(View::Lines(out))
+        Live::of(Shown::Lines(out))
     }
 
-    /// Says what is going on outside of any phase, for example `creating the database 37 %`. On the bar only.
-    pub fn message(&self, text: &str) {
-        if let View::Bar(bar) = &self.view {
-            bar.set_message(escaped(text));
-        }
-    }
-
-    /// Takes the bar away. Later events bring nothing back.
-    pub fn finish(&mut self) {
-        if let View::Bar(bar) = std::mem::replace(&mut self.view, View::Quiet) {
-            bar.finish_and_clear();
-        }
-    }
-
-    fn of(view: View) -> Live {
+    fn of(view: Shown) -> Live {
         Live { view, phases: Vec::new() }
     }
 
     fn bar(target: ProgressDrawTarget, color: bool, budget: Nanos) -> Live {
         let spent = move |state: &ProgressState| spent(state.elapsed(), budget);
-        Live::of(View::Bar(bar(target, color, spent)))
+        Live::of(Shown::Bar(bar(target, color, spent)))
     }
 
     fn started(&mut self, info: &PhaseInfo) {
@@ -141,7 +129,7 @@ impl Live {
 
     /// Shows the latest interval of the phase under way; of several, each one's rate.
     fn draw(&self) {
-        let View::Bar(bar) = &self.view else { return };
+        let Shown::Bar(bar) = &self.view else { return };
         let text = match self.phases.as_slice() {
             [] => return,
             [phase] => phase.told(true),
@@ -154,7 +142,7 @@ impl Live {
         let Some(place) = self.phases.iter().position(|phase| phase.index == end.phase) else { return };
         let phase = self.phases.remove(place);
         self.draw();
-        let View::Lines(out) = &mut self.view else { return };
+        let Shown::Lines(out) = &mut self.view else { return };
         let mut line = format!("{}: {}", phase.label, phase.measured.told(end.measured, phase.unit, false));
         if end.rate.is_some_and(|rate| !rate.kept) {
             line.push_str(", the rate was not kept");
@@ -188,6 +176,22 @@ impl Phase {
     }
 }
 
+impl View for Live {
+    /// On the bar only, for example `creating the database 37 %`.
+    fn message(&mut self, text: &str) {
+        if let Shown::Bar(bar) = &self.view {
+            bar.set_message(escaped(text));
+        }
+    }
+
+    /// Removes the bar; later events bring nothing back.
+    fn finish(&mut self) {
+        if let Shown::Bar(bar) = std::mem::replace(&mut self.view, Shown::Quiet) {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 impl Sink for Live {
     fn event(&mut self, event: &Event) {
         match event {
@@ -204,7 +208,8 @@ impl Sink for Live {
             | Event::Worker(_)
             | Event::Reading(_)
             | Event::Warning(_)
-            | Event::Verdict(_) => {}
+            | Event::Verdict(_)
+            | Event::Concluded(_) => {}
         }
     }
 }

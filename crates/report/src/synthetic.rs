@@ -10,7 +10,7 @@ use iolite_model::{
 use iolite_stats::{Collector, Completion, Knee, LoadPoint, PhaseResult, Timetable, recorder};
 use serde_json::Value;
 
-use crate::{KneeResult, Report};
+use crate::{KneeFound, Report};
 
 /// Measured time of a phase: short, so that rare percentiles stay unresolved.
 const MEASURED: u64 = 250_000_000;
@@ -152,7 +152,7 @@ fn search(
     block: u64,
     curve: &[(u32, f64)],
     task: impl Fn(u32) -> Task,
-) -> KneeResult {
+) -> KneeFound {
     let first = phases.len() as u32;
     for (&(concurrency, rate), index) in curve.iter().zip(first..) {
         let mean = f64::from(concurrency) / rate * 1e9;
@@ -171,7 +171,7 @@ fn search(
             }
         })
         .collect();
-    KneeResult {
+    KneeFound {
         name: of_search[0].info.task.name().to_owned(),
         phases: of_search.iter().map(|phase| phase.info.index).collect(),
         knee: Knee::fit(&points, 1).unwrap(),

@@ -7,6 +7,7 @@ use iolite_model::{Interval, Nanos, Stage, WorkerTotals};
 use crate::counts::Counts;
 use crate::coverage::Coverage;
 use crate::recorder::{Feed, Slot, Snapshot};
+use crate::sections::Sections;
 use crate::series::Series;
 use crate::totals::{Beside, PhaseTotals};
 
@@ -21,6 +22,7 @@ pub struct Collector {
     open: BTreeMap<(Stage, u64), (u64, Counts)>,
     coverage: Coverage,
     series: Series,
+    sections: Sections,
     workers: Vec<Counts>,
     drain_max: u64,
     beside: Beside,
@@ -37,6 +39,7 @@ impl Collector {
             open: BTreeMap::new(),
             coverage: Coverage::default(),
             series: Series::new(origin, interval),
+            sections: Sections::new(origin, interval),
             workers,
             drain_max: 0,
             beside: Beside::default(),
@@ -85,6 +88,10 @@ impl Collector {
                 }
                 self.coverage.add(start, end);
                 self.series.add((start, end), snapshot.tallies().map(|(kind, tally)| (kind, &tally.sums)));
+                for (kind, tally) in snapshot.tallies().filter(|(_, tally)| tally.sums.operations > 0) {
+                    let histogram = self.sections.at(start, end).response_mut(kind);
+                    tally.responses().for_each(|counted| counted.add_to(histogram));
+                }
             }
             Stage::Drain => {
                 let longest = snapshot.tallies().map(|(_, tally)| tally.sums.response_max).max();
@@ -114,11 +121,9 @@ impl Collector {
             });
         }
         let series = self.series.points(ramp_end, end);
-        (
-            intervals,
-            workers,
-            PhaseTotals { counts, measured, series, drain_max: self.drain_max, beside: self.beside },
-        )
+        let sections = self.sections.finish();
+        let (drain_max, beside) = (self.drain_max, self.beside);
+        (intervals, workers, PhaseTotals { counts, measured, series, sections, drain_max, beside })
     }
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {

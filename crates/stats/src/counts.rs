@@ -70,6 +70,13 @@ impl TryFrom<&OpTotals> for Told {
     }
 }
 
+impl Told {
+    /// Adds the response times to a histogram.
+    pub(crate) fn add_responses(&self, histogram: &mut Histogram) {
+        histogram.record_all(&self.response);
+    }
+}
+
 impl Counts {
     /// Adds what a worker has counted in an interval.
     pub(crate) fn add(&mut self, snapshot: &Snapshot) {

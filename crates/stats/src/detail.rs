@@ -1,12 +1,13 @@
 //! What is kept of each operation beyond counts and histograms, where a task asks for it.
 
-use iolite_model::OpKind;
+use iolite_model::{Conclusion, OpKind};
+use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::tally::Tally;
 
 /// Submission and completion apart, queue depths, and sizes of batches, over the measured part of a phase.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Detail {
     /// Submission times of reads, writes and trims that an asynchronous back end has queued: from the instant at which an
     /// operation is handed over to that at which its submission returns.
@@ -25,7 +26,7 @@ pub struct Detail {
 }
 
 /// Times of the operations of a kind that had a priority.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PriorityTimes {
     /// The kind's position in [`Detail::submission`].
     pub place: usize,
@@ -35,6 +36,10 @@ pub struct PriorityTimes {
     pub completion: Histogram,
     /// Service times.
     pub service: Histogram,
+}
+
+impl Conclusion for Detail {
+    const KIND: &'static str = "detail";
 }
 
 /// Two times of the same operations.

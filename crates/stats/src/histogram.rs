@@ -6,6 +6,7 @@
 use std::fmt;
 
 use iolite_model::{HistogramBytes, Nanos, Quantile};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tally::{checked_lowest, index, lowest};
 
@@ -203,6 +204,19 @@ impl Histogram {
     /// Counts durations, each many times.
     pub(crate) fn record_all(&mut self, counted: &[(u64, u64)]) {
         counted.iter().for_each(|&(nanos, count)| self.record_many(nanos, count));
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.encode().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Histogram, D::Error> {
+        let bytes = HistogramBytes::deserialize(deserializer)?;
+        Histogram::decode(&bytes).map_err(serde::de::Error::custom)
     }
 }
 

@@ -6,8 +6,10 @@ mod search;
 
 use std::collections::BTreeMap;
 
+use iolite_model::Conclusion;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Direction, Estimate, Z_95};
 pub use model::ScalingModel;
@@ -50,7 +52,7 @@ impl LoadPoint {
 /// response time (Kleinrock 1979, Power and deterministic rules of thumb for probabilistic problems in computer
 /// communications, ICC), by Little's law `X(c)^2 / c`. There the elasticity of throughput falls to one half: doubling
 /// concurrency buys 41 % and no longer more. For two asymptotes it is where they cross.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// The knee. Without saturation it may be only the largest concurrency tested, and the true knee beyond.
     pub concurrency: u32,
@@ -59,6 +61,7 @@ pub struct Knee {
     /// Upper end of its 95 % interval, at most the largest concurrency tested.
     pub high: u32,
     /// Operations per second at the knee, by the model.
+    #[serde(with = "iolite_model::real")]
     pub throughput: f64,
     /// Operations per second on the plateau: the precision-weighted mean of the measured points on it, the number of
     /// these being the effective sample size. Without saturation it is only the largest throughput seen.
@@ -69,7 +72,23 @@ pub struct Knee {
     pub saturated: bool,
     /// How far the model is from the points: root mean square of the relative residuals over their degrees of
     /// freedom (0.02 is 2 %). Above about 0.1 neither model describes the storage, and the interval is a guess.
+    #[serde(with = "iolite_model::real")]
     pub relative_residual: f64,
+}
+
+/// A knee with the phases it was found by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KneeFound {
+    /// What was searched, for example `random read 8 KiB`.
+    pub name: String,
+    /// The search's phases, by their numbers.
+    pub phases: Vec<u32>,
+    /// The knee.
+    pub knee: Knee,
+}
+
+impl Conclusion for KneeFound {
+    const KIND: &'static str = "knee";
 }
 
 /// A usable point: one per concurrency.
@@ -109,6 +128,29 @@ impl Knee {
             saturated: !still_growing(points),
             relative_residual: residual,
         })
+    }
+}
+
+impl Knee {
+    /// The same knee, with what a later measurement at it adds to its uncertainty: the points of the search and the
+    /// re-measurement differ by drift that no single point shows.
+    ///
+    /// The interval is bootstrapped anew with errors at least as large as the relative difference between the fit and
+    /// `again`, and the plateau's reaches as far as what was measured again.
+    #[must_use]
+    pub fn remeasured(&self, points: &[LoadPoint], again: &Estimate, seed: u64) -> Knee {
+        let difference = (again.value / self.throughput - 1.0).abs();
+        let Some(max) = largest(points).filter(|_| difference.is_finite()) else { return self.clone() };
+        let error = self.relative_residual.max(difference);
+        let (low, high) = interval(&usable(points), &self.model, error, max, seed);
+        let mut plateau = self.plateau;
+        if self.saturated && difference > 0.0 {
+            let moved = plateau.value * difference;
+            plateau.low = plateau.low.min(plateau.value - moved).max(0.0);
+            plateau.high = plateau.high.max(plateau.value + moved);
+            plateau.standard_error = plateau.standard_error.max((plateau.high - plateau.low) / (2.0 * Z_95));
+        }
+        Knee { low: low.min(self.low), high: high.max(self.high), plateau, ..self.clone() }
     }
 }
 

@@ -5,6 +5,8 @@
 //! up into the intervals that are stored and the [`PhaseTotals`] that are judged. Where the workers are processes, each has a
 //! collector of its own, and a [`Merger`] makes one of their intervals.
 
+mod cap;
+mod change;
 mod collector;
 mod counts;
 mod coverage;
@@ -15,6 +17,7 @@ mod knee;
 mod merge;
 mod recorder;
 mod repeat;
+mod sections;
 mod series;
 mod stored;
 mod summary;
@@ -22,11 +25,13 @@ mod sums;
 mod tally;
 mod totals;
 
+pub use cap::{Cap, cap};
+pub use change::{Change, changes};
 pub use collector::Collector;
 pub use detail::{Detail, DetailRecorder, PriorityTimes};
 pub use estimate::{Direction, Estimate};
 pub use histogram::{Histogram, HistogramError};
-pub use knee::{Knee, LoadPoint, ScalingModel, refine, still_growing};
+pub use knee::{Knee, KneeFound, LoadPoint, ScalingModel, refine, still_growing};
 pub use merge::Merger;
 pub use recorder::{Completion, Feed, Recorder, Slot, Snapshot, Timetable, recorder};
 pub use repeat::{Logical, SweptStep};

@@ -5,6 +5,7 @@ use iolite_model::{Interval, Stage};
 use crate::counts::{Counts, Told};
 use crate::histogram::HistogramError;
 use crate::recorder::Timetable;
+use crate::sections::Sections;
 use crate::series::Series;
 use crate::sums::Sums;
 use crate::totals::{Beside, PhaseTotals};
@@ -18,6 +19,7 @@ use crate::totals::{Beside, PhaseTotals};
 pub struct Merger {
     counts: Counts,
     series: Series,
+    sections: Sections,
     drain_max: u64,
     beside: Beside,
 }
@@ -26,7 +28,8 @@ impl Merger {
     /// A merger for collectors of this timetable; where it ends is of no account.
     pub fn new(timetable: Timetable) -> Merger {
         let series = Series::new(timetable.ramp_end, timetable.interval);
-        Merger { counts: Counts::default(), series, drain_max: 0, beside: Beside::default() }
+        let sections = Sections::new(timetable.ramp_end, timetable.interval);
+        Merger { counts: Counts::default(), series, sections, drain_max: 0, beside: Beside::default() }
     }
 
     /// Adds an interval. The ramp's and the drain's are not in the totals but counted beside them, and the longest response of
@@ -45,7 +48,12 @@ impl Merger {
                 let start = interval.start.0;
                 let end = start.saturating_add(interval.length.0);
                 self.series.add((start, end), told.iter().map(|told| (told.kind, &told.sums)));
-                told.iter().for_each(|told| self.counts.add_told(told));
+                for told in &told {
+                    if told.sums.operations > 0 {
+                        told.add_responses(self.sections.at(start, end).response_mut(told.kind));
+                    }
+                    self.counts.add_told(told);
+                }
             }
             Stage::Drain => {
                 let longest = occurred().map(|op| Sums::from(op).response_max).max();
@@ -60,7 +68,14 @@ impl Merger {
     /// its start.
     pub fn finish(self, ramp_end: u64, measured: u64) -> PhaseTotals {
         let series = self.series.points(ramp_end, ramp_end.saturating_add(measured));
-        PhaseTotals { counts: self.counts, measured, series, drain_max: self.drain_max, beside: self.beside }
+        PhaseTotals {
+            counts: self.counts,
+            measured,
+            series,
+            sections: self.sections.finish(),
+            drain_max: self.drain_max,
+            beside: self.beside,
+        }
     }
 }
 

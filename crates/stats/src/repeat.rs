@@ -48,6 +48,7 @@ impl PhaseTotals {
             counts,
             measured: self.measured.saturating_add(other.measured),
             series: self.series.iter().chain(&other.series).copied().collect(),
+            sections: self.sections.iter().chain(&other.sections).cloned().collect(),
             drain_max: self.drain_max.max(other.drain_max),
             beside: self.beside.and(other.beside),
         }

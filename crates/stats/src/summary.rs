@@ -2,7 +2,7 @@
 
 use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
-use crate::estimate::{Direction, Estimate, MAX_BATCHES};
+use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
 use crate::totals::PhaseTotals;
 
 /// A finished phase: what was asked, how it ended, what was counted. The suites' history is made of these.
@@ -109,13 +109,25 @@ impl PhaseResult {
         ((excess + at_end) / time.max(1.0)).min(1.0)
     }
 
-    /// A quantile of a kind's response times in nanoseconds, with its interval; `None` where none succeeded.
+    /// How many independent operations the operations of a kind are worth for a quantile: from how the share of
+    /// operations slower than it varies between the sections of the phase ([`Estimate::quantile_of_sections`]). Where the
+    /// sections say nothing, [`PhaseResult::effective_operations`].
+    pub fn effective_for_quantile(&self, kind: OpKind, quantile: Quantile) -> u64 {
+        let Some(record) = self.totals.record_of(kind) else { return 0 };
+        let value = record.response.quantile(quantile);
+        let sections: Vec<_> =
+            self.totals.sections.iter().map(|section| section.above(kind, value)).collect();
+        worth_for_quantile(&sections).unwrap_or_else(|| self.effective_operations(kind))
+    }
+
+    /// A quantile of a kind's response times in nanoseconds, with its interval within this run; `None` where none
+    /// succeeded.
     ///
     /// No histogram reports more than the exact maximum.
     pub fn quantile(&self, kind: OpKind, quantile: Quantile) -> Option<Estimate> {
         let record = self.totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
         let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.sums.response_max) as f64;
-        let worth = self.effective_operations(kind).max(1);
+        let worth = self.effective_for_quantile(kind, quantile).max(1);
         Some(Estimate::quantile(quantile, worth, value_at, Direction::LowerIsBetter))
     }
 }

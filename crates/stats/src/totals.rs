@@ -1,9 +1,10 @@
 //! Totals of a phase.
 
-use iolite_model::OpKind;
+use iolite_model::{OpKind, OpTotals};
 
-use crate::counts::{Counts, OpRecord};
-use crate::histogram::Histogram;
+use crate::counts::{Counts, OpRecord, Told};
+use crate::histogram::{Histogram, HistogramError};
+use crate::sections::Section;
 use crate::series::Point;
 
 /// Totals over the measured part of a phase: the sum of its intervals.
@@ -15,6 +16,8 @@ pub struct PhaseTotals {
     /// The intervals of the measured part, in order and without gaps; in a long phase several joined to one, so that
     /// there are 4,096 at most. Their sums are the totals.
     pub series: Vec<Point>,
+    /// The response times of each of some sections of the measured part, in order.
+    pub(crate) sections: Vec<Section>,
     /// Longest response among the operations that came back after the end.
     pub drain_max: u64,
     pub(crate) beside: Beside,
@@ -40,6 +43,23 @@ impl Beside {
 }
 
 impl PhaseTotals {
+    /// Counts that were recorded apart from any interval; `measured` in nanoseconds.
+    ///
+    /// # Errors
+    /// A histogram is damaged.
+    pub fn of_counts(measured: u64, operations: &[OpTotals]) -> Result<PhaseTotals, HistogramError> {
+        let mut counts = Counts::default();
+        for totals in operations {
+            counts.add_told(&Told::try_from(totals)?);
+        }
+        Ok(PhaseTotals { counts, measured, ..PhaseTotals::default() })
+    }
+
+    /// The measured counts of each kind that occurred.
+    pub fn by_kind(&self) -> Vec<OpTotals> {
+        self.counts.totals()
+    }
+
     /// Whether no operation came back, failed ones included.
     pub fn is_empty(&self) -> bool {
         OpKind::ALL.into_iter().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
@@ -95,10 +115,26 @@ impl PhaseTotals {
             counts,
             measured: self.measured.max(other.measured),
             series: side_by_side(&self.series, &other.series),
+            sections: sections_side_by_side(&self.sections, &other.sections),
             drain_max: self.drain_max.max(other.drain_max),
             beside: self.beside.and(other.beside),
         }
     }
+}
+
+/// Sections of the same time as one; of another number they cannot be told to be of the same time, and none remain.
+fn sections_side_by_side(one: &[Section], other: &[Section]) -> Vec<Section> {
+    if one.len() != other.len() {
+        return Vec::new();
+    }
+    let pairs = one.iter().zip(other);
+    pairs
+        .map(|(one, other)| {
+            let mut both = one.clone();
+            both.merge(other);
+            both
+        })
+        .collect()
 }
 
 /// Two series of the same time as one.

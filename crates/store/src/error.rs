@@ -57,6 +57,19 @@ pub enum Error {
         /// The newest version this program knows.
         known: i64,
     },
+    /// The database was written by an earlier version of the schema.
+    #[error(
+        "{path} was written by an earlier iolite (schema version {found}, this program writes {known}): it is left as it is; \
+         move it away, or name another file with --results FILE"
+    )]
+    Older {
+        /// The database.
+        path: PathBuf,
+        /// Version in the file.
+        found: i64,
+        /// Version of this program.
+        known: i64,
+    },
     /// SQLite refused something.
     #[error("{doing} the results in {path} failed: {source}; {advice}")]
     Sql {

@@ -1,8 +1,9 @@
 //! From events to rows.
 
 use iolite_model::{
-    Bytes, Calibration, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals, Percentiles,
-    PhaseEnd, PhaseInfo, RunId, RunInfo, Stuck, Verdict, Verified, Warning, WorkerTotals,
+    Bytes, Calibration, Concluded, Device, Ending, ErrorTally, Event, Finding, Fitness, Interval, OpTotals,
+    Percentiles, PhaseEnd, PhaseInfo, PhaseRelease, Reading, RunId, RunInfo, Stuck, Verdict, Verified,
+    Warning, WorkerTotals,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, Params, named_params, params};
@@ -56,18 +57,17 @@ impl Recording {
             Event::Calibrated(calibration) => row.calibrated(calibration),
             Event::PhaseStarted(phase) => row.phase_started(phase),
             Event::Interval(interval) => row.interval(interval),
-            // A phase's start is told in its own row, on the run's clock.
-            Event::PhaseReleased(_) => return Ok(()),
+            Event::PhaseReleased(release) => row.phase_released(release),
             // Logs of operations go to files of their own: a row each would be slower than the operation.
             Event::Operations(_) => return Ok(()),
             Event::Database(facts) => row.database(facts),
             Event::DatabaseUse(usage) => row.database_use(usage),
             Event::Worker(worker) => row.worker(worker),
-            // No command emits them yet.
-            Event::Reading(_) => return Ok(()),
+            Event::Reading(reading) => row.reading(reading),
             Event::PhaseEnded(end) => row.phase_ended(end),
             Event::Warning(warning) => row.warning(warning),
             Event::Verdict(verdict) => row.verdict(verdict),
+            Event::Concluded(concluded) => row.concluded(concluded),
             Event::RunEnded(ending) => row.run_ended(ending),
         }?;
         self.sequence += 1;
@@ -186,6 +186,43 @@ impl Row<'_> {
         Ok(())
     }
 
+    fn phase_released(&self, release: &PhaseRelease) -> Outcome {
+        self.execute(
+            "UPDATE phase SET released_sequence = ?3, released_unix_ns = ?4 WHERE run = ?1 AND number = ?2",
+            params![self.run, release.phase, self.sequence, integer(release.at_unix.0)],
+        )?;
+        Ok(())
+    }
+
+    fn concluded(&self, concluded: &Concluded) -> Outcome {
+        self.execute(
+            "INSERT INTO conclusion (run, sequence, kind, phase, json) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                self.run,
+                self.sequence,
+                concluded.kind,
+                concluded.phase,
+                json("a conclusion", serde_json::to_string(&concluded.value))?,
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn reading(&self, reading: &Reading) -> Outcome {
+        self.execute(
+            "INSERT INTO reading (run, sequence, probe, subject, at_ns, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                self.run,
+                self.sequence,
+                reading.probe,
+                reading.subject,
+                integer(reading.at.0),
+                json("a reading", serde_json::to_string(&reading.values))?,
+            ],
+        )?;
+        Ok(())
+    }
+
     fn interval(&self, interval: &Interval) -> Outcome {
         self.execute(
             "INSERT INTO interval (run, phase, sequence, start_ns, length_ns, stage)
@@ -261,7 +298,9 @@ impl Row<'_> {
                     outstanding_at_end = :at_end, outstanding_lost = :lost, outstanding_oldest_ns = :oldest,
                     backlog = :backlog, requested_read_bytes = :requested_read,
                     requested_written_bytes = :requested_written, device_read_bytes = :device_read,
-                    device_written_bytes = :device_written, resident_before = :before, resident_after = :after,
+                    device_written_bytes = :device_written, own_read_bytes = :own_read,
+                    own_written_bytes = :own_written, resident_before = :before, resident_after = :after,
+                    unwritten = :unwritten, compressed = :compressed, direct_confirmed = :confirmed,
                     stamp = :stamp, rate_asked = :asked, rate_achieved = :achieved, rate_kept = :kept,
                     verified_units = :units, verified_wrong = :wrong, verified_unknown = :unknown,
                     verified_unreadable = :unreadable, verified_incomplete = :incomplete,
@@ -279,8 +318,13 @@ impl Row<'_> {
                 ":requested_written": integer(cache.requested_written.0),
                 ":device_read": bytes(cache.device_read),
                 ":device_written": bytes(cache.device_written),
+                ":own_read": bytes(cache.own_read),
+                ":own_written": bytes(cache.own_written),
                 ":before": cache.resident_before,
                 ":after": cache.resident_after,
+                ":unwritten": cache.unwritten,
+                ":compressed": cache.compressed,
+                ":confirmed": cache.direct_confirmed,
                 ":stamp": cache.stamp().to_string(),
                 ":asked": rate.map(|rate| rate.asked.0),
                 ":achieved": rate.map(|rate| rate.achieved.0),
@@ -307,8 +351,8 @@ impl Row<'_> {
     fn errors(&self, phase: u32, errors: &[ErrorTally]) -> Outcome {
         for (position, error) in errors.iter().enumerate() {
             self.execute(
-                "INSERT INTO error (run, phase, position, kind, class, count, first_offsets, first)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO error (run, phase, position, kind, class, count, first_offsets, first, number)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     self.run,
                     phase,
@@ -318,6 +362,7 @@ impl Row<'_> {
                     integer(error.count),
                     json("the offsets of errors", serde_json::to_string(&error.first_offsets))?,
                     error.first,
+                    error.number,
                 ],
             )?;
         }

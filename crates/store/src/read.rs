@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use iolite_model::{
-    Bytes, Cache, Calibration, Device, Ending, ErrorTally, Event, Filesystem, Finding, Fitness,
+    Bytes, Cache, Calibration, Concluded, Device, Ending, ErrorTally, Event, Filesystem, Finding, Fitness,
     HistogramBytes, Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd,
-    PhaseInfo, RateKept, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified, Warning,
-    WorkerTotals,
+    PhaseInfo, PhaseRelease, RateKept, Reading, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict,
+    Verified, Warning, WorkerTotals,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Params, Row, Transaction, params};
@@ -41,6 +41,8 @@ impl Store {
         events.extend(uses.into_iter().map(|(n, usage)| (n, Event::DatabaseUse(Box::new(usage)))));
         events.extend(self.warnings(run)?);
         events.extend(self.verdicts(run)?);
+        events.extend(self.conclusions(run)?);
+        events.extend(self.readings(run)?);
         events.sort_by_key(|(sequence, _)| *sequence);
         Ok(events.into_iter().map(|(_, event)| event).collect())
     }
@@ -149,6 +151,13 @@ impl Store {
                 started: nanos(self, row, "started_ns")?,
             };
             let mut events = vec![(self.get(row, "sequence")?, Event::PhaseStarted(info))];
+            if let Some(sequence) = self.get(row, "released_sequence")? {
+                let at_unix = nanos(self, row, "released_unix_ns")?;
+                events.push((
+                    sequence,
+                    Event::PhaseReleased(PhaseRelease { phase: self.get(row, "number")?, at_unix }),
+                ));
+            }
             if let (Some(sequence), Some(ending)) = (self.get(row, "ended_sequence")?, ending(self, row)?) {
                 events.push((sequence, Event::PhaseEnded(self.phase_end(run, row, ending)?)));
             }
@@ -176,7 +185,11 @@ impl Store {
                 device_written: optional(self, row, "device_written_bytes")?.map(Bytes),
                 resident_before: self.get(row, "resident_before")?,
                 resident_after: self.get(row, "resident_after")?,
-                ..Cache::default()
+                own_read: optional(self, row, "own_read_bytes")?.map(Bytes),
+                own_written: optional(self, row, "own_written_bytes")?.map(Bytes),
+                unwritten: self.get(row, "unwritten")?,
+                compressed: self.get(row, "compressed")?,
+                direct_confirmed: self.get::<Option<bool>>(row, "direct_confirmed")?.unwrap_or(false),
             },
             errors: self.errors(run, phase)?,
             stuck: self.stuck(run, phase)?,
@@ -224,7 +237,7 @@ impl Store {
                 first_offsets: serde_json::from_str(&self.get::<String>(row, "first_offsets")?)
                     .map_err(|error| self.unreadable("the offsets of errors", error))?,
                 first: self.get(row, "first")?,
-                number: None,
+                number: self.get(row, "number")?,
             })
         })
     }
@@ -325,6 +338,31 @@ impl Store {
             let warning = serde_json::from_str::<Warning>(&self.get::<String>(row, "json")?)
                 .map_err(|error| self.unreadable("a warning", error))?;
             Ok((self.get(row, "sequence")?, Event::Warning(warning)))
+        })
+    }
+
+    fn readings(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
+        collect(self, "SELECT * FROM reading WHERE run = ?1", params![run.0], |row| {
+            let reading = Reading {
+                probe: self.get::<String>(row, "probe")?.into(),
+                subject: self.get(row, "subject")?,
+                at: nanos(self, row, "at_ns")?,
+                values: serde_json::from_str(&self.get::<String>(row, "json")?)
+                    .map_err(|error| self.unreadable("a reading", error))?,
+            };
+            Ok((self.get(row, "sequence")?, Event::Reading(reading)))
+        })
+    }
+
+    fn conclusions(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
+        collect(self, "SELECT * FROM conclusion WHERE run = ?1", params![run.0], |row| {
+            let concluded = Concluded {
+                kind: self.get(row, "kind")?,
+                phase: self.get(row, "phase")?,
+                value: serde_json::from_str(&self.get::<String>(row, "json")?)
+                    .map_err(|error| self.unreadable("a conclusion", error))?,
+            };
+            Ok((self.get(row, "sequence")?, Event::Concluded(Box::new(concluded))))
         })
     }
 

@@ -50,12 +50,12 @@ pub struct RunSummary {
 }
 
 impl Store {
-    /// Opens the database at `path`, making it and its directories when they are missing and bringing an older one
-    /// up to date. Several processes may have it open at once.
+    /// Opens the database at `path`, creating it and its directories when they are missing. Several processes may have
+    /// it open at once.
     ///
     /// # Errors
-    /// [`Error::Directory`], [`Error::NotADatabase`], [`Error::NotIolite`], [`Error::Newer`] (the file is then left
-    /// as it is), or [`Error::Sql`] with SQLite's reason.
+    /// [`Error::Directory`], [`Error::NotADatabase`], [`Error::NotIolite`], [`Error::Newer`], [`Error::Older`] (the
+    /// file is then left as it is), or [`Error::Sql`] with SQLite's reason.
     pub fn open(path: &Path) -> Result<Store, Error> {
         Store::open_within(path, PATIENCE)
     }
@@ -71,7 +71,7 @@ impl Store {
         connection.busy_timeout(patience).map_err(sql)?;
         schema::check(&connection, path)?;
         configure(&connection, patience).map_err(sql)?;
-        schema::migrate(&mut connection, path)?;
+        schema::create(&mut connection, path)?;
         Ok(Store { connection, path: path.to_owned() })
     }
 

@@ -174,7 +174,12 @@ fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
         cache: Cache {
             requested_read: Bytes(1000),
             device_read: Some(Bytes(630)),
+            own_read: Some(Bytes(640)),
+            own_written: Some(Bytes(7)),
             resident_before: Some(0.25),
+            unwritten: Some(0.01),
+            compressed: Some(0.005),
+            direct_confirmed: true,
             ..Cache::default()
         },
         errors: Vec::new(),
@@ -194,7 +199,7 @@ fn troubled(phase: u32) -> Event {
         count: 12,
         first_offsets,
         first: "read at 8192: Input/output error".into(),
-        number: None,
+        number: Some(5),
     };
     Event::PhaseEnded(PhaseEnd {
         errors: vec![
@@ -336,6 +341,10 @@ fn file_task(target: Target) -> Task {
     })
 }
 
+fn concluded(phase: Option<u32>, value: serde_json::Value) -> Event {
+    Event::Concluded(Box::new(Concluded { kind: "synthetic".into(), phase, value }))
+}
+
 /// A run on a file with every kind of operation, warnings in between, and two verdicts.
 pub(crate) fn file_run(id: &str) -> Vec<Event> {
     let target = FileTarget {
@@ -364,13 +373,22 @@ pub(crate) fn file_run(id: &str) -> Vec<Event> {
         calibrated(),
         phase(1, Target::File(target), 2_000_000_000),
         Event::Warning(Warning::Volatile { device: "zram0".into() }),
+        Event::PhaseReleased(PhaseRelease { phase: 1, at_unix: Nanos(STARTED.0 + 2_000_000_000) }),
         interval(1, Stage::Measured, 0, ops),
+        concluded(Some(1), serde_json::json!({ "user": 0.1 + 0.2 })),
+        Event::Reading(Reading {
+            probe: "cpu".into(),
+            subject: String::new(),
+            at: Nanos(2_500_000_000),
+            values: vec![ReadingValue::counter("user", 0.1 + 0.2), ReadingValue::gauge("run_queue", 3.0)],
+        }),
         Event::Warning(Warning::ShortPhases { phases: vec!["random read 8 KiB (12.3 µs)".into()] }),
         troubled(1),
         Event::PhaseStarted(PhaseInfo { index: 2, task: names, started: Nanos(3_000_000_000) }),
         fine(2),
         verdict(),
         verdict(),
+        concluded(None, serde_json::json!(["of the run", null])),
         Event::RunEnded(Ending::Interrupted),
     ]
 }

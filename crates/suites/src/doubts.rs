@@ -1,7 +1,7 @@
 //! Doubts about a phase that has been measured.
 
-use iolite_model::{Ending, Mix, Nanos, OpKind, Task, Warning};
-use iolite_stats::PhaseResult;
+use iolite_model::{Arrival, Ending, Iops, Mix, Nanos, OpKind, Task, Warning};
+use iolite_stats::{Change, PhaseResult, changes};
 
 /// Measured time below which a figure is said to rest on little.
 const SHORT: Nanos = Nanos(250_000_000);
@@ -25,6 +25,7 @@ pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
         doubts.push(Warning::Hung { phase: name(), lost: outstanding.lost, age: outstanding.oldest });
     }
     doubts.extend(foreign_load(result, name));
+    doubts.extend(inconstant(result, &name()));
     doubts
 }
 
@@ -52,4 +53,96 @@ fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warni
     cache.foreign_read().filter(|_| cache.own_read.is_some() || reads_only)?;
     let (requested, device) = (cache.requested_read, cache.device_read?);
     Some(Warning::ForeignLoad { phase: name(), requested, device })
+}
+
+/// What did not stay as it was within a phase that is meant to go on alike: level shifts, the longest stall, a period.
+fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
+    if !is_uniform(&result.info.task) {
+        return Vec::new();
+    }
+    let total = |index: usize| result.totals.series.iter().map(|point| point.operations[index]).sum::<u64>();
+    let kind = OpKind::ALL.into_iter().map(OpKind::index).max_by_key(|&index| total(index)).unwrap_or(0);
+    let series: Vec<_> =
+        result.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect();
+    let nanos = |seconds: f64| Nanos((seconds * 1e9).round() as u64);
+    let mut warnings = Vec::new();
+    let (mut stalls, mut longest) = (0u32, (0.0, 0.0));
+    for change in changes(&series) {
+        match change {
+            Change::LevelShift { at, before, after } => warnings.push(Warning::LevelShift {
+                phase: phase.into(),
+                at: nanos(at),
+                before: Iops(before.value),
+                after: Iops(after.value),
+            }),
+            Change::Stall { at, seconds } => {
+                stalls += 1;
+                longest = if seconds > longest.1 { (at, seconds) } else { longest };
+            }
+            Change::Periodic { seconds, amplitude } => warnings.push(Warning::Periodic {
+                phase: phase.into(),
+                period: nanos(seconds),
+                percent: amplitude * 100.0,
+            }),
+        }
+    }
+    if stalls > 0 {
+        let (at, longest) = (nanos(longest.0), nanos(longest.1));
+        warnings.push(Warning::Stalls { phase: phase.into(), at, longest, stalls });
+    }
+    warnings
+}
+
+/// Whether a task asks for the same all the time: bursts, pauses and traces have a course of their own.
+fn is_uniform(task: &Task) -> bool {
+    match task {
+        Task::File(task) => {
+            !matches!(task.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
+        }
+        Task::Metadata(_) => false,
+        Task::Database(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::FileTask;
+    use iolite_stats::Point;
+
+    use super::*;
+
+    fn warned(rates: &[u64], arrival: Arrival) -> Vec<Warning> {
+        let series = rates.iter().map(|&count| {
+            let mut point = Point { seconds: 0.1, ..Point::default() };
+            point.operations[OpKind::Read.index()] = count;
+            point
+        });
+        let mut result = crate::check::tests::empty(Task::File(FileTask { arrival, ..FileTask::default() }));
+        result.totals.series = series.collect();
+        inconstant(&result, "p")
+    }
+
+    #[test]
+    fn credits_that_run_out_are_reported_with_both_levels() {
+        let mut rates = vec![2200; 20];
+        rates.extend([100; 20]);
+        let warnings = warned(&rates, Arrival::Closed);
+        let text = warnings[0].to_string();
+        assert!(text.contains("from 22,000 to 1,000 IOPS") && text.contains("2.00 s after"), "{text}");
+        assert_eq!(warnings.len(), 1);
+        let burst = Arrival::Bursts { rate: Iops(100.0), operations: 5 };
+        assert!(warned(&rates, burst).is_empty());
+    }
+
+    #[test]
+    fn of_several_stalls_the_longest_is_reported() {
+        let mut rates = vec![1000; 40];
+        rates[10] = 0;
+        rates[20..23].fill(1);
+        let warnings = warned(&rates, Arrival::Closed);
+        assert!(
+            warnings.iter().any(|warning| matches!(warning, Warning::Stalls { stalls: 2, .. })),
+            "{warnings:?}"
+        );
+    }
 }

@@ -130,7 +130,7 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     let mut reservations = Vec::new();
     let result = evidence.result;
     if let Some(quantile) = criterion.quantile {
-        let operations = result.effective_operations(evidence.kind);
+        let operations = result.effective_for_quantile(evidence.kind, Quantile(quantile));
         if !bounds_quantile(quantile, operations) {
             let all = result.totals.operations(evidence.kind);
             reservations.push((Fitness::Marginal, format!("{all} operations are too few to tell")));

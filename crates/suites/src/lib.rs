@@ -3,19 +3,24 @@
 
 mod check;
 mod doubts;
+mod job_list;
 mod judge;
 mod latency_target;
+mod procedure;
 mod profiles;
 mod search;
 mod steady;
 mod study;
 mod sweep;
 
-pub use check::{Check, CheckError, CheckOptions, Conclusion, DatabaseSize, KneeFound, Step};
+pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use doubts::doubts;
+pub use job_list::JobList;
 pub use latency_target::{
-    LatencyConclusion, LatencyFailure, LatencyFound, LatencySearch, LatencyStep, LatencyTargetError,
+    LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
+    LatencyTargetError,
 };
+pub use procedure::{Conclusions, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
 pub use steady::{SteadyRule, SteadyWatch, SteadyWindow};
 pub use study::{

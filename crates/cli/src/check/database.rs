@@ -6,21 +6,81 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anyhow::bail;
 use iolite_db::Error;
-use iolite_engine::{Control, Scratch};
-use iolite_model::{Bytes, Nanos, Warning};
-use iolite_oltp::ran::{Adapter, RanSqlite};
-use iolite_suites::DatabaseSize;
+use iolite_engine::Control;
+use iolite_model::{Bytes, DbTask, Nanos, Task, Warning};
+use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
+use iolite_session::{Environment, GaveUp, Session, patiently};
+use iolite_suites::{Check, DatabaseSize};
 
-use super::SharedDatabase;
-use crate::events::Events;
-use crate::patience::{GaveUp, patiently};
+/// The database of a check: created when the check asks for it, removed with the run's files.
+pub(super) struct OwnDatabase {
+    /// Time for the whole check.
+    time: Nanos,
+    database: Option<Arc<dyn Adapter>>,
+}
 
-/// What came of making the database.
-pub(super) enum Made {
+impl OwnDatabase {
+    /// None yet; `time` is that of the whole check.
+    pub(super) fn new(time: Nanos) -> OwnDatabase {
+        OwnDatabase { time, database: None }
+    }
+}
+
+impl Environment<Check> for OwnDatabase {
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        check: &mut Check,
+        size: DatabaseSize,
+    ) -> anyhow::Result<()> {
+        let limit = left(deadline(self.time), session.elapsed());
+        match create(size, session, limit) {
+            Made::Database(database) => self.database = Some(database),
+            Made::Without(why) => check.without_database(why),
+            Made::Interrupted => {}
+        }
+        Ok(())
+    }
+
+    fn inside_database(&mut self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+        let Some(database) = self.database.clone() else {
+            bail!("there is no database to run {} on", task.name)
+        };
+        let limit = left(self.time, session.elapsed());
+        session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
+            settle(&database, control, limit)?;
+            Ok((run_db_task(&database, &task, number, clock, control, events)?, None))
+        });
+        Ok(())
+    }
+}
+
+/// Time until `deadline`.
+fn left(deadline: Nanos, elapsed: Nanos) -> Duration {
+    deadline.saturating_sub(elapsed).as_duration()
+}
+
+/// Brings what an earlier phase left in the log into the files: reads are to find it there.
+fn settle(database: &Arc<dyn Adapter>, control: &Control, limit: Duration) -> anyhow::Result<()> {
+    let database = database.clone();
+    match patiently(control, limit, move || database.settle()) {
+        Ok(done) => Ok(done?),
+        // The phase that follows sees the interruption by itself.
+        Err(GaveUp::Interrupted) => Ok(()),
+        Err(GaveUp::Late) => {
+            bail!("the checkpoint before it took longer than there was time; give a larger --budget-time")
+        }
+        Err(GaveUp::Failed) => bail!("the checkpoint's thread has died, which is a bug"),
+    }
+}
+
+/// What came of creating the database.
+enum Made {
     /// It is there.
-    Database(SharedDatabase),
-    /// It could not be made; the check goes on without.
+    Database(Arc<dyn Adapter>),
+    /// It could not be created; the check goes on without.
     Without(String),
     /// The user wants to stop.
     Interrupted,
@@ -31,21 +91,16 @@ const TOO_SLOW: &str = "it took too long to create; give a larger --budget-time"
 
 /// Makes the database, within `limit`. On a thread of its own: a sync on a slow disk can take long, and the user must
 /// not have to wait for it.
-pub(super) fn create(
-    size: DatabaseSize,
-    scratch: &mut Scratch,
-    control: &Control,
-    limit: Duration,
-    events: &mut Events,
-) -> Made {
+fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Made {
+    let (control, scratch) = (session.control(), session.scratch());
     // Written down before they are made, so that they are known as ours even after a crash.
     for file in files(size.globals) {
         if let Err(error) = scratch.claim(&file) {
             return Made::Without(error.to_string());
         }
     }
-    events.message("creating the database");
     let sqlite = Arc::new(RanSqlite::new(scratch.path().to_owned()));
+    session.events().message("creating the database");
     // What the globals leave of the space is for the blocks to read.
     let globals = database_bytes(&sqlite, size);
     let blocks = Bytes(size.size.0.saturating_sub(globals.0));
@@ -63,7 +118,7 @@ pub(super) fn create(
     match created {
         Ok(Ok(())) => {
             if !sqlite.describe().is_ok_and(|description| description.direct) {
-                events.warn(Warning::NoDirectIo { filesystem: "the file system under the database".into() });
+                session.warn(Warning::NoDirectIo { filesystem: "the file system under the database".into() });
             }
             Made::Database(sqlite)
         }
@@ -93,6 +148,6 @@ fn files(globals: u32) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The share of a check's time by which the database must have been made.
-pub(super) fn deadline(time: Nanos) -> Nanos {
+fn deadline(time: Nanos) -> Nanos {
     Nanos(time.0 / 100 * 85)
 }

@@ -2,21 +2,19 @@
 
 mod database;
 mod options;
-mod runner;
-
-use std::sync::Arc;
 
 use iolite_engine::Control;
-use iolite_model::{Ending, Event};
-use iolite_report::{KneeResult, Report};
-use iolite_suites::Conclusion;
+use iolite_model::{Concluded, Ending, Warning};
+use iolite_report::Format;
+use iolite_results::{Asked, Run};
+use iolite_session::{Session, Setup, describe};
+use iolite_suites::Check;
 
 use crate::args::CheckArgs;
-use crate::events::Events;
 use crate::exit::Exit;
-use crate::{output, signals};
+use crate::{output, setup, signals};
+use database::OwnDatabase;
 use options::Options;
-use runner::{Measured, Runner};
 
 /// Checks a directory's storage.
 ///
@@ -24,77 +22,72 @@ use runner::{Measured, Runner};
 /// The arguments make no sense, or the check cannot be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    iolite_sys::file::raise_open_files();
     let options = Options::from_args(args)?;
-    let mut events = Events::start(&options.run, &options.results, options.live(), options.time, &control);
-    let measured = match Runner::new(&options, &control, &mut events) {
-        Ok(runner) => runner.run(),
+    setup::clear_leftovers(&options.directory, options.quiet);
+    let setup = Setup {
+        directory: &options.directory,
+        results: options.results.clone(),
+        view: setup::view(options.live(), options.time),
+    };
+    let mut session = Session::begin(options.run.clone(), setup, &control)?;
+    session.conclude(Concluded::of(&Asked::new("check", "")));
+    let mut check = match begin(&options, &mut session) {
+        Ok(check) => check,
         Err(error) => {
-            events.emit(&Event::RunEnded(Ending::Failed(output::told(&error))));
-            events.finish(&control);
+            session.end(Ending::Failed(describe(&error)));
             return Err(error);
         }
     };
-    if let Some(conclusion) = &measured.conclusion {
-        events.emit(&Event::Verdict(conclusion.verdict.clone()));
-    }
-    let ending = match (&measured.failure, &measured.conclusion) {
-        (Some(failure), _) => Ending::Failed(failure.clone()),
+    let failure = session.drive(&mut check, &mut OwnDatabase::new(options.time)).err();
+    let ending = match (failure, &session.run().verdict) {
+        (Some(failure), _) => iolite_session::ending(Some(failure), &control),
         (None, Some(_)) => Ending::Completed,
         (None, None) => Ending::Interrupted,
     };
-    events.emit(&Event::RunEnded(ending.clone()));
-    let warnings = events.finish(&control);
-    let exit = exit_of(&ending, measured.conclusion.as_ref());
-    print(&options, &report(&options, measured, warnings, ending.clone()))?;
-    output::failure(&ending, options.quiet);
-    Ok(exit)
+    let run = session.end(ending);
+    let format = match (options.json, options.quiet) {
+        (true, _) => Format::Json,
+        (false, true) => Format::Short,
+        (false, false) => Format::Text,
+    };
+    output::run(&run, format)?;
+    output::failure(&run, options.quiet);
+    Ok(exit_of(&run))
 }
 
-fn exit_of(ending: &Ending, conclusion: Option<&Conclusion>) -> Exit {
-    match ending {
-        Ending::Failed(_) => Exit::Failure,
-        _ => conclusion.map_or(Exit::Interrupted, |conclusion| conclusion.verdict.fitness.into()),
+/// Finds out what the storage takes, and warns of what that means for the figures.
+fn begin(options: &Options, session: &mut Session<'_>) -> anyhow::Result<Check> {
+    let direct = !options.buffered && takes_direct_io(options, session)?;
+    let io_uring = match iolite_sys::ring::available() {
+        Ok(()) => true,
+        Err(error) => {
+            session.warn(Warning::NoIoUring { reason: error.to_string() });
+            false
+        }
+    };
+    if options.buffered {
+        session.warn(Warning::ThroughCache);
+    }
+    Ok(Check::new(options.for_procedure(direct, io_uring))?)
+}
+
+/// Whether direct I/O works here; warns where it does not.
+fn takes_direct_io(options: &Options, session: &mut Session<'_>) -> anyhow::Result<bool> {
+    let scratch = session.scratch();
+    scratch.claim(iolite_sys::file::PROBE.as_ref())?;
+    let works = iolite_sys::file::direct_io_works(scratch.path()).map_err(|source| {
+        iolite_engine::EngineError::Scratch { directory: options.directory.clone(), source }
+    })?;
+    if !works {
+        session.warn(Warning::NoDirectIo { filesystem: options.run.storage.filesystem.kind.clone() });
+    }
+    Ok(works)
+}
+
+fn exit_of(run: &Run) -> Exit {
+    match (&run.ending, &run.verdict) {
+        (Some(Ending::Failed(_)), _) => Exit::Failure,
+        (_, Some(verdict)) => verdict.fitness.into(),
+        (_, None) => Exit::Interrupted,
     }
 }
-
-fn report(
-    options: &Options,
-    measured: Measured,
-    warnings: Vec<iolite_model::Warning>,
-    ending: Ending,
-) -> Report {
-    let (verdict, knees) = match measured.conclusion {
-        Some(conclusion) => (Some(conclusion.verdict), conclusion.knees),
-        None => (None, Vec::new()),
-    };
-    let knees = knees.into_iter().map(|found| KneeResult {
-        name: found.name,
-        phases: found.phases,
-        knee: found.knee,
-    });
-    Report {
-        run: options.run.clone(),
-        calibration: measured.calibration,
-        phases: measured.history,
-        knees: knees.collect(),
-        warnings,
-        verdict,
-        ending,
-    }
-}
-
-fn print(options: &Options, report: &Report) -> anyhow::Result<()> {
-    let style = output::style();
-    let text = if options.json {
-        format!("{:#}\n", iolite_report::json(report))
-    } else if options.quiet {
-        iolite_report::judgement(report, style)
-    } else {
-        iolite_report::text(report, style)
-    };
-    Ok(output::print(&text)?)
-}
-
-/// The database under test, shared by its sessions.
-type SharedDatabase = Arc<dyn iolite_oltp::ran::Adapter>;

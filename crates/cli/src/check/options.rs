@@ -8,7 +8,7 @@ use iolite_suites::{CheckError, CheckOptions};
 
 use crate::args::CheckArgs;
 use crate::exit::UsageError;
-use crate::{profiles, session};
+use crate::{profiles, setup};
 
 /// A check as it will be made.
 pub(super) struct Options {
@@ -36,7 +36,7 @@ impl Options {
     /// The directory or the profile is not there, or a budget is too small to say anything.
     pub(super) fn from_args(args: CheckArgs) -> anyhow::Result<Options> {
         let profile = profiles::load(&args.profile)?;
-        let directory = session::directory(&args.directory)?;
+        let directory = setup::directory(&args.directory)?;
         let storage = iolite_observe::storage(&directory)?;
         // A file system without a size (ramfs) does not tell what is free either.
         let sized = storage.filesystem.size.0 > 0;
@@ -46,7 +46,7 @@ impl Options {
         if args.target_response == Some(Nanos(0)) {
             return Err(UsageError("--target-response must be longer than zero".into()).into());
         }
-        let run = session::run_info(storage);
+        let run = setup::run_info(storage);
         Ok(Options {
             run,
             directory,
@@ -56,7 +56,7 @@ impl Options {
             time: args.budget_time,
             space,
             buffered: args.buffered,
-            results: session::results(args.results),
+            results: setup::results(args.results),
             json: args.json,
             quiet: args.quiet,
         })
@@ -80,7 +80,7 @@ impl Options {
 
     /// Whether progress is drawn, told in lines, or kept to itself.
     pub(super) fn live(&self) -> iolite_report::LiveKind {
-        session::live(self.quiet)
+        setup::live(self.quiet)
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(Outcome::Failed) => FAILED.into(),
         Ok(Outcome::Interrupted) => INTERRUPTED.into(),
         Err(error) => {
-            crate::output::complain("fio", &crate::output::told(&error));
+            crate::output::complain("fio", &iolite_session::describe(&error));
             FAILED.into()
         }
     }

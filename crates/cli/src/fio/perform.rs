@@ -13,11 +13,11 @@ use iolite_model::{
     Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
     Task, Usage,
 };
+use iolite_session::{Besides, Session, unix_now};
 use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
 
 use super::latency;
 use super::watchers::{Ended, Watchers};
-use crate::runner::{Besides, Runner, unix_now};
 
 /// Error numbers that are told (Linux, all architectures we build for).
 const EIO: i32 = 5;
@@ -30,7 +30,7 @@ const ETIMEDOUT: i32 = 110;
 /// What running threads takes.
 pub(super) struct Performance<'a, 'b> {
     /// Runs them.
-    pub(super) runner: &'a mut Runner<'b>,
+    pub(super) session: &'a mut Session<'b>,
     /// Look at them.
     pub(super) watchers: &'a Watchers,
     /// The way to end.
@@ -90,7 +90,7 @@ impl Performance<'_, '_> {
     }
 
     fn make(&mut self, thread: &Thread) -> JobResult {
-        match self.runner.make_ready(&thread.task) {
+        match self.session.make_ready(&thread.task) {
             Ok(()) => {
                 let mut result = not_begun(thread);
                 result.phase.end.ending = Ending::Completed;
@@ -103,20 +103,20 @@ impl Performance<'_, '_> {
     /// Makes the names that threads are to look for or to remove, unmeasured.
     fn prepare(&mut self, set: &[Thread]) -> anyhow::Result<()> {
         let preparations: Vec<JobTask> = set.iter().filter_map(preparation).map(JobTask::Metadata).collect();
-        preparations.iter().try_for_each(|task| self.runner.sets(&[std::slice::from_ref(task)]))
+        preparations.iter().try_for_each(|task| self.session.sets(&[std::slice::from_ref(task)]))
     }
 
     /// Runs threads that start together, once.
     pub(super) fn run(&mut self, set: &[Thread]) -> Vec<JobResult> {
-        let first = self.runner.history().len();
+        let first = self.session.history().len();
         self.watchers.watch(set, first as u32);
         let tasks: Vec<JobTask> = set.iter().map(|thread| thread.task.clone()).collect();
-        let failure = self.runner.sets(&[&tasks]).err();
-        let measured = self.runner.since(first);
+        let failure = self.session.sets(&[&tasks]).err();
+        let measured = self.session.history().iter().skip(first);
         let mut results: Vec<JobResult> = set
             .iter()
             .zip(measured)
-            .map(|(thread, (phase, besides))| self.result(thread, phase, besides, failure.as_ref()))
+            .map(|(thread, phase)| self.result(thread, phase, failure.as_ref()))
             .collect();
         // Nothing was begun at all.
         if let Some(error) = failure {
@@ -125,22 +125,17 @@ impl Performance<'_, '_> {
         results
     }
 
-    fn result(
-        &self,
-        thread: &Thread,
-        phase: &PhaseResult,
-        besides: &Besides,
-        failure: Option<&anyhow::Error>,
-    ) -> JobResult {
+    fn result(&self, thread: &Thread, phase: &PhaseResult, failure: Option<&anyhow::Error>) -> JobResult {
         let index = phase.info.index;
+        let Besides { read_back, usage, detail } = Besides::of(self.session.run(), index);
         let error = error_number(phase, failure);
         JobResult {
             thread: thread.clone(),
             process: std::process::id(),
             phase: phase.clone(),
-            detail: besides.detail.clone(),
-            read_back: besides.read_back.clone(),
-            usage: besides.usage,
+            detail,
+            read_back,
+            usage,
             started_unix: self.watchers.released(index).unwrap_or_else(unix_now),
             error,
             continued: continued(thread, phase),
@@ -233,7 +228,7 @@ pub(super) fn failed(thread: &Thread, error: &anyhow::Error) -> JobResult {
 }
 
 fn failing(mut result: JobResult, error: &anyhow::Error) -> JobResult {
-    result.phase.end.ending = Ending::Failed(crate::output::told(error));
+    result.phase.end.ending = Ending::Failed(iolite_session::describe(error));
     result
 }
 

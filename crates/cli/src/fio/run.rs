@@ -11,9 +11,11 @@ use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{JobResult, Results};
-use iolite_model::{Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
+use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
 use iolite_observe::DiskProbe;
 use iolite_report::LiveKind;
+use iolite_results::Asked;
+use iolite_session::{Events, Session, Setup, unix_now};
 
 use super::debug;
 use super::eta::EtaLine;
@@ -23,10 +25,8 @@ use super::status::Status;
 use super::trigger::Trigger;
 use super::watchers::Watchers;
 use super::{Outcome, VERSION};
-use crate::bench::{Bench, Setup, duration};
 use crate::exit::UsageError;
-use crate::runner::{Runner, unix_now};
-use crate::{output, session, signals, storage};
+use crate::{output, setup, signals, storage};
 
 /// Runs the threads of a plan and tells the results in the formats asked for.
 ///
@@ -39,33 +39,30 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation)?;
     outputs.header(&threads, &global_settings, debug::told(invocation, &threads)?.as_deref())?;
-    let mut bench = set_up(invocation, &threads, &control)?;
+    let mut session = set_up(invocation, &threads, &control)?;
+    let info = session.run().info.clone();
     let trigger = Trigger {
         file: invocation.trigger_file.clone(),
         after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
     };
     let armed = trigger.arm(&control)?;
-    let listeners = Listeners::new(invocation, &threads, &control, &bench.run, &global_settings, &outputs);
-    listeners.listen(&mut bench);
-    let mut runner =
-        Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
+    let listeners = Listeners::new(invocation, &threads, &control, &info, &global_settings, &outputs);
+    listeners.listen(session.events());
     let mut performance =
-        Performance { runner: &mut runner, watchers: &listeners.watchers, control: &control };
+        Performance { session: &mut session, watchers: &listeners.watchers, control: &control };
     let jobs = performance.all(&threads, |results| listeners.done(results));
-    let measured = runner.end();
     let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
     let ending = ending(&jobs, &control);
-    bench.events.emit(&Event::RunEnded(ending.clone()));
-    let warnings = bench.events.finish(&control);
+    let run = session.end(ending.clone());
     let results = Results {
         version: VERSION.into(),
         ended_unix: unix_now(),
         global_settings,
         jobs,
         disks,
-        run: bench.run,
-        calibration: measured.calibration,
-        warnings,
+        run: run.info,
+        calibration: run.calibration,
+        warnings: run.warnings,
         ending,
     };
     outputs.results(&results)?;
@@ -157,16 +154,20 @@ fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
     }
 }
 
-fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> anyhow::Result<Bench> {
+fn set_up<'a>(
+    invocation: &Invocation,
+    threads: &[Thread],
+    control: &'a Control,
+) -> anyhow::Result<Session<'a>> {
     // Only jobs that make names need a directory of ours.
     let names = threads.iter().find(|thread| matches!(thread.task, JobTask::Metadata(_)));
     let directory = match names {
-        Some(thread) => session::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
+        Some(thread) => setup::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
         None => std::env::temp_dir(),
     };
     let tasks: Vec<JobTask> = threads.iter().map(|thread| thread.task.clone()).collect();
     let sets: Vec<&[JobTask]> = tasks.chunk_by(|_, next| next.together()).collect();
-    let duration = duration(&sets);
+    let duration = setup::duration(&sets);
     let line = EtaLine::of(invocation, output::can_draw(), duration);
     let live = match invocation.eta {
         Eta::Auto if line.is_none() && output::can_draw() => {
@@ -174,15 +175,16 @@ fn set_up(invocation: &Invocation, threads: &[Thread], control: &Control) -> any
         }
         _ => LiveKind::Quiet,
     };
+    setup::clear_leftovers(&directory, matches!(live, LiveKind::Quiet));
     let setup = Setup {
         directory: &directory,
-        results: std::env::var_os("IOLITE_RESULTS").map(PathBuf::from),
-        live,
-        duration,
+        results: setup::results(std::env::var_os("IOLITE_RESULTS").map(PathBuf::from)),
+        view: setup::view(live, duration),
     };
-    let mut bench = Bench::set_up(self::storage(threads)?, setup, control)?;
-    line.into_iter().for_each(|line| bench.events.listen(Box::new(line)));
-    Ok(bench)
+    let mut session = Session::begin(setup::run_info(self::storage(threads)?), setup, control)?;
+    session.conclude(Concluded::of(&Asked::new("fio", "")));
+    line.into_iter().for_each(|line| session.events().listen(Box::new(line)));
+    Ok(session)
 }
 
 /// Whoever listens to a run's events.
@@ -234,14 +236,14 @@ impl Listeners {
         Listeners { watchers, logs, bandwidth, status, disks }
     }
 
-    fn listen(&self, bench: &mut Bench) {
+    fn listen(&self, events: &mut Events) {
         // First of all, since it tells the logs which thread a phase is.
-        bench.events.listen(Box::new(self.watchers.clone()));
+        events.listen(Box::new(self.watchers.clone()));
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
         let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
         let disks = std::iter::once(Box::new(Disks(self.disks.clone())) as Box<dyn Sink>);
-        logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| bench.events.listen(listener));
+        logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| events.listen(listener));
     }
 
     fn done(&self, results: &[JobResult]) {

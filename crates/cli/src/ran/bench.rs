@@ -5,35 +5,28 @@ use std::time::Duration;
 
 use anyhow::bail;
 use iolite_db::{DatabaseUrl, Instance, Monitor};
-use iolite_engine::{Control, EngineError, Outcome, Scratch};
+use iolite_engine::{Control, EngineError, Outcome};
 use iolite_model::{
-    Bytes, Cache, Calibration, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability,
-    Ending, Event, Nanos, PhaseInfo, RunInfo, Storage, Task, TimedBy, Warning,
+    Bytes, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending, Event, Nanos,
+    Sink, Storage, Task, TimedBy, Warning,
 };
 use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
 use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
+use iolite_session::{GaveUp, Session, Setup, patiently};
 use iolite_stats::PhaseResult;
-use iolite_suites::doubts;
-use iolite_sys::clock::Clock;
 use iolite_sys::usage;
 
 use super::args::SessionArgs;
 use super::place::{Place, too_small};
 use super::refused;
 use super::runs::measuring_on;
-use crate::events::Events;
 use crate::exit::UsageError;
-use crate::patience::{GaveUp, patiently};
-use crate::session;
+use crate::setup;
 
 /// A database to measure in, with all that a run needs besides its tasks.
 pub(super) struct Bench<'a> {
     /// The run.
-    pub(super) run: RunInfo,
-    /// Where its events go.
-    pub(super) events: Events,
-    /// The program measured.
-    pub(super) calibration: Option<Calibration>,
+    pub(super) session: Session<'a>,
     control: &'a Control,
     url: DatabaseUrl,
     database: Arc<dyn Adapter>,
@@ -41,9 +34,6 @@ pub(super) struct Bench<'a> {
     durability: Durability,
     timed_by: TimedBy,
     place: Place,
-    clock: Clock,
-    started: u64,
-    phases: u32,
 }
 
 /// A database that has been found fit for what is asked, before anything is begun.
@@ -149,55 +139,26 @@ impl<'a> Bench<'a> {
         duration: Nanos,
         control: &'a Control,
     ) -> anyhow::Result<Bench<'a>> {
-        iolite_sys::file::raise_open_files();
         let Opened { url, database, description, timed_by, place, sizes: _ } = opened;
-        let run = session::run_info(place.storage.clone());
-        let results = session::results(args.results.clone());
-        let live = session::live(args.quiet);
-        let events = Events::start(&run, &results, live, duration, control);
-        let clock = Clock::best();
-        let mut bench = Bench {
-            run,
-            events,
-            calibration: None,
-            control,
-            url,
-            database,
-            description,
-            durability: args.durability,
-            timed_by,
-            place,
-            clock,
-            started: clock.now(),
-            phases: 0,
+        let setup = Setup {
+            // Nothing is written there: the loop is measured on nothing.
+            directory: &std::env::temp_dir(),
+            results: setup::results(args.results.clone()),
+            view: setup::view(setup::live(args.quiet), duration),
         };
-        bench.tell_doubts(args.controller_cache);
-        bench.calibrate()?;
+        let session = Session::begin(setup::run_info(place.storage.clone()), setup, control)?;
+        let durability = args.durability;
+        let mut bench = Bench { session, control, url, database, description, durability, timed_by, place };
+        bench.warn_of_size(args.controller_cache);
+        bench.session.calibrate()?;
         Ok(bench)
     }
 
-    fn tell_doubts(&mut self, controller: Option<iolite_model::Bytes>) {
-        let storage = &self.run.storage;
-        if let Some(device) = iolite_observe::volatile(storage) {
-            self.events.warn(Warning::Volatile { device });
-        }
-        if self.place.data.is_none() {
-            let filesystem = storage.filesystem.kind.clone();
-            self.events.warn(Warning::NoDeviceCounters { filesystem });
-        }
-        let memory = self.place.here.then_some(self.run.host.memory);
+    fn warn_of_size(&mut self, controller: Option<iolite_model::Bytes>) {
+        let memory = self.place.here.then_some(self.session.run().info.host.memory);
         // Its size has been asked for when it was opened, and is asked for again with the facts.
         let size = self.database.size().unwrap_or_default();
-        too_small(size, memory, controller).into_iter().for_each(|doubt| self.events.warn(doubt));
-    }
-
-    fn calibrate(&mut self) -> anyhow::Result<()> {
-        // Nothing is written there: the loop is measured on nothing.
-        let mut scratch = Scratch::create(&std::env::temp_dir(), &self.run.id)?;
-        let own = session::calibrate(&mut scratch, self.clock, self.control)?;
-        self.events.emit(&Event::Calibrated(own.clone()));
-        self.calibration = Some(own);
-        Ok(())
+        too_small(size, memory, controller).into_iter().for_each(|warning| self.session.warn(warning));
     }
 
     /// A task of this database.
@@ -209,7 +170,10 @@ impl<'a> Bench<'a> {
             stop: iolite_model::Stop::default(),
             ramp: Nanos(0),
             interval: Nanos::SECOND,
-            seed: seed.unwrap_or(self.run.started_unix.0.wrapping_add(u64::from(self.phases))),
+            seed: seed.unwrap_or_else(|| {
+                let run = self.session.run();
+                run.info.started_unix.0.wrapping_add(u64::from(run.next_phase()))
+            }),
             timed_by: self.timed_by,
         }
     }
@@ -219,51 +183,42 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// The database can't be asked what it is. A failure later is the phase's ending.
     pub(super) fn measure(&mut self, task: DbTask) -> anyhow::Result<Phase> {
-        let index = self.phases;
-        self.phases += 1;
         self.settle()?;
-        let facts = self.facts(index)?;
-        let started = Nanos(self.clock.now() - self.started);
-        let info = PhaseInfo { index, task: Task::Database(task.clone()), started };
-        self.events.emit(&Event::PhaseStarted(info.clone()));
-        self.events.emit(&Event::Database(Box::new(facts.clone())));
-        let watch = Watch::start(&self.place, self.database.instance());
-        let probe = CacheProbe::start(self.place.data.as_ref(), None);
-        let run = run_db_task(&self.database, &task, index, self.clock, self.control, &mut self.events);
-        let requested = self.events.requested(index);
-        // Commits that are not waited for are in the log some time later: what has reached the device by then says nothing.
-        let written = if self.durability == Durability::Full { requested.written } else { Bytes(0) };
-        let cache = probe.finish(requested.read, written);
-        let mut used = watch.finish(&self.place, index);
-        if !self.database.counts_block_reads() {
-            // The server's count of its reads leaves out those of this run.
-            (used.database.data_reads, used.database.data_read_bytes) = (None, None);
-        }
-        self.events.emit(&Event::DatabaseUse(Box::new(used.clone())));
-        let outcome = run.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(error.to_string())));
-        let result = self.end(info, &outcome, cache);
-        Ok(Phase { result, facts, used: Some(used) })
-    }
-
-    fn end(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) -> PhaseResult {
-        let end = session::phase_end(info.index, outcome, cache);
-        self.events.emit(&Event::PhaseEnded(end.clone()));
-        let result = PhaseResult { info, end, totals: outcome.totals.clone() };
-        // What has ended the phase is told as its end; it need not be the storage's fault.
-        let told = matches!(outcome.ending, Ending::Failed(_));
-        let news = |doubt: &Warning| !(told && matches!(doubt, Warning::Errors { .. }));
-        let doubts = doubts(&result, outcome.first_error());
-        doubts.into_iter().filter(news).for_each(|doubt| self.events.warn(doubt));
-        result
+        let facts = self.facts(self.session.run().next_phase())?;
+        let (database, place, durability) = (&self.database, &self.place, self.durability);
+        let index = self.session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
+            events.event(&Event::Database(Box::new(facts.clone())));
+            let watch = Watch::start(place, database.instance());
+            let probe = CacheProbe::start(place.data.as_ref(), None);
+            let run = run_db_task(database, &task, number, clock, control, events);
+            let (read, written) = events.run().requested(number);
+            // Commits that are not waited for are in the log some time later: what has reached the device by then says
+            // nothing.
+            let written = if durability == Durability::Full { written } else { Bytes(0) };
+            let cache = probe.finish(read, written);
+            let mut used = watch.finish(place, number);
+            if !database.counts_block_reads() {
+                // The server's count of its reads leaves out those of this run.
+                (used.database.data_reads, used.database.data_read_bytes) = (None, None);
+            }
+            events.event(&Event::DatabaseUse(Box::new(used)));
+            let outcome = run.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(error.to_string())));
+            Ok((outcome, Some(cache)))
+        });
+        let run = self.session.run();
+        let Some(result) = run.phases.last().filter(|phase| phase.info.index == index) else {
+            bail!("phase {index} has not ended, which is a bug")
+        };
+        Ok(Phase { result: result.clone(), facts, used: run.database_use.get(&index).cloned() })
     }
 
     /// What an earlier phase has left in logs and caches goes where it belongs; a database that can't do it is a warning.
     fn settle(&mut self) -> anyhow::Result<()> {
-        self.events.message("making the database ready");
+        self.session.events().message("preparing the database");
         let database = self.database.clone();
         match patiently(self.control, Duration::MAX, move || database.settle()) {
             Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
-            Ok(Err(error)) => self.events.warn(Warning::NotSettled { reason: error.to_string() }),
+            Ok(Err(error)) => self.session.warn(Warning::NotSettled { reason: error.to_string() }),
             Err(GaveUp::Late | GaveUp::Failed) => {
                 bail!("the thread that makes the database ready has died, which is a bug")
             }

@@ -14,7 +14,7 @@ use super::place::too_small;
 use super::runs::measuring_on;
 use super::{Tool, refused};
 use crate::exit::{Exit, UsageError};
-use crate::{output, session, signals};
+use crate::{output, setup, signals};
 
 /// Makes a database with blocks to read.
 ///
@@ -234,7 +234,7 @@ fn long<T>(
     unit: ProgressUnit,
     work: impl FnOnce(&mut ran::Progress<'_>) -> iolite_db::Result<T>,
 ) -> iolite_db::Result<T> {
-    let mut progress = Progress::new(session::live(quiet), what, unit);
+    let mut progress = Progress::new(setup::live(quiet), what, unit);
     let done = work(&mut |done, total| {
         progress.update(done, total);
         if control.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -2,11 +2,12 @@
 
 use iolite_db::Error;
 use iolite_engine::Control;
-use iolite_model::{Ending, Event, Nanos, OpKind, Stop};
-use iolite_report::ran::RanReport;
+use iolite_model::{Concluded, Ending, Nanos, OpKind, Stop};
+use iolite_report::Format;
+use iolite_results::{Asked, Run};
 
 use super::args::{Operation, RunArgs};
-use super::bench::{Bench, Opened, Phase};
+use super::bench::{Bench, Opened};
 use crate::exit::{Exit, UsageError};
 use crate::{output, signals};
 
@@ -29,24 +30,18 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
         opened.refuse_other_writers(&args.session)?;
     }
     let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
+    bench.session.conclude(Concluded::of(&Asked::new(O::TOOL.command(), "")));
     let mut task = bench.task(O::TOOL.name(), args.operation.operation(), args.jobs, args.session.seed);
     (task.stop, task.ramp) = (stop, args.ramp);
     let measured = bench.measure(task);
     let ending = match &measured {
         Ok(phase) => phase.result.end.ending.clone(),
-        Err(error) => Ending::Failed(output::told(error)),
+        Err(error) => Ending::Failed(iolite_session::describe(error)),
     };
-    bench.events.emit(&Event::RunEnded(ending.clone()));
-    let Bench { run, events, calibration, .. } = bench;
-    let warnings = events.finish(&control);
-    let (phase, facts, used) = match measured {
-        Ok(Phase { result, facts, used }) => (Some(result), Some(facts), used),
-        Err(_) => (None, None, None),
-    };
-    let report = RanReport { run, calibration, facts, phase, used, warnings, ending };
-    print(&report, args.session.json)?;
-    output::failure(&report.ending, args.session.quiet);
-    Ok(exit_of(&report))
+    let run = bench.session.end(ending);
+    output::run(&run, if args.session.json { Format::Json } else { Format::Text })?;
+    output::failure(&run, args.session.quiet);
+    Ok(exit_of(&run))
 }
 
 /// What ends the run, and how long it will take about.
@@ -63,23 +58,14 @@ fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
     Ok((Stop { runtime, operations, ..Stop::default() }, duration))
 }
 
-fn print(report: &RanReport, json: bool) -> anyhow::Result<()> {
-    let text = if json {
-        format!("{:#}\n", iolite_report::ran::json(report))
-    } else {
-        iolite_report::ran::text(report, output::style())
-    };
-    Ok(output::print(&text)?)
-}
-
-fn exit_of(report: &RanReport) -> Exit {
+fn exit_of(run: &Run) -> Exit {
     let errors = |phase: &iolite_stats::PhaseResult| {
         OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>() > 0
     };
-    match report.ending {
+    match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         Ending::Failed(_) => Exit::Failure,
         Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed if report.phase.as_ref().is_some_and(errors) => Exit::Marginal,
+        Ending::Completed if run.phases.iter().any(errors) => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }
 }

@@ -11,7 +11,7 @@ use iolite_store::{DatabasePhase, RunSummary, Store};
 
 use super::{Tool, refused};
 use crate::exit::UsageError;
-use crate::session;
+use crate::setup;
 
 /// Which stored runs: what all verbs on them have in common.
 #[derive(Debug, Clone, Args)]
@@ -46,7 +46,7 @@ impl Runs {
             );
             return Err(UsageError(missing).into());
         }
-        let path = session::results(args.results.clone()).map_err(|error| anyhow!(error))?;
+        let path = setup::results(args.results.clone()).map_err(|error| anyhow!(error))?;
         let store = Store::open(&path)?;
         store.mark_interrupted()?;
         Ok(Runs { store, tool, only })
@@ -139,6 +139,7 @@ impl Runs {
             facts: phase.facts,
             usage: phase.usage,
             whole: phase.whole,
+            stamp: phase.stamp,
             totals,
             workers: ListedPhase::of_workers(&workers),
         };
@@ -154,7 +155,7 @@ impl Runs {
 /// A run on this machine that is measuring on a database just now (or, with `writing`, is writing there), as far as the
 /// results tell: the user's, or those of a file.
 pub(super) fn measuring_on(url: &DatabaseUrl, results: Option<PathBuf>, writing: bool) -> Option<RunId> {
-    let path = session::results(results).ok().filter(|path| path.exists())?;
+    let path = setup::results(results).ok().filter(|path| path.exists())?;
     // What can't be asked is no reason to refuse anything.
     let store = Store::open(&path).ok()?;
     store.mark_interrupted().ok()?;

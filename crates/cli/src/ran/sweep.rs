@@ -2,7 +2,7 @@
 
 use clap::Args;
 use iolite_engine::Control;
-use iolite_model::{DatabaseFacts, DatabaseUse, Ending, Event, Iops, Nanos, SweepEnd, SweepTerms};
+use iolite_model::{DatabaseFacts, DatabaseUse, Ending, Event, Iops, Nanos, Sink, SweepEnd, SweepTerms};
 use iolite_report::sweep::SweepReport;
 use iolite_stats::PhaseResult;
 use iolite_suites::{Sweep, SweepFound, SweepNext, SweepOptions};
@@ -119,16 +119,15 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
         Sweep::new(options(terms.clone(), &args, &opened)).map_err(|error| UsageError(error.to_string()))?;
     let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
     let Swept { found, history, facts, uses } = measure(&mut bench, &sweep);
-    found.warnings.iter().for_each(|doubt| bench.events.warn(doubt.clone()));
+    found.warnings.iter().for_each(|warning| bench.session.warn(warning.clone()));
     if let Some(verdict) = &found.verdict {
-        bench.events.emit(&Event::Verdict(verdict.clone()));
+        bench.session.events().event(&Event::Verdict(verdict.clone()));
     }
     let ending = ending(&found);
-    bench.events.emit(&Event::RunEnded(ending.clone()));
-    let Bench { run, events, calibration, .. } = bench;
+    let run = bench.session.end(ending.clone());
     let report = SweepReport {
-        run,
-        calibration,
+        run: run.info.clone(),
+        calibration: run.calibration.clone(),
         facts,
         tool: O::TOOL.name().into(),
         terms,
@@ -139,11 +138,11 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
         verdict: found.verdict,
         phases: history,
         uses,
-        warnings: events.finish(&control),
+        warnings: run.warnings.clone(),
         ending,
     };
     print(&report, args.session.json)?;
-    output::failure(&report.ending, args.session.quiet);
+    output::failure(&run, args.session.quiet);
     Ok(exit_of(&report))
 }
 
@@ -200,7 +199,8 @@ fn measure(bench: &mut Bench<'_>, sweep: &Sweep) -> Swept {
                 uses.extend(used);
             }
             Err(error) => {
-                break sweep.ended(&history, SweepEnd::Failed { jobs, why: output::told(&error) });
+                break sweep
+                    .ended(&history, SweepEnd::Failed { jobs, why: iolite_session::describe(&error) });
             }
         }
     };

@@ -1,20 +1,18 @@
 //! `iolite latency-target`: the largest load that keeps a response time.
 
-use anyhow::anyhow;
 use iolite_engine::Control;
 use iolite_model::{
-    Ending, Event, FileTask, Iops, Job, JobTask, LatencyAnswer, LatencyTarget, LoadParameter, Nanos,
-    Quantile, Stop,
+    Concluded, Ending, FileTask, Iops, Job, JobTask, LatencyAnswer, LatencyTarget, LatencyTerms,
+    LoadParameter, Nanos, Quantile, Stop,
 };
-use iolite_report::latency_target::{LatencyReport, json, text};
-use iolite_suites::{LatencyFound, LatencySearch, LatencyStep};
+use iolite_results::{Asked, Run};
+use iolite_session::{Bare, Session, ending};
+use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
-use super::bench_for;
+use super::begin;
 use crate::args::LatencyTargetArgs;
-use crate::bench::ending;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
-use crate::runner::{Measured, Runner};
 use crate::{output, signals};
 
 /// Time before each window that is left out: a fifth of it.
@@ -34,36 +32,21 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let whole =
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
     job::check(&whole)?;
-    let mut bench = bench_for(&whole, &args.directory, &args.output, &control)?;
-    let mut runner =
-        Runner::new(bench.scratch, bench.counters, &bench.run.storage, &control, &mut bench.events);
-    let found = find(&mut runner, &job, &search, &control);
-    let Measured { calibration, history } = runner.end();
-    let (found, failure) = match found {
-        Ok(found) => (found, None),
-        Err(error) => (None, Some(error)),
-    };
-    let ending = ending(failure, &control);
-    bench.events.emit(&Event::RunEnded(ending.clone()));
-    let warnings = bench.events.finish(&control);
-    let (tries, answer) =
-        found.map_or_else(Default::default, |found| (found.tries, Some(found.conclusion.into())));
-    let report = LatencyReport {
-        run: bench.run,
-        calibration,
-        task: base,
-        target,
-        tries,
-        answer,
-        phases: history,
-        warnings,
-        ending,
-    };
-    let text =
-        if args.output.json { format!("{:#}\n", json(&report)) } else { text(&report, output::style()) };
-    output::print(&text)?;
-    output::failure(&report.ending, args.output.quiet);
-    Ok(exit_of(&report))
+    let mut session = begin(&whole, &args.directory, &args.output, &control)?;
+    session.conclude(Concluded::of(&Asked::new("latency-target", "")));
+    session.conclude(Concluded::of(&LatencyTerms { task: base, target }));
+    let failure = find(&mut session, &job, search).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(exit_of(&run))
+}
+
+/// Runs the tasks before, then try by try.
+fn find(session: &mut Session<'_>, job: &Job, search: LatencySearch) -> anyhow::Result<()> {
+    session.drive(&mut JobList::new(job), &mut Bare)?;
+    let first = session.history().len();
+    session.drive(&mut LatencyProcedure::new(search, first), &mut Bare)
 }
 
 /// Takes the task that is searched from the job: its last one.
@@ -91,37 +74,10 @@ fn target(args: &LatencyTargetArgs) -> LatencyTarget {
     }
 }
 
-/// Runs the tasks before, then try by try. `None` when interrupted.
-fn find(
-    runner: &mut Runner,
-    job: &Job,
-    search: &LatencySearch,
-    control: &Control,
-) -> anyhow::Result<Option<LatencyFound>> {
-    runner.sets(&job.sets())?;
-    let first = runner.history().len();
-    while !control.interrupted() {
-        match search.next(&runner.history()[first..]) {
-            LatencyStep::Run(task) => {
-                let before = runner.history().len();
-                let ran = runner.sets(&[&[JobTask::Io(task)]]);
-                // A try that failed has a result all the same, from which the search tells what it means.
-                if let Err(error) = ran
-                    && runner.history().len() == before
-                {
-                    return Err(anyhow!(error));
-                }
-            }
-            LatencyStep::Done(found) => return Ok(Some(*found)),
-        }
-    }
-    Ok(None)
-}
-
-fn exit_of(report: &LatencyReport) -> Exit {
-    match (&report.ending, &report.answer) {
-        (Ending::Failed(_), _) | (_, Some(LatencyAnswer::Failed(_))) => Exit::Failure,
-        (Ending::Interrupted, _) | (_, None) => Exit::Interrupted,
+fn exit_of(run: &Run) -> Exit {
+    match (&run.ending, run.concluded::<LatencyAnswer>().last()) {
+        (Some(Ending::Failed(_)), _) | (_, Some(LatencyAnswer::Failed(_))) => Exit::Failure,
+        (Some(Ending::Interrupted), _) | (_, None) => Exit::Interrupted,
         (_, Some(LatencyAnswer::NoneKept { .. })) => Exit::Unfit,
         (_, Some(LatencyAnswer::Found { .. })) => Exit::Fit,
     }

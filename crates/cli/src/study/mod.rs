@@ -5,8 +5,11 @@ mod lab;
 mod place;
 
 use iolite_engine::Control;
-use iolite_model::{BackendKind, Bytes, Overwrite, RingOptions, Warning};
+use iolite_model::{
+    BackendKind, BlockPoint, Bytes, CachePoint, Overwrite, ReadAheadPoint, RingOptions, StudySetting, Warning,
+};
 use iolite_observe::ReadAhead;
+use iolite_report::study::Circumstance;
 use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy};
 
 use crate::exit::{Exit, UsageError};
@@ -37,16 +40,15 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
     let device = args.device.as_deref().map(|path| place::beneath(&place, path)).transpose()?;
     let subject = place.subject(args.block, Overwrite::Never, true)?;
     let mut study = CacheStudy { subject, device, block: args.block, window: args.target.window };
-    let mut lab = Lab::set_up(&place, &args.output, study.steps().len(), study.window, &control)?;
+    let (name, steps) = (CachePoint::STUDY, study.steps().len());
+    let mut lab = Lab::begin(name, &place, &args.output, steps, study.window, &control)?;
     study.subject.direct = lab.takes_direct(&place)?;
     if study.subject.direct && !args.block.0.is_multiple_of(place.logical_block().0) {
         let why = format!("direct I/O here is in multiples of {}, give --block", place.logical_block());
         lab.warn(Warning::LeftOut { what: format!("direct reads of {}", args.block), why });
         (study.subject.direct, study.device) = (false, None);
     }
-    let measured = lab.conduct(&study.steps(), Ok);
-    let findings = study.findings(&measured.windows, measured.history());
-    measured.print(&place, findings, None)
+    lab.conduct(&study.steps(), Ok, |windows, history| study.findings(windows, history))
 }
 
 fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
@@ -62,24 +64,24 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
     let present = setting.original();
     let (block, window) = (args.block, args.target.window);
     let mut study = ReadAheadStudy { subject, settings, present, block, window };
-    let mut lab = Lab::set_up(&place, &args.output, study.steps().len(), window, &control)?;
+    let (name, steps) = (ReadAheadPoint::STUDY, study.steps().len());
+    let mut lab = Lab::begin(name, &place, &args.output, steps, window, &control)?;
+    lab.changes(&StudySetting { device: setting.device().to_owned(), original: present });
     study.subject.direct = lab.takes_direct(&place)?;
     output::note(&format!(
         "read-ahead of {} is {present} and will be so again; if this program is killed (kill -9): {}",
         setting.device(),
         setting.command()
     ));
-    let measured = lab.conduct(&study.steps(), |mut point| {
-        // The kernel may round: what is told is what was in effect.
+    let (steps, original) = (study.steps(), setting.command());
+    let changing = |mut point: ReadAheadPoint| {
+        // The kernel may round: what is recorded is what was in effect.
         point.read_ahead = setting.set(point.read_ahead)?;
         Ok(point)
-    });
-    let restored = setting.restore();
-    let findings = study.findings(&measured.windows, measured.history());
-    let device = setting.device().to_owned();
-    let exit = measured.print(&place, findings, Some((device, present)))?;
-    restored.map_err(|error| anyhow::anyhow!("{error}; restore it by hand: {}", setting.command()))?;
-    Ok(exit)
+    };
+    let exit = lab.conduct(&steps, changing, |windows, history| study.findings(windows, history));
+    setting.restore().map_err(|error| anyhow::anyhow!("{error}; restore it by hand: {original}"))?;
+    exit
 }
 
 fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
@@ -105,7 +107,8 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
     };
     let (order, depth, window) = (args.order(), args.depth, args.target.window);
     let mut study = BlockSizeStudy { subject, blocks, read_percents, order, backend, depth, window };
-    let mut lab = Lab::set_up(&place, &args.output, study.steps().len(), window, &control)?;
+    let (name, steps) = (BlockPoint::STUDY, study.steps().len());
+    let mut lab = Lab::begin(name, &place, &args.output, steps, window, &control)?;
     if let (2.., Err(error)) = (args.depth, io_uring) {
         lab.warn(Warning::NoIoUring { reason: error.to_string() });
     }
@@ -119,9 +122,7 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
         }
         study.blocks.retain(fits);
     }
-    let measured = lab.conduct(&study.steps(), Ok);
-    let findings = study.findings(&measured.windows, measured.history());
-    measured.print(&place, findings, None)
+    lab.conduct(&study.steps(), Ok, |windows, history| study.findings(windows, history))
 }
 
 /// What of an existing target may be destroyed.

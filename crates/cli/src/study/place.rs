@@ -11,7 +11,7 @@ use iolite_sys::file::Access;
 
 use super::args::TargetArgs;
 use crate::exit::UsageError;
-use crate::session;
+use crate::setup;
 
 /// Size of a file that is made, unless there is less room or the user says otherwise.
 const MADE: Bytes = Bytes(1 << 30);
@@ -82,7 +82,7 @@ impl Place {
                 "--size is how much of an existing file or device is used: in a directory, give --make";
             return Err(UsageError(message.into()).into());
         }
-        let directory = session::directory(&args.target)?;
+        let directory = setup::directory(&args.target)?;
         let storage = iolite_observe::storage(&directory)?;
         let free = storage.filesystem.free;
         let sized = storage.filesystem.size.0 > 0;

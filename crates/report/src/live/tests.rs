@@ -129,7 +129,7 @@ fn the_bar_shows_the_latest_interval_and_goes_away() {
         Live::bar(ProgressDrawTarget::term_like(Box::new(out.clone())), false, Nanos(90_000_000_000));
     live.message("creating the \u{7}database 37 %");
     play(&mut live);
-    let View::Bar(bar) = &live.view else { panic!("{live:?}") };
+    let Shown::Bar(bar) = &live.view else { panic!("{live:?}") };
     assert_eq!(bar.message(), "random read 8 KiB, 8 outstanding: 53,438 IOPS, 417 MiB/s, mean 144 µs");
     bar.force_draw();
     assert!(out.text().starts_with("[>                   ] 0 s of 90 s random read 8 KiB"), "{}", out.text());
@@ -181,7 +181,7 @@ fn phases_that_run_together_are_told_apart() {
         let target = ProgressDrawTarget::term_like(Box::new(Shared::default()));
         let mut live = Live::bar(target, false, Nanos(0));
         play_together(&mut live, end);
-        let View::Bar(bar) = &live.view else { panic!("{live:?}") };
+        let Shown::Bar(bar) = &live.view else { panic!("{live:?}") };
         bar.message()
     };
     insta::assert_snapshot!(format!("{}\n{}", bar(false), bar(true)), @"
@@ -196,7 +196,7 @@ fn a_quiet_view_stays_quiet_and_an_early_drop_is_harmless() {
     play(&mut live);
     play_on(&mut live);
     let out = Shared::default();
-    let live = Live::bar(ProgressDrawTarget::term_like(Box::new(out.clone())), true, Nanos::SECOND);
+    let mut live = Live::bar(ProgressDrawTarget::term_like(Box::new(out.clone())), true, Nanos::SECOND);
     live.message("early");
     assert!(out.text().contains("s of 1 s"), "{}", out.text());
     drop(live);

@@ -2,6 +2,7 @@
 //! physical against logical.
 
 use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunInfo, Warning};
+use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use crate::pen::{Ink, Pen, Style};
@@ -44,6 +45,21 @@ pub struct RanReport {
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
+}
+
+impl RanReport {
+    /// What a run says.
+    pub fn of(run: &Run) -> RanReport {
+        RanReport {
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            facts: run.databases.values().next().cloned(),
+            phase: run.phases.first().cloned(),
+            used: run.database_use.values().next().cloned(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        }
+    }
 }
 
 /// The complete terminal output of a run.

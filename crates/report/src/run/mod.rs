@@ -1,6 +1,7 @@
 //! What `iolite run` and `iolite verify` print: phase by phase what was asked and what came of it.
 
 use iolite_model::{Calibration, Ending, FileTask, Layer, Nanos, OpKind, RunInfo, Task, Verified, Warning};
+use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use crate::pen::{Ink, Pen, Style};
@@ -34,6 +35,20 @@ pub struct RunReport {
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
+}
+
+impl RunReport {
+    /// What a run says, phase by phase.
+    pub fn of(run: &Run) -> RunReport {
+        RunReport {
+            run: run.info.clone(),
+            name: run.asked().map(|asked| asked.subject).unwrap_or_default(),
+            calibration: run.calibration.clone(),
+            phases: run.phases.clone(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        }
+    }
 }
 
 /// The complete terminal output of a run.

@@ -18,10 +18,13 @@ mod cache;
 mod read_ahead;
 
 use iolite_model::{
-    BlockPoint, CachePoint, Calibration, Ending, OpKind, ReadAheadPoint, RunInfo, StudyFinding, StudyWindow,
-    Task, Warning,
+    BlockPoint, CachePoint, Calibration, Ending, OpKind, ReadAheadPoint, RunInfo, StudyFinding, StudySetting,
+    StudyWindow, Task, Warning,
 };
+use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::pen::{Ink, Pen, Style};
@@ -45,8 +48,8 @@ pub struct StudyReport<C> {
     pub windows: Vec<StudyWindow<C>>,
     /// What they say.
     pub findings: Vec<StudyFinding>,
-    /// The setting that was changed, and what it was: device and size.
-    pub setting: Option<(String, iolite_model::Bytes)>,
+    /// The setting that was changed, and what it was.
+    pub setting: Option<StudySetting>,
     /// All finished phases.
     pub phases: Vec<PhaseResult>,
     /// The doubts, in the order they arose.
@@ -55,9 +58,26 @@ pub struct StudyReport<C> {
     pub ending: Ending,
 }
 
+impl<C: Circumstance> StudyReport<C> {
+    /// What a run of a study says.
+    pub fn of(run: &Run) -> StudyReport<C> {
+        StudyReport {
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            target: run.asked().map(|asked| asked.subject).unwrap_or_default(),
+            windows: run.concluded().collect(),
+            findings: run.concluded().collect(),
+            setting: run.concluded().next(),
+            phases: run.phases.clone(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        }
+    }
+}
+
 /// What is particular about the windows of a study.
-pub trait Circumstance: Sized {
-    /// The study's name on the command line.
+pub trait Circumstance: Sized + Serialize + DeserializeOwned {
+    /// The study's name: what is asked for.
     const STUDY: &'static str;
     /// What is studied, after `iolite VERSION: `.
     const TITLE: &'static str;
@@ -71,7 +91,7 @@ pub trait Circumstance: Sized {
 }
 
 impl Circumstance for CachePoint {
-    const STUDY: &'static str = "cache";
+    const STUDY: &'static str = "study-cache";
     const TITLE: &'static str = "what the page cache does to reads of";
 
     fn keys(&self) -> Value {
@@ -84,7 +104,7 @@ impl Circumstance for CachePoint {
 }
 
 impl Circumstance for ReadAheadPoint {
-    const STUDY: &'static str = "readahead";
+    const STUDY: &'static str = "study-readahead";
     const TITLE: &'static str = "what read-ahead does to reads of";
 
     fn keys(&self) -> Value {
@@ -97,7 +117,7 @@ impl Circumstance for ReadAheadPoint {
 }
 
 impl Circumstance for BlockPoint {
-    const STUDY: &'static str = "blocksize";
+    const STUDY: &'static str = "study-blocksize";
     const TITLE: &'static str = "what the size of operations does on";
 
     fn keys(&self) -> Value {
@@ -142,7 +162,7 @@ fn findings(findings: &[StudyFinding], pen: Pen) -> String {
 pub fn json<C: Circumstance>(report: &StudyReport<C>) -> Value {
     let mut document = json!({
         "format": JSON_FORMAT,
-        "study": C::STUDY,
+        "study": C::STUDY.trim_start_matches("study-"),
         "target": report.target,
         "run": shared::run(&report.run),
         "calibration": report.calibration.as_ref().map(shared::calibration),
@@ -152,7 +172,7 @@ pub fn json<C: Circumstance>(report: &StudyReport<C>) -> Value {
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),
     });
-    if let Some((device, original)) = &report.setting {
+    if let Some(StudySetting { device, original }) = &report.setting {
         document["setting"] = json!({ "device": device, "original_bytes": original.0 });
     }
     document

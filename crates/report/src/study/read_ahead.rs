@@ -94,7 +94,7 @@ fn line(report: &StudyReport<ReadAheadPoint>, setting: Bytes, bars: [&String; 2]
             cells[7] = slowest(result, 0.99).map_or_else(|| NONE.to_owned(), nanos);
         }
     }
-    let found = report.setting.as_ref().is_some_and(|(_, original)| *original == setting);
+    let found = report.setting.as_ref().is_some_and(|of| of.original == setting);
     Line {
         label: format!("{setting}{}", if found { " *" } else { "" }),
         cells: cells.map(|cell| pen.clean(cell)),

@@ -79,7 +79,7 @@ fn settings_stand_below_each_other() {
         (point(0, Order::Random), phase(1, 8192, 4_000.0)),
         (point(128, Order::Sequential), phase(2, 8192, 90_000.0)),
     ]);
-    report.setting = Some(("sda".into(), Bytes(128 << 10)));
+    report.setting = Some(StudySetting { device: "sda".into(), original: Bytes(128 << 10) });
     insta::assert_snapshot!(body(&text(&report, PLAIN)), @r#"
                 sequential                                random
 read-ahead           MiB/s  requests     of      p99        IOPS     p99  read per byte

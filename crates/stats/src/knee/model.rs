@@ -3,26 +3,33 @@
 use std::fmt;
 
 use iolite_model::Iops;
+use serde::{Deserialize, Serialize};
 
 /// Throughput as a function of the operations outstanding, in operations per second.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ScalingModel {
     /// The universal scalability law, `X(c) = λ c / (1 + σ (c - 1) + κ c (c - 1))` (Gunther 2007, Guerrilla Capacity
     /// Planning, ch. 4 to 6): a soft knee, and a peak after which throughput falls.
     Usl {
         /// Operations per second with one outstanding.
+        #[serde(with = "iolite_model::real")]
         lambda: f64,
         /// Contention (0 to 1): the share that waits its turn.
+        #[serde(with = "iolite_model::real")]
         sigma: f64,
         /// Coherency: the cost of keeping each two in agreement, which makes throughput fall.
+        #[serde(with = "iolite_model::real")]
         kappa: f64,
     },
     /// The asymptotic bounds of a closed system, `X(c) = min(λ c, plateau)` (Denning & Buzen 1978, Computing Surveys
     /// 10; Lazowska et al. 1984, Quantitative System Performance, ch. 5): a sharp knee, as throttles have.
     Asymptotes {
         /// Operations per second for each one outstanding: the inverse of the response time without queueing.
+        #[serde(with = "iolite_model::real")]
         lambda: f64,
         /// Largest throughput, operations per second; infinite while none has been seen.
+        #[serde(with = "iolite_model::real")]
         plateau: f64,
     },
 }

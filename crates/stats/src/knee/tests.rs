@@ -137,6 +137,19 @@ fn a_search_closes_in_on_the_knee_and_ends() {
 }
 
 #[test]
+fn a_second_measurement_that_differs_widens_the_knee() {
+    let points = series(0.005, &PUBLISHED);
+    let knee = Knee::fit(&points, 1).unwrap();
+    let again = |value: f64| Estimate { value, ..knee.plateau };
+    let same = knee.remeasured(&points, &again(knee.throughput), 1);
+    assert_eq!((same.low, same.high), (knee.low, knee.high));
+    let other = knee.remeasured(&points, &again(knee.throughput * 0.6), 1);
+    assert!(other.low < knee.low || other.high > knee.high, "{knee:?} {other:?}");
+    assert!(other.plateau.low < 0.65 * knee.plateau.value, "{other:?}");
+    assert_eq!(knee.remeasured(&points, &again(f64::NAN), 1), knee);
+}
+
+#[test]
 fn order_and_repetition_do_not_matter() {
     let once = series(0.02, &VIRTIO);
     let mut twice: Vec<_> = once.iter().rev().chain(&once).copied().collect();

@@ -7,11 +7,13 @@
 mod plan;
 mod tasks;
 
-use iolite_model::{Bytes, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning};
-use iolite_stats::{Knee, LoadPoint, PhaseResult};
+use iolite_model::{Bytes, Concluded, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning};
+use iolite_results::Run;
+use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 
 use crate::doubts::short_phases;
 use crate::judge::{Circumstances, Evidence, RateDemand, judge};
+use crate::procedure::{Conclusions, Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
 use plan::Stage;
 pub use tasks::DatabaseSize;
@@ -54,41 +56,6 @@ pub enum CheckError {
         min = CheckOptions::SMALLEST
     )]
     Space(Bytes),
-}
-
-/// What to do next.
-// One lives at a time.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Run this and append its result to the history.
-    Run(Task),
-    /// Make the database; on failure, tell [`Check::without_database`].
-    CreateDatabase(DatabaseSize),
-    /// All is measured.
-    Done(Box<Conclusion>),
-}
-
-/// A knee with the runs it was found by.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KneeFound {
-    /// What was searched, for example `random read 8 KiB`.
-    pub name: String,
-    /// The search's phases, by their numbers.
-    pub phases: Vec<u32>,
-    /// The knee.
-    pub knee: Knee,
-}
-
-/// The end of a check.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conclusion {
-    /// The answer.
-    pub verdict: Verdict,
-    /// The knees found.
-    pub knees: Vec<KneeFound>,
-    /// Doubts about the searches, and what was left out.
-    pub warnings: Vec<Warning>,
 }
 
 /// The procedure.
@@ -138,7 +105,8 @@ impl Check {
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
-    pub fn next(&mut self, history: &[PhaseResult], elapsed: Nanos) -> Step {
+    pub(crate) fn step(&mut self, history: &[PhaseResult], elapsed: Nanos) -> Step<DatabaseSize> {
+        self.lost_database(history);
         while let Some(&stage) = self.ahead.first() {
             let runs = self.run.iter().filter(|&&run| run == stage).count();
             if stage == Stage::CreateDatabase {
@@ -147,7 +115,7 @@ impl Check {
                     self.without_database("the time is over; give a larger --budget-time".into());
                     continue;
                 }
-                return Step::CreateDatabase(tasks::database_size(&self.options, self.layout(history)));
+                return Step::Prepare(tasks::database_size(&self.options, self.layout(history)));
             }
             match self.task(stage, runs, history, elapsed) {
                 Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
@@ -162,17 +130,28 @@ impl Check {
                     // A seed for each phase: what one has read or written helps no cache or deduplication in the next.
                     let seed = self.options.seed.wrapping_add(self.run.len() as u64);
                     self.run.push(stage);
-                    return Step::Run(tasks::with_seed(task, seed));
+                    return Step::Run(vec![tasks::with_seed(task, seed)]);
                 }
                 None => {
                     self.ahead.remove(0);
                 }
             }
         }
-        Step::Done(Box::new(self.conclude(history)))
+        Step::Done(self.conclude(history))
     }
 
-    /// Tells that there is no database, so that its stages are left out.
+    /// A database in which a phase has failed is not measured any further; that is no reason to drop the rest.
+    fn lost_database(&mut self, history: &[PhaseResult]) {
+        if let Some(PhaseResult { info, end, .. }) = history.last()
+            && matches!(info.task, Task::Database(_))
+            && let Ending::Failed(reason) = &end.ending
+            && self.ahead.iter().any(|stage| stage.needs_database())
+        {
+            self.without_database(reason.clone());
+        }
+    }
+
+    /// Notes that there is no database, so that its stages are left out.
     pub fn without_database(&mut self, why: String) {
         self.left_out.push(Warning::LeftOut { what: "the database layer".into(), why });
         self.ahead.retain(|stage| !stage.needs_database());
@@ -255,12 +234,13 @@ impl Check {
         Some(KneeFound { name: search.name().into(), phases, knee })
     }
 
-    fn conclude(&self, history: &[PhaseResult]) -> Conclusion {
+    fn conclude(&self, history: &[PhaseResult]) -> Conclusions {
         let knees: Vec<KneeFound> =
             plan::Search::ALL.iter().filter_map(|&search| self.knee(search, history)).collect();
         let no_plateau = knees.iter().filter_map(|found| self.no_plateau(found, history));
         let warnings = self.left_out.iter().cloned().chain(no_plateau).chain(short_phases(history)).collect();
-        Conclusion { verdict: self.verdict(&knees, history), knees, warnings }
+        let verdict = Some(self.verdict(&knees, history));
+        Conclusions { concluded: knees.iter().map(Concluded::of).collect(), warnings, verdict }
     }
 
     /// The doubt about a search that ended though throughput still grew and the response time was still good.
@@ -323,6 +303,14 @@ impl Check {
     }
 }
 
+impl Procedure for Check {
+    type Preparation = DatabaseSize;
+
+    fn next(&mut self, run: &Run, elapsed: Nanos) -> Step<DatabaseSize> {
+        self.step(&run.phases, elapsed)
+    }
+}
+
 /// What starting and collecting a phase adds to its time.
 const AROUND: Nanos = Nanos(100_000_000);
 
@@ -335,4 +323,4 @@ fn length(task: &Task) -> Nanos {
 type Judged = (Measure, Stage, OpKind);
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -96,22 +96,58 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
     }
 }
 
+/// The end of a check.
+struct End {
+    verdict: Verdict,
+    knees: Vec<KneeFound>,
+    warnings: Vec<Warning>,
+}
+
+impl From<Conclusions> for End {
+    fn from(conclusions: Conclusions) -> End {
+        let knees = conclusions.concluded.iter().filter_map(Concluded::read).collect();
+        End { verdict: conclusions.verdict.unwrap(), knees, warnings: conclusions.warnings }
+    }
+}
+
+/// A finished phase in which nothing was counted.
+pub(crate) fn empty(task: Task) -> PhaseResult {
+    let (_, _, totals) = Collector::new(0, Vec::new()).finish(0, 0);
+    PhaseResult {
+        info: PhaseInfo { index: 0, task, started: Nanos(0) },
+        end: PhaseEnd {
+            phase: 0,
+            ending: Ending::Completed,
+            measured: Nanos(0),
+            outstanding: Outstanding::default(),
+            cache: Cache::default(),
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
+        },
+        totals,
+    }
+}
+
 /// Runs the whole check; returns the tasks, the conclusion and the time it took.
-fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, Conclusion, Nanos) {
+fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, End, Nanos) {
     // Creating the database takes a thirtieth of the time, three seconds of ninety.
     let creation = options.time.0 / 30;
     let mut check = Check::new(options).unwrap();
     let mut history = Vec::new();
     let mut elapsed = Nanos(500_000_000);
     loop {
-        match check.next(&history, elapsed) {
-            Step::Run(task) => {
+        match check.step(&history, elapsed) {
+            Step::Run(mut tasks) => {
+                let task = tasks.remove(0);
                 elapsed.0 += task.ramp().0 + task.stop().runtime.unwrap().0 + 50_000_000;
                 let index = history.len() as u32;
                 history.push(simulate(device, index, &task));
             }
-            Step::CreateDatabase(_) => elapsed.0 += creation,
-            Step::Done(conclusion) => return (history, *conclusion, elapsed),
+            Step::Prepare(_) => elapsed.0 += creation,
+            Step::Failed(reason) => panic!("{reason}"),
+            Step::Done(conclusion) => return (history, End::from(conclusion), elapsed),
         }
     }
 }
@@ -221,8 +257,9 @@ fn what_is_written_stays_within_the_space() {
         let mut check = Check::new(options).unwrap();
         let (mut history, mut written) = (Vec::new(), 0);
         loop {
-            match check.next(&history, Nanos(0)) {
-                Step::Run(task) => {
+            match check.step(&history, Nanos(0)) {
+                Step::Run(mut tasks) => {
+                    let task = tasks.remove(0);
                     if let (Task::Database(_), Some(operations)) = (&task, task.stop().operations) {
                         written += operations * 8_216 / if task.name() == "RanIO 50 %" { 2 } else { 1 };
                     }
@@ -233,7 +270,8 @@ fn what_is_written_stays_within_the_space() {
                     }
                     history.push(simulate(FLASH, history.len() as u32, &task));
                 }
-                Step::CreateDatabase(size) => written += size.size.0,
+                Step::Prepare(size) => written += size.size.0,
+                Step::Failed(reason) => panic!("{reason}"),
                 Step::Done(_) => break,
             }
         }
@@ -260,13 +298,15 @@ fn without_a_database_its_stages_are_left_out_and_said() {
     let mut check = Check::new(options()).unwrap();
     let mut history = Vec::new();
     let conclusion = loop {
-        match check.next(&history, Nanos(0)) {
-            Step::Run(task) => {
+        match check.step(&history, Nanos(0)) {
+            Step::Run(mut tasks) => {
+                let task = tasks.remove(0);
                 assert!(matches!(task, Task::File(_)));
                 history.push(simulate(FLASH, history.len() as u32, &task));
             }
-            Step::CreateDatabase(_) => check.without_database("no space".into()),
-            Step::Done(conclusion) => break conclusion,
+            Step::Prepare(_) => check.without_database("no space".into()),
+            Step::Failed(reason) => panic!("{reason}"),
+            Step::Done(conclusion) => break End::from(conclusion),
         }
     };
     assert!(matches!(&conclusion.warnings[0], Warning::LeftOut { why, .. } if why == "no space"));

@@ -9,10 +9,13 @@ mod search;
 mod windows;
 
 use iolite_model::{
-    Access, Arrival, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load, LoadParameter,
-    Nanos, OnError, Quantile, Stop, Target, Try, TryOutcome, TryPurpose, Verify,
+    Access, Arrival, Concluded, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load,
+    LoadParameter, Nanos, OnError, Quantile, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
 };
+use iolite_results::Run;
 use iolite_stats::PhaseResult;
+
+use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
 use search::{Plan, Scale, State};
 use windows::Window;
@@ -159,7 +162,41 @@ pub enum LatencyTargetError {
     },
 }
 
-/// The procedure.
+/// A search as a procedure: its tries are the phases of the run from one number on.
+#[derive(Debug, Clone)]
+pub struct LatencyProcedure {
+    search: LatencySearch,
+    first: usize,
+}
+
+impl LatencyProcedure {
+    /// A search whose first try is the phase at `first` in the run's list; earlier ones have prepared it.
+    pub fn new(search: LatencySearch, first: usize) -> LatencyProcedure {
+        LatencyProcedure { search, first }
+    }
+}
+
+impl Procedure for LatencyProcedure {
+    type Preparation = Nothing;
+
+    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step {
+        match self.search.next(run.phases.get(self.first..).unwrap_or_default()) {
+            LatencyStep::Run(task) => Step::Run(vec![Task::File(*task)]),
+            LatencyStep::Done(found) => {
+                let mut concluded: Vec<_> = found.tries.iter().map(Concluded::of).collect();
+                concluded.push(Concluded::of(&LatencyAnswer::from(found.conclusion)));
+                Step::Done(Conclusions { concluded, ..Conclusions::default() })
+            }
+        }
+    }
+
+    /// A try that failed has a result, from which the search sees what that means.
+    fn survives_failures(&self) -> bool {
+        true
+    }
+}
+
+/// The search: from the results so far to the next try.
 #[derive(Debug, Clone)]
 pub struct LatencySearch {
     base: FileTask,

@@ -10,11 +10,11 @@ use iolite_engine::Control;
 const TICK: Duration = Duration::from_millis(20);
 
 /// How long work may still take when the user wants to stop: all of it together stays within a second.
-pub(crate) const GRACE: Duration = Duration::from_millis(250);
+pub const GRACE: Duration = Duration::from_millis(250);
 
 /// Why work was given up on. Its thread is left to itself and ends with the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GaveUp {
+pub enum GaveUp {
     /// The user wants to stop.
     Interrupted,
     /// It took too long.
@@ -24,7 +24,10 @@ pub(crate) enum GaveUp {
 }
 
 /// Does `work` on a thread of its own, for as long as the user wants and `limit` allows.
-pub(crate) fn patiently<T: Send + 'static>(
+///
+/// # Errors
+/// Why it was given up on.
+pub fn patiently<T: Send + 'static>(
     control: &Control,
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,0 +1,103 @@
+//! What every command that measures begins with.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iolite_engine::{Control, remove_leftovers};
+use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
+use iolite_report::{Live, LiveKind};
+use iolite_session::{Session, Setup};
+
+use crate::args::OutputArgs;
+use crate::exit::UsageError;
+use crate::output;
+
+/// A run that begins now on this storage.
+pub(crate) fn run_info(storage: Storage) -> RunInfo {
+    // Results are kept and shown: a password is neither.
+    let command = std::env::args_os().map(|arg| iolite_db::without_password(&arg.to_string_lossy()));
+    iolite_session::run_info(storage, command.collect())
+}
+
+/// Begins a run on this storage, whose own files are created in `directory` and which takes about `duration`.
+///
+/// # Errors
+/// The directory can't be written to.
+pub(crate) fn begin<'a>(
+    storage: Storage,
+    directory: &Path,
+    output: &OutputArgs,
+    duration: Nanos,
+    control: &'a Control,
+) -> anyhow::Result<Session<'a>> {
+    clear_leftovers(directory, output.quiet);
+    let setup = Setup {
+        directory,
+        results: results(output.results.clone()),
+        view: view(live(output.quiet), duration),
+    };
+    Session::begin(run_info(storage), setup, control)
+}
+
+/// A directory that the user has named, absolute.
+///
+/// # Errors
+/// It is not there, or not a directory.
+pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
+    let absolute = path.canonicalize().map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => ": there is no such directory; check the path",
+            io::ErrorKind::PermissionDenied => ": you may not look there; choose another directory",
+            _ => "",
+        };
+        UsageError(format!("{}: {error}{advice}", path.display()))
+    })?;
+    if absolute.is_dir() {
+        Ok(absolute)
+    } else {
+        let message =
+            format!("{} is not a directory: give the directory that the files are to be in", path.display());
+        Err(UsageError(message).into())
+    }
+}
+
+/// Where results go: as asked, or into the user's database; the reason where there is no place for that.
+pub(crate) fn results(asked: Option<PathBuf>) -> Result<PathBuf, String> {
+    asked.map_or_else(|| iolite_store::default_path().map_err(|error| error.to_string()), Ok)
+}
+
+/// Whether progress is drawn, printed in lines, or not shown.
+pub(crate) fn live(quiet: bool) -> LiveKind {
+    match (quiet, output::can_draw()) {
+        (true, _) => LiveKind::Quiet,
+        (false, true) => LiveKind::Terminal { color: output::colour_wanted() },
+        (false, false) => LiveKind::Plain,
+    }
+}
+
+/// The view of a run that takes about `duration`.
+pub(crate) fn view(kind: LiveKind, duration: Nanos) -> Box<dyn View> {
+    Box::new(Live::new(kind, duration))
+}
+
+/// Removes what dead runs have left in a directory, and says so.
+pub(crate) fn clear_leftovers(directory: &Path, quiet: bool) {
+    for leftover in remove_leftovers(directory).unwrap_or_default() {
+        let note = format!(
+            "removed {} of test files that run {} left behind{}",
+            Bytes(leftover.bytes),
+            leftover.run,
+            if leftover.kept { "; its directory holds other files too and is kept" } else { "" }
+        );
+        if !quiet {
+            output::note(&note);
+        }
+    }
+}
+
+/// How long sets of tasks take about: the sum of their longest runtimes, where they have one.
+pub(crate) fn duration(sets: &[&[JobTask]]) -> Nanos {
+    let length = |task: &Task| task.ramp().0.saturating_add(task.stop().runtime.unwrap_or_default().0);
+    let longest = |set: &&[JobTask]| set.iter().map(|task| length(&task.task())).max();
+    Nanos(sets.iter().filter_map(longest).fold(0, u64::saturating_add))
+}

@@ -1,0 +1,71 @@
+//! Any run as its command prints it: live at its end, or read back from the store.
+
+use iolite_model::{BlockPoint, CachePoint, ReadAheadPoint};
+use iolite_results::Run;
+use serde_json::Value;
+
+use crate::latency_target::LatencyReport;
+use crate::pen::Style;
+use crate::ran::RanReport;
+use crate::run::RunReport;
+use crate::study::{Circumstance, StudyReport};
+use crate::{Report, latency_target, ran, run as job, study};
+
+/// How a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For people who want the answer only; the text where a command has no shorter one.
+    Short,
+    /// One JSON document.
+    Json,
+}
+
+/// The output of a run: what its command prints when it ends.
+pub fn show(run: &Run, format: Format, style: Style) -> String {
+    let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
+    match procedure.as_str() {
+        "check" => check(run, format, style),
+        "latency-target" => match LatencyReport::of(run) {
+            Some(report) => {
+                either(format, || latency_target::text(&report, style), || latency_target::json(&report))
+            }
+            None => of_job(run, format, style),
+        },
+        "ranread" | "ranwrite" | "ranio" => {
+            let report = RanReport::of(run);
+            either(format, || ran::text(&report, style), || ran::json(&report))
+        }
+        CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
+        ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),
+        BlockPoint::STUDY => of_study::<BlockPoint>(run, format, style),
+        _ => of_job(run, format, style),
+    }
+}
+
+fn check(run: &Run, format: Format, style: Style) -> String {
+    let report = Report::of(run);
+    match format {
+        Format::Short => crate::judgement(&report, style),
+        format => either(format, || crate::text(&report, style), || crate::json(&report)),
+    }
+}
+
+/// Phase by phase: what any run can be shown as.
+fn of_job(run: &Run, format: Format, style: Style) -> String {
+    let report = RunReport::of(run);
+    either(format, || job::text(&report, style), || job::json(&report))
+}
+
+fn of_study<C: Circumstance>(run: &Run, format: Format, style: Style) -> String {
+    let report = StudyReport::<C>::of(run);
+    either(format, || study::text(&report, style), || study::json(&report))
+}
+
+fn either(format: Format, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) -> String {
+    match format {
+        Format::Json => format!("{:#}\n", json()),
+        Format::Text | Format::Short => text(),
+    }
+}

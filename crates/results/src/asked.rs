@@ -1,0 +1,24 @@
+//! What a run was asked for.
+
+use iolite_model::Conclusion;
+use serde::{Deserialize, Serialize};
+
+/// Which procedure a run is of, and on what: recorded when it begins, so that the run can be shown as it was printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The procedure: `check`, `run`, `latency-target`, `study-cache` and so on.
+    pub procedure: String,
+    /// What it was about: the job's name, the target's path; empty where the storage says it all.
+    pub subject: String,
+}
+
+impl Asked {
+    /// A procedure on something.
+    pub fn new(procedure: &str, subject: impl Into<String>) -> Asked {
+        Asked { procedure: procedure.to_owned(), subject: subject.into() }
+    }
+}
+
+impl Conclusion for Asked {
+    const KIND: &'static str = "asked";
+}

@@ -1,0 +1,13 @@
+//! A run is what its events say, and nothing else.
+//!
+//! [`Run`] is the fold over [`iolite_model::Event`]. Whoever folds the events of a running measurement, and whoever folds
+//! those that the store has kept, gets the same run; every output is a function of it.
+
+mod asked;
+mod fold;
+mod readings;
+mod run;
+
+pub use asked::Asked;
+pub use readings::Readings;
+pub use run::Run;

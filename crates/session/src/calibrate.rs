@@ -1,0 +1,37 @@
+//! The program measured: its clock, and the measured loop on the null back end.
+
+use iolite_engine::{Control, Scratch, run_file_task};
+use iolite_model::{Bytes, Calibration, FileTask, Nanos, NullSink, OpKind, Stop};
+use iolite_sys::clock::Clock;
+
+/// Measures the clock, and the measured loop on the null back end.
+///
+/// # Errors
+/// The program can't start a thread; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
+pub(crate) fn calibrate(
+    scratch: &mut Scratch,
+    clock: Clock,
+    control: &Control,
+) -> anyhow::Result<Calibration> {
+    let cost = clock.cost();
+    let outcome = run_file_task(&null_task(), 0, scratch, clock, control, &mut NullSink)?;
+    let operations = outcome.totals.operations(OpKind::Read).max(1);
+    Ok(Calibration {
+        clock: clock.name().into(),
+        clock_cost_ns: cost.nanos,
+        clock_resolution: Nanos(cost.resolution),
+        loop_cost_ns: outcome.totals.measured as f64 / operations as f64,
+    })
+}
+
+/// Reads that cost nothing but the loop itself.
+fn null_task() -> FileTask {
+    FileTask {
+        name: "the measured loop on nothing".into(),
+        block: Bytes(8192),
+        stop: Stop { runtime: Some(Nanos(200_000_000)), ..Stop::default() },
+        ramp: Nanos(50_000_000),
+        interval: Nanos(50_000_000),
+        ..FileTask::default()
+    }
+}

@@ -1,0 +1,96 @@
+//! The driver: step after step of a procedure.
+
+use anyhow::bail;
+use iolite_model::{DbTask, Event, JobTask, Sink, Task};
+use iolite_suites::{Nothing, Procedure, Step};
+
+use crate::session::Session;
+
+/// What a procedure needs of its surroundings besides the engine.
+pub trait Environment<P: Procedure> {
+    /// Prepares the circumstance of the next step, and may let the procedure know what came of it.
+    ///
+    /// # Errors
+    /// The run can't go on.
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        procedure: &mut P,
+        preparation: P::Preparation,
+    ) -> anyhow::Result<()>;
+
+    /// Runs a task inside a database.
+    ///
+    /// # Errors
+    /// The run can't go on. A phase that fails is no error: its ending says so.
+    fn inside_database(&mut self, _session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+        bail!("there is no database to run {} on", task.name)
+    }
+}
+
+/// The environment of procedures that need nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bare;
+
+impl<P: Procedure<Preparation = Nothing>> Environment<P> for Bare {
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> anyhow::Result<()> {
+        match nothing {}
+    }
+}
+
+impl Session<'_> {
+    /// Does what a procedure asks for, step by step, until it has concluded or the user interrupts. What it concludes is
+    /// recorded.
+    ///
+    /// # Errors
+    /// Why it can't go on; what was measured until then is kept.
+    pub fn drive<P: Procedure>(
+        &mut self,
+        procedure: &mut P,
+        environment: &mut impl Environment<P>,
+    ) -> anyhow::Result<()> {
+        self.calibrate()?;
+        while !self.control.interrupted() {
+            match procedure.next(self.events.run(), self.elapsed()) {
+                Step::Run(tasks) => self.step(tasks, procedure, environment)?,
+                Step::Prepare(preparation) => environment.prepare(self, procedure, preparation)?,
+                Step::Done(conclusions) => {
+                    conclusions.warnings.into_iter().for_each(|warning| self.events.warn(warning));
+                    conclusions.concluded.into_iter().for_each(|concluded| self.events.conclude(concluded));
+                    if let Some(verdict) = conclusions.verdict {
+                        self.events.event(&Event::Verdict(verdict));
+                    }
+                    return Ok(());
+                }
+                Step::Failed(reason) => bail!(reason),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the tasks of a step. Where one fails, the procedure may decide by the phase's ending whether that is the end.
+    fn step<P: Procedure>(
+        &mut self,
+        tasks: Vec<Task>,
+        procedure: &P,
+        environment: &mut impl Environment<P>,
+    ) -> anyhow::Result<()> {
+        let before = self.history().len();
+        let mut jobs = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            match task {
+                Task::File(task) => jobs.push(JobTask::Io(Box::new(task))),
+                Task::Metadata(task) => jobs.push(JobTask::Metadata(task)),
+                Task::Database(task) => environment.inside_database(self, task)?,
+            }
+        }
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        match self.set(&jobs) {
+            // A phase that failed has a result all the same, from which the procedure sees what it means.
+            Err(_) if procedure.survives_failures() && self.history().len() > before => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The driver: runs what a procedure asks for, and records all that happens as events.
+//!
+//! A [`Session`] is one run. It owns the life of a phase once, for every command: what it announces, the probes around it,
+//! the engine, the warnings, the end. It knows no suite: those are [`Procedure`](iolite_suites::Procedure)s, and
+//! [`Session::drive`] asks them for one step after the other.
+
+mod calibrate;
+mod drive;
+mod ending;
+mod events;
+mod patience;
+mod phase;
+mod session;
+mod start;
+
+pub use drive::{Bare, Environment};
+pub use ending::{describe, ending};
+pub use events::Events;
+pub use patience::{GRACE, GaveUp, patiently};
+pub use phase::{Besides, ReadBack};
+pub use session::{Session, unix_now};
+pub use start::{Setup, run_info};

@@ -1,0 +1,234 @@
+//! The life of a phase: announced, probed, run, ended.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use iolite_engine::{Control, EngineError, Measured, Outcome, run_set};
+use iolite_model::{
+    Bytes, Cache, Concluded, Conclusion, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink, Target,
+    Task, Usage, Warning,
+};
+use iolite_observe::{CacheProbe, ReleaseWatch};
+use iolite_results::Run;
+use iolite_stats::{Detail, PhaseTotals};
+use iolite_suites::doubts;
+use iolite_sys::clock::Clock;
+use serde::{Deserialize, Serialize};
+
+use crate::ending::describe;
+use crate::events::Events;
+use crate::session::Session;
+
+/// What reading back all that a phase has written counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadBack {
+    /// Measured time, in nanoseconds.
+    pub measured_ns: u64,
+    /// Counts by kind of operation.
+    pub operations: Vec<OpTotals>,
+}
+
+impl Conclusion for ReadBack {
+    const KIND: &'static str = "read-back";
+}
+
+impl ReadBack {
+    fn of(totals: &PhaseTotals) -> ReadBack {
+        ReadBack { measured_ns: totals.measured, operations: totals.by_kind() }
+    }
+
+    /// The counts; `None` where they are damaged.
+    pub fn totals(&self) -> Option<PhaseTotals> {
+        PhaseTotals::of_counts(self.measured_ns, &self.operations).ok()
+    }
+}
+
+/// What is known of a phase besides its result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Besides {
+    /// What reading back all that was written counted.
+    pub read_back: Option<PhaseTotals>,
+    /// What its workers used of the machine.
+    pub usage: Usage,
+    /// What was kept of each operation.
+    pub detail: Option<Detail>,
+}
+
+impl Besides {
+    /// What a run says of a phase besides its result.
+    pub fn of(run: &Run, phase: u32) -> Besides {
+        Besides {
+            read_back: run.of_phase::<ReadBack>(phase).and_then(|read| read.totals()),
+            usage: run.of_phase(phase).unwrap_or_default(),
+            detail: run.of_phase(phase),
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is
+    /// kept.
+    ///
+    /// # Errors
+    /// Why it can't go on.
+    pub fn sets(&mut self, sets: &[&[JobTask]]) -> anyhow::Result<()> {
+        self.calibrate()?;
+        for set in sets {
+            if self.control.interrupted() {
+                break;
+            }
+            self.set(set)?;
+        }
+        Ok(())
+    }
+
+    /// Runs tasks that start together.
+    ///
+    /// # Errors
+    /// One of them makes no sense, could not be made ready, or has failed.
+    pub fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
+        let first = self.run().next_phase();
+        let infos = self.announce(first, tasks.iter().map(JobTask::task));
+        let path = self.path(tasks);
+        let target = path.as_deref().and_then(open);
+        // What goes to nothing is neither the device's nor a cache's.
+        let idle = tasks
+            .iter()
+            .all(|task| matches!(task, JobTask::Io(task) if matches!(task.target, Target::Null { .. })));
+        let storage = self.events.run().info.storage.clone();
+        let mut probe = CacheProbe::start(
+            self.counters.as_ref().filter(|_| !idle),
+            target.as_ref().map(|(file, span)| (file, *span)),
+        )
+        .on(&storage);
+        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, move || open(&path?));
+        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
+        drop(events);
+        let (mut read, mut written) = (Bytes(0), Bytes(0));
+        for info in &infos {
+            let (of_read, of_written) = self.run().requested(info.index);
+            (read.0, written.0) = (read.0 + of_read.0, written.0 + of_written.0);
+        }
+        // Tasks that run together share the device: what it counted is reported for all of them.
+        let cache = probe.finish(read, written);
+        // Only now: what is read to be verified is not what was measured.
+        match run.map(Measured::verify) {
+            Ok(outcomes) => self.end_set(infos, outcomes, cache),
+            Err(error) => {
+                for info in infos {
+                    let ending = match &error {
+                        EngineError::Interrupted => Ending::Interrupted,
+                        other => Ending::Failed(other.to_string()),
+                    };
+                    self.end_phase(info, &Outcome::nothing(ending), cache);
+                }
+                bail!(error)
+            }
+        }
+    }
+
+    /// Runs a phase whose operations are not the engine's own, for example inside a database: `run` does it, as the phase of
+    /// the number that it is given, and passes its events on; where it returns what the devices counted, that is the phase's,
+    /// else what this session's devices counted. Returns the phase's number. What fails is the phase's ending.
+    pub fn phase_by(
+        &mut self,
+        task: Task,
+        run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<(Outcome, Option<Cache>)>,
+    ) -> u32 {
+        let number = self.run().next_phase();
+        let infos = self.announce(number, [task]);
+        let probe = CacheProbe::start(self.counters.as_ref(), None);
+        let (outcome, cache) = run(number, self.clock, self.control, &mut self.events)
+            .unwrap_or_else(|error| (Outcome::nothing(Ending::Failed(describe(&error))), None));
+        let (read, written) = self.run().requested(number);
+        let counted = probe.finish(read, written);
+        let cache = cache.unwrap_or(counted);
+        infos.into_iter().for_each(|info| self.end_phase(info, &outcome, cache));
+        number
+    }
+
+    fn announce(&mut self, first: u32, tasks: impl IntoIterator<Item = Task>) -> Vec<PhaseInfo> {
+        let started = self.elapsed();
+        let infos: Vec<_> =
+            (first..).zip(tasks).map(|(index, task)| PhaseInfo { index, task, started }).collect();
+        infos.iter().for_each(|info| self.events.event(&Event::PhaseStarted(info.clone())));
+        infos
+    }
+
+    fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> anyhow::Result<()> {
+        let mut failure = None;
+        for (info, outcome) in infos.into_iter().zip(outcomes) {
+            if let Ending::Failed(reason) = &outcome.ending {
+                failure.get_or_insert_with(|| format!("`{}`: {reason}", info.task.name()));
+            }
+            self.end_phase(info, &outcome, cache);
+        }
+        failure.map_or(Ok(()), |failure| Err(anyhow::anyhow!(failure)))
+    }
+
+    /// Records the end of a phase: what is known of it besides its intervals, then the end, then the warnings.
+    fn end_phase(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) {
+        let phase = info.index;
+        self.events.conclude(Concluded::of_phase(phase, &outcome.usage));
+        if let Some(detail) = &outcome.detail {
+            self.events.conclude(Concluded::of_phase(phase, detail));
+        }
+        if let Some(totals) = &outcome.read_back {
+            self.events.conclude(Concluded::of_phase(phase, &ReadBack::of(totals)));
+        }
+        self.events.event(&Event::PhaseEnded(phase_end(phase, outcome, cache)));
+        let Some(result) = self.run().phases.last() else { return };
+        debug_assert!(
+            outcome.ending != Ending::Completed || result.totals == outcome.totals,
+            "the events of phase {phase} do not add up to what was measured"
+        );
+        // What has ended a phase inside a database is reported as its end; it need not be the storage's fault.
+        let ended = matches!((&info.task, &outcome.ending), (Task::Database(_), Ending::Failed(_)));
+        let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));
+        let warnings = doubts(result, outcome.first_error());
+        warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
+    }
+
+    /// The path of the one file that all these tasks go to, which need not be there yet: to see how much of it is in the page
+    /// cache.
+    fn path(&self, tasks: &[JobTask]) -> Option<PathBuf> {
+        let mut paths = tasks.iter().map(|task| self.path_of(task));
+        let first = paths.next()??;
+        paths.all(|path| path.as_ref() == Some(&first)).then_some(first)
+    }
+
+    fn path_of(&self, task: &JobTask) -> Option<PathBuf> {
+        let JobTask::Io(task) = task else { return None };
+        match &task.target {
+            Target::File(file) if !file.per_worker => Some(self.scratch.path().join(&file.name)),
+            Target::Existing(existing) => Some(existing.path.clone()),
+            Target::Files(files) => match files.files.as_slice() {
+                [file] => Some(file.path.clone()),
+                _ => None,
+            },
+            Target::File(_) | Target::Null { .. } => None,
+        }
+    }
+}
+
+/// What is recorded at the end of a phase.
+fn phase_end(phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
+    PhaseEnd {
+        phase,
+        ending: outcome.ending.clone(),
+        measured: iolite_model::Nanos(outcome.totals.measured),
+        outstanding: outcome.outstanding,
+        cache,
+        errors: outcome.errors.clone(),
+        stuck: outcome.stuck.clone(),
+        rate: outcome.rate,
+        verified: outcome.verified.clone(),
+    }
+}
+
+/// A file and its length. Only a regular file: opening anything else might do something to it.
+fn open(path: &Path) -> Option<(File, u64)> {
+    let length = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?.len();
+    Some((File::open(path).ok()?, length))
+}

@@ -1,0 +1,124 @@
+//! One run: what it owns, and its phases.
+
+use iolite_engine::{Control, Scratch, make_ready};
+use iolite_model::{Concluded, Ending, Event, JobTask, Nanos, RunInfo, Sink, Warning};
+use iolite_observe::{LeafCounters, RunClock, Schedule, host_probes};
+use iolite_results::Run;
+use iolite_stats::PhaseResult;
+use iolite_sys::clock::Clock;
+
+use crate::calibrate::calibrate;
+use crate::events::Events;
+use crate::start::Setup;
+
+/// One run.
+pub struct Session<'a> {
+    pub(crate) control: &'a Control,
+    pub(crate) events: Events,
+    pub(crate) clock: Clock,
+    started: u64,
+    pub(crate) scratch: Scratch,
+    pub(crate) counters: Option<LeafCounters>,
+}
+
+impl<'a> Session<'a> {
+    /// Begins a run: creates the scratch directory, opens the results, and records warnings about the storage.
+    ///
+    /// # Errors
+    /// The directory can't be written to.
+    pub fn begin(info: RunInfo, setup: Setup<'_>, control: &'a Control) -> anyhow::Result<Session<'a>> {
+        iolite_sys::file::raise_open_files();
+        let scratch = Scratch::create(setup.directory, &info.id)?;
+        let mut events = Events::start(&info, &setup.results, setup.view, control);
+        let counters = LeafCounters::new(&info.storage);
+        if let Some(device) = iolite_observe::volatile(&info.storage) {
+            events.warn(Warning::Volatile { device });
+        }
+        if counters.is_none() {
+            events.warn(Warning::NoDeviceCounters { filesystem: info.storage.filesystem.kind.clone() });
+        }
+        let clock = Clock::best();
+        let started = clock.now();
+        let probes = host_probes(Some(&info.storage));
+        events.sample(probes, Schedule::default(), RunClock { clock, origin: started });
+        Ok(Session { control, events, clock, started, scratch, counters })
+    }
+
+    /// What has happened so far.
+    pub fn run(&self) -> &Run {
+        self.events.run()
+    }
+
+    /// The finished phases.
+    pub fn history(&self) -> &[PhaseResult] {
+        &self.run().phases
+    }
+
+    /// The way to end it from outside.
+    pub fn control(&self) -> &'a Control {
+        self.control
+    }
+
+    /// Where its events go.
+    pub fn events(&mut self) -> &mut Events {
+        &mut self.events
+    }
+
+    /// Where its own files are.
+    pub fn scratch(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+
+    /// Counters of the devices beneath, where they have any.
+    pub fn counters(&self) -> Option<&LeafCounters> {
+        self.counters.as_ref()
+    }
+
+    /// Time since it began.
+    pub fn elapsed(&self) -> Nanos {
+        Nanos(self.clock.now() - self.started)
+    }
+
+    /// Records a warning, once.
+    pub fn warn(&mut self, warning: Warning) {
+        self.events.warn(warning);
+    }
+
+    /// Records a conclusion.
+    pub fn conclude(&mut self, concluded: Concluded) {
+        self.events.conclude(concluded);
+    }
+
+    /// Creates the files that a task works on, and does nothing with them.
+    ///
+    /// # Errors
+    /// They can't be created.
+    pub fn make_ready(&mut self, task: &JobTask) -> anyhow::Result<()> {
+        Ok(make_ready(task, &mut self.scratch, self.control)?)
+    }
+
+    /// Measures the program itself, once a run.
+    ///
+    /// # Errors
+    /// The program can't start a thread; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
+    pub fn calibrate(&mut self) -> anyhow::Result<()> {
+        if self.run().calibration.is_none() {
+            let calibration = calibrate(&mut self.scratch, self.clock, self.control)?;
+            self.events.event(&Event::Calibrated(calibration));
+        }
+        Ok(())
+    }
+
+    /// Ends the run, removes its files, stores what is left, and returns it.
+    pub fn end(self, ending: Ending) -> Run {
+        let Session { control, mut events, scratch, .. } = self;
+        events.event(&Event::RunEnded(ending));
+        drop(scratch);
+        events.finish(control)
+    }
+}
+
+/// Now, in nanoseconds since 1970 (UTC).
+pub fn unix_now() -> Nanos {
+    Nanos(u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0))
+}

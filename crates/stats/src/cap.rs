@@ -1,0 +1,133 @@
+//! Throttles named: a plateau that is the same at all depths, and the same in operations or in bytes at all block sizes.
+
+use std::fmt;
+
+use iolite_model::{Bytes, Iops};
+
+use crate::knee::LoadPoint;
+
+/// How far points of one plateau may lie from their mean: throttles count exactly, devices do not.
+const EQUAL: f64 = 0.02;
+
+/// How far plateaus of two block sizes may lie apart.
+const ALIKE: f64 = 0.03;
+
+/// A limit that the storage keeps to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cap {
+    /// Operations per second.
+    Iops(f64),
+    /// Bytes per second.
+    Bandwidth(f64),
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cap::Iops(rate) => write!(f, "capped at {} IOPS", Iops(*rate)),
+            Cap::Bandwidth(rate) => write!(f, "capped at {}/s", Bytes(rate.round() as u64)),
+        }
+    }
+}
+
+/// The cap that searches with several block sizes have met, if any: the points of each search, with the size of its blocks.
+///
+/// A search has met a cap when at least two of its points, and all from the first of them up to the largest concurrency, lie
+/// within 2 % of each other, though the concurrency at least doubles. Plateaus equal in operations at all sizes (within
+/// 3 %) are a cap on operations; equal in bytes, on bytes. With one block size, or with others that have met nothing, the
+/// plateau of the smallest blocks is named in operations and that of the largest in bytes only when the rate does not
+/// grow from the first point on: no device is as slow at every depth.
+pub fn cap(searches: &[(Bytes, Vec<LoadPoint>)]) -> Vec<(Bytes, Cap)> {
+    let flat: Vec<(Bytes, Plateau)> =
+        searches.iter().filter_map(|(block, points)| Some((*block, plateau(points)?))).collect();
+    let named = |cap: Cap| flat.iter().map(|(block, _)| (*block, cap)).collect();
+    if flat.len() >= 2 && flat.len() == searches.len() {
+        let rates: Vec<f64> = flat.iter().map(|(_, plateau)| plateau.rate).collect();
+        let bytes: Vec<f64> = flat.iter().map(|(block, plateau)| plateau.rate * block.0 as f64).collect();
+        if let Some(rate) = alike(&rates, ALIKE) {
+            return named(Cap::Iops(rate));
+        }
+        if let Some(rate) = alike(&bytes, ALIKE) {
+            return named(Cap::Bandwidth(rate));
+        }
+    }
+    let constant = flat.iter().filter(|(_, plateau)| plateau.from_the_first);
+    constant.map(|(block, plateau)| (*block, Cap::Iops(plateau.rate))).collect()
+}
+
+/// What is the same at all depths.
+struct Plateau {
+    /// Operations per second.
+    rate: f64,
+    /// Whether even the smallest concurrency is on it.
+    from_the_first: bool,
+}
+
+fn plateau(points: &[LoadPoint]) -> Option<Plateau> {
+    let mut sorted: Vec<&LoadPoint> = points.iter().filter(|point| point.throughput > 0.0).collect();
+    sorted.sort_by_key(|point| point.concurrency);
+    let longest = (0..sorted.len()).find_map(|first| {
+        let on = sorted.get(first..)?;
+        let doubled = on.last()?.concurrency >= 2 * on.first()?.concurrency;
+        let rates: Vec<f64> = on.iter().map(|point| point.throughput).collect();
+        let rate = alike(&rates, EQUAL).filter(|_| on.len() >= 2 && doubled)?;
+        Some(Plateau { rate, from_the_first: first == 0 && on.len() >= 3 })
+    });
+    longest
+}
+
+/// The mean of values that lie within a share of it; `None` where one does not, or there is none.
+fn alike(values: &[f64], share: f64) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (mean > 0.0 && values.iter().all(|value| (value / mean - 1.0).abs() <= share)).then_some(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(block: u64, rate: impl Fn(f64) -> f64) -> (Bytes, Vec<LoadPoint>) {
+        let point = |concurrency: u32| {
+            let throughput = rate(f64::from(concurrency));
+            LoadPoint {
+                concurrency,
+                throughput,
+                throughput_se: 1.0,
+                response: f64::from(concurrency) / throughput,
+            }
+        };
+        (Bytes(block), [1, 2, 4, 8, 16].map(point).to_vec())
+    }
+
+    #[test]
+    fn an_equal_rate_at_all_sizes_is_a_cap_on_operations() {
+        let found =
+            cap(&[search(8192, |c| (600.0 * c).min(1000.0)), search(65536, |c| (500.0 * c).min(1004.0))]);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].1.to_string(), "capped at 1,002 IOPS");
+    }
+
+    #[test]
+    fn equal_bytes_at_all_sizes_are_a_cap_on_bandwidth() {
+        let mib = 250.0 * 1_048_576.0;
+        let found = cap(&[
+            search(8192, |c| (9000.0 * c).min(mib / 8192.0)),
+            search(65536, |c| (2500.0 * c).min(mib / 65536.0)),
+        ]);
+        assert_eq!(found[1].1.to_string(), "capped at 250 MiB/s");
+    }
+
+    #[test]
+    fn a_device_that_saturates_is_not_capped() {
+        let disk = search(8192, |c| 150.0 * (1.0 + 0.3 * c.ln()));
+        let flash =
+            [search(8192, |c| (9000.0 * c).min(60_000.0)), search(65536, |c| (4000.0 * c).min(21_000.0))];
+        assert!(cap(&[disk]).is_empty() && cap(&flash).is_empty() && cap(&[]).is_empty());
+        assert!(cap(&[search(8192, |_| f64::NAN)]).is_empty());
+    }
+
+    #[test]
+    fn a_rate_that_no_depth_changes_is_a_cap_with_one_size_too() {
+        assert_eq!(cap(&[search(8192, |_| 500.0)])[0].1, Cap::Iops(500.0));
+    }
+}

@@ -1,0 +1,103 @@
+//! A phase cut into sections, each with its own response times: how a quantile varies from section to section says how
+//! uncertain it is.
+
+use std::collections::BTreeMap;
+
+use iolite_model::{Nanos, OpKind};
+
+use crate::histogram::Histogram;
+
+/// Sections that a phase has at most; at least half of them are left when neighbours have been joined. Asmussen & Glynn
+/// 2007 (Stochastic Simulation, III.5) advise 10 to 30.
+const SECTIONS: u64 = 24;
+
+/// The response times of one section of a phase, by kind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Section([Option<Box<Histogram>>; OpKind::ALL.len()]);
+
+/// The sections as they come about: cells of a grid that starts where the measured part does. Once [`SECTIONS`] cells do
+/// not reach far enough they double in length. What covers several cells counts where it starts, so that the order in
+/// which intervals arrive makes no difference.
+#[derive(Debug, Clone)]
+pub(crate) struct Sections {
+    origin: u64,
+    width: u64,
+    cells: BTreeMap<u64, Section>,
+}
+
+impl Section {
+    /// The histogram of a kind, to count in.
+    pub(crate) fn response_mut(&mut self, kind: OpKind) -> &mut Histogram {
+        self.0[kind.index()].get_or_insert_default()
+    }
+
+    /// Operations of a kind, and of these the ones slower than a bound.
+    pub(crate) fn above(&self, kind: OpKind, bound: Nanos) -> (f64, f64) {
+        let counts = |histogram: &Histogram| (histogram.count() as f64, histogram.count_above(bound) as f64);
+        self.0[kind.index()].as_deref().map_or((0.0, 0.0), counts)
+    }
+
+    /// Adds what another section counted.
+    pub(crate) fn merge(&mut self, other: &Section) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().merge(theirs);
+            }
+        }
+    }
+}
+
+impl Sections {
+    /// None yet, of a measured part that starts at `origin`, with intervals of this length.
+    pub(crate) fn new(origin: u64, interval: u64) -> Sections {
+        Sections { origin, width: interval.max(1), cells: BTreeMap::new() }
+    }
+
+    /// The section of what lasted from `start` to `end`; only for what has something to count.
+    pub(crate) fn at(&mut self, start: u64, end: u64) -> &mut Section {
+        self.reach(end);
+        let cell = start.saturating_sub(self.origin) / self.width;
+        self.cells.entry(cell).or_default()
+    }
+
+    /// Doubles the cells until [`SECTIONS`] of them reach `end`.
+    fn reach(&mut self, end: u64) {
+        while end.saturating_sub(self.origin).div_ceil(self.width) > SECTIONS && self.width < u64::MAX / 2 {
+            self.width *= 2;
+            let mut joined: BTreeMap<u64, Section> = BTreeMap::new();
+            for (cell, section) in std::mem::take(&mut self.cells) {
+                joined.entry(cell / 2).or_default().merge(&section);
+            }
+            self.cells = joined;
+        }
+    }
+
+    /// Those with anything in them, in order.
+    pub(crate) fn finish(self) -> Vec<Section> {
+        self.cells.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_stay_few_and_lose_nothing_whatever_the_order() {
+        let add = |order: &[u64]| {
+            let mut sections = Sections::new(100, 10);
+            for &number in order {
+                let start = 100 + number * 10;
+                sections.at(start, start + 10).response_mut(OpKind::Read).record(number + 1);
+            }
+            sections.finish()
+        };
+        let order: Vec<u64> = (0..1000).collect();
+        let (forth, back) = (add(&order), add(&order.iter().rev().copied().collect::<Vec<_>>()));
+        assert_eq!(forth, back);
+        assert!((12..=24).contains(&forth.len()), "{}", forth.len());
+        let all: f64 = forth.iter().map(|section| section.above(OpKind::Read, Nanos(0)).0).sum();
+        assert_eq!(all, 1000.0);
+        assert_eq!(forth[0].above(OpKind::Write, Nanos(0)), (0.0, 0.0));
+    }
+}

@@ -1,0 +1,56 @@
+//! The contract of every suite: told what has been measured, it says what comes next.
+
+use iolite_model::{Concluded, Nanos, Task, Verdict, Warning};
+use iolite_results::Run;
+
+/// A suite, a search, a study, a job: something that runs phase after phase and concludes.
+///
+/// It does no I/O and reads no clock: the run so far and the time that has passed are all that it knows, so that it is
+/// tested on simulated devices.
+pub trait Procedure {
+    /// What it may ask its caller to prepare between phases: a database, a cold cache. [`Nothing`] where there is none.
+    type Preparation;
+
+    /// The next step, from what has been measured so far and the time since the run began.
+    fn next(&mut self, run: &Run, elapsed: Nanos) -> Step<Self::Preparation>;
+
+    /// Time since the run's begin by which everything is to be done; `None` without a limit.
+    fn deadline(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Whether it goes on where a phase has failed; otherwise that is the run's end.
+    fn survives_failures(&self) -> bool {
+        false
+    }
+}
+
+/// What comes next.
+// One lives at a time.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step<P = Nothing> {
+    /// Run these tasks, which start together.
+    Run(Vec<Task>),
+    /// Prepare this, then ask again.
+    Prepare(P),
+    /// All is measured.
+    Done(Conclusions),
+    /// It can't go on, for this reason.
+    Failed(String),
+}
+
+/// No preparation: it can't be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nothing {}
+
+/// What a procedure concludes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conclusions {
+    /// Findings, each of its own kind.
+    pub concluded: Vec<Concluded>,
+    /// Warnings about the measurement, and what was left out.
+    pub warnings: Vec<Warning>,
+    /// The verdict, where one is reached.
+    pub verdict: Option<Verdict>,
+}
