@@ -345,7 +345,7 @@ fn the_last_workers_end_is_the_phases() {
         })
         .unwrap();
     assert_eq!(outcome.totals.measured, 400_000_000);
-    let series: u64 = outcome.totals.series.iter().map(|point| point.operations[OpKind::Read.index()]).sum();
+    let series: u64 = outcome.totals.series.iter().map(|point| point.operations[OpKind::Read]).sum();
     assert_eq!(series, outcome.totals.operations(OpKind::Read));
     let length: f64 = outcome.totals.series.iter().map(|point| point.seconds).sum();
     assert!((length - 0.4).abs() < 1e-9, "{length}");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::OpKind;
+use crate::kind::OpKind;
 use crate::units::Nanos;
 
 /// What an error of an operation amounts to.

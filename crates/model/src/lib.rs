@@ -13,6 +13,7 @@ mod event;
 mod fault;
 mod host_limit;
 mod job;
+mod kind;
 mod latency;
 mod load;
 mod metadata;
@@ -42,6 +43,7 @@ pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
 pub use job::{Job, JobTask};
+pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{
     LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Try, TryOutcome, TryPurpose,
 };
@@ -52,8 +54,8 @@ pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Measure, Profile};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
-    Calibration, Ending, HistogramBytes, Interval, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd,
-    PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
+    Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,
+    PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{

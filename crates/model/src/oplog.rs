@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::OpKind;
+use crate::kind::OpKind;
 
 /// Operations of one worker in the order in which they came back.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use crate::concluded::Conclusion;
 
 use crate::cache::Cache;
 use crate::fault::{ErrorTally, Stuck};
+use crate::kind::OpKind;
 use crate::storage::{Host, Storage};
 use crate::task::Task;
 use crate::units::{Iops, Nanos};
@@ -78,73 +79,6 @@ pub struct PhaseRelease {
     pub phase: u32,
     /// That instant, since 1970 (UTC): after all that had to be made ready, and after the phase's delay.
     pub at_unix: Nanos,
-}
-
-/// What an operation is, for the purpose of counting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OpKind {
-    /// A read of a block.
-    Read,
-    /// A write of a block, or a set of a subscript in a database.
-    Write,
-    /// An fdatasync, fsync or sync_file_range alone, whichever the task names.
-    Sync,
-    /// A commit: a write with its sync, or a database transaction's commit.
-    Commit,
-    /// A trim of a block.
-    Trim,
-    /// A file made.
-    Create,
-    /// A file's attributes asked for.
-    Stat,
-    /// A file opened and closed.
-    Open,
-    /// A file removed.
-    Unlink,
-    /// A directory made.
-    Mkdir,
-    /// A directory removed.
-    Rmdir,
-}
-
-impl OpKind {
-    /// All kinds; a kind's position here is its index everywhere.
-    pub const ALL: [OpKind; 11] = [
-        OpKind::Read,
-        OpKind::Write,
-        OpKind::Sync,
-        OpKind::Commit,
-        OpKind::Trim,
-        OpKind::Create,
-        OpKind::Stat,
-        OpKind::Open,
-        OpKind::Unlink,
-        OpKind::Mkdir,
-        OpKind::Rmdir,
-    ];
-
-    /// Position in [`OpKind::ALL`].
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// As stored and printed: `read`, `write`, `sync`, `commit`...
-    pub const fn name(self) -> &'static str {
-        match self {
-            OpKind::Read => "read",
-            OpKind::Write => "write",
-            OpKind::Sync => "sync",
-            OpKind::Commit => "commit",
-            OpKind::Trim => "trim",
-            OpKind::Create => "create",
-            OpKind::Stat => "stat",
-            OpKind::Open => "open",
-            OpKind::Unlink => "unlink",
-            OpKind::Mkdir => "mkdir",
-            OpKind::Rmdir => "rmdir",
-        }
-    }
 }
 
 /// Which part of a phase an interval belongs to; ordered by time.
@@ -364,16 +298,4 @@ pub struct RateKept {
     pub backlog: u64,
     /// Whether that is the rate asked for: the backlog is no more than chance explains.
     pub kept: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_know_their_index() {
-        for (index, kind) in OpKind::ALL.into_iter().enumerate() {
-            assert_eq!(kind.index(), index);
-        }
-    }
 }

@@ -176,17 +176,16 @@ fn batches_do_what_they_are_told() {
     session.perform(&batch(cycles), &mut done).unwrap();
     let wall = began.elapsed();
 
-    use OpKind::{Commit, Read, Write};
     let kinds: Vec<_> = done.iter().map(|timed| (timed.kind, timed.bytes.0)).collect();
     let expected = [
-        (Write, 76),
-        (Write, 52),
-        (Write, 51),
-        (Commit, 0),
-        (Read, 8192),
-        (Read, 8192),
-        (Write, 76),
-        (Commit, 0),
+        (OpKind::Write, 76),
+        (OpKind::Write, 52),
+        (OpKind::Write, 51),
+        (OpKind::Commit, 0),
+        (OpKind::Read, 8192),
+        (OpKind::Read, 8192),
+        (OpKind::Write, 76),
+        (OpKind::Commit, 0),
     ];
     assert_eq!(kinds, expected);
     check_times(&done, wall);

@@ -156,7 +156,7 @@ pub(crate) fn phase(result: &PhaseResult) -> Value {
             "oldest_ns": end.outstanding.oldest.0,
             "backlog": end.outstanding.backlog,
         },
-        "operations": OpKind::ALL.into_iter().filter_map(|kind| operations(result, kind)).collect::<Vec<_>>(),
+        "operations": OpKind::all().filter_map(|kind| operations(result, kind)).collect::<Vec<_>>(),
         "errors": end.errors.iter().map(tally).collect::<Vec<_>>(),
         "stuck": end.stuck.iter().map(stuck).collect::<Vec<_>>(),
         "rate": end.rate.map(rate),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use iolite_model::{
-    Ending, Event, Interval, Iops, Layer, Nanos, OpKind, OpTotals, PhaseEnd, PhaseInfo, Sink, Stage, Task,
-    View,
+    Ending, Event, Interval, Iops, Layer, Nanos, OpKind, OpTotals, PerKind, PhaseEnd, PhaseInfo, Sink, Stage,
+    Task, View,
 };
 
 use crate::knees::load_word;
@@ -61,8 +61,8 @@ struct Phase {
 }
 
 /// Counts by kind of operation.
-#[derive(Clone, Copy, Default)]
-struct Counts([Flow; OpKind::ALL.len()]);
+#[derive(Clone, Default)]
+struct Counts(PerKind<Flow>);
 
 #[derive(Clone, Copy, Default)]
 struct Flow {
@@ -230,7 +230,7 @@ impl std::fmt::Debug for Live {
 impl Counts {
     fn add(&mut self, ops: &[OpTotals]) {
         for op in ops {
-            let flow = &mut self.0[op.kind.index()];
+            let flow = self.0.entry(op.kind);
             flow.operations += op.operations;
             flow.bytes += op.bytes;
             flow.errors += op.errors;
@@ -240,17 +240,17 @@ impl Counts {
 
     /// What the phase is about: its commits where each write is synced, else all that is neither commit nor sync.
     fn main(&self) -> Flow {
-        let of = |kind: OpKind| self.0[kind.index()];
+        let of = |kind: OpKind| self.0.get(kind).copied().unwrap_or_default();
         let (sync, commit) = (of(OpKind::Sync), of(OpKind::Commit));
         let mut all = Flow::default();
-        for kind in OpKind::ALL.into_iter().filter(|kind| !matches!(kind, OpKind::Sync | OpKind::Commit)) {
+        for kind in OpKind::all().filter(|kind| !matches!(*kind, OpKind::Sync | OpKind::Commit)) {
             all.operations += of(kind).operations;
             all.bytes += of(kind).bytes;
             all.response_sum = all.response_sum.saturating_add(of(kind).response_sum);
         }
         let is_commit = sync.operations > 0 && commit.operations > 0;
         let main = if is_commit || all.operations == 0 { commit } else { all };
-        Flow { errors: self.0.iter().map(|flow| flow.errors).sum(), ..main }
+        Flow { errors: self.0.iter().map(|(_, flow)| flow.errors).sum(), ..main }
     }
 
     /// In words, over a length of time.

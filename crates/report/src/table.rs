@@ -149,7 +149,7 @@ fn knee_phase(report: &Report, search: &[&PhaseResult]) -> Option<(u32, bool)> {
 fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
     let order: &[OpKind] = match &phase.info.task {
         task if words::commits(task) => &[OpKind::Commit, OpKind::Sync],
-        Task::Metadata(_) => &OpKind::ALL,
+        Task::Metadata(_) => &OpKind::STANDARD,
         _ => &[OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Commit, OpKind::Sync],
     };
     let occurred = |kind: &OpKind| phase.totals.operations(*kind) > 0 || phase.totals.errors(*kind) > 0;
@@ -162,7 +162,7 @@ fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
     let task = &phase.info.task;
     let kinds = kinds(phase);
     let is_commit = words::commits(task);
-    let hidden = OpKind::ALL.into_iter().filter(|kind| !kinds.contains(kind));
+    let hidden = OpKind::all().filter(|kind| !kinds.contains(kind));
     let hidden_errors: u64 = hidden.map(|kind| phase.totals.errors(kind)).sum();
     let mut rows = Vec::with_capacity(kinds.len());
     for (number, &kind) in kinds.iter().enumerate() {

@@ -38,6 +38,7 @@ pub(crate) fn kind(task: &Task, kind: OpKind) -> &'static str {
         (_, OpKind::Unlink) => "unlinks",
         (_, OpKind::Mkdir) => "mkdirs",
         (_, OpKind::Rmdir) => "rmdirs",
+        (_, other) => other.name(),
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
                 ops.sort_unstable();
                 for (completed, kind, latency) in ops {
                     let intended = completed.saturating_sub(latency);
-                    recorder.record(Completion { kind: OpKind::ALL[kind], intended, issued: intended, completed, bytes: 8 });
+                    recorder.record(Completion { kind: OpKind::STANDARD[kind], intended, issued: intended, completed, bytes: 8 });
                 }
                 intervals.extend(collector.collect(settle));
             }
@@ -176,18 +176,18 @@ mod tests {
             intervals.extend(rest);
 
             let measured = |kind: OpKind| workers.iter().flatten().filter(|(at, k, _)| *k == kind.index() && (50..300).contains(at)).count() as u64;
-            for kind in OpKind::ALL {
+            for kind in OpKind::STANDARD {
                 let of = |ops: &[iolite_model::OpTotals]| ops.iter().filter(|op| op.kind == kind).map(|op| op.operations).sum::<u64>();
                 let from_intervals: u64 = intervals.iter().filter(|i| i.stage == Stage::Measured).map(|i| of(&i.ops)).sum();
                 let from_workers: u64 = by_worker.iter().map(|w| of(&w.ops)).sum();
-                let from_series: u64 = totals.series.iter().map(|point| point.operations[kind.index()]).sum();
+                let from_series: u64 = totals.series.iter().map(|point| point.operations[kind]).sum();
                 prop_assert_eq!(totals.operations(kind), measured(kind));
                 let all = workers.iter().flatten().filter(|(_, k, _)| *k == kind.index()).count() as u64;
                 prop_assert_eq!(totals.whole(kind), (all, 8 * all));
                 prop_assert_eq!(from_intervals, measured(kind));
                 prop_assert_eq!(from_workers, measured(kind));
                 prop_assert_eq!(from_series, measured(kind));
-                let bytes: u64 = totals.series.iter().map(|point| point.bytes[kind.index()]).sum();
+                let bytes: u64 = totals.series.iter().map(|point| point.bytes[kind]).sum();
                 prop_assert_eq!(bytes, totals.bytes(kind));
             }
             for worker in &by_worker {
@@ -248,7 +248,10 @@ mod tests {
             let (told, totals) = day(interval, intervals);
             assert_eq!(told, intervals);
             assert_eq!(totals.operations(OpKind::Read), 2 * intervals);
-            assert_eq!(totals.series.iter().map(|point| point.operations[0]).sum::<u64>(), 2 * intervals);
+            assert_eq!(
+                totals.series.iter().map(|point| point.operations[OpKind::Read]).sum::<u64>(),
+                2 * intervals
+            );
             assert!(totals.series.len() <= 4096, "{}", totals.series.len());
             println!("{intervals} intervals: {} points", totals.series.len());
         }

@@ -1,6 +1,6 @@
 //! Counts of each kind of operation, added up where nobody measures.
 
-use iolite_model::{Nanos, OpKind, OpTotals, Percentiles, Quantile};
+use iolite_model::{Nanos, OpKind, OpTotals, PerKind, Percentiles, Quantile};
 
 use crate::histogram::{Histogram, HistogramError, counted};
 use crate::recorder::{OpTally, Snapshot};
@@ -25,7 +25,7 @@ pub(crate) struct Told {
 
 /// Counts of each kind of operation; a kind that did not occur has none.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Counts([Option<Box<OpRecord>>; OpKind::ALL.len()]);
+pub(crate) struct Counts(PerKind<Option<Box<OpRecord>>>);
 
 impl OpRecord {
     fn add(&mut self, tally: &OpTally) {
@@ -81,22 +81,20 @@ impl Counts {
     /// Adds what a worker has counted in an interval.
     pub(crate) fn add(&mut self, snapshot: &Snapshot) {
         for (kind, tally) in snapshot.tallies() {
-            self.0[kind.index()].get_or_insert_default().add(tally);
+            self.0.entry(kind).get_or_insert_default().add(tally);
         }
     }
 
     /// Adds others.
     pub(crate) fn merge(&mut self, other: &Counts) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            if let Some(theirs) = theirs {
-                mine.get_or_insert_default().merge(theirs);
-            }
+        for (kind, theirs) in other.occurred() {
+            self.0.entry(kind).get_or_insert_default().merge(theirs);
         }
     }
 
     /// Adds what another process tells.
     pub(crate) fn add_told(&mut self, told: &Told) {
-        let record = self.0[told.kind.index()].get_or_insert_default();
+        let record = self.0.entry(told.kind).get_or_insert_default();
         record.sums.merge(&told.sums);
         record.response.record_all(&told.response);
         record.service.record_all(&told.service);
@@ -104,7 +102,7 @@ impl Counts {
 
     /// Those of one kind, where it occurred.
     pub(crate) fn of(&self, kind: OpKind) -> Option<&OpRecord> {
-        self.0[kind.index()].as_deref()
+        self.0.get(kind)?.as_deref()
     }
 
     /// As they are stored.
@@ -119,7 +117,6 @@ impl Counts {
     }
 
     fn occurred(&self) -> impl Iterator<Item = (OpKind, &OpRecord)> {
-        let records = OpKind::ALL.into_iter().zip(&self.0);
-        records.filter_map(|(kind, record)| Some((kind, record.as_deref()?)))
+        self.0.iter().filter_map(|(kind, record)| Some((kind, record.as_deref()?)))
     }
 }

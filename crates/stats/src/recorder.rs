@@ -1,6 +1,6 @@
 //! What a worker writes into while it measures.
 
-use iolite_model::{OpKind, Stage};
+use iolite_model::{OpKind, PerKind, Stage};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::sums::Sums;
@@ -75,7 +75,8 @@ pub(crate) struct OpTally {
 pub struct Snapshot {
     /// The interval.
     pub slot: Slot,
-    ops: [Option<Box<OpTally>>; OpKind::ALL.len()],
+    /// By the index of the kind: those of the phase, and what occurred besides.
+    ops: PerKind<Option<Box<OpTally>>>,
 }
 
 /// The worker's end: owned by one thread, touched by no other.
@@ -136,7 +137,7 @@ impl Recorder {
     #[inline(always)]
     pub fn record(&mut self, op: Completion) -> bool {
         let first = self.advance(op.completed);
-        let Some(record) = &mut self.active.ops[op.kind.index()] else {
+        let Some(record) = self.active.ops.get_mut(op.kind).and_then(Option::as_mut) else {
             self.unannounced(op);
             return first;
         };
@@ -156,7 +157,7 @@ impl Recorder {
     #[cold]
     pub fn record_error(&mut self, kind: OpKind, completed: u64) {
         self.advance(completed);
-        self.active.ops[kind.index()].get_or_insert_default().sums.errors += 1;
+        self.active.ops.entry(kind).get_or_insert_default().sums.errors += 1;
     }
 
     /// Notes that time has passed, so that finished intervals are handed over though nothing completes. True where an
@@ -223,7 +224,7 @@ impl Recorder {
     /// A kind that was not announced costs an allocation, once per snapshot.
     #[cold]
     fn unannounced(&mut self, op: Completion) {
-        self.active.ops[op.kind.index()] = Some(Box::default());
+        *self.active.ops.entry(op.kind) = Some(Box::default());
         let _ = self.record(op);
     }
 }
@@ -241,7 +242,7 @@ impl Feed {
 
     /// Gives a snapshot back for reuse, emptied here so that the worker does not have to.
     pub fn give_back(&mut self, mut snapshot: Snapshot) {
-        snapshot.ops.iter_mut().flatten().for_each(|record| record.reset());
+        snapshot.ops.values_mut().flatten().for_each(|record| record.reset());
         // With the ring full the snapshot is one more than needed, and is dropped.
         let _ = self.free.push(snapshot);
     }
@@ -249,14 +250,16 @@ impl Feed {
 
 impl Snapshot {
     fn new(slot: Slot, kinds: &[OpKind]) -> Snapshot {
-        let ops = OpKind::ALL.map(|kind| kinds.contains(&kind).then(Box::default));
+        let mut ops = PerKind::default();
+        for kind in kinds {
+            *ops.entry(*kind) = Some(Box::default());
+        }
         Snapshot { slot, ops }
     }
 
     /// What was counted, of the kinds that occurred.
     pub(crate) fn tallies(&self) -> impl Iterator<Item = (OpKind, &OpTally)> {
-        let tallies = OpKind::ALL.into_iter().zip(&self.ops);
-        let present = tallies.filter_map(|(kind, tally)| tally.as_deref().map(|tally| (kind, tally)));
+        let present = self.ops.iter().filter_map(|(kind, tally)| tally.as_deref().map(|tally| (kind, tally)));
         present.filter(|(_, tally)| !tally.sums.is_empty())
     }
 }

@@ -1,6 +1,6 @@
 //! Phases that repeat each other, as one; and what a phase on a database did of logical operations.
 
-use iolite_model::{Bytes, Cache, ErrorTally, Nanos, OpKind, PhaseEnd};
+use iolite_model::{Bytes, Cache, ErrorTally, Nanos, OpKind, PerKind, PhaseEnd};
 
 use crate::estimate::{Direction, Estimate};
 use crate::summary::PhaseResult;
@@ -47,10 +47,10 @@ impl PhaseTotals {
         PhaseTotals {
             counts,
             measured: self.measured.saturating_add(other.measured),
-            series: self.series.iter().chain(&other.series).copied().collect(),
+            series: self.series.iter().chain(&other.series).cloned().collect(),
             sections: self.sections.iter().chain(&other.sections).cloned().collect(),
             drain_max: self.drain_max.max(other.drain_max),
-            beside: self.beside.and(other.beside),
+            beside: self.beside.clone().and(&other.beside),
         }
     }
 }
@@ -77,7 +77,7 @@ impl PhaseResult {
             return None;
         }
         let sum =
-            |of: &[u64], kinds: &[OpKind]| -> f64 { kinds.iter().map(|kind| of[kind.index()] as f64).sum() };
+            |of: &PerKind<u64>, kinds: &[OpKind]| -> f64 { kinds.iter().map(|kind| of[*kind] as f64).sum() };
         let series = &self.totals.series;
         let rates: Vec<_> = series.iter().map(|p| (p.seconds, sum(&p.operations, &LOGICAL))).collect();
         let times: Vec<_> =
@@ -96,7 +96,7 @@ impl PhaseResult {
 
     /// Operations that failed, of all kinds.
     pub fn errors(&self) -> u64 {
-        OpKind::ALL.iter().map(|&kind| self.totals.errors(kind)).sum()
+        OpKind::all().map(|kind| self.totals.errors(kind)).sum()
     }
 }
 

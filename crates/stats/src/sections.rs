@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iolite_model::{Nanos, OpKind};
+use iolite_model::{Nanos, OpKind, PerKind};
 
 use crate::histogram::Histogram;
 
@@ -13,7 +13,7 @@ const SECTIONS: u64 = 24;
 
 /// The response times of one section of a phase, by kind.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Section([Option<Box<Histogram>>; OpKind::ALL.len()]);
+pub(crate) struct Section(PerKind<Option<Box<Histogram>>>);
 
 /// The sections as they come about: cells of a grid that starts where the measured part does. Once [`SECTIONS`] cells do
 /// not reach far enough they double in length. What covers several cells counts where it starts, so that the order in
@@ -28,20 +28,20 @@ pub(crate) struct Sections {
 impl Section {
     /// The histogram of a kind, to count in.
     pub(crate) fn response_mut(&mut self, kind: OpKind) -> &mut Histogram {
-        self.0[kind.index()].get_or_insert_default()
+        self.0.entry(kind).get_or_insert_default()
     }
 
     /// Operations of a kind, and of these the ones slower than a bound.
     pub(crate) fn above(&self, kind: OpKind, bound: Nanos) -> (f64, f64) {
         let counts = |histogram: &Histogram| (histogram.count() as f64, histogram.count_above(bound) as f64);
-        self.0[kind.index()].as_deref().map_or((0.0, 0.0), counts)
+        self.0.get(kind).and_then(Option::as_deref).map_or((0.0, 0.0), counts)
     }
 
     /// Adds what another section counted.
     pub(crate) fn merge(&mut self, other: &Section) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        for (kind, theirs) in other.0.iter() {
             if let Some(theirs) = theirs {
-                mine.get_or_insert_default().merge(theirs);
+                self.0.entry(kind).get_or_insert_default().merge(theirs);
             }
         }
     }

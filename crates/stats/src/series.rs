@@ -1,25 +1,25 @@
 //! A phase's course over time, in a bounded number of points whatever its length.
 
-use iolite_model::OpKind;
+use iolite_model::{OpKind, PerKind};
 
 use crate::sums::Sums;
 
 /// Points that a series has at most. Estimates join a longer series to 2,000 batches anyway, and after joining pairwise
-/// at least half of the points are left. At 272 bytes each they are some 1.1 MiB.
+/// at least half of the points are left. At some 200 bytes each they are less than a MiB.
 pub(crate) const POINTS: u64 = 4096;
 
 /// One interval of a phase's measured part, for estimates over time. In a long phase it is as many of the task's
 /// intervals as keep the number of points bounded.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Point {
     /// Length.
     pub seconds: f64,
-    /// Operations of each kind, by its index.
-    pub operations: [u64; OpKind::ALL.len()],
-    /// Bytes moved by each kind, by its index.
-    pub bytes: [u64; OpKind::ALL.len()],
-    /// Sum of the response times of each kind in nanoseconds, by its index.
-    pub response_sum: [u64; OpKind::ALL.len()],
+    /// Operations of each kind.
+    pub operations: PerKind<u64>,
+    /// Bytes moved by each kind.
+    pub bytes: PerKind<u64>,
+    /// Sum of the response times of each kind in nanoseconds.
+    pub response_sum: PerKind<u64>,
 }
 
 /// The points as they come about, at the cells of a grid that starts where the measured part does. Once [`POINTS`] cells
@@ -35,7 +35,7 @@ pub(crate) struct Series {
 }
 
 /// Neighbouring cells whose counts can't be told apart: as a rule, one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Span {
     start: u64,
     end: u64,
@@ -56,15 +56,16 @@ impl Point {
             (&mut self.response_sum, &other.response_sum),
         ];
         for (mine, theirs) in sums {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
+            for (kind, theirs) in theirs.iter().filter(|(_, theirs)| **theirs > 0) {
+                mine[kind] = mine[kind].saturating_add(*theirs);
+            }
         }
     }
 
     fn count(&mut self, kind: OpKind, sums: &Sums) {
-        let index = kind.index();
-        self.operations[index] = self.operations[index].saturating_add(sums.operations);
-        self.bytes[index] = self.bytes[index].saturating_add(sums.bytes);
-        self.response_sum[index] = self.response_sum[index].saturating_add(sums.response_sum);
+        self.operations[kind] = self.operations[kind].saturating_add(sums.operations);
+        self.bytes[kind] = self.bytes[kind].saturating_add(sums.bytes);
+        self.response_sum[kind] = self.response_sum[kind].saturating_add(sums.response_sum);
     }
 }
 
@@ -134,7 +135,8 @@ impl Series {
         self.reach(end);
         let mut points = Vec::with_capacity(self.spans.len());
         let mut reached = from;
-        for span in &self.spans {
+        let spans = std::mem::take(&mut self.spans);
+        for span in spans {
             self.idle(&mut points, reached, span.start.min(end));
             let length = span.end.min(end).saturating_sub(span.start);
             points.push(Point { seconds: Point::idle(length).seconds, ..span.point });
@@ -177,7 +179,7 @@ mod tests {
     }
 
     fn told(points: &[Point]) -> Vec<(u64, u64)> {
-        let stat = OpKind::Stat.index();
+        let stat = OpKind::Stat;
         points.iter().map(|point| ((point.seconds * 1e9).round() as u64, point.operations[stat])).collect()
     }
 
@@ -228,9 +230,9 @@ mod tests {
             assert_eq!(points.len(), expected);
             assert!(points.len() * size_of::<Point>() + held < 3 << 20);
             let reads = (0..day / interval).map(|number| number % 7).sum::<u64>();
-            assert_eq!(points.iter().map(|p| p.operations[OpKind::Read.index()]).sum::<u64>(), reads);
-            assert_eq!(points.iter().map(|p| p.bytes[OpKind::Read.index()]).sum::<u64>(), 512 * reads);
-            assert_eq!(points.iter().map(|p| p.response_sum[OpKind::Read.index()]).sum::<u64>(), 3 * reads);
+            assert_eq!(points.iter().map(|p| p.operations[OpKind::Read]).sum::<u64>(), reads);
+            assert_eq!(points.iter().map(|p| p.bytes[OpKind::Read]).sum::<u64>(), 512 * reads);
+            assert_eq!(points.iter().map(|p| p.response_sum[OpKind::Read]).sum::<u64>(), 3 * reads);
             assert!((points.iter().map(|p| p.seconds).sum::<f64>() - day as f64 / 1e9).abs() < 1e-6);
         }
     }
@@ -249,7 +251,7 @@ mod tests {
             let points = series(&slots, end);
             prop_assert_eq!(&points, &series(&other, end));
             prop_assert!(points.len() as u64 <= POINTS);
-            let stat = OpKind::Stat.index();
+            let stat = OpKind::Stat;
             prop_assert_eq!(points.iter().map(|p| p.operations[stat]).sum::<u64>(), slots.iter().map(|s| s.2).sum::<u64>());
             prop_assert!((points.iter().map(|p| p.seconds).sum::<f64>() - 300_100e-9).abs() < 1e-12);
         }

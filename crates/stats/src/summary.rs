@@ -41,21 +41,17 @@ impl PhaseResult {
         if self.totals.operations(OpKind::Sync) > 0 && self.totals.operations(OpKind::Commit) > 0 {
             return OpKind::Commit;
         }
-        OpKind::ALL.into_iter().max_by_key(|&kind| self.totals.operations(kind)).unwrap_or(OpKind::Read)
+        OpKind::all().max_by_key(|&kind| self.totals.operations(kind)).unwrap_or(OpKind::Read)
     }
 
     /// What a kind of operation did; `None` where none succeeded.
     pub fn summary(&self, kind: OpKind) -> Option<Summary> {
         let totals = &self.totals;
         let record = totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
-        let index = kind.index();
-        let counts: Vec<_> = totals.series.iter().map(|p| (p.seconds, p.operations[index] as f64)).collect();
+        let counts: Vec<_> = totals.series.iter().map(|p| (p.seconds, p.operations[kind] as f64)).collect();
         // Response times within an interval resemble each other: the error of the mean comes from interval to interval.
-        let responses: Vec<_> = totals
-            .series
-            .iter()
-            .map(|p| (p.operations[index] as f64, p.response_sum[index] as f64))
-            .collect();
+        let responses: Vec<_> =
+            totals.series.iter().map(|p| (p.operations[kind] as f64, p.response_sum[kind] as f64)).collect();
         let sums = record.sums;
         let count = sums.operations as f64;
         // A sum that has reached the largest number says nothing any more (weeks of operations, or hours of overload).
@@ -80,7 +76,7 @@ impl PhaseResult {
     /// operations of little time tell less than their number. Taken from how much the mean's own samples, the
     /// intervals with such operations, are worth.
     pub fn effective_operations(&self, kind: OpKind) -> u64 {
-        let occurred = self.totals.series.iter().filter(|point| point.operations[kind.index()] > 0).count();
+        let occurred = self.totals.series.iter().filter(|point| point.operations[kind] > 0).count();
         // A long series is batched: that makes fewer samples of it, not samples that are worth less.
         let intervals = occurred.max(1) as f64 / occurred.div_ceil(MAX_BATCHES as usize).max(1) as f64;
         let worth = self.summary(kind).map_or(0.0, |summary| summary.mean.effective_samples / intervals);

@@ -1,6 +1,6 @@
 //! Totals of a phase.
 
-use iolite_model::{OpKind, OpTotals};
+use iolite_model::{OpKind, OpTotals, PerKind};
 
 use crate::counts::{Counts, OpRecord, Told};
 use crate::histogram::{Histogram, HistogramError};
@@ -25,19 +25,19 @@ pub struct PhaseTotals {
 
 /// What totals leave out, but physical counters don't: successful operations of the ramp and the drain, with their bytes, by
 /// kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Beside([(u64, u64); OpKind::ALL.len()]);
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Beside(PerKind<(u64, u64)>);
 
 impl Beside {
     pub(crate) fn add(&mut self, kind: OpKind, operations: u64, bytes: u64) {
-        let (had, had_bytes) = &mut self.0[kind.index()];
+        let (had, had_bytes) = self.0.entry(kind);
         (*had, *had_bytes) = (had.saturating_add(operations), had_bytes.saturating_add(bytes));
     }
 
-    pub(crate) fn and(mut self, other: Beside) -> Beside {
-        OpKind::ALL.into_iter().zip(other.0).for_each(|(kind, (operations, bytes))| {
-            self.add(kind, operations, bytes);
-        });
+    pub(crate) fn and(mut self, other: &Beside) -> Beside {
+        for (kind, (operations, bytes)) in other.0.iter() {
+            self.add(kind, *operations, *bytes);
+        }
         self
     }
 }
@@ -62,7 +62,7 @@ impl PhaseTotals {
 
     /// Whether no operation came back, failed ones included.
     pub fn is_empty(&self) -> bool {
-        OpKind::ALL.into_iter().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
+        OpKind::all().all(|kind| self.operations(kind) == 0 && self.errors(kind) == 0)
     }
 
     /// Operations of a kind that succeeded.
@@ -83,7 +83,7 @@ impl PhaseTotals {
     /// Operations of a kind that succeeded over the whole phase, ramp and drain included, and the bytes they moved: what
     /// counters of devices are to be compared with.
     pub fn whole(&self, kind: OpKind) -> (u64, u64) {
-        let (operations, bytes) = self.beside.0[kind.index()];
+        let (operations, bytes) = self.beside.0.get(kind).copied().unwrap_or_default();
         (operations.saturating_add(self.operations(kind)), bytes.saturating_add(self.bytes(kind)))
     }
 
@@ -117,7 +117,7 @@ impl PhaseTotals {
             series: side_by_side(&self.series, &other.series),
             sections: sections_side_by_side(&self.sections, &other.sections),
             drain_max: self.drain_max.max(other.drain_max),
-            beside: self.beside.and(other.beside),
+            beside: self.beside.clone().and(&other.beside),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Store {
         Ok(events.into_iter().map(|(_, event)| event).collect())
     }
 
-    /// The intervals of a phase, in the order they happened; each one's operations in the order of [`OpKind::ALL`].
+    /// The intervals of a phase, in the order they happened; each one's operations in the order of [`OpKind::all`].
     ///
     /// # Errors
     /// [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.

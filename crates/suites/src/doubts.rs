@@ -14,7 +14,7 @@ pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
         format!("{}, {} outstanding", task.name(), task.concurrency())
     };
     let mut doubts = Vec::new();
-    let errors = OpKind::ALL.iter().map(|&kind| result.totals.errors(kind)).sum::<u64>();
+    let errors = OpKind::all().map(|kind| result.totals.errors(kind)).sum::<u64>();
     if errors > 0 {
         let listed = result.end.errors.first().map(|tally| tally.first.as_str());
         let first = listed.or(first_error).unwrap_or("an unknown error").to_owned();
@@ -60,8 +60,8 @@ fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
     if !is_uniform(&result.info.task) {
         return Vec::new();
     }
-    let total = |index: usize| result.totals.series.iter().map(|point| point.operations[index]).sum::<u64>();
-    let kind = OpKind::ALL.into_iter().map(OpKind::index).max_by_key(|&index| total(index)).unwrap_or(0);
+    let total = |kind: OpKind| result.totals.series.iter().map(|point| point.operations[kind]).sum::<u64>();
+    let kind = OpKind::all().max_by_key(|&kind| total(kind)).unwrap_or(OpKind::Read);
     let series: Vec<_> =
         result.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect();
     let nanos = |seconds: f64| Nanos((seconds * 1e9).round() as u64);
@@ -114,7 +114,7 @@ mod tests {
     fn warned(rates: &[u64], arrival: Arrival) -> Vec<Warning> {
         let series = rates.iter().map(|&count| {
             let mut point = Point { seconds: 0.1, ..Point::default() };
-            point.operations[OpKind::Read.index()] = count;
+            point.operations[OpKind::Read] = count;
             point
         });
         let mut result = crate::check::tests::empty(Task::File(FileTask { arrival, ..FileTask::default() }));

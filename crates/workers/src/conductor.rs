@@ -143,7 +143,7 @@ impl Conductor<'_> {
     fn find_the_missing(&self, ends: &mut Ends, now: u64) {
         for (worker, _) in ends.reported.iter().enumerate().filter(|(_, reported)| !**reported) {
             let Some((kind, offset, issued)) = self.boards[worker].look() else { continue };
-            let Some(&kind) = OpKind::ALL.get(usize::from(kind)) else { continue };
+            let Some(kind) = OpKind::from_code(kind) else { continue };
             let worker = self.group.first + worker as u32;
             ends.stuck.push(Stuck { worker, kind, offset, age: Nanos(now.saturating_sub(issued)) });
         }

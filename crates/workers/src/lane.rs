@@ -181,7 +181,7 @@ impl WorkerLane {
     /// `issued` in nanoseconds since the phase's start.
     #[inline]
     pub fn enter(&self, kind: OpKind, offset: u64, issued: u64) {
-        self.board.begin(kind as u8, offset, issued);
+        self.board.begin(kind.code(), offset, issued);
     }
 
     /// Tells that it has come back.

@@ -185,7 +185,7 @@ fn error_number(phase: &PhaseResult, failure: Option<&anyhow::Error>) -> i32 {
 /// Whether an operation took longer than any may (`max_latency`), which ends a phase.
 fn too_long(phase: &PhaseResult) -> bool {
     let Task::File(FileTask { longest: Some(longest), .. }) = &phase.info.task else { return false };
-    let services = OpKind::ALL.into_iter().filter_map(|kind| phase.totals.service(kind));
+    let services = OpKind::all().filter_map(|kind| phase.totals.service(kind));
     services.map(Histogram::max).any(|taken| taken > *longest)
 }
 

@@ -60,7 +60,7 @@ fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
 
 fn exit_of(run: &Run) -> Exit {
     let errors = |phase: &iolite_stats::PhaseResult| {
-        OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>() > 0
+        OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>() > 0
     };
     match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         Ending::Failed(_) => Exit::Failure,

@@ -65,7 +65,7 @@ fn begin<'a>(
 fn exit_of(run: &Run) -> Exit {
     let wrong = |verified: &Verified| verified.wrong + verified.unreadable > 0;
     let ends = || run.phases.iter().map(|phase| &phase.end);
-    let errors = |phase: &PhaseResult| OpKind::ALL.iter().map(|kind| phase.totals.errors(*kind)).sum::<u64>();
+    let errors = |phase: &PhaseResult| OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>();
     match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
         Ending::Failed(_) => Exit::Failure,

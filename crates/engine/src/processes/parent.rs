@@ -231,7 +231,7 @@ fn idle<'a>(phase: &'a Phase, totals: &'a PhaseTotals) -> impl Iterator<Item = I
             ops: Vec::new(),
         };
         start += length;
-        point.operations.iter().all(|operations| *operations == 0).then_some(interval)
+        point.operations.iter().all(|(_, operations)| *operations == 0).then_some(interval)
     })
 }
 

@@ -114,8 +114,8 @@ impl Course {
             end = end.saturating_add(nanos(point));
             let cell = points.entry(end).or_default();
             for kind in kinds {
-                cell.bytes += if moves { point.bytes[kind.index()] } else { 0 };
-                cell.operations += point.operations[kind.index()];
+                cell.bytes += if moves { point.bytes[*kind] } else { 0 };
+                cell.operations += point.operations[*kind];
             }
         }
         Course { start, end, points }
@@ -178,9 +178,9 @@ mod tests {
     fn intervals_of_different_lengths_meet_at_their_common_ends() {
         let mut coarse = reads(0);
         let joined = coarse.phase.totals.series.chunks(2).map(|pair| {
-            let mut point = pair[0];
+            let mut point = pair[0].clone();
             point.seconds += pair[1].seconds;
-            point.operations[0] += pair[1].operations[0];
+            point.operations[OpKind::Read] += pair[1].operations[OpKind::Read];
             point
         });
         coarse.phase.totals.series = joined.collect();

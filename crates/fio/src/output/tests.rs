@@ -267,7 +267,7 @@ fn the_unit_of_bandwidth_is_the_one_that_fio_chooses() {
         let mut job = mixed();
         job.thread.reporting.kb_base = kb_base;
         for point in &mut job.phase.totals.series {
-            point.bytes[OpKind::Read.index()] = (bytes * point.seconds).round() as u64;
+            point.bytes[OpKind::Read] = (bytes * point.seconds).round() as u64;
         }
         let text = normal(&results(vec![job]), 4);
         text.lines()

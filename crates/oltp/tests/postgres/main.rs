@@ -107,8 +107,11 @@ fn batches_within_are_done_in_order_and_timed() {
     let wall = Instant::now();
     within.perform(&batch(cycles), &mut done).unwrap();
     let wall = wall.elapsed().as_nanos() as i64;
-    use OpKind::{Commit, Read, Write};
-    assert_eq!(kinds(&done), [Write, Write, Write, Commit, Read, Read, Write, Commit]);
+    assert_eq!(
+        kinds(&done),
+        ["write", "write", "write", "commit", "read", "read", "write", "commit"]
+            .map(|name| OpKind::named(name).unwrap())
+    );
     let bytes: Vec<u64> = done.iter().map(|timed| timed.bytes.0).collect();
     assert_eq!(bytes, [51, 61, 51, 0, 8192, 8192, 55, 0]);
     assert!(done.iter().all(|timed| timed.ended >= timed.started));
@@ -220,8 +223,8 @@ fn reads_are_not_kept(server: &Server, database: &RanPostgres) {
     let Ok(file) = std::fs::File::open(path) else {
         return println!("skipped: the server's files can't be opened");
     };
-    let cached = iolite_sys::page_cache::resident_bytes(&file, 0, 8 * MIB).unwrap();
-    assert!(cached < MIB, "{cached} bytes of blocks that were read are still cached");
+    let cached = || iolite_sys::page_cache::resident_bytes(&file, 0, 8 * MIB).unwrap();
+    until("the end of what is cached", || cached() < MIB);
 }
 
 fn writes_are_counted(server: &Server, database: &RanPostgres) {

@@ -1,6 +1,6 @@
 //! PerfTools' two lines: all operations of a run as one, with what PerfTools itself could not tell.
 
-use iolite_model::{Iops, Nanos, OpKind, Quantile};
+use iolite_model::{Iops, Nanos, OpKind, PerKind, Quantile};
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult, Point};
 
 use crate::pen::{Ink, Pen, count};
@@ -123,8 +123,8 @@ impl Total {
 
 /// Rate and mean response time of several kinds.
 fn together(phase: &PhaseResult, kinds: &[OpKind], response: &Histogram) -> (Estimate, Estimate) {
-    let sum = |point: &Point, of: fn(&Point) -> &[u64; OpKind::ALL.len()]| {
-        kinds.iter().map(|kind| of(point)[kind.index()] as f64).sum::<f64>()
+    let sum = |point: &Point, of: fn(&Point) -> &PerKind<u64>| {
+        kinds.iter().map(|kind| of(point)[*kind] as f64).sum::<f64>()
     };
     let (mut rates, mut times) = (Vec::new(), Vec::new());
     for point in &phase.totals.series {

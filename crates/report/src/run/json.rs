@@ -77,7 +77,7 @@ fn group(group: &super::Group) -> Value {
 }
 
 pub(crate) fn operations(result: &PhaseResult) -> Value {
-    let told = OpKind::ALL.into_iter().filter_map(|kind| {
+    let told = OpKind::all().filter_map(|kind| {
         let mut value = shared::operations(result, kind)?;
         value["quantiles"] = quantiles(result, kind);
         Some(value)
@@ -100,13 +100,12 @@ fn quantiles(result: &PhaseResult, kind: OpKind) -> Value {
 }
 
 fn series(result: &PhaseResult) -> Value {
-    let kinds: Vec<OpKind> =
-        OpKind::ALL.into_iter().filter(|&kind| result.totals.operations(kind) > 0).collect();
+    let kinds: Vec<OpKind> = OpKind::all().filter(|&kind| result.totals.operations(kind) > 0).collect();
     let mut start = 0.0;
     let told = result.totals.series.iter().map(|point| {
         let (mut operations, mut means) = (Map::new(), Map::new());
         for kind in &kinds {
-            let (number, sum) = (point.operations[kind.index()], point.response_sum[kind.index()]);
+            let (number, sum) = (point.operations[*kind], point.response_sum[*kind]);
             operations.insert(kind.name().into(), number.into());
             let mean = (number > 0).then(|| sum as f64 / number as f64);
             means.insert(kind.name().into(), mean.into());

@@ -149,7 +149,7 @@ fn flow(phase: &PhaseResult) -> Vec<OpKind> {
     if phase.main_kind() == OpKind::Commit {
         return vec![OpKind::Commit];
     }
-    OpKind::ALL.into_iter().filter(|kind| !matches!(kind, OpKind::Sync | OpKind::Commit)).collect()
+    OpKind::all().filter(|kind| !matches!(*kind, OpKind::Sync | OpKind::Commit)).collect()
 }
 
 /// What operations a second are called.

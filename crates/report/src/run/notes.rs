@@ -77,7 +77,7 @@ fn errors(tally: &ErrorTally) -> Note {
 
 /// Errors that were counted but are not listed.
 fn unlisted_errors(phase: &PhaseResult) -> Option<Note> {
-    let counted = OpKind::ALL.iter().map(|&kind| phase.totals.errors(kind)).sum::<u64>();
+    let counted = OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>();
     let listed = phase.end.errors.is_empty() && counted > 0;
     listed.then(|| Note::of("errors", Ink::Bad, count(counted)))
 }
@@ -109,7 +109,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
 
 fn flow_max(phase: &PhaseResult) -> u64 {
     let max = |kind| phase.summary(kind).map_or(0, |summary| summary.max.0);
-    OpKind::ALL.into_iter().map(max).max().unwrap_or(0)
+    OpKind::all().map(max).max().unwrap_or(0)
 }
 
 fn stuck(stuck: &Stuck) -> Note {

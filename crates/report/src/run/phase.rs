@@ -87,10 +87,10 @@ pub(crate) fn told(note: &Note, pen: Pen) -> String {
 /// The kinds that occurred, the ones that matter most first.
 fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
     let occurred = |kind: &OpKind| phase.totals.operations(*kind) + phase.totals.errors(*kind) > 0;
-    let mut kinds: Vec<OpKind> = OpKind::ALL.into_iter().filter(occurred).collect();
+    let mut kinds: Vec<OpKind> = OpKind::all().filter(occurred).collect();
     if words::commits(&phase.info.task) {
         // A write alone is done when a cache has it.
-        kinds.sort_by_key(|kind| match kind {
+        kinds.sort_by_key(|kind| match *kind {
             OpKind::Commit => 0,
             OpKind::Sync => 1,
             _ => 2,
@@ -113,9 +113,8 @@ fn figures(phase: &PhaseResult, pen: Pen) -> String {
 /// The rate from interval to interval.
 fn over_time(phase: &PhaseResult, pen: Pen) -> Option<String> {
     let kinds = flow(phase);
-    let operations = |point: &iolite_stats::Point| {
-        kinds.iter().map(|kind| point.operations[kind.index()]).sum::<u64>() as f64
-    };
+    let operations =
+        |point: &iolite_stats::Point| kinds.iter().map(|kind| point.operations[*kind]).sum::<u64>() as f64;
     let series: Vec<(f64, f64)> =
         phase.totals.series.iter().map(|point| (point.seconds, operations(point))).collect();
     let course = course(&series, pen.width().saturating_sub(TEXT + LEGEND).max(10), pen)?;

@@ -279,8 +279,7 @@ impl Check {
                 evidence.push(Evidence { measure, result, kind, load });
             }
         }
-        let errors =
-            |result: &PhaseResult| OpKind::ALL.iter().map(|&kind| result.totals.errors(kind)).sum::<u64>();
+        let errors = |result: &PhaseResult| OpKind::all().map(|kind| result.totals.errors(kind)).sum::<u64>();
         let circumstances = Circumstances {
             volatile: self.options.volatile.as_deref(),
             direct: self.options.direct,

@@ -35,7 +35,7 @@ fn options() -> CheckOptions {
 fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
     let runtime = task.stop().runtime.unwrap().0;
     let timetable = Timetable { ramp_end: 0, interval: 100_000_000, end: runtime };
-    let (mut recorder, feed) = recorder(timetable, &OpKind::ALL);
+    let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
     let concurrency = f64::from(task.concurrency());
     let open = matches!(task, Task::File(file) if file.asked_rate().is_some());
     let (kinds, seconds): (&[OpKind], f64) = match task {

@@ -321,7 +321,7 @@ fn commits_count_where_each_write_is_one() {
     let LatencyStep::Run(task) = search.next(&[]) else { panic!() };
     let window = task.stop.runtime.unwrap().0;
     let (mut recorder, feed) =
-        recorder(Timetable { ramp_end: 0, interval: window, end: window }, &OpKind::ALL);
+        recorder(Timetable { ramp_end: 0, interval: window, end: window }, &OpKind::STANDARD);
     for i in 0..1200 {
         for (kind, response) in [(OpKind::Write, 1_000), (OpKind::Sync, 800_000), (OpKind::Commit, 801_000)] {
             let completed = 1_000_000 + i;

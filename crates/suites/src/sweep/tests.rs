@@ -101,7 +101,7 @@ impl Server {
     fn run(&self, index: u32, task: &DbTask) -> PhaseResult {
         let end = task.stop.runtime.unwrap().0;
         let timetable = Timetable { ramp_end: 0, interval: task.interval.0, end };
-        let (mut recorder, feed) = recorder(timetable, &OpKind::ALL);
+        let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
         let mut collector = Collector::new(index, vec![feed]);
         let (rate, response) = (self.law)(f64::from(task.workers));
         let rate = rate * (1.0 + self.drift * f64::from(index));
