@@ -38,8 +38,10 @@ fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
         "random read 8 KiB",
         "random read 64 KiB",
         "random write 8 KiB",
-        "commit 8 KiB, preallocated",
-        "commit 8 KiB, growing",
+        "commit, buffered append",
+        "commit, growing file",
+        "commit, buffered overwrite",
+        "commit, O_DSYNC overwrite",
         "RanRead",
         "RanWrite",
         "RanIO 50 %",
@@ -158,7 +160,7 @@ fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
     let arguments = [&SHORT[..], &["--json", "--target-iops", "200"]].concat();
     let document = json(&place.check(&place.data(), &arguments).output().unwrap());
     let at_target = phases(&document, "random read 8 KiB, at 200 IOPS")[0];
-    assert_eq!(at_target["task"]["arrival_iops"], 200.0);
+    assert_eq!(at_target["task"]["arrival"]["poisson"], 200.0);
     let reason = &document["verdict"]["reasons"][0];
     assert!(reason["measured"].as_str().unwrap().contains("sustained"), "{reason}");
 }
