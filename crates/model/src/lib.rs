@@ -49,7 +49,7 @@ pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
-pub use profile::{Criterion, Measure, Profile};
+pub use profile::{Criterion, Floor, Measure, Profile, Rate};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles,
