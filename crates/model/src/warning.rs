@@ -314,3 +314,39 @@ pub enum Warning {
         reason: String,
     },
 }
+
+impl Warning {
+    /// Whether the two say the same of a run, so that one of them is enough: equal ones, and the same cause in another phase.
+    pub fn repeats(&self, other: &Warning) -> bool {
+        match (self, other) {
+            (Warning::ForeignLoad { .. }, Warning::ForeignLoad { .. }) => true,
+            (Warning::GeneratorLimited { limit, .. }, Warning::GeneratorLimited { limit: met, .. }) => {
+                limit.name() == met.name()
+            }
+            (Warning::ProbeFailed { probe, .. }, Warning::ProbeFailed { probe: failed, .. }) => {
+                probe == failed
+            }
+            _ => self == other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cause_is_one_warning() {
+        let foreign = |phase: &str, device| Warning::ForeignLoad {
+            phase: phase.into(),
+            requested: Bytes(1),
+            device: Bytes(device),
+        };
+        assert!(foreign("a", 5).repeats(&foreign("b", 7)));
+        let limited = |limit| Warning::GeneratorLimited { phase: "a".into(), limit };
+        assert!(limited(HostLimit::Steal(0.1)).repeats(&limited(HostLimit::Steal(0.2))));
+        assert!(!limited(HostLimit::Steal(0.1)).repeats(&limited(HostLimit::CpuBound(1.0))));
+        assert!(!Warning::ThroughCache.repeats(&foreign("a", 5)));
+        assert!(Warning::ThroughCache.repeats(&Warning::ThroughCache));
+    }
+}
