@@ -3,6 +3,8 @@
 //! A phase runs as a [group of workers](iolite_workers). [`run_file_task`] does that for block I/O.
 
 mod admit;
+pub use admit::{NamedDevice, Overwriting};
+mod blank;
 mod backend;
 mod error;
 mod errors;

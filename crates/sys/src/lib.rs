@@ -6,13 +6,17 @@ pub mod buffer;
 pub mod clock;
 pub mod device;
 pub mod directory;
+mod fault;
 pub mod file;
+pub mod holders;
 pub mod mapping;
 pub mod page_cache;
 pub mod placement;
 pub mod priority;
 pub mod process;
+pub mod pseudo;
 pub mod ring;
+pub mod signature;
 mod slots;
 pub mod splice;
 #[cfg(test)]
