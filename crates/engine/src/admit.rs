@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use iolite_model::Overwrite;
@@ -30,10 +30,9 @@ pub(crate) fn identity_of(metadata: &Metadata) -> Identity {
 }
 
 /// Devices with data on them (a file system, a partition table, ...) that a run may overwrite.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub enum Overwriting {
     /// None but these.
-    #[default]
     Named(Vec<NamedDevice>),
     /// Whatever the tasks name, as with fio.
     Anything,
@@ -58,6 +57,19 @@ impl NamedDevice {
         })?;
         Ok(NamedDevice { number, serial: device::serial(number) })
     }
+}
+
+impl Default for Overwriting {
+    fn default() -> Overwriting {
+        Overwriting::Named(Vec::new())
+    }
+}
+
+/// What a block device holds, by its signature; `None` where that is nothing known, or it is no device that can be read.
+pub fn contents(path: &Path) -> Option<&'static str> {
+    let found = device::open_existing(path, Access::default(), false).ok()?;
+    found.device?;
+    signature::find(&found.file, device::size_of(&found.file).ok()?).ok().flatten()
 }
 
 impl Overwriting {
@@ -277,6 +289,7 @@ pub(crate) fn storage_only(path: &Path) -> Result<(), EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
 
     fn try_open(path: &Path, overwrite: Overwrite, write: bool) -> Result<u64, String> {
         let access = Access { write, ..Access::default() };

@@ -3,7 +3,6 @@
 //! A phase runs as a [group of workers](iolite_workers). [`run_file_task`] does that for block I/O.
 
 mod admit;
-pub use admit::{NamedDevice, Overwriting};
 mod blank;
 mod backend;
 mod error;
@@ -24,6 +23,7 @@ mod validate;
 mod verify;
 mod watch;
 
+pub use admit::{NamedDevice, Overwriting, contents};
 pub use backend::{
     Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Sim,
     SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,

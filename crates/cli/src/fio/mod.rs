@@ -6,6 +6,7 @@ mod debug;
 mod eta;
 mod latency;
 mod output;
+mod overwrite;
 mod perform;
 mod run;
 mod status;
