@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{IOLITE, Place, is_zombie, json, stderr};
 use serde_json::Value;
@@ -126,44 +127,131 @@ fn live_through(subject: &Subject) {
     assert_eq!(gone.status.code(), Some(2), "{}", stderr(&gone));
 }
 
+/// How the tests disturb a server, by its own client.
+struct Disturbance {
+    /// What one session is asked, statement by statement.
+    client: fn(url: &str, statements: &[&str]) -> Command,
+    /// Whether a worker is writing just now: 1 or more.
+    is_writing: &'static str,
+    /// Locks one row of the first global for four seconds: of several, a deadlock might come.
+    lock: &'static [&'static str],
+    /// Changes a setting, and what the warning says of it.
+    change: (&'static [&'static str], &'static str),
+    restore: &'static [&'static str],
+    /// What the warning says of who held the lock.
+    holder: &'static str,
+}
+
+/// A lock held by another session, and a setting that another changes, are named by the run that suffers from them.
+fn what_others_do_is_named(subject: &Subject, disturbance: &Disturbance) {
+    let ask = |statements: &[&str]| {
+        let output = (disturbance.client)(&subject.db, statements).output().unwrap();
+        assert!(output.status.success(), "{statements:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    subject.done("ranread", "setup", &["--size", "4MiB"]);
+    subject.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "100"]);
+    let arguments = ["--jobs", "1", "--runtime", "8s", "--hang", "0s", "--json", "--quiet"];
+    let run = subject.ran("ranwrite", "run", &arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while ask(&[disturbance.is_writing]) == "0" {
+        assert!(Instant::now() < until, "nobody writes");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ask(disturbance.lock);
+    ask(disturbance.change.0);
+    let output = run.wait_with_output().unwrap();
+    ask(disturbance.restore);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings = document["warnings"].to_string();
+    for named in ["for a lock held by", disturbance.holder, disturbance.change.1] {
+        assert!(warnings.contains(named), "{named}: {warnings}");
+    }
+    subject.done("ranread", "purge", &[]);
+}
+
+fn psql(url: &str, statements: &[&str]) -> Command {
+    let mut command = Command::new("psql");
+    command.args([url, "-XAtq"]).args(statements.iter().flat_map(|statement| ["-c", statement]));
+    command
+}
+
 #[test]
 fn in_postgresql() {
     let count = |url: &str, global: u32| {
         let sql = format!("SELECT count(*) FROM iolite.\"RanWriteGlobal{global}\"");
-        let output = Command::new("psql").args([url, "-XAtc", &sql]).output().unwrap();
+        let output = psql(url, &[&sql]).output().unwrap();
         String::from_utf8_lossy(&output.stdout)
             .trim()
             .parse()
             .unwrap_or_else(|_| panic!("{}", stderr(&output)))
     };
-    if let Some(subject) = Subject::server("postgres", count) {
-        live_through(&subject);
-    }
+    let Some(subject) = Subject::server("postgres", count) else { return };
+    live_through(&subject);
+    what_others_do_is_named(
+        &subject,
+        &Disturbance {
+            client: psql,
+            is_writing: "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iolite' AND query LIKE 'CALL%'",
+            lock: &[
+                "BEGIN",
+                "UPDATE iolite.\"RanWriteGlobal1\" SET value = value WHERE subscript = 7",
+                "SELECT pg_sleep(4)",
+                "COMMIT",
+            ],
+            change: (
+                &["ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()"],
+                "full_page_writes was on, and is off",
+            ),
+            restore: &["ALTER SYSTEM RESET full_page_writes", "SELECT pg_reload_conf()"],
+            holder: "application psql",
+        },
+    );
+}
+
+fn mariadb(url: &str, statements: &[&str]) -> Command {
+    let socket = url.split("socket=").nth(1).unwrap().split('&').next().unwrap();
+    let user = url.split("//").nth(1).unwrap().split(['@', ':']).next().unwrap();
+    let password = url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
+    let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
+    let socket = format!("--socket={}", socket.replace("%2F", "/"));
+    let mut command = Command::new("mariadb");
+    command.args([&socket, "-u", user, "-N", "-B", "-e", &statements.join("; "), name]);
+    command.env("MYSQL_PWD", password);
+    command
 }
 
 #[test]
 fn in_mariadb() {
     let count = |url: &str, global: u32| {
-        let socket = url.split("socket=").nth(1).unwrap().split('&').next().unwrap();
-        let user = url.split("//").nth(1).unwrap().split(['@', ':']).next().unwrap();
-        let password =
-            url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
-        let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
-        let sql = format!("SELECT count(*) FROM RanWriteGlobal{global}");
-        let socket = format!("--socket={}", socket.replace("%2F", "/"));
-        let output = Command::new("mariadb")
-            .args([&socket, "-u", user, "-N", "-B", "-e", &sql, name])
-            .env("MYSQL_PWD", password)
-            .output()
-            .unwrap();
+        let output =
+            mariadb(url, &[&format!("SELECT count(*) FROM RanWriteGlobal{global}")]).output().unwrap();
         String::from_utf8_lossy(&output.stdout)
             .trim()
             .parse()
             .unwrap_or_else(|_| panic!("{}", stderr(&output)))
     };
-    if let Some(subject) = Subject::server("mariadb", count) {
-        live_through(&subject);
-    }
+    let Some(subject) = Subject::server("mariadb", count) else { return };
+    live_through(&subject);
+    what_others_do_is_named(
+        &subject,
+        &Disturbance {
+            client: mariadb,
+            is_writing: "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'CALL iolite_sets%'",
+            lock: &[
+                "BEGIN",
+                "UPDATE RanWriteGlobal1 SET value = value WHERE subscript = 7",
+                "SELECT SLEEP(4)",
+                "COMMIT",
+            ],
+            change: (
+                &["SET GLOBAL innodb_flush_log_at_trx_commit = 2"],
+                "innodb_flush_log_at_trx_commit was 1, and is 2",
+            ),
+            restore: &["SET GLOBAL innodb_flush_log_at_trx_commit = 1"],
+            holder: "user root",
+        },
+    );
 }
 
 /// The installation of GT.M, where Debian has it.

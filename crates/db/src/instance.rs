@@ -24,6 +24,36 @@ pub struct Description {
     pub settings: Vec<(String, String)>,
 }
 
+impl Description {
+    /// What `later`, a description of the same instance, states otherwise: one line each, with both values.
+    pub fn changes(&self, later: &Description) -> Vec<String> {
+        let mut changes = Vec::new();
+        let mut compare = |name: &str, before: &str, after: &str| {
+            if before != after {
+                changes.push(format!("{name} was {before}, and is {after}"));
+            }
+        };
+        compare("the version", &self.version, &later.version);
+        for (name, before) in &self.settings {
+            let after = later.settings.iter().find(|(other, _)| other == name);
+            compare(name, before, after.map_or("not set", |(_, after)| after));
+        }
+        if changes.is_empty() && self.durability != later.durability {
+            changes.push(format!("commits were: {}; they are: {}", self.durability, later.durability));
+        }
+        changes
+    }
+}
+
+/// A session that waits for a lock, and who holds it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockWait {
+    /// The waiting session, as the database numbers it.
+    pub waiting: String,
+    /// The session that holds the lock: its number, and what is known of it.
+    pub holder: String,
+}
+
 /// Where a database's files are, as far as this host can see them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Files {
@@ -65,4 +95,34 @@ pub trait Instance: Send + Sync {
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine).
     fn counters(&self) -> Result<Physical>;
+
+    /// Sessions of this program that wait for a lock just now. Asked once a second while sessions are at work. Where the
+    /// database does not show them, or not to this user, there are none.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn lock_waits(&self) -> Result<Vec<LockWait>> {
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_changed_is_named_with_both_values() {
+        let of = |fsync: &str| Description {
+            engine: "PostgreSQL".into(),
+            version: "15".into(),
+            namespace: String::new(),
+            block: Bytes(8192),
+            durability: format!("fsync={fsync}"),
+            settings: vec![("fsync".into(), fsync.into()), ("wal_level".into(), "replica".into())],
+        };
+        assert_eq!(of("on").changes(&of("on")), Vec::<String>::new());
+        assert_eq!(of("on").changes(&of("off")), ["fsync was on, and is off"]);
+        let unset = Description { settings: Vec::new(), ..of("on") };
+        assert_eq!(of("on").changes(&unset).len(), 2);
+    }
 }

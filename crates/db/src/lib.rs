@@ -20,8 +20,8 @@ pub mod sqlite;
 mod url;
 
 pub use error::{Error, Result};
-pub use instance::{Description, Files, Instance};
-pub use monitor::{Monitor, Seen};
+pub use instance::{Description, Files, Instance, LockWait};
+pub use monitor::{Monitor, Seen, Waited};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]

@@ -1,4 +1,4 @@
-//! Looks at what a database counts while sessions are at work.
+//! Reads what a database counts, and who waits for whose locks, while sessions are at work.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use iolite_model::{Nanos, Physical};
 
-use crate::Instance;
+use crate::{Instance, LockWait};
 
-/// How often it looks.
+/// Time between two readings of the counters.
 const TICK: Duration = Duration::from_millis(200);
+/// Readings of the counters for each look at the locks.
+const LOCKS_EVERY: u32 = 5;
 
-/// A thread that asks a database for its counters until it is told to end.
+/// A thread that reads a database's counters, and who waits for whom, until it is told to end.
 #[derive(Debug)]
 pub struct Monitor {
     end: Sender<()>,
@@ -20,18 +22,29 @@ pub struct Monitor {
 }
 
 /// What a [`Monitor`] has seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Seen {
     /// What the database counted meanwhile.
     pub physical: Physical,
     /// Time in which it wrote data files; `None` where it does not count that.
     pub writer_active: Option<Nanos>,
-    /// Time looked at.
+    /// Time observed.
     pub observed: Nanos,
+    /// Sessions that were seen waiting for the same lock holder in at least two looks, the longest wait first.
+    pub lock_waits: Vec<Waited>,
+}
+
+/// A wait for a lock that lasted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waited {
+    /// Who waited for whom.
+    pub wait: LockWait,
+    /// For about how long: from the first look that saw it to the last.
+    pub time: Nanos,
 }
 
 impl Monitor {
-    /// Begins to look. `None` when no thread can be started: a run goes on without.
+    /// Begins to observe. `None` when no thread can be started: a run goes on without.
     pub fn start(database: Arc<dyn Instance>) -> Option<Monitor> {
         let (end, ended) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
@@ -39,20 +52,24 @@ impl Monitor {
             let first = database.counters().unwrap_or_default();
             // Nobody waits any more when the run has been given up on.
             let _ = ready.send(());
-            let mut looks = Looks::new(first);
-            loop {
+            let (mut looks, mut locks) = (Looks::new(first), Locks::default());
+            for tick in 1_u32.. {
                 let last = match ended.recv_timeout(TICK) {
                     Err(RecvTimeoutError::Timeout) => false,
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
                 };
-                // A database that does not answer now may do so next time.
+                // A database that does not respond now may do so next time.
                 if let Ok(now) = database.counters() {
                     looks.look(now, Instant::now());
                 }
                 if last {
-                    return looks.seen;
+                    break;
+                }
+                if tick % LOCKS_EVERY == 0 {
+                    locks.look(database.lock_waits().unwrap_or_default(), Instant::now());
                 }
             }
+            Seen { lock_waits: locks.finish(), ..looks.seen }
         });
         let thread = thread.ok()?;
         // What sessions do is counted from before their first operation.
@@ -60,11 +77,41 @@ impl Monitor {
         Some(Monitor { end, thread })
     }
 
-    /// Looks for the last time, and tells what was seen.
+    /// Reads for the last time, and returns what was seen.
     pub fn finish(self) -> Seen {
         // It has died already, where this is not heard.
         let _ = self.end.send(());
         self.thread.join().unwrap_or_default()
+    }
+}
+
+/// Waits as they are seen, each from look to look.
+#[derive(Default)]
+struct Locks {
+    /// Those of the last look, each since when.
+    current: Vec<(LockWait, Instant)>,
+    ended: Vec<Waited>,
+}
+
+impl Locks {
+    fn look(&mut self, waits: Vec<LockWait>, at: Instant) {
+        let before = std::mem::take(&mut self.current);
+        for wait in waits {
+            let since = before.iter().find(|(other, _)| *other == wait).map_or(at, |(_, since)| *since);
+            if at > since {
+                let time = Nanos(nanos(at - since));
+                match self.ended.iter_mut().find(|waited| waited.wait == wait) {
+                    Some(waited) => waited.time = waited.time.max(time),
+                    None => self.ended.push(Waited { wait: wait.clone(), time }),
+                }
+            }
+            self.current.push((wait, since));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Waited> {
+        self.ended.sort_by_key(|waited| std::cmp::Reverse(waited.time));
+        self.ended
     }
 }
 
@@ -103,6 +150,19 @@ fn nanos(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_lasts_from_look_to_look() {
+        let wait = |waiting: &str| LockWait { waiting: waiting.into(), holder: "session 7".into() };
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let mut locks = Locks::default();
+        locks.look(vec![wait("1"), wait("2")], start);
+        locks.look(vec![wait("1")], start + second);
+        locks.look(vec![wait("1"), wait("2")], start + 2 * second);
+        locks.look(vec![], start + 3 * second);
+        let waited = locks.finish();
+        assert_eq!(waited, [Waited { wait: wait("1"), time: Nanos(2_000_000_000) }]);
+    }
 
     #[test]
     fn the_writer_is_active_where_its_count_grows() {

@@ -17,8 +17,8 @@ use std::process::Command;
 
 use iolite_engine::{Control, Scratch, run_file_task};
 use iolite_model::{
-    BackendKind, Bytes, Event, ExistingTarget, FileTask, Nanos, OpKind, Overwrite, RingOptions, RunId, Sink,
-    Stop, Target,
+    BackendKind, Bytes, Event, ExistingTarget, FileTask, Mix, Nanos, OpKind, Overwrite, RingOptions, RunId,
+    Sink, Stop, Target,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 use iolite_sys::clock::Clock;
@@ -30,7 +30,7 @@ const SECONDS: f64 = 2.0;
 /// Size of the file, which stays in the page cache.
 const SIZE: Bytes = Bytes(256 << 20);
 
-/// The file that all programs read, in the directory given.
+/// The file that all programs read and write, in the directory given.
 const FILE: &str = "against-fio";
 
 /// The core that everything is pinned to.
@@ -53,6 +53,8 @@ struct Case {
     backend: BackendKind,
     block: u64,
     depth: u32,
+    /// Writes instead of reads.
+    writes: bool,
     place: Place,
     /// fio as its users run it.
     fio: &'static [&'static str],
@@ -62,12 +64,24 @@ struct Case {
     bare: &'static str,
 }
 
-const CASES: [Case; 8] = [
+/// A case on a disk, 4 KiB at a time.
+const fn disk(
+    name: &'static str,
+    backend: BackendKind,
+    depth: u32,
+    writes: bool,
+    fio: &'static [&'static str],
+) -> Case {
+    Case { name, backend, block: 4096, depth, writes, place: Place::Disk, fio, tuned: &[], bare: "" }
+}
+
+const CASES: [Case; 15] = [
     Case {
         name: "null, 4 KiB",
         backend: BackendKind::Null,
         block: 4096,
         depth: 1,
+        writes: false,
         place: Place::PageCache,
         fio: &["--ioengine=null", "--bs=4k"],
         tuned: &["--ioengine=null", "--bs=4k", "--gtod_reduce=1", "--norandommap", "--randrepeat=0"],
@@ -78,6 +92,7 @@ const CASES: [Case; 8] = [
         backend: BackendKind::Sync,
         block: 4096,
         depth: 1,
+        writes: false,
         place: Place::PageCache,
         fio: &["--ioengine=psync", "--bs=4k"],
         tuned: &[],
@@ -88,6 +103,7 @@ const CASES: [Case; 8] = [
         backend: BackendKind::Sync,
         block: 512,
         depth: 1,
+        writes: false,
         place: Place::PageCache,
         fio: &["--ioengine=psync", "--bs=512"],
         tuned: &[],
@@ -98,6 +114,7 @@ const CASES: [Case; 8] = [
         backend: BackendKind::IoUring(RingOptions::PLAIN),
         block: 4096,
         depth: 32,
+        writes: false,
         place: Place::PageCache,
         fio: &["--ioengine=io_uring", "--bs=4k", "--iodepth=32"],
         tuned: &[
@@ -117,6 +134,7 @@ const CASES: [Case; 8] = [
         backend: BackendKind::IoUring(RingOptions::PLAIN),
         block: 512,
         depth: 32,
+        writes: false,
         place: Place::PageCache,
         fio: &["--ioengine=io_uring", "--bs=512", "--iodepth=32"],
         tuned: &[
@@ -136,26 +154,74 @@ const CASES: [Case; 8] = [
         backend: BackendKind::Libaio,
         block: 4096,
         depth: 32,
+        writes: false,
         place: Place::PageCache,
         fio: &["--ioengine=libaio", "--bs=4k", "--iodepth=32"],
         tuned: &[],
         bare: "",
     },
-    Case {
-        name: "disk, direct, io_uring x 32, 4 KiB",
-        backend: BackendKind::IoUring(RingOptions::PLAIN),
-        block: 4096,
-        depth: 32,
-        place: Place::Disk,
-        fio: &["--ioengine=io_uring", "--bs=4k", "--iodepth=32", "--direct=1"],
-        tuned: &[],
-        bare: "",
-    },
+    disk(
+        "disk, direct, io_uring x 8, reads",
+        BackendKind::IoUring(RingOptions::PLAIN),
+        8,
+        false,
+        &["--ioengine=io_uring", "--bs=4k", "--iodepth=8", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, io_uring x 32, reads",
+        BackendKind::IoUring(RingOptions::PLAIN),
+        32,
+        false,
+        &["--ioengine=io_uring", "--bs=4k", "--iodepth=32", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, io_uring x 8, writes",
+        BackendKind::IoUring(RingOptions::PLAIN),
+        8,
+        true,
+        &["--ioengine=io_uring", "--bs=4k", "--iodepth=8", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, io_uring x 32, writes",
+        BackendKind::IoUring(RingOptions::PLAIN),
+        32,
+        true,
+        &["--ioengine=io_uring", "--bs=4k", "--iodepth=32", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, libaio x 8, reads",
+        BackendKind::Libaio,
+        8,
+        false,
+        &["--ioengine=libaio", "--bs=4k", "--iodepth=8", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, libaio x 32, reads",
+        BackendKind::Libaio,
+        32,
+        false,
+        &["--ioengine=libaio", "--bs=4k", "--iodepth=32", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, libaio x 8, writes",
+        BackendKind::Libaio,
+        8,
+        true,
+        &["--ioengine=libaio", "--bs=4k", "--iodepth=8", "--direct=1"],
+    ),
+    disk(
+        "disk, direct, libaio x 32, writes",
+        BackendKind::Libaio,
+        32,
+        true,
+        &["--ioengine=libaio", "--bs=4k", "--iodepth=32", "--direct=1"],
+    ),
     Case {
         name: "zram, direct, io_uring x 32, 4 KiB",
         backend: BackendKind::IoUring(RingOptions::PLAIN),
         block: 4096,
         depth: 32,
+        writes: false,
         place: Place::Zram,
         fio: &["--ioengine=io_uring", "--bs=4k", "--iodepth=32", "--direct=1"],
         tuned: &[
@@ -206,8 +272,8 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
         let file = if zram.is_some() { Path::new(Zram::DEVICE) } else { file.as_path() };
         let mut runs: [Vec<Run>; 4] = Default::default();
         for _ in 0..rounds {
-            runs[0].push(fio(case.fio, file));
-            runs[1].extend((!case.tuned.is_empty()).then(|| fio(case.tuned, file)));
+            runs[0].push(fio(case, case.fio, file));
+            runs[1].extend((!case.tuned.is_empty()).then(|| fio(case, case.tuned, file)));
             runs[2].extend((!case.bare.is_empty()).then(|| bare_loop(bare, case, file)));
             let run = [this.to_str().unwrap(), "run", &number.to_string(), directory.to_str().unwrap()];
             runs[3].push(Run::parse(&pinned(&run)));
@@ -390,13 +456,13 @@ fn pinned(command: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn fio(options: &[&str], file: &Path) -> Run {
+fn fio(case: &Case, options: &[&str], file: &Path) -> Run {
     let (size, runtime) = (format!("--size={}", SIZE.0), format!("--runtime={SECONDS}"));
     let filename = format!("--filename={}", file.display());
     let common = [
         "fio",
         "--name=case",
-        "--rw=randread",
+        if case.writes { "--rw=randwrite" } else { "--rw=randread" },
         "--time_based",
         // fio drops the file from the page cache first unless told not to.
         "--invalidate=0",
@@ -409,8 +475,8 @@ fn fio(options: &[&str], file: &Path) -> Run {
     command.extend(options);
     let output = pinned(&command);
     let fields: Vec<&str> = output.split(';').collect();
-    // The eighth field of terse version 3 is the read IOPS.
-    let rate: f64 = fields[7].parse().unwrap();
+    // The eighth field of terse version 3 is the read IOPS, the 49th that of writes.
+    let rate: f64 = fields[if case.writes { 48 } else { 7 }].parse().unwrap();
     // Bare percentages are, in this order: of the read and write bandwidth, of user and of system time.
     let percent = |field: &&str| field.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
     let percentages: Vec<f64> = fields.iter().filter_map(percent).collect();
@@ -438,7 +504,8 @@ fn iolite(case: &Case, directory: &Path) -> Run {
         Place::Zram => PathBuf::from(Zram::DEVICE),
         Place::PageCache | Place::Disk => directory.join(FILE),
     };
-    let (offset, size, overwrite) = (Bytes(0), Bytes(0), Overwrite::Never);
+    let overwrite = if case.writes { Overwrite::Anything } else { Overwrite::Never };
+    let (offset, size) = (Bytes(0), Bytes(0));
     let target = match case.backend {
         BackendKind::Null => Target::Null { size: SIZE },
         _ => Target::Existing(ExistingTarget { path, offset, size, overwrite }),
@@ -448,6 +515,7 @@ fn iolite(case: &Case, directory: &Path) -> Run {
         target,
         backend: case.backend,
         block: Bytes(case.block),
+        mix: if case.writes { Mix::Write } else { Mix::Read },
         direct: case.place != Place::PageCache,
         concurrency: case.depth,
         stop: Stop { runtime: Some(Nanos::from_secs_f64(SECONDS)), ..Stop::default() },
@@ -457,7 +525,8 @@ fn iolite(case: &Case, directory: &Path) -> Run {
     let (clock, before) = (Clock::best(), processor_time());
     let outcome = run_file_task(&task, 0, &mut scratch, clock, &Control::default(), &mut Nobody).unwrap();
     let totals = outcome.totals;
-    let (operations, seconds) = (totals.operations(OpKind::Read) as f64, totals.measured as f64 / 1e9);
+    let kind = if case.writes { OpKind::Write } else { OpKind::Read };
+    let (operations, seconds) = (totals.operations(kind) as f64, totals.measured as f64 / 1e9);
     // The processor time is that of the ramp too.
     let share = seconds / (seconds + task.ramp.as_secs_f64());
     Run { rate: operations / seconds, cpu: (processor_time() - before) * share / operations }

@@ -16,30 +16,16 @@ use crate::backend::{
 };
 use crate::error::EngineError;
 use crate::flow::{FlowGroup, FlowSeat};
+use crate::guard::Scratch;
 use crate::measured::{Batching, Fill, Loop, Plan};
+use crate::placement;
+use crate::rate;
 use crate::target::Targets;
 use crate::validate::validate;
-use crate::verify::{Checker, State, Unchecked, Verification};
+use crate::verify::{Checker, State, Subject, Unchecked, Verification};
 use crate::watch::{Unwatched, Watcher};
-use crate::{Scratch, placement, processes, rate};
 
-/// Runs a task of block I/O as phase number `phase`; a file that it makes lies in `scratch`. Intervals and workers' totals
-/// go to `sink` as they come.
-///
-/// # Errors
-/// The task makes no sense, its target cannot be made or opened, or the back end cannot be had: nothing was measured.
-pub fn run_file_task(
-    task: &FileTask,
-    phase: u32,
-    scratch: &mut Scratch,
-    clock: Clock,
-    control: &Control,
-    sink: &mut dyn Sink,
-) -> Result<Outcome, EngineError> {
-    Ok(Phase::prepare(task, phase, scratch, control)?.run(None, clock, control, sink)?.verify())
-}
-
-/// Runs a task as [`run_file_task`] does, on back ends of the caller's making instead of its own: the way to measure
+/// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way to measure
 /// a simulated device ([`Sim`](crate::Sim)). `make` is called once by each worker's thread with the worker's number and
 /// its depth, and, where all is verified afterwards, once more. The task's back end and target must be the null ones; the
 /// target's size is the span.
@@ -148,23 +134,6 @@ impl Phase {
         Ok(Phase { here: task.workers, task, number, targets, verification, flow: None })
     }
 
-    /// Runs it, starting together with whatever waits at `line`.
-    pub(crate) fn run(
-        &self,
-        line: Option<&dyn StartLine>,
-        clock: Clock,
-        control: &Control,
-        sink: &mut dyn Sink,
-    ) -> Result<Ran, EngineError> {
-        if self.task.processes {
-            let mut ran = processes::run(self, line, clock, control, sink)?;
-            ran.outcome.rate = rate::kept(&self.task, &ran.outcome);
-            return Ok(ran);
-        }
-        let outcome = self.run_threads(0, self.task.workers, line, clock, control, sink)?;
-        Ok(self.conclude_on_files(outcome, clock, control))
-    }
-
     /// What is left to do when its workers have measured, on the target's files.
     pub(crate) fn conclude_on_files(&self, outcome: Outcome, clock: Clock, control: &Control) -> Ran {
         let targets = self.targets.clone();
@@ -207,8 +176,8 @@ impl Phase {
     ) -> Ran {
         outcome.rate = rate::kept(&self.task, &outcome);
         let verification = self.verification.clone().map(|verification| -> Verifying {
-            let (phase, control) = (self.clone(), control.clone());
-            Box::new(move |outcome| verification.conclude(&phase, outcome, clock, &control, make))
+            let (subject, control) = (self.subject(), control.clone());
+            Box::new(move |outcome| verification.conclude(&subject, outcome, clock, &control, make))
         });
         Ran { outcome, verification }
     }
@@ -227,6 +196,12 @@ impl Phase {
             control: control.clone(),
             patience: Patience::default(),
         }
+    }
+
+    /// What of it is to be verified.
+    fn subject(&self) -> Subject {
+        let (task, targets) = (self.task.clone(), self.targets.clone());
+        Subject { task, phase: self.number, workers: self.here, targets }
     }
 
     /// The division of its time.
@@ -381,7 +356,7 @@ impl Phase {
         let watcher = watcher();
         let part = plan.stream.part();
         let part = part.start + plan.base..part.end + plan.base;
-        let checker: Checker = verification.checker(self, start.worker(), part, plan.depth)?;
+        let checker: Checker = verification.checker(&self.subject(), start.worker(), part, plan.depth)?;
         Ok(start.ready().map(|lane| Loop::new(backend, plan, checker, watcher, lane).run()))
     }
 }

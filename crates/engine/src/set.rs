@@ -13,6 +13,7 @@ use crate::flow::FlowGroup;
 use crate::guard::Scratch;
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
+use crate::run::run_phase;
 use crate::target::{overlap, writes_to};
 use crate::turns::{Turn, Turns};
 
@@ -175,7 +176,7 @@ impl Member {
         sink: &mut dyn Sink,
     ) -> Result<Ran, EngineError> {
         match self {
-            Member::Io(phase) => phase.run(line, clock, control, sink),
+            Member::Io(phase) => run_phase(phase, line, clock, control, sink),
             Member::Metadata(phase) => {
                 let outcome = phase.run(line, clock, control, sink)?;
                 Ok(Ran { outcome, verification: None })

@@ -15,14 +15,17 @@ pub enum Durability {
     /// The log is written out some time later, as the databases of the PerfTools do by default: a crash may take the last
     /// transactions, never the database's integrity.
     Relaxed,
+    /// Whatever the server's own settings say: as its applications have it.
+    AsConfigured,
 }
 
 impl Durability {
-    /// As stored and printed: `full`, `relaxed`.
+    /// As stored and printed: `full`, `relaxed`, `as-configured`.
     pub const fn name(self) -> &'static str {
         match self {
             Durability::Full => "full",
             Durability::Relaxed => "relaxed",
+            Durability::AsConfigured => "as-configured",
         }
     }
 }

@@ -193,6 +193,64 @@ pub enum Warning {
         /// Age of the oldest.
         age: Nanos,
     },
+    /// Settings of the database changed while it was measured.
+    #[error(
+        "settings of the database changed while `{phase}` ran: {}; its figures mix both: run it again with the settings left \
+         alone", .changes.join("; ")
+    )]
+    SettingsChanged {
+        /// The phase.
+        phase: String,
+        /// What changed, with both values.
+        changes: Vec<String>,
+    },
+    /// Commits were to be durable, and too few synchronisations were counted for that.
+    #[error(
+        "`{phase}`: {commits} commits were to be durable, and the {counter} counted {syncs} {what}, fewer than one for each \
+         {jobs} commits: commits were not synchronised, or only into a cache; check the database's durability settings, and \
+         whether its file system is mounted with barriers"
+    )]
+    FewSyncs {
+        /// The phase.
+        phase: String,
+        /// Commits that returned.
+        commits: u64,
+        /// Jobs, each with one commit at a time: as many at most can share a synchronisation.
+        jobs: u32,
+        /// Who counted: `database` or `device`.
+        counter: String,
+        /// What was counted: `synchronisations of its log` or `flushes`.
+        what: String,
+        /// How many.
+        syncs: u64,
+    },
+    /// A session waited for a lock of another.
+    #[error(
+        "`{phase}`: a session waited {waited} for a lock held by {holder}: its response time is that of the lock, not of the \
+         storage; end that session's transaction, or measure while nobody else uses these tables"
+    )]
+    LockWait {
+        /// The phase.
+        phase: String,
+        /// The longest wait, about.
+        waited: Nanos,
+        /// Who held the lock.
+        holder: String,
+    },
+    /// Jobs were busy with operations for less time than there was.
+    #[error(
+        "`{phase}`: operations account for {busy:.1} of {jobs} jobs' time (throughput x response time): the rest passed between \
+         operations, in this program, on the way to the database or in waiting for CPU, and is in no response time; use \
+         fewer jobs, or give both sides more CPU"
+    )]
+    UnaccountedTime {
+        /// The phase.
+        phase: String,
+        /// Jobs.
+        jobs: u32,
+        /// Operations in flight on average, and pauses asked for.
+        busy: f64,
+    },
     /// The load generator was at a limit of its host.
     #[error("`{phase}`: {limit}: the figures show this host as much as its storage; {}", .limit.remedy())]
     GeneratorLimited {

@@ -2,6 +2,7 @@
 //! they answer with what to run next.
 
 mod check;
+mod database;
 mod doubts;
 mod job_list;
 mod judge;
@@ -14,6 +15,7 @@ mod study;
 mod sweep;
 
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
+pub use database::database_warnings;
 pub use doubts::doubts;
 pub use job_list::JobList;
 pub use latency_target::{

@@ -5,7 +5,7 @@
 //! bare_loop uring FILE BLOCK SECONDS DEPTH
 //! ```
 //! Random aligned reads over the file, through the page cache; prints operations per second. `uring` registers file and
-//! buffers, and submits and reaps in one system call.
+//! buffers, and submits and reaps a whole queue in one system call.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -81,7 +81,8 @@ fn uring(file: &File, block: usize, blocks: u64, seconds: Duration, depth: usize
             // SAFETY: the slot is free, so that nothing else uses its buffer, which outlives the operation.
             unsafe { ring.submission().push(&read.build().user_data(slot as u64)) }.unwrap();
         }
-        ring.submit_and_wait(1).unwrap();
+        // All of them: a batch of as many as the queue is deep costs one system call.
+        ring.submit_and_wait(depth).unwrap();
         for entry in ring.completion() {
             assert_eq!(entry.result(), block as i32);
             free.push(entry.user_data() as usize);

@@ -85,6 +85,8 @@ pub struct Aio {
     returned: Vec<(usize, Result<u32, i32>)>,
     /// Operations that the kernel has and has not given back.
     with_kernel: usize,
+    /// Calls of io_submit.
+    calls: u64,
     /// Of reads and writes that are pushed.
     priority: u16,
     files: Vec<Arc<File>>,
@@ -131,6 +133,7 @@ impl Aio {
             events: vec![IoEvent::default(); slots],
             returned: Vec::with_capacity(slots),
             with_kernel: 0,
+            calls: 0,
             priority: 0,
             files: files.to_vec(),
         })
@@ -139,6 +142,16 @@ impl Aio {
     /// Operations that have been pushed and not told by [`completions`](Aio::completions).
     pub fn outstanding(&self) -> usize {
         self.queued.len() + self.with_kernel + self.returned.len()
+    }
+
+    /// Operations that have been pushed and of which the kernel does not know.
+    pub fn queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Calls of io_submit so far.
+    pub fn calls(&self) -> u64 {
+        self.calls
     }
 
     /// The slot's buffer; `None` while the slot is in flight or where there is no such slot.
@@ -216,6 +229,7 @@ impl Aio {
         self.pointers.extend(self.queued.iter().map(|&slot| blocks.wrapping_add(slot)));
         while given < self.queued.len() {
             let rest = &mut self.pointers[given..];
+            self.calls += 1;
             // SAFETY: `rest` holds `rest.len()` pointers to distinct elements of `blocks`, each of a slot below its
             // length; each block names the slot's part of `memory` and a length that fits it; the slot is marked in
             // flight until its event, so nobody touches or frees its buffer before.

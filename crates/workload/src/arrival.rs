@@ -5,7 +5,11 @@ mod by_kind;
 use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Nanos, Pace, Trace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{IoKind, Purpose, WorkloadError, generator, unit};
+use crate::Purpose;
+use crate::error::WorkloadError;
+use crate::generator;
+use crate::stream::IoKind;
+use crate::unit;
 pub use by_kind::ByKind;
 
 /// The slowest rate: once in 30 years. Distances beyond are no numbers any more.

@@ -5,9 +5,15 @@ mod verification;
 
 use iolite_model::{Access, Bytes, FileTask, LayOut, Mix, Regions, Target};
 
+use crate::arrival;
+use crate::data;
+use crate::error::WorkloadError;
+use crate::files;
+use crate::mixed;
+use crate::offset;
+use crate::priority;
 use crate::region::{Region, grain};
 use crate::size::SizeStream;
-use crate::{WorkloadError, arrival, data, files, mixed, offset, priority};
 
 /// Checks all that this crate takes from a task; to be called before its streams are made.
 ///

@@ -3,10 +3,16 @@
 use iolite_model::{Access, Bytes, FileOrder, FileTask, NamedFile, Target};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::Purpose;
+use crate::below;
+use crate::error::WorkloadError;
+use crate::generator;
+use crate::offset;
 use crate::offset::{Normal, Pareto, Zipf};
 use crate::region::has_slices;
+use crate::share;
+use crate::stream::IoKind;
 use crate::stream::{Places, PlannedOp};
-use crate::{IoKind, Purpose, WorkloadError, below, generator, offset, share};
 
 /// Where each file of the task begins in its span, in bytes; empty where there are not several.
 ///

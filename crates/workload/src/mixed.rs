@@ -6,10 +6,12 @@ mod free_map;
 use iolite_model::{Access, Bytes, FileTask, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::below;
+use crate::error::WorkloadError;
 use crate::offset::{Cycle, Offsets, Seat};
 use crate::region::{Region, grain, is_unknown};
 use crate::size::{self, SizeStream};
-use crate::{IoKind, WorkloadError, below};
+use crate::stream::IoKind;
 use covering::Cover;
 
 /// The largest map of a covering walk, in granules of one worker: half a gibibyte of memory.

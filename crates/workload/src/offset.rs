@@ -13,7 +13,10 @@ mod zones;
 use iolite_model::{Access, Bytes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Purpose, WorkloadError, below, generator};
+use crate::Purpose;
+use crate::below;
+use crate::error::WorkloadError;
+use crate::generator;
 use covering::Covering;
 pub(crate) use cycle::Cycle;
 pub(crate) use normal::Normal;

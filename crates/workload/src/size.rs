@@ -4,7 +4,11 @@ use iolite_model::{Bytes, Mix, SizeLaw, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{IoKind, Purpose, WorkloadError, below, generator};
+use crate::Purpose;
+use crate::below;
+use crate::error::WorkloadError;
+use crate::generator;
+use crate::stream::IoKind;
 
 /// The largest operation, in bytes: one read or write of Linux moves no more than 2 GiB less a page; buffers are
 /// smaller.

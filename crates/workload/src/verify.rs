@@ -23,7 +23,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::WorkloadError;
+use crate::error::WorkloadError;
 
 /// In the first bytes of every unit. Not text that a file may begin with by itself.
 const MAGIC: [u8; 8] = *b"\x89iolite\n";

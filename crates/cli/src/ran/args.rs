@@ -209,8 +209,8 @@ pub(crate) struct SessionArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// What a commit has done when it returns: `full` (all is on stable storage) or `relaxed` (the log is written some
-    /// time later, as PerfTools' database does by default)
+    /// What a commit has done when it returns: `full` (all is on stable storage), `relaxed` (the log is written some
+    /// time later, as PerfTools' database does by default) or `as-configured` (what the server's own settings say)
     #[arg(long, value_name = "HOW", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
 
@@ -281,6 +281,7 @@ fn durability(text: &str) -> Result<Durability, String> {
     match text {
         "full" => Ok(Durability::Full),
         "relaxed" => Ok(Durability::Relaxed),
-        _ => Err("write `full` or `relaxed`".into()),
+        "as-configured" => Ok(Durability::AsConfigured),
+        _ => Err("write `full`, `relaxed` or `as-configured`".into()),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{DatabaseUrl, Instance, Monitor};
+use iolite_db::{DatabaseUrl, Instance, Monitor, Waited};
 use iolite_engine::{Control, EngineError, Outcome};
 use iolite_model::{
     Bytes, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending, Event, Nanos,
@@ -14,6 +14,7 @@ use iolite_observe::{CacheProbe, LeafCounters, busy_cpu};
 use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
 use iolite_session::{GaveUp, Session, Setup, patiently};
 use iolite_stats::PhaseResult;
+use iolite_suites::database_warnings;
 use iolite_sys::usage;
 
 use super::args::SessionArgs;
@@ -185,7 +186,10 @@ impl<'a> Bench<'a> {
     pub(super) fn measure(&mut self, task: DbTask) -> anyhow::Result<Phase> {
         self.settle()?;
         let facts = self.facts(self.session.run().next_phase())?;
+        // One that can't be asked now will say so in the phase.
+        let before = self.database.instance().describe(self.durability).ok();
         let (database, place, durability) = (&self.database, &self.place, self.durability);
+        let mut waits = Vec::new();
         let index = self.session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
             events.event(&Event::Database(Box::new(facts.clone())));
             let watch = Watch::start(place, database.instance());
@@ -196,7 +200,8 @@ impl<'a> Bench<'a> {
             // nothing.
             let written = if durability == Durability::Full { written } else { Bytes(0) };
             let cache = probe.finish(read, written);
-            let mut used = watch.finish(place, number);
+            let (mut used, waited) = watch.finish(place, number);
+            waits = waited;
             if !database.counts_block_reads() {
                 // The server's count of its reads leaves out those of this run.
                 (used.database.data_reads, used.database.data_read_bytes) = (None, None);
@@ -206,10 +211,32 @@ impl<'a> Bench<'a> {
             Ok((outcome, Some(cache)))
         });
         let run = self.session.run();
-        let Some(result) = run.phases.last().filter(|phase| phase.info.index == index) else {
+        let Some(result) = run.phases.last().filter(|phase| phase.info.index == index).cloned() else {
             bail!("phase {index} has not ended, which is a bug")
         };
-        Ok(Phase { result: result.clone(), facts, used: run.database_use.get(&index).cloned() })
+        let used = run.database_use.get(&index).cloned();
+        let mut warnings = database_warnings(&result, &facts, used.as_ref(), &self.place.storage);
+        let phase = || result.info.task.name().to_owned();
+        warnings.extend(waits.first().map(|longest| Warning::LockWait {
+            phase: phase(),
+            waited: longest.time,
+            holder: longest.wait.holder.clone(),
+        }));
+        let changes = before.map(|before| self.changes(&before)).unwrap_or_default();
+        if !changes.is_empty() {
+            warnings.push(Warning::SettingsChanged { phase: phase(), changes });
+        }
+        warnings.into_iter().for_each(|warning| self.session.warn(warning));
+        Ok(Phase { result, facts, used })
+    }
+
+    /// Settings of the database that are no longer what they were.
+    fn changes(&self, before: &iolite_db::Description) -> Vec<String> {
+        let (instance, durability) = (self.database.instance(), self.durability);
+        // A server that is gone has ended the phase, which says so.
+        let asked = patiently(self.control, ANSWER, move || instance.describe(durability));
+        let Ok(Ok(later)) = asked else { return Vec::new() };
+        before.changes(&later)
     }
 
     /// What an earlier phase has left in logs and caches goes where it belongs; a database that can't do it is a warning.
@@ -271,7 +298,7 @@ impl Watch {
         }
     }
 
-    fn finish(self, place: &Place, phase: u32) -> DatabaseUse {
+    fn finish(self, place: &Place, phase: u32) -> (DatabaseUse, Vec<Waited>) {
         let since = |counters: Option<&LeafCounters>, before: Option<DeviceCounters>| {
             counted(counters).zip(before).map(|(now, before)| now.since(before))
         };
@@ -279,7 +306,7 @@ impl Watch {
         let tool = usage::of_this_process().unwrap_or_default().saturating_sub(self.tool);
         let host = busy_cpu().zip(self.host).map(|(now, before)| now.saturating_sub(before));
         let seen = self.monitor.map(Monitor::finish).unwrap_or_default();
-        DatabaseUse {
+        let used = DatabaseUse {
             phase,
             data_device: data,
             log_device: log,
@@ -288,7 +315,8 @@ impl Watch {
             observed: seen.observed,
             tool_cpu: Nanos(u64::try_from(tool.as_nanos()).unwrap_or(u64::MAX)),
             host_cpu: host,
-        }
+        };
+        (used, seen.lock_waits)
     }
 }
 

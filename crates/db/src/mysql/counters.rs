@@ -9,7 +9,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::Context;
-use crate::{Error, Result};
+use crate::{Error, LockWait, Result};
 
 /// Longest to wait for the server's purge of what transactions left: about what ten million rows take.
 const PURGE: Duration = Duration::from_secs(120);
@@ -19,6 +19,25 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
                       'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
                       'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
+
+/// Who waits for a row among the sessions in this database, and who holds it.
+const ROW_LOCKS_OF_MARIADB: &str = "SELECT r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
+     p.USER, ', ', p.COMMAND, IFNULL(CONCAT(', ', LEFT(p.INFO, 80)), '')) \
+     FROM information_schema.INNODB_LOCK_WAITS w \
+     JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id \
+     JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id \
+     JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id \
+     JOIN information_schema.PROCESSLIST own ON own.ID = r.trx_mysql_thread_id AND own.DB = DATABASE() ORDER BY 1, 2";
+const ROW_LOCKS_OF_MYSQL: &str = "SELECT r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
+     p.USER, ', ', p.COMMAND, IFNULL(CONCAT(', ', LEFT(p.INFO, 80)), '')) \
+     FROM performance_schema.data_lock_waits w \
+     JOIN information_schema.INNODB_TRX r ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID \
+     JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID \
+     JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id \
+     JOIN information_schema.PROCESSLIST own ON own.ID = r.trx_mysql_thread_id AND own.DB = DATABASE() ORDER BY 1, 2";
+/// Who waits for a table. The server shows the holder in an optional plugin only.
+const TABLE_LOCKS: &str = "SELECT ID, 'a session that has locked the table (SHOW FULL PROCESSLIST shows candidates)' \
+     FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table%lock'";
 
 /// See [`Instance::counters`](crate::Instance::counters): the whole server's, InnoDB's part.
 pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
@@ -43,6 +62,25 @@ pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
         log_write_bytes: count("innodb_os_log_written"),
         log_syncs,
     })
+}
+
+/// Sessions in this database that wait for a row or a table, with who holds it; none where this user may not see them. The
+/// tables are asked only while the server counts waits: reading them stops its lock system for a moment.
+///
+/// # Errors
+/// The server's.
+pub(super) fn lock_waits(conn: &mut Conn, mariadb: bool) -> mysql::Result<Vec<LockWait>> {
+    let count = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
+    let rows = conn.query_first::<(String, u64), _>(count)?.map_or(0, |(_, waits)| waits);
+    let mut waits = Vec::new();
+    if rows > 0 {
+        let asked =
+            conn.query::<(u64, String), _>(if mariadb { ROW_LOCKS_OF_MARIADB } else { ROW_LOCKS_OF_MYSQL });
+        // Without the privilege PROCESS nothing is known of them.
+        waits.extend(asked.unwrap_or_default());
+    }
+    waits.extend(conn.query::<(u64, String), _>(TABLE_LOCKS)?);
+    Ok(waits.into_iter().map(|(id, holder)| LockWait { waiting: id.to_string(), holder }).collect())
 }
 
 /// Writes the changed pages of these tables, and of no other (FLUSH TABLES ... FOR EXPORT); writers of them wait meanwhile. The

@@ -171,15 +171,15 @@ impl Facts {
         match durability {
             Durability::Full if !matches!(at_commit, "1" | "3") => refuse(
                 "make each commit durable as this server is set",
-                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 1 there, or measure with relaxed durability",
+                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 1 there, or measure the server as it is with --durability as-configured",
             ),
             Durability::Full if self.text("innodb_flush_method").eq_ignore_ascii_case("nosync") => refuse(
                 "make anything durable as this server is set",
-                "start it with another innodb_flush_method than nosync, or measure with relaxed durability",
+                "start it with another innodb_flush_method than nosync, or measure the server as it is with --durability as-configured",
             ),
             Durability::Full if self.is_on("log_bin") && self.text("sync_binlog") != "1" => refuse(
                 "make each commit durable as this server is set: its binary log is not synced",
-                "execute SET GLOBAL sync_binlog = 1 there, or measure with relaxed durability",
+                "execute SET GLOBAL sync_binlog = 1 there, or measure the server as it is with --durability as-configured",
             ),
             Durability::Relaxed if matches!(at_commit, "1" | "3") => refuse(
                 "relax the durability of its own sessions alone: that variable is the whole server's",
@@ -198,14 +198,23 @@ impl Facts {
             _ => "each commit writes the redo log and syncs it; sessions that commit at once share a sync",
         };
         let binlog = match self.is_on("log_bin") {
-            true => format!("; binary log on (sync_binlog={})", self.text("sync_binlog")),
+            true => {
+                let synced = match self.text("sync_binlog") {
+                    "0" => "synced when the operating system writes it out: a crash of the host may lose its last transactions, \
+                            and replicas then differ"
+                        .to_owned(),
+                    "1" => "synced at each commit".to_owned(),
+                    n => format!("synced once for {n} commits"),
+                };
+                format!("; binary log on, {synced} (sync_binlog={})", self.text("sync_binlog"))
+            }
             false => String::new(),
         };
         format!("{what} (innodb_flush_log_at_trx_commit={at_commit}){binlog}")
     }
 
     /// See [`Instance::describe`](crate::Instance::describe).
-    pub(super) fn describe(&self, target: &Target) -> Description {
+    pub(super) fn describe(&self, target: &Target, durability: Durability) -> Description {
         let known = |name: &&str| !UNSAID.contains(name) && self.variables.contains_key(*name);
         let settings = VARIABLES
             .into_iter()
@@ -217,7 +226,10 @@ impl Facts {
             version: self.version.text.clone(),
             namespace: target.schema.clone(),
             block: Bytes(self.page()),
-            durability: self.durability(),
+            durability: match durability {
+                Durability::AsConfigured => format!("as the server is configured: {}", self.durability()),
+                Durability::Full | Durability::Relaxed => self.durability(),
+            },
             settings,
         }
     }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use iolite_model::{Durability, Physical};
 use mysql::Conn;
 
-use crate::{Description, Files, Instance, Result};
+use crate::{Description, Files, Instance, LockWait, Result};
 pub use connect::Target;
 pub use facts::Facts;
 
@@ -61,6 +61,22 @@ impl Mysql {
         &self.target
     }
 
+    /// Asks something over the connection that is kept for that.
+    fn watch<T>(&self, ask: impl Fn(&mut Conn) -> mysql::Result<T>) -> Result<T> {
+        let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(conn) = watching.as_mut() {
+            match ask(conn) {
+                // The server may have closed an idle connection: try a new one.
+                Err(error) if connect::is_gone(&error) => *watching = None,
+                read => return read.map_err(|e| self.target.refusal("read the counters of", e)),
+            }
+        }
+        let mut conn = self.target.open()?;
+        let read = ask(&mut conn);
+        *watching = Some(conn);
+        read.map_err(|e| self.target.refusal("read the counters of", e))
+    }
+
     /// A new connection, and what is known of the server.
     ///
     /// # Errors
@@ -74,9 +90,7 @@ impl Mysql {
 
 impl Instance for Mysql {
     fn describe(&self, durability: Durability) -> Result<Description> {
-        let (context, _) = self.open()?;
-        context.facts.check(durability)?;
-        Ok(context.facts.describe(&self.target))
+        Ok(self.open()?.0.facts.describe(&self.target, durability))
     }
 
     fn files(&self) -> Result<Files> {
@@ -91,17 +105,13 @@ impl Instance for Mysql {
     }
 
     fn counters(&self) -> Result<Physical> {
-        let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(conn) = watching.as_mut() {
-            match counters::physical(conn) {
-                // The server may have closed an idle connection: try a new one.
-                Err(error) if connect::is_gone(&error) => *watching = None,
-                read => return read.map_err(|e| self.target.refusal("read the counters of", e)),
-            }
-        }
-        let mut conn = self.target.open()?;
-        let read = counters::physical(&mut conn);
-        *watching = Some(conn);
-        read.map_err(|e| self.target.refusal("read the counters of", e))
+        self.watch(counters::physical)
+    }
+
+    fn lock_waits(&self) -> Result<Vec<LockWait>> {
+        self.watch(|conn| {
+            let mariadb = facts::Version::of(conn)?.mariadb;
+            counters::lock_waits(conn, mariadb)
+        })
     }
 }

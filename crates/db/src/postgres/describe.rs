@@ -9,6 +9,7 @@ use crate::{Description, Result};
 /// Settings that determine the figures, as far as this version has them.
 const SETTINGS: &[&str] = &[
     "fsync",
+    "synchronous_commit",
     "full_page_writes",
     "wal_sync_method",
     "wal_level",
@@ -27,6 +28,7 @@ const SETTINGS: &[&str] = &[
     "debug_io_direct",
     "io_method",
     "autovacuum",
+    "archive_mode",
 ];
 
 /// As [`Instance::describe`](crate::Instance::describe).
@@ -66,6 +68,9 @@ fn durable_by(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
         Durability::Relaxed => {
             "synchronous_commit=off: the write-ahead log is written and synchronised a moment later (wal_writer_delay)"
                 .to_owned()
+        }
+        Durability::AsConfigured => {
+            format!("as the server is configured: synchronous_commit={}", value("synchronous_commit"))
         }
     };
     text = format!("{text}; fsync={}, full_page_writes={}", value("fsync"), value("full_page_writes"));

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolite_model::{Durability, Physical};
 use postgres::Client;
 
-use crate::{Description, Files, Instance, Result};
+use crate::{Description, Files, Instance, LockWait, Result};
 pub use connect::Target;
 use physical::Monitor;
 
@@ -55,6 +55,20 @@ impl Postgres {
         Ok(Postgres { target: Arc::new(Target::new(url)?), monitor: Mutex::default() })
     }
 
+    /// Asks something over the connection that is kept for that.
+    fn watch<T>(&self, ask: impl FnOnce(&mut Monitor, &Target) -> Result<T>) -> Result<T> {
+        // What a panicking thread has left is as good as before: values are replaced as a whole.
+        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that has failed is not put back: the next reading connects anew.
+        let mut open = match monitor.take() {
+            Some(open) => open,
+            None => Monitor::open(&self.target)?,
+        };
+        let answer = ask(&mut open, &self.target)?;
+        *monitor = Some(open);
+        Ok(answer)
+    }
+
     /// The server and the database, to connect to.
     pub fn target(&self) -> &Arc<Target> {
         &self.target
@@ -82,15 +96,10 @@ impl Instance for Postgres {
     }
 
     fn counters(&self) -> Result<Physical> {
-        // What a panicking thread has left is as good as before: values are replaced as a whole.
-        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that has failed is not put back: the next reading connects anew.
-        let mut open = match monitor.take() {
-            Some(open) => open,
-            None => Monitor::open(&self.target)?,
-        };
-        let physical = open.ask(&self.target)?;
-        *monitor = Some(open);
-        Ok(physical)
+        self.watch(Monitor::ask)
+    }
+
+    fn lock_waits(&self) -> Result<Vec<LockWait>> {
+        self.watch(Monitor::lock_waits)
     }
 }

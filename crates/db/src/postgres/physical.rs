@@ -13,7 +13,7 @@ use iolite_model::Physical;
 use postgres::{Client, Row};
 
 use super::connect::Target;
-use crate::Result;
+use crate::{LockWait, Result};
 
 /// Reads, blocks written, synchronisations of data (or null).
 const DATA_TO_15: &str = "SELECT (SELECT blks_read FROM pg_stat_database WHERE datname = current_database()), \
@@ -30,6 +30,13 @@ const DATA_FROM_18: &str = "SELECT coalesce(sum(reads), 0)::bigint, \
 const LOG_FROM_14: &str = "SELECT wal_write, wal_sync, NULL::bigint FROM pg_stat_wal";
 const LOG_FROM_18: &str = "SELECT coalesce(sum(writes), 0)::bigint, coalesce(sum(fsyncs), 0)::bigint, \
      coalesce(sum(write_bytes), 0)::bigint FROM pg_stat_io WHERE object = 'wal'";
+
+/// Who waits among the sessions of this program in this database, and who holds the lock.
+const LOCK_WAITS: &str = "SELECT w.pid, concat_ws(', ', 'process ' || h.pid, nullif('user ' || h.usename, 'user '), \
+     nullif('application ' || h.application_name, 'application '), h.state, left(h.query, 80)) \
+     FROM (SELECT pid, unnest(pg_blocking_pids(pid)) AS holder FROM pg_stat_activity \
+       WHERE wait_event_type = 'Lock' AND application_name = 'iolite' AND datname = current_database()) w \
+     JOIN pg_stat_activity h ON h.pid = w.holder ORDER BY 1, 2";
 
 /// A connection that asks for counters, and how to ask this server.
 pub(super) struct Monitor {
@@ -51,6 +58,16 @@ impl Monitor {
         let row = client.query_one(sql, &[]).map_err(|e| target.failed("ask the version of", e))?;
         let version: i32 = row.get(0);
         Ok(Monitor { client, block, data: data_query(version), log: log_query(version) })
+    }
+
+    /// Sessions of this program that wait for a lock, with who holds it: what this role may see of it.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    pub(super) fn lock_waits(&mut self, target: &Target) -> Result<Vec<LockWait>> {
+        let rows = self.client.query(LOCK_WAITS, &[]).map_err(|e| target.failed("read the locks of", e))?;
+        let wait = |row: &Row| LockWait { waiting: row.get::<_, i32>(0).to_string(), holder: row.get(1) };
+        Ok(rows.iter().map(wait).collect())
     }
 
     /// The counters.

@@ -4,6 +4,7 @@
 mod counts;
 mod direct;
 mod frames;
+mod locks;
 pub mod vfs;
 
 use std::ffi::CStr;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolite_model::{Bytes, Durability, Physical};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::{Description, Error, Files, Instance, Result};
+use crate::{Description, Error, Files, Instance, LockWait, Result};
 pub use counts::Counts;
 use direct::Counters;
 
@@ -127,7 +128,9 @@ impl Instance for Sqlite {
     fn describe(&self, durability: Durability) -> Result<Description> {
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let durable_by = match durability {
-            Durability::Full => "write-ahead log, one fdatasync of it per commit (synchronous=FULL)",
+            Durability::Full | Durability::AsConfigured => {
+                "write-ahead log, one fdatasync of it per commit (synchronous=FULL)"
+            }
             Durability::Relaxed => "write-ahead log, synced at checkpoints only (synchronous=NORMAL)",
         };
         Ok(Description {
@@ -165,12 +168,18 @@ impl Instance for Sqlite {
     fn counters(&self) -> Result<Physical> {
         Ok(self.counts().into())
     }
+
+    /// A writer of this program waits, or fails, while another process holds the lock.
+    fn lock_waits(&self) -> Result<Vec<LockWait>> {
+        Ok(locks::held_by_others(&self.directory))
+    }
 }
 
 /// The value of `PRAGMA synchronous` that makes commits as durable as this.
 pub fn synchronous(durability: Durability) -> &'static str {
     match durability {
-        Durability::Full => "FULL",
+        // SQLite's own default.
+        Durability::Full | Durability::AsConfigured => "FULL",
         Durability::Relaxed => "NORMAL",
     }
 }

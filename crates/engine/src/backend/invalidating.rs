@@ -3,7 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Backend, Completions, Files, Op, Submission};
+use super::Backend;
+use super::Completions;
+use super::Op;
+use super::Submission;
+use crate::backend::files::Files;
 
 /// Another back end, before whose operations that start over the page cache is dropped; the first of them bears the time.
 pub(crate) struct Invalidating {

@@ -6,7 +6,16 @@ use std::time::Duration;
 use iolite_model::SyncMethod;
 use iolite_sys::aio::{Aio, AioOp};
 
-use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Submission};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Returned;
+use super::Submission;
+use crate::backend::files::Files;
+use crate::backend::handover::Handover;
 
 /// Queues operations and submits them in batches; trims, sync_file_range and syncs of several files at once, which libaio has
 /// not, are done within their submission. On a file opened without O_DIRECT the kernel does them one after the
@@ -14,7 +23,12 @@ use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Sub
 pub struct Libaio {
     aio: Aio,
     medium: Medium,
+    handover: Handover,
 }
+
+/// Operations that are handed over together on a device that completes them later. Up to two the kernel passes on one by one
+/// (AIO_PLUG_THRESHOLD in its fs/aio.c); of more it holds back the first until it has seen the last.
+const EAGER: usize = 2;
 
 impl Libaio {
     /// A back end over the files with `depth` slots of this size.
@@ -34,7 +48,7 @@ impl Libaio {
             ),
             _ => error,
         })?;
-        Ok(Libaio { aio, medium })
+        Ok(Libaio { aio, medium, handover: Handover::adapting(EAGER) })
     }
 }
 
@@ -55,7 +69,12 @@ impl Backend for Libaio {
             }
         };
         match self.aio.push(io, op.slot as usize, self.medium.files.place(op.offset), op.length) {
-            Ok(()) => Submission::Queued,
+            Ok(()) => {
+                if self.handover.is_due(self.aio.queued()) {
+                    self.aio.submit();
+                }
+                Submission::Queued
+            }
             Err(_) => Submission::Done(Err(EINVAL)),
         }
     }
@@ -68,7 +87,9 @@ impl Backend for Libaio {
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
         self.aio.submit_and_wait(at_least, timeout)?;
+        let before = out.len();
         self.aio.completions(|slot, result| out.push(Returned { slot: slot as u32, result, more: false }));
+        self.handover.reaped(out.len() - before, self.aio.outstanding());
         Ok(())
     }
 
@@ -78,5 +99,54 @@ impl Backend for Libaio {
 
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         self.aio.buffer_mut(slot as usize).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    const DEPTH: u32 = 32;
+
+    /// A back end over a file in the page cache, where the kernel completes operations within their submission.
+    fn libaio() -> Option<Libaio> {
+        if let Err(error) = iolite_sys::aio::available() {
+            eprintln!("skipped: asynchronous I/O is not available here: {error}");
+            return None;
+        }
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(u64::from(DEPTH) * 4096).unwrap();
+        Some(Libaio::new(Arc::new(file), DEPTH, 4096).unwrap())
+    }
+
+    fn fill(libaio: &mut Libaio) {
+        for slot in 0..DEPTH {
+            let op = Op { io: IoOp::Read, slot, offset: u64::from(slot) * 4096, length: 4096 };
+            assert_eq!(libaio.submit(&op), Submission::Queued);
+        }
+    }
+
+    #[test]
+    fn what_completes_at_submission_is_handed_over_in_batches() {
+        let Some(mut libaio) = libaio() else { return };
+        let mut out = Completions::new();
+        for _ in 0..10 {
+            fill(&mut libaio);
+            libaio.reap(1, Duration::from_secs(10), &mut out).unwrap();
+            assert_eq!(out.drain(..).count(), DEPTH as usize);
+        }
+        assert_eq!(libaio.aio.calls(), 10, "a call of io_submit for each batch");
+    }
+
+    #[test]
+    fn a_device_that_completes_later_has_its_operations_before_the_queue_is_full() {
+        let Some(mut libaio) = libaio() else { return };
+        libaio.handover.reaped(1, 31);
+        fill(&mut libaio);
+        assert_eq!((libaio.aio.calls(), libaio.aio.queued()), (u64::from(DEPTH) / EAGER as u64, 0));
+        let mut out = Completions::new();
+        libaio.reap(1, Duration::from_secs(10), &mut out).unwrap();
+        assert_eq!(libaio.aio.calls(), u64::from(DEPTH) / EAGER as u64, "nothing was left to submit");
     }
 }

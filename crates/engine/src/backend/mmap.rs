@@ -5,7 +5,16 @@ use std::time::Duration;
 
 use iolite_sys::mapping::{Mapping, Use};
 
-use super::{Backend, Completions, EINVAL, FileSpan, Files, IoOp, Medium, Op, Submission, moved};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Submission;
+use super::moved;
+use crate::backend::files::FileSpan;
+use crate::backend::files::Files;
 
 /// Does each operation within its submission, by copying; a sync is an msync of what this back end has written since
 /// the last one.

@@ -2,6 +2,7 @@
 
 mod busy;
 mod files;
+mod handover;
 mod invalidating;
 mod libaio;
 mod mmap;

@@ -5,7 +5,15 @@ use std::time::Duration;
 
 use iolite_sys::{device, file};
 
-use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Submission, moved};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Submission;
+use super::moved;
+use crate::backend::files::Files;
 
 /// Reserves the blocks of each write, and those of each read without changing the file's size. A trim punches a hole.
 #[derive(Debug)]

@@ -6,7 +6,15 @@ use std::time::Duration;
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::splice::Pipe;
 
-use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Submission, moved};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Submission;
+use super::moved;
+use crate::backend::files::Files;
 
 /// Does each operation within its submission. A write's pages go from the buffer to the file without a copy in between, as
 /// far as the file system can; what is read is copied from the pipe to the buffer.

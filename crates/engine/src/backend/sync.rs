@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::{Backend, Completions, Files, Medium, Op, Submission};
+use super::Backend;
+use super::Completions;
+use super::Medium;
+use super::Op;
+use super::Submission;
+use crate::backend::files::Files;
 
 /// Does each operation within its submission.
 #[derive(Debug)]

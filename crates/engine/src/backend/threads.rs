@@ -11,7 +11,15 @@ use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::usage::{self, ThreadUsage};
 use iolite_workers::usage_of;
 
-use super::{Backend, Completions, EINVAL, EIO, Files, Medium, Op, Returned, Submission};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::EIO;
+use super::Medium;
+use super::Op;
+use super::Returned;
+use super::Submission;
+use crate::backend::files::Files;
 
 /// Stack of a thread of the pool: it calls the kernel and nothing else.
 const STACK: usize = 64 * 1024;

@@ -6,13 +6,19 @@ use std::time::Duration;
 use iolite_model::{RingOptions, SyncMethod};
 use iolite_sys::ring::{Part, PushError, Ring, RingOp, RingSetup};
 
-use super::{Backend, Completions, EINVAL, Files, IoOp, Medium, Op, Returned, Submission};
+use super::Backend;
+use super::Completions;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Returned;
+use super::Submission;
+use crate::backend::files::Files;
+use crate::backend::handover::Handover;
 
-/// Operations that are queued at most before the kernel is told, on a device that has to be waited for.
-///
-/// Where the kernel completes operations within their submission (page cache), one system call for as many as possible is
-/// best. A device that makes us wait is idle meanwhile: there, 32 outstanding 4 KiB reads handed over in bunches of ten
-/// gave 15 % fewer operations than handed over at once. Up to four cost no throughput and fewer system calls.
+/// Operations that are handed over together on a device that completes them later: there, 32 outstanding 4 KiB reads in
+/// batches of ten gave 15 % fewer operations than one by one. Up to four cost no throughput and fewer system calls.
 const EAGER: usize = 4;
 
 /// Queues operations on an io_uring with registered files and buffers. What the ring can't do (syncs where completions are
@@ -22,10 +28,7 @@ pub struct Uring {
     medium: Medium,
     /// The sync of a linked write.
     linked: RingOp,
-    /// Operations that are queued at most before the kernel is told.
-    eager: usize,
-    /// Whether the last reap had to wait for the device.
-    waits: bool,
+    handover: Handover,
 }
 
 impl Uring {
@@ -48,13 +51,13 @@ impl Uring {
         let ring = Ring::new(&medium.files.handles(), depth as usize, block, setup)
             .map_err(|error| advise(options, error))?;
         // With a thread of the kernel's looking, telling it is no system call.
-        let eager = if submit_polling { 1 } else { EAGER };
-        Ok(Uring { ring, medium, linked: sync_op(linked), eager, waits: submit_polling })
+        let handover = if submit_polling { Handover::each() } else { Handover::adapting(EAGER) };
+        Ok(Uring { ring, medium, linked: sync_op(linked), handover })
     }
 
     /// Hands nothing over before it is told to.
     pub fn gathering(mut self) -> Uring {
-        self.eager = usize::MAX;
+        self.handover = Handover::on_request();
         self
     }
 
@@ -101,7 +104,7 @@ impl Backend for Uring {
         };
         match pushed {
             Ok(()) => {
-                if self.waits && self.ring.queued() >= self.eager {
+                if self.handover.is_due(self.ring.queued()) {
                     // An error shows again at the next reap, which can tell it.
                     let _ = self.ring.submit();
                 }
@@ -119,11 +122,12 @@ impl Backend for Uring {
 
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
-        let waited = self.ring.submit_and_wait(at_least, timeout)?;
-        self.waits = waited || self.eager == 1;
+        self.ring.submit_and_wait(at_least, timeout)?;
+        let before = out.len();
         self.ring.completions(|slot, part, result| {
             out.push(Returned { slot: slot as u32, result, more: part == Part::First });
         });
+        self.handover.reaped(out.len() - before, self.ring.outstanding());
         Ok(())
     }
 

@@ -8,7 +8,17 @@ use iolite_model::IoFlags;
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::vectored;
 
-use super::{Backend, Completions, EAGAIN, EINVAL, FileSpan, Files, IoOp, Medium, Op, Submission, moved};
+use super::Backend;
+use super::Completions;
+use super::EAGAIN;
+use super::EINVAL;
+use super::IoOp;
+use super::Medium;
+use super::Op;
+use super::Submission;
+use super::moved;
+use crate::backend::files::FileSpan;
+use crate::backend::files::Files;
 
 /// One flag: the operations it is about, and what helps where it is refused.
 struct Flag {

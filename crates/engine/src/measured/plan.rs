@@ -3,9 +3,9 @@
 use iolite_model::{OnError, SyncMethod, SyncRule};
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
-use super::Batching;
 use crate::backend::Backend;
 use crate::flow::FlowSeat;
+use crate::measured::batch::Batching;
 
 /// What a worker of a block I/O phase is to do.
 #[derive(Debug)]

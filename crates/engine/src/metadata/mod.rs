@@ -23,8 +23,8 @@ use iolite_sys::clock::Clock;
 use iolite_sys::directory::Directory;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
 
-use crate::Scratch;
 use crate::error::EngineError;
+use crate::guard::Scratch;
 use crate::guard::tree::Part;
 use names::Names;
 use worker::Worker;

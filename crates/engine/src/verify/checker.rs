@@ -6,9 +6,10 @@ use iolite_model::Verified;
 use iolite_workers::WorkerEnd;
 use iolite_workload::{Expected, Seal};
 
-use super::{Known, Written};
 use crate::backend::Op;
 use crate::target::Targets;
+use crate::verify::written::Known;
+use crate::verify::written::Written;
 
 /// What the measured loop asks of verification; chosen once a run, so that a loop without it pays nothing.
 pub(crate) trait Checks {

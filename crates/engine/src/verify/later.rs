@@ -7,11 +7,12 @@ use iolite_model::{Access as Order, BackendKind, FileTask, Mix, Overwrite, Targe
 use iolite_sys::clock::Clock;
 use iolite_workers::Control;
 
-use super::{State, Verification};
 use crate::backend::Sync;
 use crate::error::EngineError;
-use crate::phase::Phase;
 use crate::target::Targets;
+use crate::verify::state::State;
+use crate::verify::verification::Subject;
+use crate::verify::verification::Verification;
 
 /// Reads and compares all that is in the verification state `path`, which a phase has kept (`Verify::state`): after a crash,
 /// a power failure, a move to other storage. Returns the task that had written it with what was found.
@@ -40,11 +41,12 @@ pub fn verify_state(
     })?;
     let verification = Verification::new(&task, &verify, state.run)?;
     targets.forget_cached(&task.name)?;
-    let phase = Phase::new(task, 0, targets.clone())?;
-    let (found, _) = verification.read_all(&phase, state.written, clock, control, move |task, worker| {
-        let room = Verification::read_back_block(task);
-        let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
-        Ok((Sync::new(files, room)?, 1, room))
-    })?;
+    let subject = Subject { workers: task.workers, task, phase: 0, targets: targets.clone() };
+    let (found, _) =
+        verification.read_all(&subject, state.written, clock, control, move |task, worker| {
+            let room = Verification::read_back_block(task);
+            let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+            Ok((Sync::new(files, room)?, 1, room))
+        })?;
     Ok((state.task, found))
 }

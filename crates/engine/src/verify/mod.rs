@@ -7,9 +7,8 @@ mod state;
 mod verification;
 mod written;
 
-pub(crate) use checker::{Checker, Checks, Judge, Kept, Unchecked};
+pub(crate) use checker::{Checker, Checks, Unchecked};
 pub use later::verify_state;
 pub(crate) use read_back::read_back;
 pub(crate) use state::State;
-pub(crate) use verification::Verification;
-pub(crate) use written::{Known, Written};
+pub(crate) use verification::{Subject, Verification};

@@ -7,8 +7,10 @@ use iolite_model::{OpKind, Verified};
 use iolite_stats::Completion;
 use iolite_workers::WorkerLane;
 
-use super::{Judge, Known, Written};
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
+use crate::verify::checker::Judge;
+use crate::verify::written::Known;
+use crate::verify::written::Written;
 
 /// The longest wait for a read, after which is asked whether to give up.
 const WAIT: Duration = Duration::from_millis(100);

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use iolite_model::FileTask;
 use serde::{Deserialize, Serialize};
 
-use super::Written;
 use crate::error::EngineError;
+use crate::verify::written::Written;
 
 /// First line of a state file.
 const FORMAT: &[u8] = b"iolite verification state 1\n";

@@ -11,13 +11,29 @@ use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 use iolite_workload::Seal;
 
-use super::{Checker, Judge, Kept, State, Written, read_back};
+use super::read_back;
 use crate::backend::Backend;
 use crate::error::EngineError;
-use crate::phase::Phase;
+use crate::target::Targets;
+use crate::verify::checker::Checker;
+use crate::verify::checker::Judge;
+use crate::verify::checker::Kept;
+use crate::verify::state::State;
+use crate::verify::written::Written;
 
 /// Bytes read at a time when all is read back.
 const BLOCK: usize = 256 << 10;
+
+/// What is verified: a phase, as far as that matters here.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) task: FileTask,
+    /// Number of the phase.
+    pub(crate) phase: u32,
+    /// Workers in this process.
+    pub(crate) workers: u32,
+    pub(crate) targets: Targets,
+}
 
 /// How a phase is verified.
 #[derive(Debug, Clone)]
@@ -68,28 +84,25 @@ impl Verification {
     /// What a worker of a phase asks, whose operations lie in `part`.
     pub(crate) fn checker(
         &self,
-        phase: &Phase,
+        of: &Subject,
         worker: u32,
         part: Range<u64>,
         slots: u32,
     ) -> Result<Checker, EngineError> {
         // Where nothing is written, nothing is to be remembered.
-        let part = if phase.task.mix.writes() { part } else { part.start..part.start };
+        let part = if of.task.mix.writes() { part } else { part.start..part.start };
         let written = Written::new(worker, part, self.unit).ok_or(EngineError::worker(
             "there is no memory to remember what it writes: give a larger verification unit, or a smaller target",
         ))?;
-        let judge = Judge {
-            seal: self.seal.clone(),
-            anyone: self.verify.anyone,
-            targets: phase.targets.for_a_worker(),
-        };
+        let judge =
+            Judge { seal: self.seal.clone(), anyone: self.verify.anyone, targets: of.targets.for_a_worker() };
         Ok(Checker::new(judge, written, self.written.clone(), self.verify.reads, slots))
     }
 
     /// Reads back and keeps what the task says, when the measurement is over.
     pub(crate) fn conclude<B: Backend>(
         &self,
-        phase: &Phase,
+        of: &Subject,
         outcome: &mut Outcome,
         clock: Clock,
         control: &Control,
@@ -98,7 +111,7 @@ impl Verification {
         let mut written = std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
         written.sort_by_key(|written| written.worker);
         // A worker that hangs takes what it knows with it.
-        let complete = written.len() == phase.here as usize;
+        let complete = written.len() == of.workers as usize;
         outcome.verified.get_or_insert_default().incomplete |= !complete;
         if let Some(path) = &self.verify.state {
             if !complete {
@@ -106,14 +119,14 @@ impl Verification {
                     "no verification state is kept: a worker has not come back to tell what it had written";
                 return Err(EngineError::Other(reason.into()));
             }
-            let state = State { task: phase.task.clone(), run: self.run, written };
+            let state = State { task: of.task.clone(), run: self.run, written };
             state.save(path)?;
             written = state.written;
         }
         if self.verify.after {
             // Comparing what is in memory with itself would say nothing.
-            phase.targets.forget_cached(&phase.task.name)?;
-            let (found, reads) = self.read_all(phase, written, clock, control, make)?;
+            of.targets.forget_cached(&of.task.name)?;
+            let (found, reads) = self.read_all(of, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
             outcome.read_back = Some(reads);
         }
@@ -123,14 +136,14 @@ impl Verification {
     /// Reads back all that the workers have written, by as many threads.
     pub(crate) fn read_all<B: Backend>(
         &self,
-        phase: &Phase,
+        of: &Subject,
         written: Vec<Written>,
         clock: Clock,
         control: &Control,
         make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
     ) -> Result<(Verified, PhaseTotals), EngineError> {
         let group = WorkerGroup {
-            phase: phase.number,
+            phase: of.phase,
             first: 0,
             workers: written.len() as u32,
             kinds: vec![OpKind::Read],
@@ -143,11 +156,10 @@ impl Verification {
             patience: Patience::default(),
         };
         let mut parts = written.into_iter();
-        let backend = phase.task.backend;
+        let backend = of.task.backend;
         let outcome = group.run(&mut Deaf, |_| {
-            let judge =
-                Judge { seal: self.seal.clone(), anyone: false, targets: phase.targets.for_a_worker() };
-            let (part, task, make) = (parts.next(), phase.task.clone(), make.clone());
+            let judge = Judge { seal: self.seal.clone(), anyone: false, targets: of.targets.for_a_worker() };
+            let (part, task, make) = (parts.next(), of.task.clone(), make.clone());
             move |start: WorkerStart| {
                 let Some(part) = part else { return Ok::<_, EngineError>(None) };
                 let (mut back_end, slots, room) =

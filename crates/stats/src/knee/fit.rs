@@ -1,6 +1,8 @@
 //! Fitting the models: least squares of relative errors, and the choice between them.
 
-use super::{Point, ScalingModel, pool};
+use super::Point;
+use super::pool;
+use crate::knee::model::ScalingModel;
 
 /// A plateau is pooled from points this far beyond the crossing of the asymptotes where there are two such points:
 /// queueing rounds off the corner, and points on it would drag the plateau down.

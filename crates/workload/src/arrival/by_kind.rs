@@ -3,7 +3,8 @@
 use iolite_model::{Arrival, FileTask, Iops, KindRates, Mix, Pace};
 
 use super::{Arrivals, check_pace};
-use crate::{IoKind, WorkloadError};
+use crate::error::WorkloadError;
+use crate::stream::IoKind;
 
 /// The arrivals of two kinds of operations of one worker.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use iolite_model::{Access, Arrival, FileTask, Mix, Target, Trace, TracedKind, TracedOp};
 
-use crate::WorkloadError;
+use crate::error::WorkloadError;
 
 /// Checks what a task says of a trace.
 ///

@@ -2,9 +2,10 @@
 
 use iolite_model::{Access, Bytes, Checksum, FileTask, Fill, Mix, Regions, SizeLaw, Verify};
 
+use crate::error::WorkloadError;
 use crate::offset::DIRECT_ALIGNMENT;
 use crate::region::{has_slices, own_files};
-use crate::{Seal, WorkloadError};
+use crate::verify::Seal;
 
 /// Checks what verification asks of a task that makes sense otherwise.
 ///

@@ -4,7 +4,8 @@ use iolite_model::{Bytes, ZoneCycle};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::DIRECT_ALIGNMENT;
-use crate::{WorkloadError, below};
+use crate::below;
+use crate::error::WorkloadError;
 
 /// Operations in one zone after the other. Only whole zones count: what is left of the worker's part at its end is not
 /// touched. Each visit to a zone begins at its start, or anywhere in it.

@@ -2,7 +2,8 @@
 
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{WorkloadError, unit};
+use crate::error::WorkloadError;
+use crate::unit;
 
 /// Blocks around the middle of the span.
 #[derive(Debug, Clone)]

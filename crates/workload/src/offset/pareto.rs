@@ -2,7 +2,8 @@
 
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{WorkloadError, unit};
+use crate::error::WorkloadError;
+use crate::unit;
 
 /// Ranks of which the first `h` get the share `1 - h` of the draws, and so on within them.
 ///

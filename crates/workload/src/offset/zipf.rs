@@ -2,7 +2,8 @@
 
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{WorkloadError, unit};
+use crate::error::WorkloadError;
+use crate::unit;
 
 /// Ranks 1 to n, rank k with a probability in proportion to 1 / k^theta, in constant memory.
 ///

@@ -4,7 +4,8 @@ use iolite_model::{HotSpot, Zone, ZoneSize};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::{WorkloadError, below};
+use crate::below;
+use crate::error::WorkloadError;
 
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;

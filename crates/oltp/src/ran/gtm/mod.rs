@@ -306,7 +306,7 @@ impl Gtm {
 
 fn durable_by(durability: Durability) -> &'static str {
     match durability {
-        Durability::Full => {
+        Durability::Full | Durability::AsConfigured => {
             "before-image journal; TCOMMIT waits for its write and fdatasync (GT.M's default)"
         }
         Durability::Relaxed => {

@@ -68,8 +68,10 @@ impl Adapter for RanMysql {
     }
 
     fn describe(&self) -> Result<Description> {
+        let (context, _) = self.instance.open()?;
+        context.facts.check(self.settings.durability)?;
         let mut instance = self.instance.describe(self.settings.durability)?;
-        let direct = self.instance.open()?.0.facts.is_direct();
+        let direct = context.facts.is_direct();
         let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
         let pool = "not emptied before reads (only a restart of the server does that)";
         instance.settings.push(("buffer pool".to_owned(), pool.to_owned()));

@@ -1,41 +1,99 @@
 //! Giving back what the server's block reads leave in the page cache of this host, so that the next reading of a block is one
 //! of the device again: pg_prewarm reads files as they are, through the page cache.
+//!
+//! One thread does it for all sessions, between and beside their operations: workers only note what they have read. What was
+//! noted is given back one tick later, because pages that another CPU has read a moment ago are still on a list of that CPU's,
+//! and the kernel would have to empty the lists of all of them (mm/fadvise.c, lru_add_drain_all).
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use iolite_sys::page_cache;
 
-/// The files of the tables of blocks, one each, opened when first needed.
+/// Time between two rounds.
+const TICK: Duration = Duration::from_millis(50);
+/// What is given back around a block that was read: the kernel's usual read-ahead, within which lies what it may have read
+/// with a block, and a page that it holds in one piece with it.
+const AROUND: u64 = 128 << 10;
+
+/// Pieces of files, each by the number of its table and its own number within the table's file.
+type Pieces = BTreeSet<(u32, u32)>;
+
+/// The files of the tables of blocks, and the thread that gives back what was read of them.
 #[derive(Debug)]
 pub(super) struct Evictor {
-    files: Vec<(PathBuf, OnceLock<Option<File>>)>,
-    length: u64,
+    /// Size of a block in bytes.
+    block: u64,
+    noted: Arc<Mutex<Pieces>>,
+    /// `None` where the files are not on this host or may not be opened.
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Evictor {
-    /// Of these files, of so many bytes each, in the order of the tables; none of them where they are not on this host.
-    pub(super) fn new(paths: Vec<PathBuf>, length: u64) -> Evictor {
-        Evictor { files: paths.into_iter().map(|path| (path, OnceLock::new())).collect(), length }
+    /// Of these files, in the order of the tables; none of them where they are not on this host.
+    pub(super) fn new(paths: &[PathBuf], block: u64) -> Evictor {
+        let noted = Arc::new(Mutex::new(Pieces::new()));
+        let files: std::io::Result<Vec<File>> = paths.iter().map(File::open).collect();
+        let files = files.ok().filter(|files| !files.is_empty());
+        let thread = files.and_then(|files| {
+            let (end, ended) = mpsc::channel::<()>();
+            let shared = Arc::clone(&noted);
+            let give_back = move || {
+                let mut earlier = Pieces::new();
+                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    let latest = std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
+                    evict(&files, &std::mem::replace(&mut earlier, latest));
+                }
+            };
+            let thread = thread::Builder::new().name("evict".into()).spawn(give_back).ok()?;
+            Some((end, thread))
+        });
+        Evictor { block, noted, thread }
     }
 
     /// Whether it can do anything.
     pub(super) fn works(&self) -> bool {
-        (0..self.files.len()).next().is_some_and(|table| self.file(table).is_some())
+        self.thread.is_some()
     }
 
-    /// Gives back all that is held of a table: with the blocks that were read goes what the kernel has read ahead, and pages that
-    /// it holds in one piece with them. Advice: where it does not help, the device's counters tell.
-    pub(super) fn evict(&self, table: usize) {
-        if let Some(file) = self.file(table) {
-            let _ = page_cache::drop_clean(file, 0, self.length);
+    /// Notes blocks that were read, each by its table and its number within it.
+    pub(super) fn note(&self, blocks: impl Iterator<Item = (usize, i64)>) {
+        if self.works() {
+            let piece = |(table, number): (usize, i64)| {
+                (table as u32, (number.unsigned_abs() * self.block / AROUND) as u32)
+            };
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).extend(blocks.map(piece));
         }
     }
+}
 
-    fn file(&self, table: usize) -> Option<&File> {
-        let (path, file) = self.files.get(table)?;
-        file.get_or_init(|| File::open(path).ok()).as_ref()
+impl Drop for Evictor {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.thread.take() {
+            drop(end);
+            // One that has died has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Advice: where it does not help, the device's counters show it.
+fn evict(files: &[File], pieces: &Pieces) {
+    let mut pieces = pieces.iter().copied().peekable();
+    while let Some((table, first)) = pieces.next() {
+        let mut last = first;
+        while pieces.next_if_eq(&(table, last + 1)).is_some() {
+            last += 1;
+        }
+        if let Some(file) = files.get(table as usize) {
+            let (from, to) = (u64::from(first) * AROUND, (u64::from(last) + 1) * AROUND);
+            let _ = page_cache::drop_clean(file, from, to - from);
+        }
     }
 }
 
@@ -45,11 +103,33 @@ mod tests {
 
     #[test]
     fn without_files_it_does_nothing() {
-        let evictor = Evictor::new(Vec::new(), 8192);
-        assert!(!evictor.works());
-        evictor.evict(3);
-        let evictor = Evictor::new(vec!["/nonexistent/16384".into()], 8192);
-        assert!(!evictor.works());
-        evictor.evict(0);
+        for paths in [vec![], vec!["/nonexistent/16384".into()]] {
+            let evictor = Evictor::new(&paths, 8192);
+            assert!(!evictor.works());
+            evictor.note([(3, 7)].into_iter());
+        }
+    }
+
+    #[test]
+    fn only_what_was_read_is_given_back() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; 8 << 20]).unwrap();
+        file.as_file().sync_all().unwrap();
+        let resident = |from, length| page_cache::resident_bytes(file.as_file(), from, length).unwrap();
+        if resident(0, 8 << 20) < 8 << 20 {
+            return println!("skipped: this file system keeps nothing in the page cache");
+        }
+        let evictor = Evictor::new(&[file.path().to_owned()], 8192);
+        evictor.note([(0, 0), (0, 17), (0, 40)].into_iter());
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        while resident(0, 3 * AROUND) > 0 && std::time::Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Tmpfs keeps its pages whatever the advice.
+        if resident(0, 3 * AROUND) == 0 {
+            assert!(resident(4 << 20, 4 << 20) == 4 << 20, "the rest stays");
+        } else {
+            println!("skipped: this file system takes no advice");
+        }
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! *How it reads a block*: within the server, by number, past its shared buffers, with the extension pg_prewarm in its mode
 //! `read`, which is one pread of one block. The server reads through the page cache of its host; where its files can be
-//! opened by this process the cache is made to forget what was read after each batch, otherwise a database smaller than the memory is soon
+//! opened by this process a thread of this program has the cache
+//! give back what was read within a tenth of a second, otherwise a database smaller than the memory is soon
 //! cached. [`Settings::through_buffers`](super::Settings::through_buffers) reads through the buffers instead (get_raw_page of pageinspect).
 //!
 //! *How it makes writes durable*: the server's write-ahead log, synchronised at each commit (`synchronous_commit=on` for the

@@ -1,6 +1,5 @@
 //! What the sessions of workers have in common, whoever times them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use iolite_model::Durability;
@@ -65,7 +64,7 @@ impl Tables {
             oids,
             per_table,
             blocks: catalogue.blocks.iter().map(|table| table.units).sum(),
-            evictor: Evictor::new(paths, per_table * block),
+            evictor: Evictor::new(&paths, block),
         })
     }
 
@@ -179,15 +178,12 @@ impl Worker {
         }
     }
 
-    /// Gives back what the page cache holds of blocks read past the buffers.
+    /// Notes blocks read past the buffers, which the page cache is to give back.
     pub(super) fn have_read(&self, spots: &[Spot]) {
         if self.settings.through_buffers {
             return;
         }
-        let tables: BTreeSet<usize> = spots.iter().map(|spot| spot.table).collect();
-        for table in tables {
-            self.tables.evictor.evict(table);
-        }
+        self.tables.evictor.note(spots.iter().map(|spot| (spot.table, spot.number)));
     }
 
     /// Makes this session's commits as durable as they have to be.
@@ -203,13 +199,17 @@ impl Worker {
                 return Err(Error::Unsupported {
                     database: "PostgreSQL",
                     what: "make commits durable: fsync is off on this server",
-                    remedy: "set it (ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();), or ask for relaxed durability",
+                    remedy: "set it (ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();), or measure the server as it is with \
+                             --durability as-configured",
                 });
             }
-            Durability::Full => "on",
-            Durability::Relaxed => "off",
+            Durability::Full => Some("on"),
+            Durability::Relaxed => Some("off"),
+            Durability::AsConfigured => None,
         };
-        self.client.batch_execute(&format!("SET synchronous_commit = {synchronous}")).map_err(failed)?;
+        if let Some(synchronous) = synchronous {
+            self.client.batch_execute(&format!("SET synchronous_commit = {synchronous}")).map_err(failed)?;
+        }
         self.client.execute(PLANS, &[]).map_err(failed)?;
         lock::writing(&self.target, &mut self.client, self.number.saturating_add(1))
     }

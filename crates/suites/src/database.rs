@@ -1,0 +1,237 @@
+//! Warnings about a phase inside a database.
+
+use iolite_model::{
+    DatabaseFacts, DatabaseUse, DbOperation, DbTask, Durability, OpKind, Storage, Task, Warning,
+};
+use iolite_stats::PhaseResult;
+
+/// Share of the jobs' time that operations have to account for, and by which they may exceed it.
+const ACCOUNTED: std::ops::Range<f64> = 0.8..1.1;
+/// Share of the commits that synchronisations have to account for.
+const SYNCED: f64 = 0.9;
+/// Commits below which nothing is said of synchronisations.
+const FEW: u64 = 20;
+
+/// What may be doubted about a phase inside a database, with advice.
+pub fn database_warnings(
+    result: &PhaseResult,
+    facts: &DatabaseFacts,
+    used: Option<&DatabaseUse>,
+    storage: &Storage,
+) -> Vec<Warning> {
+    let Task::Database(task) = &result.info.task else { return Vec::new() };
+    let few = used.and_then(|used| few_syncs(task, result, facts, used, storage));
+    unaccounted_time(task, result).into_iter().chain(few).collect()
+}
+
+/// Little's law: throughput x response time is the number of operations in flight, which in a closed loop is that of the jobs
+/// but for their pauses.
+fn unaccounted_time(task: &DbTask, result: &PhaseResult) -> Option<Warning> {
+    let measured = result.totals.measured as f64;
+    // Where jobs end by themselves, or an operation at the end took long, time is missing for that reason.
+    if task.stop.operations.is_some() || result.totals.drain_max as f64 > measured / 10.0 || measured == 0.0 {
+        return None;
+    }
+    let total = |kind| result.totals.response(kind).map_or(0.0, |all| all.mean() * operations(result, kind));
+    let response: f64 = OpKind::all().map(total).sum();
+    let busy = (response + pauses(task, result)) / measured;
+    let held = ACCOUNTED.contains(&(busy / f64::from(task.workers.max(1))));
+    (response > 0.0 && !held).then(|| Warning::UnaccountedTime {
+        phase: task.name.clone(),
+        jobs: task.workers,
+        busy,
+    })
+}
+
+fn operations(result: &PhaseResult, kind: OpKind) -> f64 {
+    result.totals.operations(kind) as f64
+}
+
+/// Time that jobs have paused because they were to, in nanoseconds.
+fn pauses(task: &DbTask, result: &PhaseResult) -> f64 {
+    let count = |kind| operations(result, kind);
+    match task.operation {
+        DbOperation::RanRead => 0.0,
+        DbOperation::RanWrite { hang, .. } => count(OpKind::Commit) * hang.0 as f64,
+        DbOperation::RanIo { transaction_length, hang, .. } => {
+            let batches = count(OpKind::Commit) + count(OpKind::Read) / f64::from(transaction_length.max(1));
+            batches * hang.0 as f64
+        }
+    }
+}
+
+/// Each job has one commit at a time, so that a synchronisation serves as many commits as there are jobs at most.
+fn few_syncs(
+    task: &DbTask,
+    result: &PhaseResult,
+    facts: &DatabaseFacts,
+    used: &DatabaseUse,
+    storage: &Storage,
+) -> Option<Warning> {
+    // Those of the ramp and of the end have been synchronised too.
+    let commits = result.totals.operations(OpKind::Commit);
+    if facts.durability != Durability::Full || commits < FEW {
+        return None;
+    }
+    let needed = commits as f64 / f64::from(task.workers.max(1)) * SYNCED;
+    // By open_sync and open_datasync PostgreSQL counts none: each write is one.
+    let by_writing =
+        facts.settings.iter().any(|(name, how)| name == "wal_sync_method" && how.starts_with("open"));
+    let logged = used
+        .database
+        .log_syncs
+        .filter(|_| !by_writing)
+        .map(|syncs| ("database", "synchronisations of its log", syncs));
+    // A device without a volatile cache gets no flushes.
+    let cached = storage.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write back"));
+    let flushed = used
+        .log_device
+        .or(used.data_device)
+        .filter(|_| cached && used.log_device.is_none() && !storage.devices.is_empty())
+        .map(|device| ("device", "flushes", device.flushes));
+    let (counter, what, syncs) =
+        [logged, flushed].into_iter().flatten().find(|(_, _, syncs)| (*syncs as f64) < needed)?;
+    Some(Warning::FewSyncs {
+        phase: task.name.clone(),
+        commits,
+        jobs: task.workers,
+        counter: counter.into(),
+        what: what.into(),
+        syncs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{
+        Bytes, Cache, Device, DeviceCounters, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo, Physical,
+        Stop, TimedBy,
+    };
+    use iolite_stats::{Collector, Completion, Timetable, recorder};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Transactions of one set whose operations take so long, in nanoseconds, with as long a gap behind each, for a second by
+    /// two jobs.
+    fn phase(length: u64, gap: u64, hang: u64) -> PhaseResult {
+        let timetable = Timetable { ramp_end: 0, interval: SECOND, end: SECOND };
+        let (mut recorders, feeds): (Vec<_>, Vec<_>) =
+            (0..2).map(|_| recorder(timetable, &[OpKind::Write, OpKind::Commit])).unzip();
+        let mut collector = Collector::new(0, feeds);
+        for recorder in &mut recorders {
+            let mut at = 0;
+            while at < SECOND {
+                for kind in [OpKind::Write, OpKind::Commit] {
+                    let completed = at + length;
+                    recorder.record(Completion { kind, intended: at, issued: at, completed, bytes: 50 });
+                    at = completed;
+                }
+                at += gap;
+            }
+        }
+        for (worker, recorder) in recorders.into_iter().enumerate() {
+            recorder.finish().iter().for_each(|left| collector.absorb(worker, left));
+        }
+        let (_, _, totals) = collector.finish(0, SECOND);
+        let task = DbTask {
+            name: "RanWrite".into(),
+            operation: DbOperation::RanWrite { transaction_length: 1, hang: Nanos(hang) },
+            workers: 2,
+            stop: Stop { runtime: Some(Nanos(SECOND)), ..Stop::default() },
+            ramp: Nanos(0),
+            interval: Nanos(SECOND),
+            seed: 1,
+            timed_by: TimedBy::Client,
+        };
+        let end = PhaseEnd {
+            phase: 0,
+            ending: Ending::Completed,
+            measured: Nanos(SECOND),
+            outstanding: Outstanding::default(),
+            cache: Cache::default(),
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
+        };
+        PhaseResult {
+            info: PhaseInfo { index: 0, task: Task::Database(task), started: Nanos(0) },
+            end,
+            totals,
+        }
+    }
+
+    fn facts(settings: &[(&str, &str)]) -> DatabaseFacts {
+        DatabaseFacts {
+            phase: 0,
+            url: String::new(),
+            namespace: String::new(),
+            engine: "PostgreSQL".into(),
+            version: "15".into(),
+            block: Bytes(8192),
+            size: Bytes(1),
+            blocks: 1,
+            globals: vec![1],
+            read_path: String::new(),
+            write_path: String::new(),
+            durability: Durability::Full,
+            durable_by: String::new(),
+            direct: false,
+            timed_by: TimedBy::Client,
+            settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        }
+    }
+
+    fn used(log_syncs: Option<u64>, flushes: u64) -> DatabaseUse {
+        DatabaseUse {
+            phase: 0,
+            data_device: Some(DeviceCounters { flushes, ..DeviceCounters::default() }),
+            log_device: None,
+            database: Physical { log_syncs, ..Physical::default() },
+            writer_active: None,
+            observed: Nanos(SECOND),
+            tool_cpu: Nanos(0),
+            host_cpu: None,
+        }
+    }
+
+    fn storage(write_cache: &str) -> Storage {
+        let device = Device { write_cache: Some(write_cache.into()), ..Device::default() };
+        Storage { devices: vec![device], ..Storage::default() }
+    }
+
+    #[test]
+    fn time_between_operations_is_named_and_pauses_that_were_asked_for_are_not() {
+        let warned = |length, gap, hang| {
+            database_warnings(&phase(length, gap, hang), &facts(&[]), None, &Storage::default())
+        };
+        assert_eq!(warned(1_000_000, 0, 0), []);
+        assert_eq!(warned(1_000_000, 2_000_000, 2_000_000), []);
+        let warnings = warned(1_000_000, 2_000_000, 0);
+        let [Warning::UnaccountedTime { jobs: 2, busy, .. }] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!((0.9..1.1).contains(busy), "{busy}");
+        assert!(warnings[0].to_string().contains("1.0 of 2 jobs' time"), "{}", warnings[0]);
+    }
+
+    #[test]
+    fn commits_without_synchronisations_are_named() {
+        // 500 commits by each of two jobs.
+        let result = phase(1_000_000, 0, 0);
+        let warned = |settings: &[(&str, &str)], used: DatabaseUse, cache| {
+            database_warnings(&result, &facts(settings), Some(&used), &storage(cache))
+        };
+        assert_eq!(warned(&[], used(Some(500), 500), "write back"), []);
+        assert_eq!(warned(&[], used(None, 0), "write through"), []);
+        assert_eq!(warned(&[("wal_sync_method", "open_datasync")], used(Some(0), 500), "write back"), []);
+        let warnings = warned(&[], used(Some(3), 500), "write back");
+        assert!(
+            matches!(&warnings[..], [Warning::FewSyncs { syncs: 3, counter, .. }] if counter == "database")
+        );
+        let warnings = warned(&[], used(Some(500), 0), "write back");
+        assert!(
+            matches!(&warnings[..], [Warning::FewSyncs { syncs: 0, counter, .. }] if counter == "device")
+        );
+    }
+}
