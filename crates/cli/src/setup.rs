@@ -85,7 +85,8 @@ pub(crate) fn results(asked: Option<PathBuf>) -> Result<PathBuf, String> {
 /// It is not a results database, or can't be written to.
 pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, String>> {
     if let Some(path) = &asked {
-        iolite_store::Store::open(path).map_err(|error| UsageError(format!("--results {}: {error}", path.display())))?;
+        iolite_store::Store::open(path)
+            .map_err(|error| UsageError(format!("--results {}: {error}", path.display())))?;
     }
     Ok(results(asked))
 }

@@ -53,7 +53,10 @@ impl NamedDevice {
     pub fn at(path: &Path) -> io::Result<NamedDevice> {
         let found = device::open_existing(path, Access::default(), false)?;
         let number = found.device.ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidInput, "it is not a block device: only devices need this option")
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is not a block device: only devices need this option",
+            )
         })?;
         Ok(NamedDevice { number, serial: device::serial(number) })
     }
@@ -209,14 +212,21 @@ impl Admitted {
     }
 
     /// Opens a target for the run's life, refused where somebody else uses it.
-    fn claim(&self, path: &Path, access: Access, number: Option<device::Number>) -> Result<File, EngineError> {
+    fn claim(
+        &self,
+        path: &Path,
+        access: Access,
+        number: Option<device::Number>,
+    ) -> Result<File, EngineError> {
         let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
         let claim = match device::open_existing(path, access, true) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 return guarded("another program holds it; end that first".into());
             }
             other => {
-                other.map_err(|source| EngineError::File { action: "open", path: path.to_owned(), source })?.file
+                other
+                    .map_err(|source| EngineError::File { action: "open", path: path.to_owned(), source })?
+                    .file
             }
         };
         if let Some(holder) = holders::locked_by(&claim) {

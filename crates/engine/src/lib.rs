@@ -3,8 +3,9 @@
 //! A phase runs as a [group of workers](iolite_workers). [`run_file_task`] does that for block I/O.
 
 mod admit;
-mod blank;
 mod backend;
+mod blank;
+mod cause;
 mod error;
 mod errors;
 mod flow;
@@ -30,6 +31,7 @@ pub use backend::{
     SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,
     Uring, Vectored,
 };
+pub use cause::{Cause, Origin};
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
 pub use iolite_workers::{Control, Outcome};

@@ -238,7 +238,11 @@ pub fn in_use(number: Number) -> io::Result<Vec<String>> {
     }
     for part in Part::all(number)? {
         let device = rustix::fs::makedev(part.number.0, part.number.1);
-        reasons.extend(loops_over(Backing::Device(device)).into_iter().map(|name| format!("{name} rests on {}", part.name)));
+        reasons.extend(
+            loops_over(Backing::Device(device))
+                .into_iter()
+                .map(|name| format!("{name} rests on {}", part.name)),
+        );
     }
     Ok(reasons)
 }
@@ -294,7 +298,8 @@ pub fn file_in_use(file: &File) -> io::Result<Vec<String>> {
 pub fn serial(number: Number) -> Option<String> {
     let directory = sys_directory(number).ok()?;
     let disks = [Some(directory.as_path()), directory.parent()].into_iter().flatten();
-    let mut places = disks.flat_map(|disk| ["serial", "device/serial", "device/wwid"].map(|name| disk.join(name)));
+    let mut places =
+        disks.flat_map(|disk| ["serial", "device/serial", "device/wwid"].map(|name| disk.join(name)));
     let found = places.find_map(|path| fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty()));
     found.map(|text| text.trim().to_owned())
 }

@@ -180,11 +180,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let file = File::create(&path).unwrap();
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .stdin(File::open(&path).unwrap())
-            .spawn()
-            .unwrap();
+        let mut child =
+            std::process::Command::new("sleep").arg("60").stdin(File::open(&path).unwrap()).spawn().unwrap();
         let holder = opened_by(&file);
         child.kill().unwrap();
         child.wait().unwrap();

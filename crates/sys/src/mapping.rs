@@ -52,7 +52,13 @@ impl Mapping {
         let length = usize::try_from(device::size_of(&file)?)
             .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than the memory"))?;
         if length == 0 {
-            return Ok(Mapping { start: NonNull::dangling(), length, writable: usage.write, random: usage.random, file });
+            return Ok(Mapping {
+                start: NonNull::dangling(),
+                length,
+                writable: usage.write,
+                random: usage.random,
+                file,
+            });
         }
         // A device has no holes.
         if usage.write && !device {
@@ -60,7 +66,8 @@ impl Mapping {
         }
         fault::watch()?;
         // SAFETY: a new mapping at a place of the kernel's choice touches no memory that Rust knows of.
-        let start = unsafe { mmap(ptr::null_mut(), length, protection(usage.write), MapFlags::SHARED, &file, 0) }?;
+        let start =
+            unsafe { mmap(ptr::null_mut(), length, protection(usage.write), MapFlags::SHARED, &file, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapping = Mapping { start, length, writable: usage.write, random: usage.random, file };
         if usage.random {

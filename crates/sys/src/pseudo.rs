@@ -62,7 +62,9 @@ mod tests {
 
     #[test]
     fn settings_of_the_kernel_are_known() {
-        for (path, says) in [("/proc/sys/kernel/hostname", "proc"), ("/sys/kernel/mm", "sysfs"), ("/dev", "/dev")] {
+        for (path, says) in
+            [("/proc/sys/kernel/hostname", "proc"), ("/sys/kernel/mm", "sysfs"), ("/dev", "/dev")]
+        {
             let why = reason(&File::open(path).unwrap()).unwrap();
             assert!(why.is_some_and(|why| why.contains(says)), "{path}");
         }

@@ -52,12 +52,15 @@ const START: usize = 256 << 10;
 pub fn find(file: &File, size: u64) -> io::Result<Option<&'static str>> {
     let mut start = vec![0; usize::try_from(size).unwrap_or(START).min(START)];
     file.read_exact_at(&mut start, 0)?;
-    let is = |(offset, magic, _): &&(u64, &[u8], &str)| start.get(*offset as usize..).is_some_and(|rest| rest.starts_with(magic));
+    let is = |(offset, magic, _): &&(u64, &[u8], &str)| {
+        start.get(*offset as usize..).is_some_and(|rest| rest.starts_with(magic))
+    };
     if let Some((_, _, what)) = FROM_START.iter().find(is) {
         return Ok(Some(what));
     }
     let uberblocks = start.get(128 << 10..).unwrap_or_default().chunks_exact(1024);
-    let magic = |block: &[u8]| block.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).unwrap_or_default();
+    let magic =
+        |block: &[u8]| block.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).unwrap_or_default();
     if uberblocks.map(magic).any(|magic| magic == ZFS || magic == ZFS.swap_bytes()) {
         return Ok(Some("a ZFS pool member"));
     }

@@ -24,7 +24,8 @@ pub(super) fn ask(threads: &[Thread]) -> anyhow::Result<()> {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         if answer.trim() != name {
-            let message = format!("{name} is not overwritten: it holds {what}; --allow-overwrite skips the question");
+            let message =
+                format!("{name} is not overwritten: it holds {what}; --allow-overwrite skips the question");
             return Err(UsageError(message).into());
         }
     }

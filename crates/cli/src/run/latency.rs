@@ -10,10 +10,10 @@ use iolite_session::{Bare, Session, ending};
 use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
 use super::begin;
-use crate::setup;
 use crate::args::LatencyTargetArgs;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
+use crate::setup;
 use crate::{output, signals};
 
 /// Time before each window that is left out: a fifth of it.
