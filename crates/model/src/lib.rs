@@ -49,7 +49,7 @@ pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
-pub use profile::{Criterion, Measure, Profile};
+pub use profile::{Criterion, Floor, Measure, Profile, Rate};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
     Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles,
@@ -70,7 +70,7 @@ pub use task::{
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
-pub use verify::{Checksum, Finding, Verified, Verify};
+pub use verify::{Checksum, Finding, FioChecksum, Verified, Verify};
 pub use warning::Warning;
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.

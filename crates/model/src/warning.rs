@@ -137,6 +137,36 @@ pub enum Warning {
         "measured through the page cache, as asked (--buffered): what it serves proves nothing of the storage"
     )]
     ThroughCache,
+    /// A plateau that is equal at all depths and sizes.
+    #[error(
+        "{what}: {cap}, whatever the queue depth and block size: this is a throttle, not the device's own limit"
+    )]
+    Capped {
+        /// The searches that met it.
+        what: String,
+        /// The cap, in words.
+        cap: String,
+    },
+    /// The data file covers little of a device whose speed depends on where it reads.
+    #[error(
+        "the data file covers {percent:.2} % of a rotational device: seeks were short, and a database that is spread over \
+         the device has longer ones; give a larger --budget-space"
+    )]
+    ShortStroked {
+        /// Share of the capacity, in percent.
+        percent: f64,
+    },
+    /// What a check of this size and length cannot see.
+    #[error(
+        "not excluded: a cache of the device, controller or host that holds {span}, and burst credits that last longer than \
+         {time}; give a larger --budget-space and --budget-time"
+    )]
+    NotExcluded {
+        /// Size of the data file.
+        span: Bytes,
+        /// Time of the check.
+        time: Nanos,
+    },
     /// The rate went from one level to another in mid-run.
     #[error(
         "`{phase}`: {at} after its start the rate changed from {before} to {after} IOPS and stayed there: the mean is a rate \

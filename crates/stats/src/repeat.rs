@@ -94,9 +94,11 @@ impl PhaseResult {
         })
     }
 
-    /// Operations that failed, of all kinds.
+    /// Operations that failed, of all kinds and in all stages: ramp, measured part and drain, and what is listed of the
+    /// preparation.
     pub fn errors(&self) -> u64 {
-        OpKind::all().map(|kind| self.totals.errors(kind)).sum()
+        let listed = self.end.errors.iter().map(|tally| tally.count).fold(0, u64::saturating_add);
+        self.totals.errors_of_all_stages().max(listed)
     }
 }
 

@@ -17,7 +17,7 @@ pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
         format!("{}, {} outstanding", task.name(), task.concurrency())
     };
     let mut doubts = Vec::new();
-    let errors = OpKind::all().map(|kind| result.totals.errors(kind)).sum::<u64>();
+    let errors = result.errors();
     if errors > 0 {
         let listed = result.end.errors.first().map(|tally| tally.first.as_str());
         let first = listed.or(first_error).unwrap_or("an unknown error").to_owned();
