@@ -6,7 +6,11 @@ pub mod buffer;
 pub mod clock;
 pub mod device;
 pub mod directory;
+<<<<<<< HEAD
 mod fault;
+=======
+pub mod extents;
+>>>>>>> main
 pub mod file;
 pub mod holders;
 pub mod mapping;
