@@ -386,6 +386,7 @@ fn stop(stop: Stop) -> Value {
         "worker_bytes": stop.worker_bytes.map(|bytes| bytes.0),
         "worker_operations": stop.worker_operations,
         "full": stop.full,
+        "in_flight": stop.in_flight,
     })
 }
 
