@@ -11,6 +11,7 @@ use crate::database::DbArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
+use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     RanIo(RanArgs<IoOptions>),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
+    /// List, show, annotate and delete stored runs
+    Results(Box<ResultsArgs>),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
 }

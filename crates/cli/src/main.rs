@@ -12,6 +12,7 @@ mod job;
 mod output;
 mod profiles;
 mod ran;
+mod results;
 mod run;
 mod setup;
 mod signals;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),
+        Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
     };
     result

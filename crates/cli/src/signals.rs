@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGXFSZ};
 
 use crate::exit::Exit;
 
@@ -46,4 +46,14 @@ pub(crate) fn survive_file_limits() -> anyhow::Result<()> {
     let nobody = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGXFSZ, nobody).context("cannot listen for signals")?;
     Ok(())
+}
+
+/// A flag that SIGUSR1 sets: results so far are wanted.
+///
+/// # Errors
+/// The system does not allow a handler.
+pub(crate) fn status_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, flag.clone()).context("cannot listen for signals")?;
+    Ok(flag)
 }

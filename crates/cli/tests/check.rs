@@ -158,7 +158,7 @@ fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
     let arguments = [&SHORT[..], &["--json", "--target-iops", "200"]].concat();
     let document = json(&place.check(&place.data(), &arguments).output().unwrap());
     let at_target = phases(&document, "random read 8 KiB, at 200 IOPS")[0];
-    assert_eq!(at_target["task"]["arrival_iops"], 200.0);
+    assert_eq!(at_target["task"]["arrival"]["poisson"], 200.0);
     let reason = &document["verdict"]["reasons"][0];
     assert!(reason["measured"].as_str().unwrap().contains("sustained"), "{reason}");
 }

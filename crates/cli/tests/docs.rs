@@ -99,7 +99,7 @@ const JOB: [(&str, &[&str]); 11] = [
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
     ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),
-    ("verify", &["Verify", "Checksum"]),
+    ("verify", &["Verify", "Checksum", "FioChecksum"]),
     ("fault", &["OnError", "ErrorClass"]),
 ];
 

@@ -73,6 +73,10 @@ fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         Value::Object(map) => {
             for (key, value) in map {
                 let path = format!("{path}/{key}");
+                if path.contains(" options/") && value == "" {
+                    // fio 3.33 leaves out options that stand alone.
+                    continue;
+                }
                 found.insert(path.clone());
                 if !path.ends_with("/bins") && !path.ends_with("/iolite") {
                     keys(value, &path, found);
@@ -393,7 +397,7 @@ fn small(text: &str) -> String {
         let large = || bytes(value) > SMALL;
         let line = match name {
             "size" | "filesize" | "io_size" if !value.ends_with('%') && large() => format!("{name}=4m"),
-            "runtime" | "timeout" => format!("{name}=1"),
+            "runtime" | "timeout" => format!("{name}=400ms"),
             "ramp_time" | "startdelay" => format!("{name}=0"),
             "rate" if !value.contains(',') && bytes(value) < SMALL => "rate=10m".to_owned(),
             "rate_iops" => "rate_iops=1000".to_owned(),
@@ -440,8 +444,11 @@ fn examples_run_small_and_tell_what_fio_tells() {
         let job = small_example(&place, name);
         let arguments = ["--output-format=json", job.to_str().unwrap()];
         eprintln!("{name}");
-        let ours = document(&done(ours(&place, &arguments)));
-        let theirs = document(&theirs(&place, &arguments).output().unwrap());
+        // Side by side: neither's speed matters here.
+        let (ours, theirs) = std::thread::scope(|scope| {
+            let theirs = scope.spawn(|| theirs(&place, &arguments).output().unwrap());
+            (document(&done(ours(&place, &arguments))), document(&theirs.join().unwrap()))
+        });
         assert_eq!(differing_keys(&ours, &theirs), Vec::<String>::new(), "{name}");
         let told = |document: &Value| {
             let told = |amount: (u64, u64)| match fixed {

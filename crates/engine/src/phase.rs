@@ -277,7 +277,9 @@ impl Phase {
         plan: Plan,
         start: WorkerStart,
     ) -> Result<Finished, EngineError> {
-        if !self.task.invalidate || self.task.direct {
+        // As with fio, an order that may repeat blocks has no rounds: its cache is dropped once, before the phase.
+        let rounds = matches!(self.task.access, Access::Sequential | Access::Covering | Access::Backwards);
+        if !self.task.invalidate || self.task.direct || !rounds {
             return self.measure(backend, plan, start);
         }
         let round = iolite_workload::round(&self.task, start.worker());

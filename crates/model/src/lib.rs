@@ -70,7 +70,7 @@ pub use task::{
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
-pub use verify::{Checksum, Finding, Verified, Verify};
+pub use verify::{Checksum, Finding, FioChecksum, Verified, Verify};
 pub use warning::Warning;
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.

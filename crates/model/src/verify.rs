@@ -52,6 +52,102 @@ pub enum Checksum {
     Pattern,
     /// None: the header alone. The data may be anything.
     Header,
+    /// In fio's format, which fio reads too; headers say less there.
+    Fio(FioChecksum),
+}
+
+/// What tells whether a unit in fio's format is as it was written: fio's values of `verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FioChecksum {
+    /// The header alone.
+    Meta,
+    /// MD5.
+    Md5,
+    /// CRC of 64 bits.
+    Crc64,
+    /// CRC of 32 bits.
+    Crc32,
+    /// CRC-32C.
+    Crc32c,
+    /// CRC of 16 bits.
+    Crc16,
+    /// CRC of 7 bits.
+    Crc7,
+    /// SHA-1.
+    Sha1,
+    /// What fio stores for SHA-256.
+    Sha256,
+    /// What fio stores for SHA-512.
+    Sha512,
+    /// SHA3-224.
+    #[serde(rename = "sha3-224")]
+    Sha3_224,
+    /// SHA3-256.
+    #[serde(rename = "sha3-256")]
+    Sha3_256,
+    /// SHA3-384.
+    #[serde(rename = "sha3-384")]
+    Sha3_384,
+    /// SHA3-512.
+    #[serde(rename = "sha3-512")]
+    Sha3_512,
+    /// XXH32.
+    Xxhash,
+    /// No header: the data is a pattern.
+    Pattern,
+    /// A header, and a pattern that is not compared.
+    PatternHeader,
+    /// Nothing: everything counts as right.
+    Null,
+}
+
+impl FioChecksum {
+    /// All of them.
+    pub const ALL: [FioChecksum; 18] = [
+        FioChecksum::Meta,
+        FioChecksum::Md5,
+        FioChecksum::Crc64,
+        FioChecksum::Crc32,
+        FioChecksum::Crc32c,
+        FioChecksum::Crc16,
+        FioChecksum::Crc7,
+        FioChecksum::Sha1,
+        FioChecksum::Sha256,
+        FioChecksum::Sha512,
+        FioChecksum::Sha3_224,
+        FioChecksum::Sha3_256,
+        FioChecksum::Sha3_384,
+        FioChecksum::Sha3_512,
+        FioChecksum::Xxhash,
+        FioChecksum::Pattern,
+        FioChecksum::PatternHeader,
+        FioChecksum::Null,
+    ];
+
+    /// As fio calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FioChecksum::Meta => "meta",
+            FioChecksum::Md5 => "md5",
+            FioChecksum::Crc64 => "crc64",
+            FioChecksum::Crc32 => "crc32",
+            FioChecksum::Crc32c => "crc32c",
+            FioChecksum::Crc16 => "crc16",
+            FioChecksum::Crc7 => "crc7",
+            FioChecksum::Sha1 => "sha1",
+            FioChecksum::Sha256 => "sha256",
+            FioChecksum::Sha512 => "sha512",
+            FioChecksum::Sha3_224 => "sha3-224",
+            FioChecksum::Sha3_256 => "sha3-256",
+            FioChecksum::Sha3_384 => "sha3-384",
+            FioChecksum::Sha3_512 => "sha3-512",
+            FioChecksum::Xxhash => "xxhash",
+            FioChecksum::Pattern => "pattern",
+            FioChecksum::PatternHeader => "pattern_hdr",
+            FioChecksum::Null => "null",
+        }
+    }
 }
 
 impl Verify {
@@ -70,6 +166,7 @@ impl Checksum {
             Checksum::Sha256 => "sha256",
             Checksum::Pattern => "pattern",
             Checksum::Header => "header",
+            Checksum::Fio(check) => check.name(),
         }
     }
 }

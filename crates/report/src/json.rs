@@ -14,7 +14,7 @@
 //! | `run.storage` | `directory`, `filesystem`, `devices` (each before the ones it rests on) |
 //! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
 //! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `verified` |
-//! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest as in the model |
+//! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest are the fields of a job (docs/job.md), sizes in bytes and times in nanoseconds |
 //! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `resident_before`, `resident_after` (shares from 0 to 1) |
 //! | `phases[].outstanding` | `at_end`, `lost`, `oldest_ns`, `backlog` |
 //! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`, `trim`, `create`...), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
@@ -32,14 +32,12 @@
 
 use iolite_model::{
     Cache, CacheStamp, Calibration, Device, DeviceCounters, Ending, ErrorTally, Filesystem, Finding, Host,
-    Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Verdict, Verified, Warning,
+    Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Task, Verdict, Verified, Warning,
 };
 use iolite_stats::{Estimate, Histogram, Knee, PhaseResult, ScalingModel};
 use serde_json::{Map, Value, json};
 
 use crate::{KneeFound, Report};
-
-pub(crate) mod task;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-check/1";
@@ -145,7 +143,7 @@ pub(crate) fn phase(result: &PhaseResult) -> Value {
         "name": info.task.name(),
         "layer": layer,
         "concurrency": info.task.concurrency(),
-        "task": task::task(&info.task),
+        "task": task(&info.task),
         "started_ns": info.started.0,
         "ending": ending(&end.ending),
         "measured_seconds": end.measured.as_secs_f64(),
@@ -162,6 +160,19 @@ pub(crate) fn phase(result: &PhaseResult) -> Value {
         "rate": end.rate.map(rate),
         "verified": end.verified.as_ref().map(verified),
     })
+}
+
+/// What was asked, as a job in TOML has it (docs/job.md) and as the store keeps it, with its `kind`.
+pub(crate) fn task(task: &Task) -> Value {
+    let (kind, fields) = match task {
+        Task::File(task) => ("file", serde_json::to_value(task)),
+        Task::Metadata(task) => ("metadata", serde_json::to_value(task)),
+        Task::Database(task) => ("database", serde_json::to_value(task)),
+    };
+    // A task is text and numbers, which always serialise.
+    let mut value = fields.unwrap_or_default();
+    value["kind"] = kind.into();
+    value
 }
 
 fn tally(tally: &ErrorTally) -> Value {

@@ -235,7 +235,7 @@ pub fn json(report: &LatencyReport) -> Value {
         "name": report.task.name,
         "run": shared::run(&report.run),
         "calibration": report.calibration.as_ref().map(shared::calibration),
-        "task": shared::task::task(&Task::File(report.task.clone())),
+        "task": shared::task(&Task::File(report.task.clone())),
         "target": {
             "bound_ns": report.target.bound.0,
             "quantile": report.target.quantile.0,

@@ -20,6 +20,7 @@ mod pen;
 mod progress;
 pub mod ran;
 pub mod run;
+pub mod runs;
 mod show;
 pub mod study;
 pub mod sweep;

@@ -339,7 +339,10 @@ pub(crate) fn keys(value: &Value, path: &str, out: &mut Vec<String>) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 assert!(
-                    key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+                    key.chars().all(|c| c.is_ascii_lowercase()
+                        || c.is_ascii_digit()
+                        || c == '_'
+                        || (c == '-' && path.contains(".task"))),
                     "{key}"
                 );
                 keys(value, &format!("{path}.{key}"), out);

@@ -1,10 +1,10 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, IoClass, IoFlags, IoPriority,
-    KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind, Overwrite, Pace, Placement,
-    Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target,
-    Task, TracedKinds, Verify, ZoneSize,
+    Access, Advice, Arrival, BackendKind, Batch, Bytes, Contents, Durable, FileTask, Fill, Flow, IoClass,
+    IoFlags, IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind,
+    Overwrite, Pace, Placement, Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop,
+    SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, ZoneSize,
 };
 
 use crate::pen::count;
@@ -63,7 +63,8 @@ pub(crate) fn way(task: &Task) -> Option<String> {
     if !matches!(task.target, Target::Null { .. }) {
         parts.push(if task.direct { "direct" } else { "through the page cache" }.to_owned());
     }
-    parts.extend(task.sync.map(sync));
+    parts.extend(durability(task));
+    parts.extend(page_cache(task));
     if task.mix.writes() {
         parts.extend(contents(&task.contents));
     }
@@ -85,6 +86,8 @@ pub(crate) fn load(task: &Task) -> String {
             parts.push(arrival(task));
             parts.extend(placement(&task.placement));
             parts.extend(priorities(&task.priorities));
+            parts.extend(task.flow.map(flow));
+            parts.extend(task.after.as_ref().map(|name| format!("after `{name}` has ended")));
             parts.join(", ")
         }
         Task::Metadata(task) => number(task.workers, "thread", "threads"),
@@ -109,6 +112,9 @@ pub(crate) fn extent(task: &Task) -> String {
         && delay.0 > 0
     {
         parts.push(format!("starting after {delay}"));
+    }
+    if let Task::File(FileTask { longest: Some(longest), .. }) = task {
+        parts.push(format!("ended by an operation that takes longer than {longest}"));
     }
     parts.join(", ")
 }
@@ -295,6 +301,42 @@ fn names(task: &MetadataTask) -> String {
     format!("{what}{of} {order}, {files} a thread, {in_each} a directory, in {tree}{durable}")
 }
 
+/// What makes written data durable.
+fn durability(task: &FileTask) -> Vec<String> {
+    let opened = task.durable.map(|durable| match durable {
+        Durable::Data => "O_DSYNC".to_owned(),
+        Durable::All => "O_SYNC".to_owned(),
+    });
+    let at_end = task.end_sync.map(|method| format!("{} at the end", sync_call(method)));
+    opened.into_iter().chain(task.sync.map(sync)).chain(at_end).collect()
+}
+
+/// What is done about the page cache.
+fn page_cache(task: &FileTask) -> Vec<String> {
+    let dropped = task.invalidate.then(|| "page cache dropped at the start".to_owned());
+    let advised = match task.advice {
+        Advice::None => None,
+        Advice::Sequential => Some("sequential reads announced to the kernel".to_owned()),
+        Advice::Random => Some("random reads announced to the kernel".to_owned()),
+    };
+    dropped.into_iter().chain(advised).collect()
+}
+
+/// How a task keeps its ratio with others.
+fn flow(flow: Flow) -> String {
+    let Flow { group, weight, pause } = flow;
+    let pause = if pause.0 > 0 { format!(", pausing for {pause}") } else { String::new() };
+    format!("flow group {group} with weight {weight}{pause}")
+}
+
+fn sync_call(method: SyncMethod) -> &'static str {
+    match method {
+        SyncMethod::Fdatasync => "fdatasync",
+        SyncMethod::Fsync => "fsync",
+        SyncMethod::FileRange => "sync_file_range",
+    }
+}
+
 /// A back end with its options.
 fn backend(backend: BackendKind) -> String {
     let options: Vec<&str> = match backend {
@@ -326,11 +368,7 @@ fn backend(backend: BackendKind) -> String {
 }
 
 fn sync(sync: SyncRule) -> String {
-    let call = match sync.method {
-        SyncMethod::Fdatasync => "fdatasync",
-        SyncMethod::Fsync => "fsync",
-        SyncMethod::FileRange => "sync_file_range",
-    };
+    let call = sync_call(sync.method);
     if sync.every == 1 {
         format!("{call} after each write")
     } else {

@@ -99,6 +99,22 @@ pub enum Error {
         /// The run asked for.
         run: RunId,
     },
+    /// No run has such a name.
+    #[error("no run in {path} is called `{name}`: `iolite results list` shows them all")]
+    NoMatch {
+        /// The database.
+        path: PathBuf,
+        /// As the user named it.
+        name: String,
+    },
+    /// Several runs have ids that begin so.
+    #[error("`{name}` fits several runs ({}, ...): give more of the id, or `latest`", .runs.join(", "))]
+    Ambiguous {
+        /// As the user named it.
+        name: String,
+        /// Some of the runs.
+        runs: Vec<String>,
+    },
     /// A stored value is not one that this program writes.
     #[error("{path}: {what} can't be read ({reason}): the row was changed by hand or by a newer iolite")]
     Unreadable {

@@ -12,6 +12,7 @@ mod place;
 mod process;
 mod read;
 mod schema;
+mod selection;
 mod store;
 mod writer;
 

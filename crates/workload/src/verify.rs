@@ -15,15 +15,18 @@
 //! | 36..68 | checksum of what follows the header; the rest of the 32 bytes is 0 |
 //! | 68..72 | CRC-32C of bytes 0..68 |
 
+mod fio;
+
 use std::fmt;
 
-use iolite_model::Checksum;
+use iolite_model::{Checksum, FioChecksum};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::WorkloadError;
+use fio::FioSeal;
 
 /// In the first bytes of every unit. Not text that a file may begin with by itself.
 const MAGIC: [u8; 8] = *b"\x89iolite\n";
@@ -46,6 +49,8 @@ pub struct Seal {
     check: Checksum,
     unit: u32,
     run: u64,
+    /// Where the format is fio's.
+    fio: Option<FioSeal>,
 }
 
 /// Which write of a unit is expected to be found.
@@ -106,6 +111,11 @@ pub enum Wrong {
         /// The checksum.
         check: Checksum,
     },
+    /// The same in fio's format.
+    FioPayload {
+        /// The checksum.
+        check: FioChecksum,
+    },
     /// A torn or corrupt write: the header is right, and the data is not the pattern that follows from it.
     Pattern {
         /// The first byte that differs, counted from the unit's start.
@@ -133,19 +143,36 @@ impl Seal {
     /// # Errors
     /// A unit is smaller than its header.
     pub fn new(check: Checksum, unit: u32, run: u64) -> Result<Seal, WorkloadError> {
+        let (least, rule, fio) = match check {
+            Checksum::Fio(check) => {
+                let rule = "each begins with a header of 40 bytes and its checksum";
+                (FioSeal::least(check), rule, Some(FioSeal::new(check, unit, run)))
+            }
+            _ => (Seal::HEADER, "each begins with a header of 72 bytes", None),
+        };
         WorkloadError::unless(
-            unit as usize >= Seal::HEADER,
+            unit as usize >= least,
             || format!("the verified unit has {unit} bytes"),
-            "each begins with a header of 72 bytes",
+            rule,
             "make it larger; 512 is what the smallest devices write at once",
         )?;
-        Ok(Seal { check, unit, run })
+        Ok(Seal { check, unit, run, fio })
+    }
+
+    /// The same for units of fio's that have no header and consist of this pattern.
+    #[must_use]
+    pub fn with_pattern(mut self, pattern: &[u8]) -> Seal {
+        self.fio = self.fio.map(|fio| fio.with_pattern(pattern));
+        self
     }
 
     /// Makes of the buffer, which is one unit, the write of number `sequence` at `offset`. What follows the header is
     /// left as it is, except that a pattern ([`Checksum::Pattern`]) is made there. A buffer that is not of a unit's size
     /// is left alone.
     pub fn stamp(&self, buffer: &mut [u8], offset: u64, sequence: u32) {
+        if let Some(fio) = &self.fio {
+            return fio.stamp(buffer, offset, sequence);
+        }
         if buffer.len() != self.unit as usize {
             return;
         }
@@ -171,6 +198,9 @@ impl Seal {
     /// # Errors
     /// It is not: why.
     pub fn inspect(&self, unit: &[u8], offset: u64, expected: Expected) -> Result<(), Wrong> {
+        if let Some(fio) = &self.fio {
+            return fio.inspect(unit, offset, expected);
+        }
         let whole = unit.len() == self.unit as usize;
         let Some((header, payload)) = unit.split_first_chunk::<{ Seal::HEADER }>().filter(|_| whole) else {
             return Err(Wrong::Short { length: unit.len(), unit: self.unit });
@@ -284,6 +314,8 @@ fn code(check: Checksum) -> u8 {
         Checksum::Sha256 => 3,
         Checksum::Pattern => 4,
         Checksum::Header => 5,
+        // Not in this header.
+        Checksum::Fio(_) => 0,
     }
 }
 
@@ -300,7 +332,7 @@ fn checksum(check: Checksum, payload: &[u8]) -> [u8; LARGEST_CHECKSUM] {
         Checksum::Crc32c => bytes[..4].copy_from_slice(&crc32c::crc32c(payload).to_le_bytes()),
         Checksum::Xxh3 => bytes[..8].copy_from_slice(&xxh3_64(payload).to_le_bytes()),
         Checksum::Sha256 => bytes.copy_from_slice(&Sha256::digest(payload)),
-        Checksum::Pattern | Checksum::Header => {}
+        Checksum::Pattern | Checksum::Header | Checksum::Fio(_) => {}
     }
     bytes
 }
@@ -330,6 +362,9 @@ impl fmt::Display for Wrong {
                 write!(f, "newer than the last write known of: number {found}, where {expected} was the last")
             }
             Wrong::Payload { check } => {
+                write!(f, "a torn or corrupt write: its {} does not match", check.name())
+            }
+            Wrong::FioPayload { check } => {
                 write!(f, "a torn or corrupt write: its {} does not match", check.name())
             }
             Wrong::Pattern { at } => {

@@ -3,15 +3,12 @@
 //! Standard error stays empty unless something is wrong: programs that call fio take anything there for a failure.
 
 mod debug;
-mod eta;
 mod latency;
 mod output;
 mod perform;
 mod run;
-mod status;
 pub(crate) mod surroundings;
 mod trigger;
-mod watchers;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -55,6 +55,11 @@ impl Outputs {
         Ok(Outputs { formats, terse_version, to: Arc::new(Mutex::new(to)) })
     }
 
+    /// The formats.
+    pub(super) fn formats(&self) -> &[Format] {
+        &self.formats
+    }
+
     /// Tells what is about to run, and what `--debug` asks for; only people want to know.
     ///
     /// # Errors

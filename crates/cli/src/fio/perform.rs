@@ -6,26 +6,16 @@ use std::process::Command;
 use anyhow::Context;
 
 use iolite_engine::{Control, EngineError};
+use iolite_fio::driver::Watchers;
+use iolite_fio::driver::outcome::{EINVAL, EIO, continued, error_number, not_begun};
 use iolite_fio::language::Thread;
 use iolite_fio::language::lower::preparation;
 use iolite_fio::output::JobResult;
-use iolite_model::{
-    Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
-    Task, Usage,
-};
+use iolite_model::{Ending, JobTask};
 use iolite_session::{Besides, Session, unix_now};
-use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
+use iolite_stats::PhaseResult;
 
 use super::latency;
-use super::watchers::{Ended, Watchers};
-
-/// Error numbers that are told (Linux, all architectures we build for).
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
-const EINVAL: i32 = 22;
-const EAGAIN: i32 = 11;
-const EILSEQ: i32 = 84;
-const ETIMEDOUT: i32 = 110;
 
 /// What running threads takes.
 pub(super) struct Performance<'a, 'b> {
@@ -43,7 +33,7 @@ impl Performance<'_, '_> {
     pub(super) fn all(&mut self, threads: &[Thread], mut done: impl FnMut(&[JobResult])) -> Vec<JobResult> {
         let mut results: Vec<JobResult> = Vec::with_capacity(threads.len());
         for set in threads.chunk_by(|_, next| next.task.together()) {
-            let off = self.control.interrupted() || self.watchers.ended() == Ended::Everything;
+            let off = self.control.interrupted() || self.watchers.all_ended();
             let of_set = if off { set.iter().map(not_begun).collect() } else { self.set(set) };
             done(&of_set);
             results.extend(of_set);
@@ -128,7 +118,7 @@ impl Performance<'_, '_> {
     fn result(&self, thread: &Thread, phase: &PhaseResult, failure: Option<&anyhow::Error>) -> JobResult {
         let index = phase.info.index;
         let Besides { read_back, usage, detail } = Besides::of(self.session.run(), index);
-        let error = error_number(phase, failure);
+        let error = error_number(phase, failure.map(number_of_failure));
         JobResult {
             thread: thread.clone(),
             process: std::process::id(),
@@ -166,50 +156,6 @@ pub(super) fn run(command: &str, shell: &mut Command) -> anyhow::Result<()> {
     }
 }
 
-/// The number of the error that ended a phase; 0 where none did.
-fn error_number(phase: &PhaseResult, failure: Option<&anyhow::Error>) -> i32 {
-    let wrong = phase.end.verified.as_ref().is_some_and(|verified| verified.wrong + verified.unreadable > 0);
-    if wrong {
-        return EILSEQ;
-    }
-    if !matches!(phase.end.ending, Ending::Failed(_)) {
-        return 0;
-    }
-    if too_long(phase) {
-        return ETIMEDOUT;
-    }
-    let of_operations = phase.end.errors.first().map(|tally| number_of(tally.class, tally.number));
-    of_operations.or_else(|| failure.map(number_of_failure)).unwrap_or(EIO)
-}
-
-/// Whether an operation took longer than any may (`max_latency`), which ends a phase.
-fn too_long(phase: &PhaseResult) -> bool {
-    let Task::File(FileTask { longest: Some(longest), .. }) = &phase.info.task else { return false };
-    let services = OpKind::all().filter_map(|kind| phase.totals.service(kind));
-    services.map(Histogram::max).any(|taken| taken > *longest)
-}
-
-/// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
-fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
-    let JobTask::Io(task) = &thread.task else { return None };
-    if task.on_error == OnError::stop_always() {
-        return None;
-    }
-    let count = phase.end.errors.iter().map(|tally| tally.count).sum();
-    let first = phase.end.errors.first();
-    Some((count, first.map_or(0, |first| number_of(first.class, first.number))))
-}
-
-fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {
-    number.unwrap_or(match class {
-        ErrorClass::Verify => EILSEQ,
-        ErrorClass::Space => ENOSPC,
-        ErrorClass::Again => EAGAIN,
-        ErrorClass::Unsupported => EINVAL,
-        ErrorClass::Short | ErrorClass::Device | ErrorClass::Other => EIO,
-    })
-}
-
 /// The error number of what kept a set from running.
 pub(super) fn number_of_failure(error: &anyhow::Error) -> i32 {
     let system = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
@@ -230,34 +176,4 @@ pub(super) fn failed(thread: &Thread, error: &anyhow::Error) -> JobResult {
 fn failing(mut result: JobResult, error: &anyhow::Error) -> JobResult {
     result.phase.end.ending = Ending::Failed(iolite_session::describe(error));
     result
-}
-
-/// The result of a thread that has not begun.
-pub(super) fn not_begun(thread: &Thread) -> JobResult {
-    let task = thread.task.task();
-    let info = PhaseInfo { index: thread.number, task, started: Nanos(0) };
-    let end = PhaseEnd {
-        phase: thread.number,
-        ending: Ending::Interrupted,
-        measured: Nanos(0),
-        outstanding: Outstanding::default(),
-        cache: Cache::default(),
-        errors: Vec::new(),
-        stuck: Vec::new(),
-        rate: None,
-        verified: None,
-    };
-    JobResult {
-        thread: thread.clone(),
-        process: std::process::id(),
-        phase: PhaseResult { info, end, totals: PhaseTotals::default() },
-        detail: None,
-        read_back: None,
-        usage: Usage::default(),
-        started_unix: unix_now(),
-        error: 0,
-        continued: None,
-        steady: None,
-        depth: None,
-    }
 }

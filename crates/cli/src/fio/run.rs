@@ -1,10 +1,14 @@
 //! Runs a plan and tells what came of it.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolite_engine::Control;
+use iolite_fio::driver::status::ThreadOf;
+use iolite_fio::driver::{EtaLine, PhaseControl, Shared, Status, Watchers};
 use iolite_fio::language::command_line::Eta;
 use iolite_fio::language::lower::preparation;
 use iolite_fio::language::plan::Plan;
@@ -18,12 +22,9 @@ use iolite_results::Asked;
 use iolite_session::{Events, Session, Setup, unix_now};
 
 use super::debug;
-use super::eta::EtaLine;
 use super::output::Outputs;
 use super::perform::Performance;
-use super::status::Status;
 use super::trigger::Trigger;
-use super::watchers::Watchers;
 use super::{Outcome, VERSION};
 use crate::exit::UsageError;
 use crate::{output, setup, signals, storage};
@@ -39,14 +40,17 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation)?;
     outputs.header(&threads, &global_settings, debug::told(invocation, &threads)?.as_deref())?;
-    let mut session = set_up(invocation, &threads, &control)?;
+    let mut listeners = Listeners::new(invocation, &threads, &control);
+    let mut session = set_up(invocation, &threads, &control, &outputs, &listeners.watchers)?;
     let info = session.run().info.clone();
     let trigger = Trigger {
         file: invocation.trigger_file.clone(),
         after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
     };
     let armed = trigger.arm(&control)?;
-    let listeners = Listeners::new(invocation, &threads, &control, &info, &global_settings, &outputs);
+    let asked = signals::status_flag()?;
+    listeners.status =
+        Some(interim(invocation, &listeners.watchers, asked, &info, &global_settings, &outputs));
     listeners.listen(session.events());
     let mut performance =
         Performance { session: &mut session, watchers: &listeners.watchers, control: &control };
@@ -158,6 +162,8 @@ fn set_up<'a>(
     invocation: &Invocation,
     threads: &[Thread],
     control: &'a Control,
+    outputs: &Outputs,
+    watchers: &Watchers,
 ) -> anyhow::Result<Session<'a>> {
     // Only jobs that make names need a directory of ours.
     let names = threads.iter().find(|thread| matches!(thread.task, JobTask::Metadata(_)));
@@ -168,7 +174,9 @@ fn set_up<'a>(
     let tasks: Vec<JobTask> = threads.iter().map(|thread| thread.task.clone()).collect();
     let sets: Vec<&[JobTask]> = tasks.chunk_by(|_, next| next.together()).collect();
     let duration = setup::duration(&sets);
-    let line = EtaLine::of(invocation, output::can_draw(), duration);
+    let terminal = std::io::stdout().is_terminal();
+    let (thread_of, out) = (thread_of(watchers), Box::new(std::io::stdout()));
+    let line = EtaLine::of(invocation, outputs.formats(), terminal, duration, thread_of, out);
     let live = match invocation.eta {
         Eta::Auto if line.is_none() && output::can_draw() => {
             LiveKind::Terminal { color: output::colour_wanted() }
@@ -197,43 +205,63 @@ struct Listeners {
     disks: Shared<DiskProbe>,
 }
 
+/// Ends the engine's phases.
+struct Phases(Control);
+
+impl PhaseControl for Phases {
+    fn end_phase(&self, phase: u32) {
+        self.0.end_phase(phase);
+    }
+
+    fn fail_phase(&self, phase: u32, reason: String) {
+        self.0.fail_phase(phase, reason);
+    }
+}
+
+/// Finds the thread that runs as a phase.
+fn thread_of(watchers: &Watchers) -> ThreadOf {
+    let watchers = watchers.clone();
+    Box::new(move |phase| watchers.thread(phase))
+}
+
+/// Results so far, at intervals (`--status-interval`) and when `asked` is set (SIGUSR1).
+fn interim(
+    invocation: &Invocation,
+    watchers: &Watchers,
+    asked: Arc<AtomicBool>,
+    run: &RunInfo,
+    global_settings: &[(String, String)],
+    outputs: &Outputs,
+) -> Status {
+    let (outputs, run, global_settings) = (outputs.clone(), run.clone(), global_settings.to_vec());
+    let report = move |jobs: &[JobResult]| {
+        let results = Results {
+            version: VERSION.into(),
+            ended_unix: unix_now(),
+            global_settings: global_settings.clone(),
+            jobs: jobs.to_vec(),
+            disks: Vec::new(),
+            run: run.clone(),
+            calibration: None,
+            warnings: Vec::<Warning>::new(),
+            ending: Ending::Completed,
+        };
+        // The final results tell whether the output can be written to.
+        let _ = outputs.results(&results);
+    };
+    let every = invocation.status_interval.map(|every| Duration::from_nanos(every.0));
+    Status::new(every, asked, thread_of(watchers), Box::new(report))
+}
+
 impl Listeners {
-    fn new(
-        invocation: &Invocation,
-        threads: &[Thread],
-        control: &Control,
-        run: &RunInfo,
-        global_settings: &[(String, String)],
-        outputs: &Outputs,
-    ) -> Listeners {
+    fn new(invocation: &Invocation, threads: &[Thread], control: &Control) -> Listeners {
         let logs = threads.iter().any(|thread| !thread.logs.is_empty());
         let logs =
             logs.then(|| Shared::of(LogWriter::new(threads.iter().map(|thread| (thread.number, thread)))));
-        let watchers = Watchers::new(control, logs.clone());
+        let watchers = Watchers::new(Box::new(Phases(control.clone())), logs.clone());
         let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
-        let status = invocation.status_interval.map(|every| {
-            let (outputs, run, global_settings) = (outputs.clone(), run.clone(), global_settings.to_vec());
-            let told = move |jobs: &[JobResult]| {
-                let results = Results {
-                    version: VERSION.into(),
-                    ended_unix: unix_now(),
-                    global_settings: global_settings.clone(),
-                    jobs: jobs.to_vec(),
-                    disks: Vec::new(),
-                    run: run.clone(),
-                    calibration: None,
-                    warnings: Vec::<Warning>::new(),
-                    ending: Ending::Completed,
-                };
-                // The final results tell whether the output can be written to.
-                let _ = outputs.results(&results);
-            };
-            let known = watchers.clone();
-            let thread_of = move |phase| known.thread(phase);
-            Status::new(Duration::from_nanos(every.0), Box::new(thread_of), Box::new(told))
-        });
         let disks = Shared::of(DiskProbe::find(told(threads).iter().map(PathBuf::as_path)));
-        Listeners { watchers, logs, bandwidth, status, disks }
+        Listeners { watchers, logs, bandwidth, status: None, disks }
     }
 
     fn listen(&self, events: &mut Events) {
@@ -259,38 +287,6 @@ impl Listeners {
         let bandwidth = self.bandwidth.as_ref().and_then(Shared::take).map(|log| log.finish());
         let failures = [logs, bandwidth].into_iter().flatten().filter_map(Result::err);
         failures.flatten().map(|error| error.to_string()).collect()
-    }
-}
-
-/// A consumer of events that is wanted back.
-pub(super) struct Shared<S>(Arc<Mutex<Option<S>>>);
-
-impl<S> Clone for Shared<S> {
-    fn clone(&self) -> Shared<S> {
-        Shared(self.0.clone())
-    }
-}
-
-impl<S> Shared<S> {
-    fn of(sink: S) -> Shared<S> {
-        Shared(Arc::new(Mutex::new(Some(sink))))
-    }
-
-    fn take(&self) -> Option<S> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Does something with it, unless it has been taken.
-    pub(super) fn with(&self, work: impl FnOnce(&mut S)) {
-        if let Some(sink) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            work(sink);
-        }
-    }
-}
-
-impl<S: Sink> Sink for Shared<S> {
-    fn event(&mut self, event: &Event) {
-        self.with(|sink| sink.event(event));
     }
 }
 

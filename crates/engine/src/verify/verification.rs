@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-use iolite_model::{Bytes, Ending, Event, FileTask, Nanos, OpKind, Sink, Stop, Verified, Verify};
+use iolite_model::{Bytes, Ending, Event, FileTask, Fill, Nanos, OpKind, Sink, Stop, Verified, Verify};
 use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
@@ -67,6 +67,10 @@ impl Verification {
         let unit = verify.unit_for(task.block).0 as u32;
         let seal = Seal::new(verify.check, unit, run)
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
+        let seal = match &task.contents.fill {
+            Fill::Pattern(pattern) => seal.with_pattern(pattern),
+            _ => seal,
+        };
         Ok(Verification { verify: verify.clone(), unit, run, seal, written: Kept::default() })
     }
 

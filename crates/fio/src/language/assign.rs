@@ -152,15 +152,15 @@ fn unknown(setting: &Setting) -> Problem {
     setting.origin.problem(format!("there is no option {}", quoted(&setting.name)), did_you_mean(&near))
 }
 
-/// Settings as results tell them: by canonical name, as written. Those that stand alone are left out, as in fio; of one that is
-/// given several times the last counts.
+/// Settings as results hold them: by canonical name, as written; empty where they stand alone. Of one that is given several
+/// times the last counts.
 pub(super) fn told(settings: &[Assignment]) -> Vec<(String, String)> {
     let mut told: Vec<(String, String)> = Vec::new();
     for setting in settings {
-        let Some(raw) = &setting.raw else { continue };
+        let raw = setting.raw.clone().unwrap_or_default();
         match told.iter_mut().find(|(name, _)| name == setting.option.name) {
-            Some((_, value)) => value.clone_from(raw),
-            None => told.push((setting.option.name.to_owned(), raw.clone())),
+            Some((_, value)) => *value = raw,
+            None => told.push((setting.option.name.to_owned(), raw)),
         }
     }
     told

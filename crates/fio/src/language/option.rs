@@ -150,7 +150,6 @@ pub(crate) mod samples {
                 disable_slat: false,
                 disable_clat: false,
                 disable_lat: false,
-                disable_bw: false,
                 disks: false,
                 kb_base: 0,
                 unit_base: 0,

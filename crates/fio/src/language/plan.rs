@@ -238,7 +238,8 @@ impl<'a> Planner<'a> {
 
     /// Whether there is room for this many threads more, with settings of this many bytes each.
     fn room(&mut self, clones: u32, size: usize) -> Result<(), (String, &'static str)> {
-        let most = self.invocation.max_jobs.unwrap_or(THREADS).min(MOST_THREADS);
+        // As with fio, a smaller number reserves less and refuses nothing.
+        let most = self.invocation.max_jobs.unwrap_or(THREADS).clamp(THREADS, MOST_THREADS);
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX).saturating_add(clones);
         if clones == 0 {
             return Err(("`numjobs` is 0".into(), "give at least 1, or leave out the job"));

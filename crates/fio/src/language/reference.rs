@@ -85,9 +85,19 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "Clones are threads of one process with or without `thread`, so that a crash ends them all.",
     ),
     (
-        "Verified data has a format of our own.",
-        "A block's header says where it belongs, the how manyth write of it this is and which run wrote it, so that misdirected, \
-         lost and torn writes are seen. fio cannot verify what is written here, nor the other way around.",
+        "Verified data has fio's format.",
+        "It has the headers of fio 3.33, and those of fio 3.42 are read too; fio verifies what is written here, and the other way \
+         around. The field for the seed of the contents holds a number of the run, so that lost writes are found. Not \
+         exchanged is `verify=sha256`: fio stores eight bytes of unknown origin, so that its data is compared without them, and \
+         fio does not accept what is written here. Data in another format is reported as such.",
+    ),
+    (
+        "Options that stand alone are among the options of the JSON output.",
+        "Their value is empty. fio 3.33 leaves them out.",
+    ),
+    (
+        "Interim results have no disks.",
+        "`--status-interval` and SIGUSR1 print what the jobs have done so far; what the devices did is in the final results alone.",
     ),
     (
         "Devices in use are refused.",

@@ -3,11 +3,15 @@
 use iolite_model::{CacheStamp, Ending, Nanos, Quantile};
 
 use super::group::{Direction, Entry};
-use super::normal::one_line;
 use super::result::Results;
 
 /// Percentiles of response times that are told.
 const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 0.9999];
+
+/// Names are the user's, and may hold anything.
+pub(super) fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\t', '\u{1b}'], " ")
+}
 
 /// Response times, how much the cache served, notes, warnings; empty where nothing was measured and nothing is doubted.
 pub(super) fn closing(results: &Results, entries: &[Entry<'_>]) -> String {

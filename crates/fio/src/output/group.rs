@@ -6,7 +6,7 @@ use iolite_model::{BackendKind, ErrorClass, FileTask, IoPriority, OpKind, Task, 
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
 use super::result::{JobResult, Results};
-use super::samples::{Samples, samples};
+use super::samples::{Samples, moves_data, samples};
 
 /// Kinds of operations that are told as reads: those on names have no direction of their own.
 const READS: [OpKind; 7] =
@@ -125,11 +125,6 @@ impl Counted {
     }
 }
 
-/// Whether its operations are about data at all: what keeps CPUs busy is counted in operations alone, as in fio.
-pub(super) fn moves_data(job: &JobResult) -> bool {
-    !matches!(&job.phase.info.task, Task::File(FileTask { backend: BackendKind::Busy(_), .. }))
-}
-
 /// What verification has read after the job: fio counts it among the job's reads.
 fn read_back<'a>(job: &'a JobResult, kinds: &[OpKind]) -> Option<&'a PhaseTotals> {
     job.read_back.as_ref().filter(|_| kinds.contains(&OpKind::Read))
@@ -217,7 +212,7 @@ impl<'a> Entry<'a> {
         }
         // What is read back has no intervals of its own.
         let measured = |job: &&JobResult| kinds.iter().any(|&kind| job.phase.totals.operations(kind) > 0);
-        if !self.reporting().disable_bw && self.jobs.iter().any(measured) {
+        if self.jobs.iter().any(measured) {
             (flow.bandwidth, flow.iops) = samples(&self.jobs, &kinds);
         }
         let whole = self.whole[direction as usize];

@@ -5,7 +5,7 @@ use iolite_model::{
     BackendKind, BusyWork, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes, TracedKinds,
 };
 
-use super::normal::one_line;
+use super::closing::one_line;
 use super::number::Figures;
 
 /// The lines before the run. What a global section says of an engine is looked up in `global_settings`.

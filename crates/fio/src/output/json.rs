@@ -6,7 +6,7 @@ use iolite_stats::Histogram;
 use super::bins::bins;
 use super::clock;
 use super::group::{BOUNDS, Direction, Entry, Flow, OfPriority, depth, entries, milliseconds, shares};
-use super::result::{Results, SteadyResult};
+use super::result::{Results, SteadyResult, disks_wanted};
 use super::steady;
 use super::value::{Json, Members};
 use iolite_report::parts as shared;
@@ -42,16 +42,15 @@ pub(super) fn json(results: &Results, plus: bool) -> String {
     }
     let jobs = entries(results).iter().map(|entry| job(results, entry, plus)).collect();
     members = members.with("jobs", Json::List(jobs));
-    if !results.disks.is_empty() {
+    if !results.disks.is_empty() && disks_wanted(results) {
         members = members.with("disk_util", Json::List(results.disks.iter().map(disk).collect()));
     }
     members.with(OWN_KEY, own(results)).object().to_string() + "\n"
 }
 
-/// Settings; those without a value are left out, as fio does.
+/// Settings; those that stand alone have an empty value.
 fn options(settings: &[(String, String)]) -> Json {
-    let given = settings.iter().filter(|(_, value)| !value.is_empty());
-    Json::Object(given.map(|(name, value)| (name.clone(), Json::text(value))).collect())
+    Json::Object(settings.iter().map(|(name, value)| (name.clone(), Json::text(value))).collect())
 }
 
 fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {

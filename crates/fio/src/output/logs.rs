@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::language::lower::{Log, LogKind};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use iolite_model::{Event, Interval, LoggedOperation, Nanos, OpKind, OperationLog, Sink, Stage, Task};
+use iolite_model::{Event, Interval, Nanos, OpKind, OperationLog, Sink, Stage, Task};
 
 use super::iolog::Iolog;
-use super::windows::{Told, Windows};
+use super::windows::{Entry, Told, Windows};
 
 /// The text of a compressed log.
 ///
@@ -111,7 +111,7 @@ impl LogWriter {
     fn open(&mut self, log: &Log, thread: &Thread, workers: u32) -> OpenLog {
         let known = self.files.iter().position(|file| file.path == log.path);
         let file = known.unwrap_or_else(|| {
-            self.files.push(LogFile::make(&log.path, log.compressed));
+            self.files.push(LogFile::make(log));
             self.files.len() - 1
         });
         let windows = log.window.filter(|window| window.0 > 0);
@@ -206,55 +206,6 @@ impl Sink for LogWriter {
     }
 }
 
-/// An operation as a log tells it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Entry {
-    /// When it came back, in nanoseconds since the measured part's start.
-    pub(super) at: u64,
-    /// What the log is about: nanoseconds, KiB/s or 1.
-    pub(super) value: u64,
-    /// 0 for reads, 1 for writes, 2 for trims.
-    pub(super) direction: usize,
-    pub(super) length: u32,
-    pub(super) offset: u64,
-    /// As the kernel has it.
-    pub(super) priority: u16,
-    /// In nanoseconds since the measured part's start.
-    pub(super) issued: u64,
-}
-
-impl Entry {
-    /// `None` for what is not logged: what failed, syncs, and what is not in the totals either.
-    fn of(operation: &LoggedOperation, log: &Log, synchronous: bool, ramp: u64) -> Option<Entry> {
-        let direction = match operation.kind {
-            OpKind::Sync | OpKind::Commit => return None,
-            OpKind::Write => 1,
-            OpKind::Trim => 2,
-            _ => 0,
-        };
-        if operation.error.is_some() || !operation.counted {
-            return None;
-        }
-        let LoggedOperation { issued, submitted, completed, length, .. } = *operation;
-        let total = completed.saturating_sub(issued);
-        // What a submission does itself is all completion.
-        let split = !synchronous && submitted < completed;
-        let completion = if split { completed.saturating_sub(submitted) } else { total };
-        let value = match log.kind {
-            LogKind::Latency => total,
-            LogKind::Completion | LogKind::Histogram => completion,
-            LogKind::Submission if synchronous => return None,
-            LogKind::Submission => submitted.saturating_sub(issued),
-            LogKind::Bandwidth => (f64::from(length) * 1e9 / completion.max(1) as f64 / 1024.0) as u64,
-            LogKind::Iops => 1,
-            LogKind::Trace => return None,
-        };
-        let (at, issued) = (completed.saturating_sub(ramp), issued.saturating_sub(ramp));
-        let (offset, priority) = (operation.offset, operation.priority);
-        Some(Entry { at, value, direction, length, offset, priority, issued })
-    }
-}
-
 /// The time column in milliseconds.
 fn time(log: &Log, at: u64, unix: u64) -> u64 {
     let at = if log.unix_epoch { at.saturating_add(unix) } else { at };
@@ -267,7 +218,7 @@ fn line(log: &Log, entry: &Entry, unix: u64) -> String {
     columns(log, first, None, (offset, priority, issued))
 }
 
-/// `ms, value[, largest], direction, bs[, offset], prio[, issue_ns]`.
+/// `ms, value[, largest], direction, bs[, offset], prio, issue_ns`.
 ///
 /// Without `log_prio` it is told only whether the priority is of the highest class.
 fn columns(
@@ -290,9 +241,8 @@ fn columns(
         true => write!(line, ", {priority:#06x}"),
         false => write!(line, ", {}", u8::from(priority >> 13 == 1)),
     };
-    if log.issue_time {
-        let _ = write!(line, ", {issued}");
-    }
+    // fio 3.42 has the column whether it is asked for or not.
+    let _ = write!(line, ", {}", if log.issue_time { issued } else { 0 });
     line + "\n"
 }
 
@@ -328,8 +278,14 @@ enum Output {
 }
 
 impl LogFile {
-    fn make(path: &Path, compressed: bool) -> LogFile {
-        let out = File::create(path).map(BufWriter::new).map(|file| {
+    fn make(log: &Log) -> LogFile {
+        let mut options = OpenOptions::new();
+        options.create(true).write(!log.append).append(log.append).truncate(!log.append);
+        LogFile::writing(&log.path, options.open(&log.path), log.compressed)
+    }
+
+    fn writing(path: &Path, file: io::Result<File>, compressed: bool) -> LogFile {
+        let out = file.map(BufWriter::new).map(|file| {
             if compressed {
                 Output::Compressed(Box::new(GzEncoder::new(file, Compression::fast())))
             } else {

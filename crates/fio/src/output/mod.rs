@@ -12,7 +12,7 @@ mod iolog;
 pub mod json;
 pub mod logs;
 pub mod normal;
-mod number;
+pub(crate) mod number;
 pub mod result;
 mod samples;
 mod steady;
@@ -40,6 +40,11 @@ pub enum Format {
     Json,
     /// JSON with all bins of the histograms.
     JsonPlus,
+}
+
+/// Whether text for people is among these formats.
+pub(crate) fn has_text(formats: &[Format]) -> bool {
+    formats.contains(&Format::Normal)
 }
 
 /// The results in these formats: terse, then JSON, then text, whatever the order in which they were asked for, as fio does.

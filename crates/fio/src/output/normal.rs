@@ -3,6 +3,7 @@
 use iolite_model::{DiskCounts, DiskUse, OpKind};
 
 use super::clock;
+use super::closing::one_line;
 use super::group::{
     BOUNDS, Counted, Direction, Entry, Flow, depth, entries, error_text, milliseconds, shares,
 };
@@ -21,7 +22,9 @@ pub fn normal(results: &Results, significant: u32) -> String {
         out += &job(results, entry, figures(entry, significant));
     }
     out += &groups(&entries, significant);
-    out += &disks(&results.disks);
+    if super::result::disks_wanted(results) {
+        out += &disks(&results.disks);
+    }
     out + &closing::closing(results, &entries)
 }
 
@@ -55,11 +58,6 @@ fn job(results: &Results, entry: &Entry<'_>, figures: Figures) -> String {
     out += &issued(entry);
     out += &ends(entry, figures);
     out
-}
-
-/// Names are the user's, and may hold anything.
-pub(super) fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r', '\t', '\u{1b}'], " ")
 }
 
 fn error(number: i32) -> String {

@@ -79,3 +79,8 @@ pub struct SteadyPoint {
     /// Mean latency in nanoseconds.
     pub latency: f64,
 }
+
+/// Whether the devices are shown: not where every job says `disk_util=0`.
+pub(super) fn disks_wanted(results: &Results) -> bool {
+    results.jobs.is_empty() || results.jobs.iter().any(|job| job.thread.reporting.disks)
+}

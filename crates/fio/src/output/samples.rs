@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use iolite_model::OpKind;
+use iolite_model::{BackendKind, FileTask, OpKind, Task};
 use iolite_stats::Point;
 
-use super::group::moves_data;
 use super::result::JobResult;
+
+/// Whether its operations are about data at all: what keeps CPUs busy is counted in operations alone, as in fio.
+pub(super) fn moves_data(job: &JobResult) -> bool {
+    !matches!(&job.phase.info.task, Task::File(FileTask { backend: BackendKind::Busy(_), .. }))
+}
 
 /// Values of intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

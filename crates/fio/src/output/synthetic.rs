@@ -24,7 +24,6 @@ pub(crate) fn reporting() -> Reporting {
         disable_slat: false,
         disable_clat: false,
         disable_lat: false,
-        disable_bw: false,
         disks: true,
         kb_base: 1024,
         unit_base: 0,
@@ -68,6 +67,7 @@ pub(crate) fn log(kind: LogKind, path: PathBuf) -> Log {
         issue_time: false,
         unix_epoch: false,
         coarseness: 0,
+        append: false,
         compressed: false,
     }
 }

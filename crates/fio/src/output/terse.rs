@@ -69,7 +69,7 @@ fn line(results: &Results, entry: &Entry<'_>, version: TerseVersion) -> String {
         fields.extend(flow(entry, &shown, version));
     }
     fields.extend(machine(entry));
-    if version > TerseVersion::V2 {
+    if version > TerseVersion::V2 && super::result::disks_wanted(results) {
         fields.extend(results.disks.iter().flat_map(disk));
     }
     if let Some((total, number)) = entry.continued() {
@@ -98,7 +98,9 @@ fn flow(entry: &Entry<'_>, flow: &Flow, version: TerseVersion) -> Vec<String> {
     ];
     fields.extend(times(&flow.submission));
     fields.extend(times(&flow.completion));
-    fields.extend(percentiles(entry, &flow.completion));
+    // As with fio 3.33, those of the total latency take the place of the completion latency's.
+    let total = entry.reporting().lat_percentiles;
+    fields.extend(percentiles(entry, if total { &flow.total } else { &flow.completion }));
     fields.extend(times(&flow.total));
     let Samples { count, min, max, mean, deviation } = flow.bandwidth.scaled(1.0 / 1024.0);
     fields.extend([
@@ -132,7 +134,8 @@ fn times(histogram: &Histogram) -> [String; 4] {
 
 fn percentiles(entry: &Entry<'_>, histogram: &Histogram) -> Vec<String> {
     let reporting = entry.reporting();
-    let list = if reporting.clat_percentiles { reporting.percentiles.as_slice() } else { &[] };
+    let wanted = reporting.clat_percentiles || reporting.lat_percentiles;
+    let list = if wanted { reporting.percentiles.as_slice() } else { &[] };
     let told = list.iter().take(PERCENTILES).map(|&percent| {
         let nanos = histogram.quantile(Quantile(percent / 100.0)).0;
         format!("{percent:.6}%={}", nanos / 1000)

@@ -2,10 +2,60 @@
 
 use std::collections::BTreeMap;
 
+use iolite_model::{LoggedOperation, OpKind};
+
 use crate::language::lower::{Log, LogKind, LogValue};
 
 use super::bins::{COLUMNS, bucket};
-use super::logs::Entry;
+
+/// An operation as a log tells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Entry {
+    /// When it came back, in nanoseconds since the measured part's start.
+    pub(super) at: u64,
+    /// What the log is about: nanoseconds, KiB/s or 1.
+    pub(super) value: u64,
+    /// 0 for reads, 1 for writes, 2 for trims.
+    pub(super) direction: usize,
+    pub(super) length: u32,
+    pub(super) offset: u64,
+    /// As the kernel has it.
+    pub(super) priority: u16,
+    /// In nanoseconds since the measured part's start.
+    pub(super) issued: u64,
+}
+
+impl Entry {
+    /// `None` for what is not logged: what failed, syncs, and what is not in the totals either.
+    pub(super) fn of(operation: &LoggedOperation, log: &Log, synchronous: bool, ramp: u64) -> Option<Entry> {
+        let direction = match operation.kind {
+            OpKind::Sync | OpKind::Commit => return None,
+            OpKind::Write => 1,
+            OpKind::Trim => 2,
+            _ => 0,
+        };
+        if operation.error.is_some() || !operation.counted {
+            return None;
+        }
+        let LoggedOperation { issued, submitted, completed, length, .. } = *operation;
+        let total = completed.saturating_sub(issued);
+        // What a submission does itself is all completion.
+        let split = !synchronous && submitted < completed;
+        let completion = if split { completed.saturating_sub(submitted) } else { total };
+        let value = match log.kind {
+            LogKind::Latency => total,
+            LogKind::Completion | LogKind::Histogram => completion,
+            LogKind::Submission if synchronous => return None,
+            LogKind::Submission => submitted.saturating_sub(issued),
+            LogKind::Bandwidth => (f64::from(length) * 1e9 / completion.max(1) as f64 / 1024.0) as u64,
+            LogKind::Iops => 1,
+            LogKind::Trace => return None,
+        };
+        let (at, issued) = (completed.saturating_sub(ramp), issued.saturating_sub(ramp));
+        let (offset, priority) = (operation.offset, operation.priority);
+        Some(Entry { at, value, direction, length, offset, priority, issued })
+    }
+}
 
 /// Windows of one log of one thread.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::synthetic::{self, keys};
 fn the_keys_are_a_promise() {
     let mut found = Vec::new();
     keys(&json(&synthetic::check()), "", &mut found);
-    insta::assert_snapshot!(found.join("\n"), @"
+    insta::assert_snapshot!(found.join("\n"), @r"
     .calibration.clock
     .calibration.clock_cost_ns
     .calibration.clock_resolution_ns
@@ -98,33 +98,34 @@ fn the_keys_are_a_promise() {
     .phases[].started_ns
     .phases[].stuck
     .phases[].task.access
-    .phases[].task.access_parameters
+    .phases[].task.advice
+    .phases[].task.after
     .phases[].task.arrival
-    .phases[].task.arrival_iops
-    .phases[].task.arrival_parameters
-    .phases[].task.backend
+    .phases[].task.backend.io-uring.completion_polling
+    .phases[].task.backend.io-uring.linked_sync
+    .phases[].task.backend.io-uring.submit_polling
     .phases[].task.batch.complete_max
     .phases[].task.batch.complete_min
     .phases[].task.batch.low
     .phases[].task.batch.submit
-    .phases[].task.block_bytes
-    .phases[].task.contents.compressible_percent
+    .phases[].task.block
+    .phases[].task.concurrency
     .phases[].task.contents.duplicate_percent
     .phases[].task.contents.fill
-    .phases[].task.contents.pattern
     .phases[].task.contents.refill
-    .phases[].task.delay_ns
+    .phases[].task.contents.scramble
+    .phases[].task.delay
     .phases[].task.direct
-    .phases[].task.existing
-    .phases[].task.file.create
-    .phases[].task.file.name
-    .phases[].task.file.per_worker
-    .phases[].task.file.preallocate
+    .phases[].task.durable
+    .phases[].task.end_sync
+    .phases[].task.flow
     .phases[].task.group
-    .phases[].task.interval_ns
-    .phases[].task.io_flags
+    .phases[].task.interval
+    .phases[].task.invalidate
     .phases[].task.kind
+    .phases[].task.longest
     .phases[].task.mix
+    .phases[].task.name
     .phases[].task.on_error.most
     .phases[].task.on_error.stop
     .phases[].task.placement.cpus
@@ -135,25 +136,28 @@ fn the_keys_are_a_promise() {
     .phases[].task.placement.one_each
     .phases[].task.priorities
     .phases[].task.processes
-    .phases[].task.ramp_ns
-    .phases[].task.read_percent
-    .phases[].task.regions.kind
-    .phases[].task.ring_options
+    .phases[].task.ramp
+    .phases[].task.regions
     .phases[].task.seed
     .phases[].task.sizes
     .phases[].task.stop.bytes
     .phases[].task.stop.full
+    .phases[].task.stop.in_flight
     .phases[].task.stop.loops
     .phases[].task.stop.operations
-    .phases[].task.stop.runtime_ns
+    .phases[].task.stop.runtime
     .phases[].task.stop.worker_bytes
     .phases[].task.stop.worker_operations
-    .phases[].task.sync_every
-    .phases[].task.sync_method
-    .phases[].task.target_bytes
+    .phases[].task.sync
+    .phases[].task.target.file.create
+    .phases[].task.target.file.name
+    .phases[].task.target.file.per_worker
+    .phases[].task.target.file.preallocate
+    .phases[].task.target.file.size
     .phases[].task.together
-    .phases[].task.trim_percent
     .phases[].task.verify
+    .phases[].task.watch.detail
+    .phases[].task.watch.operations
     .phases[].task.workers
     .phases[].verified
     .run.command

@@ -52,7 +52,7 @@ pub fn json(report: &RunReport) -> Value {
 pub fn verified_json(task: &FileTask, found: &Verified) -> Value {
     json!({
         "format": VERIFIED_FORMAT,
-        "task": shared::task::task(&Task::File(task.clone())),
+        "task": shared::task(&Task::File(task.clone())),
         "verified": shared::verified(found),
     })
 }

@@ -121,14 +121,14 @@ fn body(report: &RunReport, style: Style) -> String {
 fn a_whole_run() {
     let text = body(&whole(), UNICODE);
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r"
     1. reads of the index (together with 2) [db]
        does     reads of 8 KiB, at random, on data (1 GiB, there already)
        by       io_uring, direct
        load     1 thread, 32 outstanding, 30,000 a second asked at random instants
        time     for 250 ms
                   operations    IOPS      ±  MiB/s    mean      p50     p90     p99    p99.9  p99.99      max
-       reads           5,000  20,000  1.7 %    156  296 µs   286 µs  396 µs  420 µs  1.67 ms       -  3.59 ms
+       reads           5,000  20,000  7.1 %    156  296 µs   286 µs  396 µs  420 µs  1.67 ms       -  3.59 ms
          service                                            95.5 µs  132 µs  140 µs   556 µs       -
        course   ██████████ 19,440 to 20,480 IOPS, 25.0 ms a mark
        rate     NOT KEPT: 30,000 IOPS asked, 20,000 achieved; 2,500 operations were due but not yet issued at the
@@ -141,8 +141,8 @@ fn a_whole_run() {
        load     1 thread, 8 outstanding, each as soon as an earlier one is back
        time     for 250 ms, after a ramp of 50.0 ms that is left out
                operations    IOPS      ±  MiB/s     mean      p50     p90     p99  p99.9  p99.99      max
-       reads        3,500  14,000  1.7 %    109   148 µs   143 µs  198 µs  210 µs      -       -  1.68 ms
-       writes       1,500   6,000  1.7 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs      -       -   944 µs
+       reads        3,500  14,000  7.1 %    109   148 µs   143 µs  198 µs  210 µs      -       -  1.68 ms
+       writes       1,500   6,000  7.5 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs      -       -   944 µs
        course   ██████████ 19,480 to 20,520 IOPS, 25.0 ms a mark
        errors   write failed 3 times (device): Input/output error (os error 5); at byte 8192, 1048576...
        cache    device: what was asked for reached the device (of all phases that ran together)
@@ -153,9 +153,9 @@ fn a_whole_run() {
        load     1 thread, 1 outstanding, each as soon as an earlier one is back
        time     for 250 ms
                         operations   IOPS      ±     mean      p50      p90      p99  p99.9  p99.99      max
-       commits                 500  2,000  1.5 %   314 µs   305 µs   421 µs   448 µs      -       -  1.78 ms
-       fdatasync alone         500  2,000  1.5 %   294 µs   286 µs   395 µs   420 µs      -       -  1.67 ms
-       writes                  500  2,000  1.5 %  19.6 µs  19.1 µs  26.3 µs  28.0 µs      -       -   111 µs
+       commits                 500  2,000  2.1 %   314 µs   305 µs   421 µs   448 µs      -       -  1.78 ms
+       fdatasync alone         500  2,000  2.1 %   294 µs   286 µs   395 µs   420 µs      -       -  1.67 ms
+       writes                  500  2,000  2.1 %  19.6 µs  19.1 µs  26.3 µs  28.0 µs      -       -   111 µs
        course   ██████████ 1,920 to 2,080 IOPS, 25.0 ms a mark
        hung     2 operations never came back; the oldest was given up on after 5.00 s: the device hangs
        stuck    write at byte 8192 of worker 0, on its way for 5.00 s
@@ -177,14 +177,14 @@ fn a_whole_run() {
        load     4 threads
        time     until 4,000 operations
                 operations  a second      ±  MiB/s     mean      p50      p90      p99   p99.9  p99.99     max
-       creates       4,000    16,000  1.7 %      -  59.1 µs  57.3 µs  79.1 µs  84.0 µs  334 µs       -  696 µs
+       creates       4,000    16,000  7.1 %      -  59.1 µs  57.3 µs  79.1 µs  84.0 µs  334 µs       -  696 µs
        course   ██████████ 15,560 to 16,360 a second, 25.0 ms a mark
 
     group db: 2 phases together (1, 2)
                   operations    IOPS      ±  MiB/s     mean      p50     p90     p99    p99.9  p99.99      max
-       reads           8,500  34,000  1.7 %    266   235 µs   203 µs  378 µs  420 µs  1.62 ms       -  3.59 ms
+       reads           8,500  34,000  7.1 %    266   235 µs   203 µs  378 µs  420 µs  1.62 ms       -  3.59 ms
          service                                              111 µs  180 µs  210 µs   834 µs       -
-       writes          1,500   6,000  1.7 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs        -       -   944 µs
+       writes          1,500   6,000  7.5 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs        -       -   944 µs
 
     ±: 95 % interval of the rate; times: response, since the operation was meant to start (service: since it was
     issued); -: too few operations to tell; course: the rate over the measured time
@@ -202,7 +202,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     let text = body(&report, Style { unicode: false, width: 60, ..UNICODE });
     assert!(text.is_ascii());
     assert!(text.lines().all(|line| line.chars().count() <= 70), "{text}");
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r"
     1. reads of the index (together with 2) [db]
        does     reads of 8 KiB, at random, on data (1 GiB, there
                 already)
@@ -230,8 +230,8 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        time     for 250 ms, after a ramp of 50.0 ms that is left
                 out
                  IOPS    +/-     mean     p99  p99.9      max
-       reads   14,000  1.7 %   148 us  210 us      -  1.68 ms
-       writes   6,000  1.7 %  88.4 us  126 us      -   944 us
+       reads   14,000  7.1 %   148 us  210 us      -  1.68 ms
+       writes   6,000  7.5 %  88.4 us  126 us      -   944 us
        course   @@@@@@@@@@ 19,480 to 20,520 IOPS, 25.0 ms a mark
        errors   write failed 3 times (device): Input/output
                 error (os error 5); at byte 8192, 1048576...
@@ -459,8 +459,8 @@ fn the_keys_are_a_promise() {
     .warnings[].text
     ");
     let mut task = Vec::new();
-    keys(&document["phases"][3]["task"], "", &mut task);
-    insta::assert_snapshot!(task.join(" "), @".files .files_per_directory .interval_ns .kind .operation .ramp_ns .random .seed .size_bytes .stop.bytes .stop.full .stop.loops .stop.operations .stop.runtime_ns .stop.worker_bytes .stop.worker_operations .sync .together .tree .workers");
+    keys(&document["phases"][3]["task"], ".task", &mut task);
+    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.in_flight .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.sync .task.together .task.tree .task.workers");
 }
 
 #[test]

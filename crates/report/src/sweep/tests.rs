@@ -176,113 +176,113 @@ fn body(report: &SweepReport, style: Style) -> String {
 
 #[test]
 fn the_published_series() {
-    insta::assert_snapshot!(body(&reads(), WIDE), @r#"
-jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
-until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
-         per doubling of the jobs in two or three
-asked    on average at most 2.00 ms, never above 5.00 ms
+    insta::assert_snapshot!(body(&reads(), WIDE), @r"
+    jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
+    until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
+             per doubling of the jobs in two or three
+    asked    on average at most 2.00 ms, never above 5.00 ms
 
-  jobs   IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
-     1  1,596  1.0 %   614 µs   601 µs   858 µs   882 µs      -  3.50 ms  device
-   ▸ 4  6,008  1.7 %   658 µs   639 µs   913 µs   938 µs      -  7.03 ms  device
-     8  6,136  1.7 %  1.28 ms  1.24 ms  1.77 ms  1.82 ms      -  13.6 ms  device
-    16  6,144  1.8 %  2.55 ms  2.48 ms  3.55 ms  3.64 ms      -  27.3 ms  device
-▸: the knee; ±: 95 % interval of the rate; times: response; -: too few operations to tell
+      jobs   IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
+         1  1,596  1.4 %   614 µs   601 µs   858 µs   882 µs      -  3.50 ms  device
+       ▸ 4  6,008  7.6 %   658 µs   639 µs   913 µs   938 µs      -  7.03 ms  device
+         8  6,136  7.1 %  1.28 ms  1.24 ms  1.77 ms  1.82 ms      -  13.6 ms  device
+        16  6,144  7.2 %  2.55 ms  2.48 ms  3.55 ms  3.64 ms      -  27.3 ms  device
+    ▸: the knee; ±: 95 % interval of the rate; times: response; -: too few operations to tell
 
-jobs  IOPS                                   mean response
-   1  ███████▊                        1,596  ███████▎                         614 µs
- ▸ 4  █████████████████████████████▍  6,008  ███████▊                         658 µs
-   8  ██████████████████████████████  6,136  ███████████████                 1.28 ms
-  16  ██████████████████████████████  6,144  ██████████████████████████████  2.55 ms
+    jobs  IOPS                                   mean response
+       1  ███████▊                        1,596  ███████▎                         614 µs
+     ▸ 4  █████████████████████████████▍  6,008  ███████▊                         658 µs
+       8  ██████████████████████████████  6,136  ███████████████                 1.28 ms
+      16  ██████████████████████████████  6,144  ██████████████████████████████  2.55 ms
 
-knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau 6,140 IOPS (6,055 to 6,225)
-      model: two asymptotes (1,596 IOPS per outstanding operation up to 6,140 IOPS), off by 1.6 %
-end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per doubling of the jobs
+    knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau 6,140 IOPS (5,949 to 6,331)
+          model: two asymptotes (1,596 IOPS per outstanding operation up to 6,140 IOPS), off by 1.6 %
+    end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per doubling of the jobs
 
-VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
-  ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
-  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms; asked
-    never above 5.00 ms
-"#);
+    VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
+      ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
+      ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms; asked
+        never above 5.00 ms
+    ");
 }
 
 #[test]
 fn the_same_where_there_is_little_room() {
-    insta::assert_snapshot!(body(&reads(), NARROW), @r#"
-jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
-until    an operation takes more than 10.0 ms on average in
-         two steps in a row, or IOPS grow by less than 10 %
-         per doubling of the jobs in two or three
-asked    on average at most 2.00 ms, never above 5.00 ms
+    insta::assert_snapshot!(body(&reads(), NARROW), @r"
+    jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
+    until    an operation takes more than 10.0 ms on average in
+             two steps in a row, or IOPS grow by less than 10 %
+             per doubling of the jobs in two or three
+    asked    on average at most 2.00 ms, never above 5.00 ms
 
-  jobs   IOPS    +/-     mean  p99.9      max   cache
-     1  1,596  1.0 %   614 us      -  3.50 ms  device
-   > 4  6,008  1.7 %   658 us      -  7.03 ms  device
-     8  6,136  1.7 %  1.28 ms      -  13.6 ms  device
-    16  6,144  1.8 %  2.55 ms      -  27.3 ms  device
->: the knee; +/-: 95 % interval of the rate; times:
-response; -: too few operations to tell
+      jobs   IOPS    +/-     mean  p99.9      max   cache
+         1  1,596  1.4 %   614 us      -  3.50 ms  device
+       > 4  6,008  7.6 %   658 us      -  7.03 ms  device
+         8  6,136  7.1 %  1.28 ms      -  13.6 ms  device
+        16  6,144  7.2 %  2.55 ms      -  27.3 ms  device
+    >: the knee; +/-: 95 % interval of the rate; times:
+    response; -: too few operations to tell
 
-jobs  IOPS                       mean response
-   1  #####               1,596  #####                614 us
- > 4  ##################  6,008  #####                658 us
-   8  ##################  6,136  #########           1.28 ms
-  16  ##################  6,144  ##################  2.55 ms
+    jobs  IOPS                       mean response
+       1  #####               1,596  #####                614 us
+     > 4  ##################  6,008  #####                658 us
+       8  ##################  6,136  #########           1.28 ms
+      16  ##################  6,144  ##################  2.55 ms
 
-knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau
-      6,140 IOPS (6,055 to 6,225)
-      model: two asymptotes (1,596 IOPS per outstanding
-      operation up to 6,140 IOPS), off by 1.6 %
-end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per
-      doubling of the jobs
+    knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau
+          6,140 IOPS (5,949 to 6,331)
+          model: two asymptotes (1,596 IOPS per outstanding
+          operation up to 6,140 IOPS), off by 1.6 %
+    end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per
+          doubling of the jobs
 
-VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
-  + reads with 4 jobs (the knee), mean: 670 us (661 us to
-    679 us); asked at most 2.00 ms
-  ~ reads with 4 jobs (the knee), longest: 2 of 180,330
-    above 5.00 ms (0.001 %), the longest 7.10 ms; asked
-    never above 5.00 ms
-"#);
+    VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
+      + reads with 4 jobs (the knee), mean: 670 us (661 us to
+        679 us); asked at most 2.00 ms
+      ~ reads with 4 jobs (the knee), longest: 2 of 180,330
+        above 5.00 ms (0.001 %), the longest 7.10 ms; asked
+        never above 5.00 ms
+    ");
 }
 
 #[test]
 fn reads_sets_and_commits_apart() {
-    insta::assert_snapshot!(body(&mixed(), WIDE), @r#"
-jobs     1, 5, 10, 20, 40 and so on: each 30.0 s after a ramp of 2.00 s, 3 times, each time in another order
-until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
-         per doubling of the jobs in two or three; then up to 2 closer looks at the knee
-asked    on average at most 2.00 ms, never above 5.00 ms, at least 20,000 IOPS
+    insta::assert_snapshot!(body(&mixed(), WIDE), @r"
+    jobs     1, 5, 10, 20, 40 and so on: each 30.0 s after a ramp of 2.00 s, 3 times, each time in another order
+    until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
+             per doubling of the jobs in two or three; then up to 2 closer looks at the knee
+    asked    on average at most 2.00 ms, never above 5.00 ms, at least 20,000 IOPS
 
-         jobs    IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
-all         1   4,000  1.5 %   105 µs
-            5  17,000  1.7 %   107 µs
-           10  22,000  1.7 %   107 µs
-reads       1   2,000  1.5 %   118 µs   114 µs   163 µs   168 µs      -   667 µs  device
-            5   8,500  1.7 %   118 µs   115 µs   164 µs   168 µs      -  1.30 ms  device
-           10  11,000  1.7 %   118 µs   115 µs   164 µs   168 µs      -  1.30 ms  device
-sets        1   2,000  1.5 %  8.82 µs  8.58 µs  12.2 µs  12.6 µs      -  50.0 µs
-            5   8,500  1.7 %  8.85 µs  8.60 µs  12.3 µs  12.6 µs      -  97.7 µs
-           10  11,000  1.7 %  8.84 µs  8.60 µs  12.3 µs  12.6 µs      -  97.7 µs
-commits     1     200  0.0 %   840 µs   833 µs        -        -      -  1.24 ms
-            5     848  1.4 %   881 µs   858 µs  1.22 ms        -      -  5.00 ms
-           10   1,100  1.4 %   872 µs   854 µs  1.22 ms        -      -  5.00 ms
-±: 95 % interval of the rate; times: response; -: too few operations to tell; each line is of all repetitions;
-all: the time that a job takes for one operation, its share of the commit included
+             jobs    IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
+    all         1   4,000  2.1 %   105 µs
+                5  17,000  6.9 %   107 µs
+               10  22,000  7.0 %   107 µs
+    reads       1   2,000  2.1 %   118 µs   114 µs   163 µs   168 µs      -   667 µs  device
+                5   8,500  6.9 %   118 µs   115 µs   164 µs   168 µs      -  1.30 ms  device
+               10  11,000  7.0 %   118 µs   115 µs   164 µs   168 µs      -  1.30 ms  device
+    sets        1   2,000  2.1 %  8.82 µs  8.58 µs  12.2 µs  12.6 µs      -  50.0 µs
+                5   8,500  6.9 %  8.85 µs  8.60 µs  12.3 µs  12.6 µs      -  97.7 µs
+               10  11,000  7.0 %  8.84 µs  8.60 µs  12.3 µs  12.6 µs      -  97.7 µs
+    commits     1     200  0.0 %   840 µs   833 µs        -        -      -  1.24 ms
+                5     848  1.4 %   881 µs   858 µs  1.22 ms        -      -  5.00 ms
+               10   1,100  1.4 %   872 µs   854 µs  1.22 ms        -      -  5.00 ms
+    ±: 95 % interval of the rate; times: response; -: too few operations to tell; each line is of all repetitions;
+    all: the time that a job takes for one operation, its share of the commit included
 
-jobs  IOPS                                    mean response
-   1  █████▌                           4,000  █████████████████████████████▍  105 µs
-   5  ███████████████████████▏        17,000  ██████████████████████████████  107 µs
-  10  ██████████████████████████████  22,000  █████████████████████████████▉  107 µs
+    jobs  IOPS                                    mean response
+       1  █████▌                           4,000  █████████████████████████████▍  105 µs
+       5  ███████████████████████▏        17,000  ██████████████████████████████  107 µs
+      10  ██████████████████████████████  22,000  █████████████████████████████▉  107 µs
 
-knee  RanIO: 6 jobs (6 to 6, 95 %), 18,885 IOPS; no plateau yet, most seen 22,000 IOPS (21,569 to 22,431)
-      model: universal scalability law (4,008 IOPS with one outstanding, σ=0.0000, κ=0.009110)
-end   there are only 12 globals, and each job needs one: add some with add-globals to go on
+    knee  RanIO: 6 jobs (6 to 7, 95 %), 18,874 IOPS; no plateau yet, most seen 22,000 IOPS (21,046 to 22,954)
+          model: universal scalability law (4,002 IOPS with one outstanding, σ=0.0000, κ=0.009074)
+    end   there are only 12 globals, and each job needs one: add some with add-globals to go on
 
-VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
-  ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
-  ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms; asked
-    never above 5.00 ms
-"#);
+    VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
+      ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
+      ~ reads with 4 jobs (the knee), longest: 2 of 180,330 above 5.00 ms (0.001 %), the longest 7.10 ms; asked
+        never above 5.00 ms
+    ");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn a_whole_check() {
     let text = text(&synthetic::check(), UNICODE);
     assert!(!text.contains('\x1b'));
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r"
     iolite 0.1.0: the storage of /srv/data
     storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
     mounted  noatime,data=ordered
@@ -27,47 +27,47 @@ fn a_whole_check() {
 
                               load    IOPS  MiB/s      ±     mean      p50      p99    p99.9      max  cache
     file
-      random read 8 KiB          1  17,960    140  1.7 %  54.8 µs  53.2 µs  78.0 µs   310 µs   646 µs  device
-                                 2  27,500    215  1.7 %  71.6 µs  69.4 µs   102 µs   406 µs   896 µs  device
-                       knee ▸    3  35,100    274  1.7 %  84.2 µs  81.7 µs   120 µs   477 µs  1.12 ms  device
-                                 4  40,324    315  1.7 %  97.8 µs  94.7 µs   139 µs   554 µs  1.37 ms  device
-                                 8  53,436    417  1.7 %   148 µs   143 µs   210 µs   837 µs  2.23 ms  device
-                                16  65,512    512  1.7 %   241 µs   233 µs   342 µs  1.36 ms  3.91 ms  device
-                                32  64,548    504  1.7 %   489 µs   473 µs   694 µs  2.77 ms  7.93 ms  device
-      random read 64 KiB         1   9,400    588  1.6 %   105 µs   102 µs   149 µs        -  1.16 ms  device
-                                 2  15,800    988  1.6 %   124 µs   121 µs   177 µs   704 µs  1.42 ms  device
-           nearest the knee ▸    4  22,000  1,375  1.8 %   179 µs   174 µs   255 µs  1.01 ms  2.17 ms  device
-                                 8  22,300  1,394  1.8 %   353 µs   343 µs   502 µs  1.99 ms  4.29 ms  device
-                                16  22,100  1,381  1.8 %   713 µs   691 µs  1.01 ms  4.03 ms  8.66 ms  device
-      random write 8 KiB         8  21,000    164  1.7 %   374 µs   363 µs   532 µs  2.11 ms  4.55 ms  unknown
-      sequential read 1 MiB      4   2,100  2,100  1.5 %  1.86 ms  1.81 ms  2.66 ms        -  10.6 ms  device
-      commit, preallocated       1   2,600   20.3  1.8 %   371 µs   362 µs   532 µs        -  2.11 ms  unknown
-        fdatasync alone              2,600      -  1.8 %   351 µs   343 µs   504 µs        -  2.00 ms
+      random read 8 KiB          1  17,960    140  7.1 %  54.8 µs  53.2 µs  78.0 µs   310 µs   646 µs  device
+                                 2  27,500    215  7.2 %  71.6 µs  69.4 µs   102 µs   406 µs   896 µs  device
+                       knee ▸    3  35,100    274  7.1 %  84.2 µs  81.7 µs   120 µs   477 µs  1.12 ms  device
+                                 4  40,324    315  7.1 %  97.8 µs  94.7 µs   139 µs   554 µs  1.37 ms  device
+                                 8  53,436    417  7.2 %   148 µs   143 µs   210 µs   837 µs  2.23 ms  device
+                                16  65,512    512  7.2 %   241 µs   233 µs   342 µs  1.36 ms  3.91 ms  device
+                                32  64,548    504  7.2 %   489 µs   473 µs   694 µs  2.77 ms  7.93 ms  device
+      random read 64 KiB         1   9,400    588  7.4 %   105 µs   102 µs   149 µs        -  1.16 ms  device
+                                 2  15,800    988  7.0 %   124 µs   121 µs   177 µs   704 µs  1.42 ms  device
+           nearest the knee ▸    4  22,000  1,375  7.2 %   179 µs   174 µs   255 µs  1.01 ms  2.17 ms  device
+                                 8  22,300  1,394  7.3 %   353 µs   343 µs   502 µs  1.99 ms  4.29 ms  device
+                                16  22,100  1,381  7.3 %   713 µs   691 µs  1.01 ms  4.03 ms  8.66 ms  device
+      random write 8 KiB         8  21,000    164  6.9 %   374 µs   363 µs   532 µs  2.11 ms  4.55 ms  unknown
+      sequential read 1 MiB      4   2,100  2,100  6.3 %  1.86 ms  1.81 ms  2.66 ms        -  10.6 ms  device
+      commit, preallocated       1   2,600   20.3  8.5 %   371 µs   362 µs   532 µs        -  2.11 ms  unknown
+        fdatasync alone              2,600      -  8.5 %   351 µs   343 µs   504 µs        -  2.00 ms
       append 8 KiB + fdatasync, growing
                                  1   1,100    8.6  1.4 %   872 µs   854 µs        -        -  5.00 ms  unknown
         fdatasync alone              1,100      -  1.4 %   853 µs   835 µs        -        -  4.89 ms
     database
-      RanRead                    1  14,000    109  1.7 %  70.3 µs  68.2 µs   100 µs        -   802 µs  device
-                       knee ▸    2  26,000    203  1.7 %  75.8 µs  73.5 µs   108 µs   430 µs   948 µs  device
-                                 4  31,000    242  1.7 %   127 µs   123 µs   181 µs   721 µs  1.64 ms  device
-                                 8  31,500    246  1.7 %   250 µs   243 µs   356 µs  1.42 ms  3.22 ms  device
-      RanWrite, sets             2  24,000    1.5  1.7 %  8.88 µs  8.59 µs  12.6 µs  50.0 µs   111 µs  unknown
-        commits                      2,400      -  2.1 %   685 µs   668 µs   979 µs        -  3.89 ms
+      RanRead                    1  14,000    109  7.1 %  70.3 µs  68.2 µs   100 µs        -   802 µs  device
+                       knee ▸    2  26,000    203  7.1 %  75.8 µs  73.5 µs   108 µs   430 µs   948 µs  device
+                                 4  31,000    242  7.1 %   127 µs   123 µs   181 µs   721 µs  1.64 ms  device
+                                 8  31,500    246  7.2 %   250 µs   243 µs   356 µs  1.42 ms  3.22 ms  device
+      RanWrite, sets             2  24,000    1.5  7.0 %  8.88 µs  8.59 µs  12.6 µs  50.0 µs   111 µs  unknown
+        commits                      2,400      -  9.2 %   685 µs   668 µs   979 µs        -  3.89 ms
     load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response; ▸ knee;
     -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory until their commit
 
-    knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,850 IOPS; plateau 64,548 IOPS (63,283 to 65,813)
-          model: universal scalability law (17,259 IOPS with one outstanding, σ=0.2205, κ=0.000533), off by 4.0 %
+    knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
+          model: universal scalability law (17,267 IOPS with one outstanding, σ=0.2209, κ=0.000522), off by 4.0 %
           at     1  2 [3]  4  8 16 32 outstanding
           rate  ▃▃ ▄▄  ▅▅ ▅▅ ▇▇ ██ ██ up to 65,512 IOPS
           mean  ▁▁ ▂▂  ▂▂ ▂▂ ▃▃ ▄▄ ██ up to 489 µs
-    knee  random read 64 KiB: 3 outstanding (2 to 3, 95 %), 18,982 IOPS; plateau 22,300 IOPS (21,863 to 22,737)
-          model: universal scalability law (9,656 IOPS with one outstanding, σ=0.2292, κ=0.011283), off by 6.4 %
+    knee  random read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
+          model: universal scalability law (9,665 IOPS with one outstanding, σ=0.2287, κ=0.011341), off by 6.4 %
           at     1  2  4  8 16 outstanding
           rate  ▄▄ ▆▆ ██ ██ ██ up to 22,300 IOPS
           mean  ▂▂ ▂▂ ▃▃ ▄▄ ██ up to 713 µs
-    knee  RanRead: 2 jobs (2 to 3, 95 %), 27,000 IOPS; plateau 31,250 IOPS (30,760 to 31,740)
-          model: two asymptotes (13,500 IOPS per outstanding operation up to 31,250 IOPS), off by 3.8 %
+    knee  RanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
+          model: two asymptotes (13,504 IOPS per outstanding operation up to 31,244 IOPS), off by 3.8 %
           at     1 [2]  4  8 jobs
           rate  ▄▄  ▇▇ ██ ██ up to 31,500 IOPS
           mean  ▃▃  ▃▃ ▅▅ ██ up to 250 µs
@@ -89,7 +89,7 @@ fn a_whole_check() {
 fn ascii_has_only_ascii() {
     let text = text(&synthetic::check(), ASCII);
     assert!(text.is_ascii());
-    insta::assert_snapshot!(text, @"
+    insta::assert_snapshot!(text, @r"
     iolite 0.1.0: the storage of /srv/data
     storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
     mounted  noatime,data=ordered
@@ -101,50 +101,50 @@ fn ascii_has_only_ascii() {
 
                               load    IOPS  MiB/s    +/-     mean      p50      p99    p99.9      max  cache
     file
-      random read 8 KiB          1  17,960    140  1.7 %  54.8 us  53.2 us  78.0 us   310 us   646 us  device
-                                 2  27,500    215  1.7 %  71.6 us  69.4 us   102 us   406 us   896 us  device
-                       knee >    3  35,100    274  1.7 %  84.2 us  81.7 us   120 us   477 us  1.12 ms  device
-                                 4  40,324    315  1.7 %  97.8 us  94.7 us   139 us   554 us  1.37 ms  device
-                                 8  53,436    417  1.7 %   148 us   143 us   210 us   837 us  2.23 ms  device
-                                16  65,512    512  1.7 %   241 us   233 us   342 us  1.36 ms  3.91 ms  device
-                                32  64,548    504  1.7 %   489 us   473 us   694 us  2.77 ms  7.93 ms  device
-      random read 64 KiB         1   9,400    588  1.6 %   105 us   102 us   149 us        -  1.16 ms  device
-                                 2  15,800    988  1.6 %   124 us   121 us   177 us   704 us  1.42 ms  device
-           nearest the knee >    4  22,000  1,375  1.8 %   179 us   174 us   255 us  1.01 ms  2.17 ms  device
-                                 8  22,300  1,394  1.8 %   353 us   343 us   502 us  1.99 ms  4.29 ms  device
-                                16  22,100  1,381  1.8 %   713 us   691 us  1.01 ms  4.03 ms  8.66 ms  device
-      random write 8 KiB         8  21,000    164  1.7 %   374 us   363 us   532 us  2.11 ms  4.55 ms  unknown
-      sequential read 1 MiB      4   2,100  2,100  1.5 %  1.86 ms  1.81 ms  2.66 ms        -  10.6 ms  device
-      commit, preallocated       1   2,600   20.3  1.8 %   371 us   362 us   532 us        -  2.11 ms  unknown
-        fdatasync alone              2,600      -  1.8 %   351 us   343 us   504 us        -  2.00 ms
+      random read 8 KiB          1  17,960    140  7.1 %  54.8 us  53.2 us  78.0 us   310 us   646 us  device
+                                 2  27,500    215  7.2 %  71.6 us  69.4 us   102 us   406 us   896 us  device
+                       knee >    3  35,100    274  7.1 %  84.2 us  81.7 us   120 us   477 us  1.12 ms  device
+                                 4  40,324    315  7.1 %  97.8 us  94.7 us   139 us   554 us  1.37 ms  device
+                                 8  53,436    417  7.2 %   148 us   143 us   210 us   837 us  2.23 ms  device
+                                16  65,512    512  7.2 %   241 us   233 us   342 us  1.36 ms  3.91 ms  device
+                                32  64,548    504  7.2 %   489 us   473 us   694 us  2.77 ms  7.93 ms  device
+      random read 64 KiB         1   9,400    588  7.4 %   105 us   102 us   149 us        -  1.16 ms  device
+                                 2  15,800    988  7.0 %   124 us   121 us   177 us   704 us  1.42 ms  device
+           nearest the knee >    4  22,000  1,375  7.2 %   179 us   174 us   255 us  1.01 ms  2.17 ms  device
+                                 8  22,300  1,394  7.3 %   353 us   343 us   502 us  1.99 ms  4.29 ms  device
+                                16  22,100  1,381  7.3 %   713 us   691 us  1.01 ms  4.03 ms  8.66 ms  device
+      random write 8 KiB         8  21,000    164  6.9 %   374 us   363 us   532 us  2.11 ms  4.55 ms  unknown
+      sequential read 1 MiB      4   2,100  2,100  6.3 %  1.86 ms  1.81 ms  2.66 ms        -  10.6 ms  device
+      commit, preallocated       1   2,600   20.3  8.5 %   371 us   362 us   532 us        -  2.11 ms  unknown
+        fdatasync alone              2,600      -  8.5 %   351 us   343 us   504 us        -  2.00 ms
       append 8 KiB + fdatasync, growing
                                  1   1,100    8.6  1.4 %   872 us   854 us        -        -  5.00 ms  unknown
         fdatasync alone              1,100      -  1.4 %   853 us   835 us        -        -  4.89 ms
     database
-      RanRead                    1  14,000    109  1.7 %  70.3 us  68.2 us   100 us        -   802 us  device
-                       knee >    2  26,000    203  1.7 %  75.8 us  73.5 us   108 us   430 us   948 us  device
-                                 4  31,000    242  1.7 %   127 us   123 us   181 us   721 us  1.64 ms  device
-                                 8  31,500    246  1.7 %   250 us   243 us   356 us  1.42 ms  3.22 ms  device
-      RanWrite, sets             2  24,000    1.5  1.7 %  8.88 us  8.59 us  12.6 us  50.0 us   111 us  unknown
-        commits                      2,400      -  2.1 %   685 us   668 us   979 us        -  3.89 ms
+      RanRead                    1  14,000    109  7.1 %  70.3 us  68.2 us   100 us        -   802 us  device
+                       knee >    2  26,000    203  7.1 %  75.8 us  73.5 us   108 us   430 us   948 us  device
+                                 4  31,000    242  7.1 %   127 us   123 us   181 us   721 us  1.64 ms  device
+                                 8  31,500    246  7.2 %   250 us   243 us   356 us  1.42 ms  3.22 ms  device
+      RanWrite, sets             2  24,000    1.5  7.0 %  8.88 us  8.59 us  12.6 us  50.0 us   111 us  unknown
+        commits                      2,400      -  9.2 %   685 us   668 us   979 us        -  3.89 ms
     load: operations outstanding, or jobs of the database; +/-: 95 % interval of the rate; times: response; >
     knee; -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory until their
     commit
 
-    knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,850 IOPS; plateau 64,548 IOPS (63,283 to 65,813)
-          model: universal scalability law (17,259 IOPS with one outstanding, sigma=0.2205, kappa=0.000533), off
+    knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
+          model: universal scalability law (17,267 IOPS with one outstanding, sigma=0.2209, kappa=0.000522), off
           by 4.0 %
           at     1  2 [3]  4  8 16 32 outstanding
           rate  -- ==  ++ ++ ## @@ @@ up to 65,512 IOPS
           mean  .. ::  :: :: -- == @@ up to 489 us
-    knee  random read 64 KiB: 3 outstanding (2 to 3, 95 %), 18,982 IOPS; plateau 22,300 IOPS (21,863 to 22,737)
-          model: universal scalability law (9,656 IOPS with one outstanding, sigma=0.2292, kappa=0.011283), off by
+    knee  random read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
+          model: universal scalability law (9,665 IOPS with one outstanding, sigma=0.2287, kappa=0.011341), off by
           6.4 %
           at     1  2  4  8 16 outstanding
           rate  == ** @@ @@ @@ up to 22,300 IOPS
           mean  :: :: -- == @@ up to 713 us
-    knee  RanRead: 2 jobs (2 to 3, 95 %), 27,000 IOPS; plateau 31,250 IOPS (30,760 to 31,740)
-          model: two asymptotes (13,500 IOPS per outstanding operation up to 31,250 IOPS), off by 3.8 %
+    knee  RanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
+          model: two asymptotes (13,504 IOPS per outstanding operation up to 31,244 IOPS), off by 3.8 %
           at     1 [2]  4  8 jobs
           rate  ==  ## @@ @@ up to 31,500 IOPS
           mean  --  -- ++ @@ up to 250 us
@@ -172,22 +172,22 @@ fn colour_adds_nothing_but_colour() {
     }
     assert_eq!(plain, text(&report, UNICODE));
     let painted: Vec<_> = colored.lines().filter(|line| line.contains('\x1b')).collect();
-    insta::assert_snapshot!(painted.join("\n").replace('\x1b', "ESC"), @r#"
-ESC[1miolite 0.1.0: the storage of /srv/dataESC[0m
-ESC[1m                   knee ▸    3  35,100    274  1.7 %  84.2 µs  81.7 µs   120 µs   477 µs  1.12 ms  deviceESC[0m
-ESC[1m       nearest the knee ▸    4  22,000  1,375  1.8 %   179 µs   174 µs   255 µs  1.01 ms  2.17 ms  deviceESC[0m
-ESC[1m                   knee ▸    2  26,000    203  1.7 %  75.8 µs  73.5 µs   108 µs   430 µs   948 µs  deviceESC[0m
-ESC[1mknee  ESC[0mrandom read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,850 IOPS; plateau 64,548 IOPS (63,283 to 65,813)
-ESC[1mknee  ESC[0mrandom read 64 KiB: 3 outstanding (2 to 3, 95 %), 18,982 IOPS; plateau 22,300 IOPS (21,863 to 22,737)
-ESC[1mknee  ESC[0mRanRead: 2 jobs (2 to 3, 95 %), 27,000 IOPS; plateau 31,250 IOPS (30,760 to 31,740)
-ESC[1;33mwarningsESC[0m
-ESC[1;33m  1. ESC[0mduring `random read 64 KiB` the device moved 1.50 GiB for 1 GiB asked: something else uses it, or reads
-ESC[1;33m  2. ESC[0m`random read 8 KiB` still grew at 32 outstanding operations: the storage can do more than was asked of it
-ESC[1;31mVERDICT: unfit for oltp-flashESC[0m
-  ESC[1;32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
-  ESC[1;33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms), from only 900
-  ESC[1;31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
-"#);
+    insta::assert_snapshot!(painted.join("\n").replace('\x1b', "ESC"), @r"
+    ESC[1miolite 0.1.0: the storage of /srv/dataESC[0m
+    ESC[1m                   knee ▸    3  35,100    274  7.1 %  84.2 µs  81.7 µs   120 µs   477 µs  1.12 ms  deviceESC[0m
+    ESC[1m       nearest the knee ▸    4  22,000  1,375  7.2 %   179 µs   174 µs   255 µs  1.01 ms  2.17 ms  deviceESC[0m
+    ESC[1m                   knee ▸    2  26,000    203  7.1 %  75.8 µs  73.5 µs   108 µs   430 µs   948 µs  deviceESC[0m
+    ESC[1mknee  ESC[0mrandom read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
+    ESC[1mknee  ESC[0mrandom read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
+    ESC[1mknee  ESC[0mRanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
+    ESC[1;33mwarningsESC[0m
+    ESC[1;33m  1. ESC[0mduring `random read 64 KiB` the device moved 1.50 GiB for 1 GiB asked: something else uses it, or reads
+    ESC[1;33m  2. ESC[0m`random read 8 KiB` still grew at 32 outstanding operations: the storage can do more than was asked of it
+    ESC[1;31mVERDICT: unfit for oltp-flashESC[0m
+      ESC[1;32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
+      ESC[1;33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms), from only 900
+      ESC[1;31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
+    ");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn an_interrupted_run_has_no_verdict() {
     report.phases[1].end.ending = Ending::Interrupted;
     (report.knees, report.warnings, report.verdict) = (vec![], vec![], None);
     report.ending = Ending::Interrupted;
-    insta::assert_snapshot!(text(&report, UNICODE), @"
+    insta::assert_snapshot!(text(&report, UNICODE), @r"
     iolite 0.1.0: the storage of /srv/data
     storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
     mounted  noatime,data=ordered
@@ -209,8 +209,8 @@ fn an_interrupted_run_has_no_verdict() {
 
                           load    IOPS  MiB/s      ±     mean      p50      p99   p99.9     max  cache
     file
-      random read 8 KiB      1  17,960    140  1.7 %  54.8 µs  53.2 µs  78.0 µs  310 µs  646 µs  device
-                             2  27,500    215  1.7 %  71.6 µs  69.4 µs   102 µs  406 µs  896 µs  device
+      random read 8 KiB      1  17,960    140  7.1 %  54.8 µs  53.2 µs  78.0 µs  310 µs  646 µs  device
+                             2  27,500    215  7.2 %  71.6 µs  69.4 µs   102 µs  406 µs  896 µs  device
         ! interrupted
     load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response; random
     I/O spans 1 GiB
@@ -269,7 +269,7 @@ fn errors_stand_in_their_row() {
         Ending::Failed("reading /srv/data/.iolite/data at 8192: Input/output error (os error 5)".into());
     report.phases[0].end.cache.device_read = Some(Bytes(report.phases[0].end.cache.requested_read.0 / 3));
     report.ending = Ending::Failed("the device failed".into());
-    insta::assert_snapshot!(text(&report, UNICODE), @"
+    insta::assert_snapshot!(text(&report, UNICODE), @r"
     iolite 0.1.0: the storage of /srv/data
     storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
     mounted  noatime,data=ordered
@@ -280,13 +280,13 @@ fn errors_stand_in_their_row() {
 
                              load    IOPS  MiB/s      ±     mean      p50     p99   p99.9      max  cache
     file
-      random read 8 KiB         8  20,000    156  1.7 %  98.6 µs  95.5 µs  140 µs  556 µs  1.20 ms  67 % cached
+      random read 8 KiB         8  20,000    156  7.1 %  98.6 µs  95.5 µs  140 µs  556 µs  1.20 ms  67 % cached
         ! 1,234 errors, 3 never came back
                                 8       -      -      -        -        -       -       -        -  unknown
         ! 17 errors, failed: reading /srv/data/.iolite/data at 8192: Input/output error (os error 5)
-      commit, preallocated      1   2,000   15.6  1.5 %   412 µs   400 µs  588 µs       -  2.34 ms  unknown
+      commit, preallocated      1   2,000   15.6  2.1 %   412 µs   400 µs  588 µs       -  2.34 ms  unknown
         ! 5 errors
-        fdatasync alone             2,000      -  1.5 %   392 µs   381 µs  560 µs       -  2.22 ms  1 error
+        fdatasync alone             2,000      -  2.1 %   392 µs   381 µs  560 µs       -  2.22 ms  1 error
     load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response; -: too
     few operations to tell; random I/O spans 1 GiB
 

@@ -90,7 +90,7 @@ pub(super) const OPTIONS: &[General] = &[
     }),
     flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
     with("latency-log", "NAME", "Not built", |_, _| {
-        Err("fio no longer has it: give each job `write_lat_log`".into())
+        Err("--latency-log is deprecated. Use per-job latency log options, such as `write_lat_log`".into())
     }),
     flag("minimal", "Short for --output-format=terse", |to, _| {
         to.formats = Formats(vec![OutputFormat::Terse]);

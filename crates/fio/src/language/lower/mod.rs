@@ -75,14 +75,12 @@ pub struct Reporting {
     pub lat_percentiles: bool,
     /// `percentile_list`, in percent.
     pub percentiles: Vec<f64>,
-    /// `disable_slat`, `disable_clat`, `disable_lat`, `disable_bw_measurement` (and `gtod_reduce` for all).
+    /// `disable_slat`, `disable_clat`, `disable_lat` (and `gtod_reduce` for all).
     pub disable_slat: bool,
     /// See `disable_slat`.
     pub disable_clat: bool,
     /// See `disable_slat`.
     pub disable_lat: bool,
-    /// See `disable_slat`.
-    pub disable_bw: bool,
     /// `disk_util`.
     pub disks: bool,
     /// `kb_base`: 1024 or 1000.
@@ -114,6 +112,8 @@ pub struct Log {
     pub unix_epoch: bool,
     /// How coarse a histogram's buckets are (`log_hist_coarseness`), 0 to 6.
     pub coarseness: u8,
+    /// What is in the file already is kept (`per_job_logs=0`), as fio does.
+    pub append: bool,
     /// Compressed with gzip (`log_store_compressed`).
     pub compressed: bool,
 }
@@ -292,7 +292,6 @@ fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask)
             disable_slat: false,
             disable_clat: false,
             disable_lat: false,
-            disable_bw: false,
             disks: true,
             kb_base: 1024,
             unit_base: 0,

@@ -30,8 +30,6 @@ pub struct Logging {
     pub disable_clat: bool,
     /// `disable_lat`.
     pub disable_lat: bool,
-    /// `disable_bw_measurement`.
-    pub disable_bw: bool,
     /// `gtod_reduce`.
     pub fewer_stamps: bool,
     /// `disk_util`.
@@ -90,7 +88,6 @@ impl Default for Logging {
             disable_slat: false,
             disable_clat: false,
             disable_lat: false,
-            disable_bw: false,
             fewer_stamps: false,
             disks: true,
             kb_base: 1024,
@@ -144,7 +141,6 @@ impl Logging {
         reporting.disable_slat = self.disable_slat || self.fewer_stamps;
         reporting.disable_clat = self.disable_clat || self.fewer_stamps;
         reporting.disable_lat = self.disable_lat || self.fewer_stamps;
-        reporting.disable_bw = self.disable_bw || self.fewer_stamps;
         reporting.disks = self.disks;
         reporting.kb_base = self.kb_base;
         reporting.unit_base = self.unit_base;
@@ -297,22 +293,19 @@ pub const OPTIONS: &[Opt] = &[
     }),
     Opt {
         aliases: &["disable_bw"],
-        ..flag(
-            "disable_bw_measurement",
-            "0",
-            "Leaves the samples of the bandwidth out of the results.",
-            |spec, given| given.flag().map(|on| spec.logging.disable_bw = on),
-        )
+        support: Support::Bounded("the samples are in the results all the same, as in fio"),
+        ..flag("disable_bw_measurement", "0", "Takes no samples of the bandwidth.", |_, given| {
+            given.flag().map(|_| ())
+        })
     },
     Opt {
         support: Support::Bounded(
-            "operations are stamped all the same, which response times need; submission and completion apart, and depths, \
-             are not counted then",
+            "operations are stamped all the same, which response times need; depths are not counted then",
         ),
         ..flag(
             "gtod_reduce",
             "0",
-            "Reads the clock less often: disable_slat, disable_clat, disable_lat and disable_bw_measurement.",
+            "Reads the clock less often: leaves out what disable_slat, disable_clat and disable_lat leave out.",
             |spec, given| given.flag().map(|on| spec.logging.fewer_stamps = on),
         )
     },
@@ -608,9 +601,7 @@ mod tests {
     #[test]
     fn fewer_stamps_leave_out_what_needs_them() {
         let reporting = thread(&[("gtod_reduce", "1")]).unwrap().reporting;
-        assert!(
-            reporting.disable_slat && reporting.disable_clat && reporting.disable_lat && reporting.disable_bw
-        );
+        assert!(reporting.disable_slat && reporting.disable_clat && reporting.disable_lat);
     }
 
     #[test]

@@ -285,6 +285,7 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log, String> {
         issue_time: false,
         unix_epoch: false,
         coarseness: 0,
+        append: false,
         compressed: false,
     })
 }

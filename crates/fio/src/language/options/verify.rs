@@ -5,7 +5,7 @@ pub(crate) mod pattern;
 use std::path::PathBuf;
 
 use iolite_model::{
-    Bytes, Checksum, FileTask, Fill, JobTask, LayOut, Mix, Overwrite, SizeLaw, Sizes, Target,
+    Bytes, Checksum, FileTask, Fill, FioChecksum, JobTask, LayOut, Mix, Overwrite, SizeLaw, Sizes, Target,
     Verify as TaskVerify,
 };
 
@@ -33,12 +33,10 @@ pub struct Verify {
 /// What tells whether data is as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// A header, and this.
-    Check(Checksum),
+    /// In fio's format.
+    Check(FioChecksum),
     /// The data itself.
     Pattern,
-    /// Nothing: as if.
-    Pretended,
 }
 
 impl Default for Verify {
@@ -69,7 +67,7 @@ impl Verify {
         let JobTask::Io(task) = &mut thread.task else {
             return Err("verify: engines that work on names write nothing to verify: leave it out".into());
         };
-        if method == Method::Pretended && matches!(task.target, Target::Null { .. }) {
+        if method == Method::Check(FioChecksum::Null) && matches!(task.target, Target::Null { .. }) {
             return Ok(());
         }
         if self.only {
@@ -104,11 +102,10 @@ impl Verify {
 
     fn checksum(&self, method: Method) -> Checksum {
         match method {
-            Method::Check(checksum) => checksum,
+            Method::Check(checksum) => Checksum::Fio(checksum),
+            // Without a pattern the data follows from a header of our own.
             Method::Pattern if self.pattern.is_empty() => Checksum::Pattern,
-            // The pattern says nothing of where a block belongs, nor is a header a part of it.
-            Method::Pattern => Checksum::Xxh3,
-            Method::Pretended => Checksum::Header,
+            Method::Pattern => Checksum::Fio(FioChecksum::Pattern),
         }
     }
 
@@ -179,26 +176,27 @@ fn state_file(job: &str, number: u32) -> PathBuf {
     PathBuf::from(format!("local-{job}-{number}-verify.state"))
 }
 
-const METHODS: [(&str, Option<Method>); 19] = [
+const METHODS: [(&str, Option<Method>); 20] = [
     ("0", None),
-    ("md5", Some(Method::Check(Checksum::Sha256))),
-    ("crc64", Some(Method::Check(Checksum::Xxh3))),
-    ("crc32", Some(Method::Check(Checksum::Crc32c))),
-    ("crc32c-intel", Some(Method::Check(Checksum::Crc32c))),
-    ("crc32c", Some(Method::Check(Checksum::Crc32c))),
-    ("crc16", Some(Method::Check(Checksum::Crc32c))),
-    ("crc7", Some(Method::Check(Checksum::Crc32c))),
-    ("sha1", Some(Method::Check(Checksum::Sha256))),
-    ("sha256", Some(Method::Check(Checksum::Sha256))),
-    ("sha512", Some(Method::Check(Checksum::Sha256))),
-    ("sha3-224", Some(Method::Check(Checksum::Sha256))),
-    ("sha3-256", Some(Method::Check(Checksum::Sha256))),
-    ("sha3-384", Some(Method::Check(Checksum::Sha256))),
-    ("sha3-512", Some(Method::Check(Checksum::Sha256))),
-    ("xxhash", Some(Method::Check(Checksum::Xxh3))),
-    ("meta", Some(Method::Check(Checksum::Header))),
+    ("md5", Some(Method::Check(FioChecksum::Md5))),
+    ("crc64", Some(Method::Check(FioChecksum::Crc64))),
+    ("crc32", Some(Method::Check(FioChecksum::Crc32))),
+    ("crc32c-intel", Some(Method::Check(FioChecksum::Crc32c))),
+    ("crc32c", Some(Method::Check(FioChecksum::Crc32c))),
+    ("crc16", Some(Method::Check(FioChecksum::Crc16))),
+    ("crc7", Some(Method::Check(FioChecksum::Crc7))),
+    ("sha1", Some(Method::Check(FioChecksum::Sha1))),
+    ("sha256", Some(Method::Check(FioChecksum::Sha256))),
+    ("sha512", Some(Method::Check(FioChecksum::Sha512))),
+    ("sha3-224", Some(Method::Check(FioChecksum::Sha3_224))),
+    ("sha3-256", Some(Method::Check(FioChecksum::Sha3_256))),
+    ("sha3-384", Some(Method::Check(FioChecksum::Sha3_384))),
+    ("sha3-512", Some(Method::Check(FioChecksum::Sha3_512))),
+    ("xxhash", Some(Method::Check(FioChecksum::Xxhash))),
+    ("meta", Some(Method::Check(FioChecksum::Meta))),
     ("pattern", Some(Method::Pattern)),
-    ("null", Some(Method::Pretended)),
+    ("pattern_hdr", Some(Method::Check(FioChecksum::PatternHeader))),
+    ("null", Some(Method::Check(FioChecksum::Null))),
 ];
 
 const METHOD_NAMES: [&str; METHODS.len()] = {
@@ -226,10 +224,9 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "How data is told from any other. A job that writes is verified after it, one that reads verifies what an \
                earlier job has written; the first wrong block ends a job with EILSEQ.",
-        support: Support::Differs(
-            "headers are our own, so that fio cannot verify what is written here, nor the other way around; they also tell \
-             misdirected, lost and torn writes. crc7, crc16, crc32 and crc32c are CRC-32C, crc64 and xxhash are XXH3, md5 and \
-             all of sha are SHA-256; pattern has a header, and a given pattern a checksum too",
+        support: Support::Bounded(
+            "headers are those of fio 3.33, which fio verifies; those of fio 3.42 are read too. verify=pattern without a \
+             verify_pattern has a header of our own",
         ),
         set: |spec, given| given.choice(&METHODS).map(|method| spec.verify.method = method),
         ..Opt::PLAIN
@@ -258,7 +255,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Size,
         default: "0",
         help: "Distance between headers; divides all sizes. Without it each block has one.",
-        support: Support::Bounded("at least 72 bytes, the size of a header"),
+        support: Support::Bounded("at least the size of the header and its checksum: 40 to 168 bytes"),
         set: |spec, given| given.size().map(|size| spec.verify.interval = size),
         ..Opt::PLAIN
     },
@@ -452,18 +449,12 @@ mod tests {
     }
 
     #[test]
-    fn every_method_has_a_check_that_finds_as_much() {
-        for (name, method) in METHODS {
-            let Some(method) = method else { continue };
+    fn every_method_is_fio_s() {
+        for (name, _) in METHODS.iter().filter(|(_, method)| method.is_some()) {
             let check = verified(&[("verify", name)], task(Mix::Write)).unwrap().check;
-            let expected = match name {
-                "crc64" | "xxhash" => Checksum::Xxh3,
-                "meta" | "null" => Checksum::Header,
-                "pattern" => Checksum::Pattern,
-                _ if name.starts_with("crc") => Checksum::Crc32c,
-                _ => Checksum::Sha256,
-            };
-            assert_eq!(check, expected, "{name} {method:?}");
+            let expected = if *name == "crc32c-intel" { "crc32c" } else { name };
+            assert_eq!(check.name(), expected);
+            assert!(matches!(check, Checksum::Fio(_)) || *name == "pattern", "{name}: {check:?}");
         }
     }
 
@@ -479,13 +470,13 @@ mod tests {
         let fill = |settings: &[(&str, &str)]| io(settings, task(Mix::Write)).map(|(_, task)| task);
         let found = fill(&[("verify", "meta"), ("verify_pattern", "0xaa55")]).unwrap();
         assert_eq!(found.contents.fill, Fill::Pattern(vec![0xaa, 0x55]));
-        assert_eq!(found.verify.unwrap().check, Checksum::Header);
+        assert_eq!(found.verify.unwrap().check, Checksum::Fio(FioChecksum::Meta));
         for settings in
             [&[("verify_pattern", "0xaa55")][..], &[("verify", "pattern"), ("verify_pattern", "0xaa55")]]
         {
             let found = fill(settings).unwrap();
             assert_eq!(found.contents.fill, Fill::Pattern(vec![0xaa, 0x55]));
-            assert_eq!(found.verify.unwrap().check, Checksum::Xxh3);
+            assert_eq!(found.verify.unwrap().check, Checksum::Fio(FioChecksum::Pattern));
         }
     }
 

@@ -129,7 +129,7 @@ fn settings_are_told_by_their_canonical_names_as_written() {
     let told = settings(&plan.threads[0]);
     assert_eq!(told, ["rw=read", "bs=8192", "size=64k", "thread=1", "description= some text"]);
     assert_eq!(plan.threads[0].description.as_deref(), Some("some text"));
-    assert_eq!(plan.global_settings, pairs(&[("ioengine", "null")]));
+    assert_eq!(plan.global_settings, pairs(&[("ioengine", "null"), ("thread", "")]));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn all_that_is_wrong_with_a_job_is_told_with_its_place() {
 fn options_that_need_no_value_may_stand_alone() {
     let plan = planned(&format!("{NULL}[a]\nwrite_bw_log\nwrite_iops_log=\nthread\nnorandommap\n")).unwrap();
     assert_eq!(plan.threads[0].logs.len(), 2);
-    assert_eq!(plan.threads[0].settings, []);
+    assert_eq!(settings(&plan.threads[0]), ["write_bw_log=", "write_iops_log=", "thread=", "norandommap="]);
     let alone: Vec<&str> = crate::language::options::all()
         .filter(|option| option.form != crate::language::Form::Flag && option.stands_alone())
         .map(|option| option.name)
@@ -214,9 +214,14 @@ fn zones_without_a_size_have_the_rest() {
 
 #[test]
 fn threads_are_limited() {
-    let problem =
-        planned_with("--max-jobs=3", &[&format!("{NULL}[a]\nnumjobs=3\n[b]\n")]).unwrap_err().to_string();
-    assert!(problem.starts_with("a.fio:6:1: with this job there are 4 threads, more than 3"), "{problem}");
+    // As with fio, --max-jobs refuses nothing that the usual limit allows.
+    let few = planned_with("--max-jobs=3", &[&format!("{NULL}[a]\nnumjobs=3\n[b]\n")]).unwrap();
+    assert_eq!(few.threads.len(), 4);
+    let problem = planned(&format!("{NULL}[a]\nnumjobs=4096\n[b]\n")).unwrap_err().to_string();
+    assert!(
+        problem.starts_with("a.fio:6:1: with this job there are 4097 threads, more than 4096"),
+        "{problem}"
+    );
 }
 
 #[test]
@@ -245,7 +250,7 @@ fn differences_are_told_where_they_matter() {
     assert_eq!(notes("unlink_each_loop=0\nscramble_buffers=1\ndedupe_percentage=0\n"), [""; 0]);
     assert_eq!(notes("unlink_each_loop=1\nunlink_each_loop=0\n"), [""; 0]);
     assert_eq!(notes("clocksource=cpu\nmem=mmap\nverify_dump=1\n"), [""; 0], "these change no result");
-    let long = planned(&format!("{NULL}[a]\nioengine=psync\nverify=md5\nrw=write\n")).unwrap();
+    let long = planned(&format!("{NULL}[a]\nioengine=psync\niodepth_batch=4\nrw=write\n")).unwrap();
     let note = long.threads[0].notes.first().unwrap();
-    assert!(note.starts_with("verify: ") && note.len() < 110, "{note}");
+    assert!(note.starts_with("iodepth_batch: ") && note.len() < 110, "{note}");
 }

@@ -81,21 +81,21 @@ fn operations_are_told_one_by_one() {
     let of = |kind, synchronous| written(plain(kind, directory.path()), synchronous, &events);
     assert_eq!(
         of(LogKind::Latency, false),
-        "1, 100000, 0, 4096, 0\n12, 50000, 1, 4096, 0\n12, 20000, 2, 4096, 0\n"
+        "1, 100000, 0, 4096, 0, 0\n12, 50000, 1, 4096, 0, 0\n12, 20000, 2, 4096, 0, 0\n"
     );
     assert_eq!(
         of(LogKind::Submission, false),
-        "1, 2000, 0, 4096, 0\n12, 2000, 1, 4096, 0\n12, 2000, 2, 4096, 0\n"
+        "1, 2000, 0, 4096, 0, 0\n12, 2000, 1, 4096, 0, 0\n12, 2000, 2, 4096, 0, 0\n"
     );
     assert_eq!(
         of(LogKind::Completion, false),
-        "1, 98000, 0, 4096, 0\n12, 48000, 1, 4096, 0\n12, 18000, 2, 4096, 0\n"
+        "1, 98000, 0, 4096, 0, 0\n12, 48000, 1, 4096, 0, 0\n12, 18000, 2, 4096, 0, 0\n"
     );
     // Of a synchronous engine all of it is completion.
     assert_eq!(of(LogKind::Submission, true), "");
     assert_eq!(of(LogKind::Completion, true), of(LogKind::Latency, true));
-    assert_eq!(of(LogKind::Iops, false), "1, 1, 0, 4096, 0\n12, 1, 1, 4096, 0\n12, 1, 2, 4096, 0\n");
-    assert_eq!(of(LogKind::Bandwidth, true).lines().next(), Some("1, 40000, 0, 4096, 0"));
+    assert_eq!(of(LogKind::Iops, false), "1, 1, 0, 4096, 0, 0\n12, 1, 1, 4096, 0, 0\n12, 1, 2, 4096, 0, 0\n");
+    assert_eq!(of(LogKind::Bandwidth, true).lines().next(), Some("1, 40000, 0, 4096, 0, 0"));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_is_not_in_the_totals_is_not_logged() {
         ],
     ));
     writer.finish().unwrap();
-    assert_eq!(std::fs::read_to_string(log.path).unwrap(), "300, 10000, 0, 4096, 0\n");
+    assert_eq!(std::fs::read_to_string(log.path).unwrap(), "300, 10000, 0, 4096, 0, 0\n");
 }
 
 /// Reads at 10, 20 and 30 ms, a write at 40, nothing until 260 ms, and a last one at 310.
@@ -151,12 +151,13 @@ fn windows_tell_the_mean_or_the_largest() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
     log.window = Some(Nanos(100 * MS));
-    let expected = "100, 300000, 0, 0, 0\n100, 50000, 1, 0, 0\n300, 100000, 0, 0, 0\n400, 100000, 0, 0, 0\n";
+    let expected =
+        "100, 300000, 0, 0, 0, 0\n100, 50000, 1, 0, 0, 0\n300, 100000, 0, 0, 0, 0\n400, 100000, 0, 0, 0, 0\n";
     assert_eq!(written(log.clone(), true, &course()), expected);
     log.value = LogValue::Largest;
-    assert!(written(log.clone(), true, &course()).starts_with("100, 600000, 0, 0, 0\n"));
+    assert!(written(log.clone(), true, &course()).starts_with("100, 600000, 0, 0, 0, 0\n"));
     log.value = LogValue::Both;
-    assert!(written(log.clone(), true, &course()).starts_with("100, 300000, 600000, 0, 0, 0\n"));
+    assert!(written(log.clone(), true, &course()).starts_with("100, 300000, 600000, 0, 0, 0, 0\n"));
 }
 
 #[test]
@@ -167,13 +168,13 @@ fn rates_are_those_of_whole_windows() {
     // The window that the end cuts off is left out.
     assert_eq!(
         written(log.clone(), true, &course()),
-        "100, 30, 0, 0, 0\n100, 10, 1, 0, 0\n300, 10, 0, 0, 0\n"
+        "100, 30, 0, 0, 0, 0\n100, 10, 1, 0, 0, 0\n300, 10, 0, 0, 0, 0\n"
     );
     log.kind = LogKind::Bandwidth;
-    assert!(written(log.clone(), true, &course()).starts_with("100, 120, 0, 0, 0\n100, 40, 1, 0, 0\n"));
+    assert!(written(log.clone(), true, &course()).starts_with("100, 120, 0, 0, 0, 0\n100, 40, 1, 0, 0, 0\n"));
     // Unless it is the only one: then it is as long as what was measured.
     log.window = Some(Nanos(1000 * MS));
-    assert_eq!(written(log, true, &course()), "1000, 63, 0, 0, 0\n1000, 13, 1, 0, 0\n");
+    assert_eq!(written(log, true, &course()), "1000, 63, 0, 0, 0, 0\n1000, 13, 1, 0, 0, 0\n");
 }
 
 #[test]
@@ -218,9 +219,9 @@ fn times_may_count_from_1970() {
     let mut log = plain(LogKind::Latency, directory.path());
     log.unix_epoch = true;
     let events = [started(0), told(0, vec![operation(OpKind::Read, 12, 10)])];
-    assert_eq!(written(log.clone(), true, &events), "1767323045262, 10000, 0, 4096, 0\n");
+    assert_eq!(written(log.clone(), true, &events), "1767323045262, 10000, 0, 4096, 0, 0\n");
     log.window = Some(Nanos(100 * MS));
-    assert_eq!(written(log, true, &events), "1767323045350, 10000, 0, 0, 0\n");
+    assert_eq!(written(log, true, &events), "1767323045350, 10000, 0, 0, 0, 0\n");
 }
 
 #[test]
@@ -232,7 +233,10 @@ fn threads_may_share_a_file() {
     writer.event(&told(1, vec![operation(OpKind::Read, 1, 10)]));
     writer.event(&told(0, vec![operation(OpKind::Read, 2, 20)]));
     writer.finish().unwrap();
-    assert_eq!(std::fs::read_to_string(shared.path).unwrap(), "1, 10000, 0, 4096, 0\n2, 20000, 0, 4096, 0\n");
+    assert_eq!(
+        std::fs::read_to_string(shared.path).unwrap(),
+        "1, 10000, 0, 4096, 0, 0\n2, 20000, 0, 4096, 0, 0\n"
+    );
 }
 
 #[test]
@@ -252,9 +256,9 @@ fn a_thread_may_run_as_other_phases_and_several_times() {
     }
     writer.event(&told(0, vec![operation(OpKind::Write, 50, 10)]));
     writer.finish().unwrap();
-    let expected = "100, 90, 0, 0, 0\n200, 100, 0, 0, 0\n";
+    let expected = "100, 90, 0, 0, 0, 0\n200, 100, 0, 0, 0, 0\n";
     assert_eq!(std::fs::read_to_string(log.path).unwrap(), expected.repeat(2));
-    assert_eq!(std::fs::read_to_string(directory.path().join("other.log")).unwrap(), "100, 10, 1, 0, 0\n");
+    assert_eq!(std::fs::read_to_string(directory.path().join("other.log")).unwrap(), "100, 10, 1, 0, 0, 0\n");
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn a_log_may_be_compressed() {
     writer.finish().unwrap();
     let mut text = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(log.path).unwrap()).read_to_string(&mut text).unwrap();
-    assert_eq!(text, "1, 10000, 0, 4096, 0\n");
+    assert_eq!(text, "1, 10000, 0, 4096, 0, 0\n");
 }
 
 #[test]
@@ -287,7 +291,7 @@ fn a_log_that_cannot_be_written_is_told_at_the_end() {
     let paths: Vec<&Path> = errors.iter().map(|error| error.path.as_path()).collect();
     assert_eq!(paths, [bad.as_path(), Path::new("/dev/full")]);
     assert!(errors[0].to_string().contains("missing/x.log`: No such file"), "{}", errors[0]);
-    assert_eq!(std::fs::read_to_string(good).unwrap(), "1, 1, 0, 4096, 0\n");
+    assert_eq!(std::fs::read_to_string(good).unwrap(), "1, 1, 0, 4096, 0, 0\n");
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub(super) fn logs(logging: &Logging, place: Place, thread: &Thread) -> Vec<Log>
             issue_time: logging.issue_time,
             unix_epoch: logging.unix_epoch,
             coarseness: logging.coarseness,
+            append: !logging.per_job,
             compressed: logging.compressed,
         })
         .collect()

@@ -3,40 +3,30 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_engine::Control;
-use iolite_fio::language::Thread;
-use iolite_fio::language::lower::{ExitWhat, SteadyMeasure, SteadyState};
-use iolite_fio::output::logs::LogWriter;
-use iolite_fio::output::{SteadyPoint, SteadyResult};
 use iolite_model::{Event, Interval, Nanos, OpKind, OpTotals, PhaseEnd, Sink, Stage};
 use iolite_suites::{SteadyRule, SteadyWatch};
 
-use super::run::Shared;
+use super::PhaseControl;
+use super::shared::Shared;
+use crate::language::Thread;
+use crate::language::lower::{ExitWhat, SteadyMeasure, SteadyState};
+use crate::output::logs::LogWriter;
+use crate::output::{SteadyPoint, SteadyResult};
 
 /// Reads, writes and trims, in the order in which fio tells them.
-pub(super) const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
+pub const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
 
 /// The watchers of a run, shared with whoever wants to know what they found.
 #[derive(Clone)]
-pub(super) struct Watchers(Arc<Mutex<State>>);
+pub struct Watchers(Arc<Mutex<State>>);
 
 struct State {
-    control: Control,
+    control: Box<dyn PhaseControl>,
     logs: Option<Shared<LogWriter>>,
     /// By phase.
     watched: BTreeMap<u32, Watched>,
-    /// What has been called off: threads of these groups that have not begun are not to begin.
-    ended: Ended,
-}
-
-/// What `exitall` has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Ended {
-    /// Nothing beyond what was running.
-    #[default]
-    Nothing,
-    /// Everything.
-    Everything,
+    /// `exit_what=all` took effect: threads that have not begun are not to begin.
+    all_ended: bool,
 }
 
 /// A thread under way.
@@ -52,13 +42,13 @@ struct Watched {
 
 impl Watchers {
     /// Watchers that end phases through `control`, and tell the logs which thread a phase is.
-    pub(super) fn new(control: &Control, logs: Option<Shared<LogWriter>>) -> Watchers {
-        let (control, watched) = (control.clone(), BTreeMap::new());
-        Watchers(Arc::new(Mutex::new(State { control, logs, watched, ended: Ended::default() })))
+    pub fn new(control: Box<dyn PhaseControl>, logs: Option<Shared<LogWriter>>) -> Watchers {
+        let watched = BTreeMap::new();
+        Watchers(Arc::new(Mutex::new(State { control, logs, watched, all_ended: false })))
     }
 
     /// Looks at these threads, which run as phases from `first` on.
-    pub(super) fn watch(&self, threads: &[Thread], first: u32) {
+    pub fn watch(&self, threads: &[Thread], first: u32) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (phase, thread) in (first..).zip(threads) {
             if let Some(logs) = &state.logs {
@@ -69,26 +59,26 @@ impl Watchers {
     }
 
     /// What came of the search for a steady state of a phase, where there was one.
-    pub(super) fn steady(&self, phase: u32) -> Option<SteadyResult> {
+    pub fn steady(&self, phase: u32) -> Option<SteadyResult> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.watched.get(&phase)?.steady.as_ref().map(Steady::result)
     }
 
     /// The thread that a phase is.
-    pub(super) fn thread(&self, phase: u32) -> Option<Thread> {
+    pub fn thread(&self, phase: u32) -> Option<Thread> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(state.watched.get(&phase)?.thread.clone())
     }
 
     /// When a phase's time began, since 1970; `None` before.
-    pub(super) fn released(&self, phase: u32) -> Option<Nanos> {
+    pub fn released(&self, phase: u32) -> Option<Nanos> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.watched.get(&phase)?.released
     }
 
-    /// What `exitall` has ended so far.
-    pub(super) fn ended(&self) -> Ended {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).ended
+    /// Whether `exitall` with `exit_what=all` has ended the whole run.
+    pub fn all_ended(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).all_ended
     }
 }
 
@@ -137,7 +127,7 @@ impl State {
         let Some(exit) = over.thread.exit_all.filter(|exit| failed || !exit.on_error) else { return };
         let group = over.thread.group;
         if exit.what == ExitWhat::All {
-            self.ended = Ended::Everything;
+            self.all_ended = true;
         }
         let others = self.watched.iter().filter(|(_, watched)| watched.live);
         let others = others.filter(|(_, other)| exit.what != ExitWhat::Group || other.thread.group == group);
@@ -250,8 +240,16 @@ impl Steady {
             criterion: window.criterion,
             max_deviation: window.max_deviation,
             slope: window.slope,
-            window: self.points.clone(),
+            window: self.filled(),
         }
+    }
+
+    /// The values of the window, with zeros for those that were not reached, as fio shows them.
+    fn filled(&self) -> Vec<SteadyPoint> {
+        let length = (self.state.duration.0 / self.state.interval.0.max(1)) as usize;
+        let mut window = self.points.clone();
+        window.resize(length.max(window.len()), SteadyPoint::default());
+        window
     }
 }
 

@@ -1,28 +1,32 @@
-//! Results while jobs run (`--status-interval`): what has been counted so far.
+//! Results while jobs run (`--status-interval`, SIGUSR1): what has been counted so far.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolite_fio::language::Thread;
-use iolite_fio::output::JobResult;
 use iolite_model::{Event, Interval, Nanos, PhaseInfo, Sink, Stage};
 use iolite_stats::{Merger, Timetable};
 
-use super::perform::not_begun;
+use super::outcome::not_begun;
+use crate::language::Thread;
+use crate::output::JobResult;
 
-/// Told, now and then, what has come of the jobs so far.
-pub(super) type Told = Box<dyn FnMut(&[JobResult]) + Send>;
+/// Called with the results so far.
+pub type Report = Box<dyn FnMut(&[JobResult]) + Send>;
 
 /// The thread that runs as a phase, if one does.
-pub(super) type ThreadOf = Box<dyn Fn(u32) -> Option<Thread> + Send>;
+pub type ThreadOf = Box<dyn Fn(u32) -> Option<Thread> + Send>;
 
-/// Collects what running threads have counted, and tells it every so often.
+/// Collects what running threads have counted, and reports it at intervals or on request.
 #[derive(Clone)]
-pub(super) struct Status(Arc<Mutex<State>>);
+pub struct Status(Arc<Mutex<State>>);
 
 struct State {
-    every: Duration,
+    /// `None`: only when asked.
+    every: Option<Duration>,
+    /// Set by a signal: results are wanted now.
+    asked: Arc<AtomicBool>,
     last: Instant,
     /// The thread that a phase is, if it is one.
     thread_of: ThreadOf,
@@ -30,7 +34,7 @@ struct State {
     done: Vec<JobResult>,
     /// By phase.
     running: BTreeMap<u32, Running>,
-    told: Told,
+    report: Report,
 }
 
 /// A thread under way.
@@ -43,15 +47,20 @@ struct Running {
 }
 
 impl Status {
-    /// Tells `told` every `every`.
-    pub(super) fn new(every: Duration, thread_of: ThreadOf, told: Told) -> Status {
+    /// Calls `report` every `every`, and soon after `asked` was set.
+    pub fn new(
+        every: Option<Duration>,
+        asked: Arc<AtomicBool>,
+        thread_of: ThreadOf,
+        report: Report,
+    ) -> Status {
         let last = Instant::now();
         let (done, running) = (Vec::new(), BTreeMap::new());
-        Status(Arc::new(Mutex::new(State { every, last, thread_of, done, running, told })))
+        Status(Arc::new(Mutex::new(State { every, asked, last, thread_of, done, running, report })))
     }
 
     /// These threads have ended.
-    pub(super) fn done(&self, results: &[JobResult]) {
+    pub fn done(&self, results: &[JobResult]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.done.extend_from_slice(results);
         state.running.clear();
@@ -99,13 +108,14 @@ impl State {
                 running.reached = running.reached.max(Nanos(interval.start.0 + interval.length.0));
             }
         }
-        if self.last.elapsed() < self.every {
+        let asked = self.asked.swap(false, Ordering::Relaxed);
+        if !asked && self.every.is_none_or(|every| self.last.elapsed() < every) {
             return;
         }
         self.last = Instant::now();
         let running = self.running.values().map(Running::so_far);
         let results: Vec<_> = self.done.iter().cloned().chain(running).collect();
-        (self.told)(&results);
+        (self.report)(&results);
     }
 }
 

@@ -1,0 +1,198 @@
+//! `iolite results`: what a command printed when it ended is what is shown of the stored run, for every command; and what is
+//! said of runs.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::{IOLITE, Place, stderr};
+use serde_json::Value;
+
+fn iolite(place: &Place, arguments: &[&str]) -> Output {
+    let mut command = Command::new(IOLITE);
+    command.args(arguments).arg("--results").arg(place.results());
+    command.env("NO_COLOR", "1").env("COLUMNS", "110").stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Runs a command, and holds what is shown of its run against what it printed, as text and as JSON.
+fn shown_as_printed(place: &Place, arguments: &[&str]) {
+    let text_run = iolite(place, arguments);
+    let printed = text(&text_run);
+    assert!(printed.starts_with("iolite "), "{arguments:?}: {printed}{}", stderr(&text_run));
+    assert_eq!(text(&iolite(place, &["results", "show", "latest"])), printed, "{arguments:?}");
+    // The document of the same run is a document of the command's own kind.
+    let from_store = parsed(&text(&iolite(place, &["results", "json", "latest"])));
+
+    let json_run = iolite(place, &[arguments, &["--json"]].concat());
+    let printed = parsed(&text(&json_run));
+    let stored = parsed(&text(&iolite(place, &["results", "json", "latest"])));
+    assert_eq!(stored, printed, "{arguments:?}");
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&from_store), keys(&stored), "{arguments:?}");
+}
+
+fn job(place: &Place, name: &str, text: &str) -> String {
+    let path = place.root.path().join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const READS: &str = "
+name = 'some reads'
+[[tasks]]
+[tasks.io]
+name = 'lay out'
+target.file = { name = 'data', size = '8MiB', create = true }
+backend = 'sync'
+mix = 'write'
+access = 'sequential'
+block = '64KiB'
+verify = { check = 'crc32c', after = true }
+stop.loops = 1
+
+[[tasks]]
+[tasks.io]
+name = 'reads'
+target.file = { name = 'data', size = '8MiB', create = false }
+backend = 'sync'
+block = '8KiB'
+stop.runtime = '300ms'
+interval = '30ms'
+
+[[tasks]]
+[tasks.io]
+name = 'more reads'
+group = 'both'
+together = true
+target.file = { name = 'data', size = '8MiB', create = false }
+backend = 'sync'
+processes = true
+workers = 2
+concurrency = 2
+block = '4KiB'
+stop.runtime = '300ms'
+interval = '30ms'
+
+[[tasks]]
+[tasks.metadata]
+name = 'names'
+stop.operations = 100
+";
+
+#[test]
+fn a_job_is_shown_as_it_was_printed() {
+    let place = Place::new();
+    let job = job(&place, "job.toml", READS);
+    shown_as_printed(&place, &["run", &job, "--directory", place.data().to_str().unwrap()]);
+}
+
+#[test]
+fn a_check_is_shown_as_it_was_printed() {
+    let place = Place::new();
+    let data = place.data();
+    let arguments = ["check", data.to_str().unwrap(), "--budget-time", "10s", "--budget-space", "64MiB"];
+    shown_as_printed(&place, &arguments);
+}
+
+#[test]
+fn searches_and_studies_are_shown_as_they_were_printed() {
+    let place = Place::new();
+    let (data, job) = (
+        place.data(),
+        job(&place, "job.toml", READS.split("[[tasks]]\n[tasks.io]\nname = 'more").next().unwrap()),
+    );
+    let data = data.to_str().unwrap();
+    let search =
+        ["latency-target", &job, "--quantile", "50", "--bound", "50ms", "--depth", "2", "--window", "200ms"];
+    shown_as_printed(&place, &[&search[..], &["--directory", data]].concat());
+    for study in ["cache", "blocksize"] {
+        shown_as_printed(&place, &["study", study, data, "--make", "4MiB", "--window", "100ms"]);
+    }
+}
+
+#[test]
+fn runs_inside_a_database_are_shown_as_they_were_printed() {
+    let place = Place::new();
+    let db = format!("sqlite:{}", place.data().display());
+    for arguments in [
+        &["ranread", "setup", "--db", &db, "--size", "8MiB"][..],
+        &["ranwrite", "create-globals", "--db", &db, "--globals", "2", "--subscripts", "1000"],
+    ] {
+        let output = Command::new(IOLITE).args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    }
+    for tool in ["ranread", "ranwrite", "ranio"] {
+        shown_as_printed(
+            &place,
+            &[tool, "run", "--db", &db, "--jobs", "2", "--runtime", "300ms", "--ramp", "100ms"],
+        );
+    }
+}
+
+#[test]
+fn runs_are_listed_noted_tagged_and_deleted() {
+    let place = Place::new();
+    let none = iolite(&place, &["results", "list"]);
+    assert_eq!(none.status.code(), Some(2), "{}", stderr(&none));
+    assert!(stderr(&none).contains("there are no results yet"), "{}", stderr(&none));
+    let job = job(&place, "null.toml", "[[tasks]]\n[tasks.io]\nname = 'nothing'\nstop.operations = 1000\n");
+    for _ in 0..2 {
+        let output = iolite(&place, &["run", &job]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let runs = || parsed(&text(&iolite(&place, &["results", "list", "--json"])))["runs"].clone();
+    let ids: Vec<String> =
+        runs().as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 2);
+    for arguments in [
+        &["results", "note", &ids[1], "before the new controller"][..],
+        &["results", "tag", "latest~1", "before", "nvme0"],
+        &["results", "tag", "--remove", "latest~1", "nvme0"],
+    ] {
+        let output = iolite(&place, arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    }
+    assert_eq!(runs()[1]["notes"][0], "before the new controller");
+    assert_eq!(runs()[1]["tags"], serde_json::json!(["before"]));
+    let tagged = text(&iolite(&place, &["results", "list", "--tag", "before"]));
+    assert!(tagged.contains(&ids[1]) && !tagged.contains(&ids[0]), "{tagged}");
+    let unknown = iolite(&place, &["results", "show", "20010101"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
+    assert!(iolite(&place, &["results", "delete", "latest~1"]).status.success());
+    assert_eq!(runs().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_run_that_was_killed_shows_how_far_it_came() {
+    let place = Place::new();
+    let job = job(
+        &place,
+        "long.toml",
+        "[[tasks]]\n[tasks.io]\nname = 'long'\nstop.runtime = '1h'\ninterval = '50ms'\narrival = { constant = 1000 }\n",
+    );
+    let mut command = Command::new(IOLITE);
+    command.args(["run", &job, "--results"]).arg(place.results()).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 5);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let shown = text(&iolite(&place, &["results", "show"]));
+    assert!(shown.contains("1. long") && shown.contains("INTERRUPTED"), "{shown}");
+    let document = parsed(&text(&iolite(&place, &["results", "json"])));
+    let operations = &document["phases"][0]["operations"][0];
+    assert!(operations["operations"].as_u64().unwrap() > 0, "{operations}");
+    assert!(Path::new(&place.results()).exists());
+}

@@ -1,0 +1,100 @@
+//! What came of a thread: its error number, and the result of one that has not begun.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use iolite_model::{
+    Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    Task, Usage,
+};
+use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
+
+use crate::language::Thread;
+use crate::output::JobResult;
+
+/// Error numbers that results hold (Linux, all architectures we build for).
+pub const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+/// A setting that the system does not accept.
+pub const EINVAL: i32 = 22;
+const EAGAIN: i32 = 11;
+const EILSEQ: i32 = 84;
+const ETIMEDOUT: i32 = 110;
+
+/// The number of the error that ended a phase, 0 where none did; `failure` is the number of what kept its set from running.
+pub fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {
+    let wrong = phase.end.verified.as_ref().is_some_and(|verified| verified.wrong + verified.unreadable > 0);
+    if wrong {
+        return EILSEQ;
+    }
+    if !matches!(phase.end.ending, Ending::Failed(_)) {
+        return 0;
+    }
+    if too_long(phase) {
+        return ETIMEDOUT;
+    }
+    let of_operations = phase.end.errors.first().map(|tally| number_of(tally.class, tally.number));
+    of_operations.or(failure).unwrap_or(EIO)
+}
+
+/// Whether an operation took longer than any may (`max_latency`), which ends a phase.
+fn too_long(phase: &PhaseResult) -> bool {
+    let Task::File(FileTask { longest: Some(longest), .. }) = &phase.info.task else { return false };
+    let services = OpKind::all().filter_map(|kind| phase.totals.service(kind));
+    services.map(Histogram::max).any(|taken| taken > *longest)
+}
+
+/// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
+pub fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
+    let JobTask::Io(task) = &thread.task else { return None };
+    if task.on_error == OnError::stop_always() {
+        return None;
+    }
+    let count = phase.end.errors.iter().map(|tally| tally.count).sum();
+    let first = phase.end.errors.first();
+    Some((count, first.map_or(0, |first| number_of(first.class, first.number))))
+}
+
+fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {
+    number.unwrap_or(match class {
+        ErrorClass::Verify => EILSEQ,
+        ErrorClass::Space => ENOSPC,
+        ErrorClass::Again => EAGAIN,
+        ErrorClass::Unsupported => EINVAL,
+        ErrorClass::Short | ErrorClass::Device | ErrorClass::Other => EIO,
+    })
+}
+
+/// The result of a thread that has not begun.
+pub fn not_begun(thread: &Thread) -> JobResult {
+    let task = thread.task.task();
+    let info = PhaseInfo { index: thread.number, task, started: Nanos(0) };
+    let end = PhaseEnd {
+        phase: thread.number,
+        ending: Ending::Interrupted,
+        measured: Nanos(0),
+        outstanding: Outstanding::default(),
+        cache: Cache::default(),
+        errors: Vec::new(),
+        stuck: Vec::new(),
+        rate: None,
+        verified: None,
+    };
+    JobResult {
+        thread: thread.clone(),
+        process: std::process::id(),
+        phase: PhaseResult { info, end, totals: PhaseTotals::default() },
+        detail: None,
+        read_back: None,
+        usage: Usage::default(),
+        started_unix: now(),
+        error: 0,
+        continued: None,
+        steady: None,
+        depth: None,
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now() -> Nanos {
+    Nanos(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64))
+}

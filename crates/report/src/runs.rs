@@ -1,0 +1,176 @@
+//! The list of stored runs.
+//!
+//! The document has `"format": "iolite-runs/1"`; `runs` is a list, the latest first: `id`, `started_unix_ns`, `host`,
+//! `directory`, `command` (list), `phases` (number), `ending` (as in a run, kind `running` while it goes on), `verdict`
+//! (null, or `profile` and `fitness`), `tags`, `notes` (lists).
+
+use comfy_table::{Cell, ContentArrangement, Table, presets};
+use iolite_model::{Ending, Fitness, Nanos};
+use serde_json::{Value, json};
+
+use crate::pen::{Pen, Style};
+
+/// Name and version of the document.
+const FORMAT: &str = "iolite-runs/1";
+
+const COLUMNS: [&str; 6] = ["run", "started (UTC)", "command", "phases", "result", "tags"];
+
+/// A run in the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunLine {
+    /// Its id.
+    pub id: String,
+    /// Start, in nanoseconds since 1970 (UTC).
+    pub started_unix: Nanos,
+    /// Name of the machine.
+    pub host: String,
+    /// The directory or the target measured.
+    pub directory: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Number of phases begun.
+    pub phases: u32,
+    /// How it ended; `None` while it runs.
+    pub ending: Option<Ending>,
+    /// The last verdict: the profile's name and the fitness for it.
+    pub verdict: Option<(String, Fitness)>,
+    /// Its tags, in order.
+    pub tags: Vec<String>,
+    /// Its notes, in order.
+    pub notes: Vec<String>,
+}
+
+impl RunLine {
+    fn state(&self) -> &'static str {
+        match self.ending {
+            None => "running",
+            Some(Ending::Completed) => "completed",
+            Some(Ending::Interrupted) => "interrupted",
+            Some(Ending::Failed(_)) => "failed",
+        }
+    }
+
+    fn result(&self) -> String {
+        match (&self.verdict, &self.ending) {
+            (Some((profile, fitness)), Some(Ending::Completed)) => format!("{fitness} for {profile}"),
+            _ => self.state().to_owned(),
+        }
+    }
+
+    fn started(&self) -> String {
+        let instant = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix.0));
+        instant.map_or_else(|_| "?".into(), |instant| instant.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    }
+
+    /// The command without the program's own name, which says nothing.
+    fn called(&self) -> String {
+        self.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The list for a terminal; a note stands beneath its run.
+pub fn list(runs: &[RunLine], style: Style) -> String {
+    let pen = Pen(style);
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.add_row(COLUMNS.map(Cell::new));
+    for run in runs {
+        let cells = [
+            run.id.clone(),
+            run.started(),
+            shortened(&run.called(), style.width.saturating_sub(80).max(24)),
+            run.phases.to_string(),
+            run.result(),
+            run.tags.join(", "),
+        ];
+        table.add_row(cells.map(|cell| Cell::new(pen.clean(cell))));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
+    }
+    let mut lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    let mut out: String = lines.next().unwrap_or_default();
+    for (run, line) in runs.iter().zip(lines) {
+        out += &line;
+        for note in &run.notes {
+            out += &pen.item("      ", 6, note);
+        }
+    }
+    out
+}
+
+/// The first characters of a text that has no room.
+fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(3)).collect::<String>() + "..."
+}
+
+/// The list as a document.
+pub fn list_json(runs: &[RunLine]) -> Value {
+    let run = |run: &RunLine| {
+        let error = match &run.ending {
+            Some(Ending::Failed(error)) => Some(error),
+            _ => None,
+        };
+        let verdict = run.verdict.as_ref();
+        json!({
+            "id": run.id,
+            "started_unix_ns": run.started_unix.0,
+            "host": run.host,
+            "directory": run.directory,
+            "command": run.command,
+            "phases": run.phases,
+            "ending": { "kind": run.state(), "error": error },
+            "verdict": verdict.map(|(profile, fitness)| json!({ "profile": profile, "fitness": fitness })),
+            "tags": run.tags,
+            "notes": run.notes,
+        })
+    };
+    json!({ "format": FORMAT, "runs": runs.iter().map(run).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: &str) -> RunLine {
+        RunLine {
+            id: id.into(),
+            started_unix: Nanos(1_795_190_581_250_000_000),
+            host: "host".into(),
+            directory: "/var/lib/db".into(),
+            command: [
+                "iolite",
+                "check",
+                "/var/lib/a directory of a long name, which has no room here at all",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            phases: 27,
+            ending: Some(Ending::Completed),
+            verdict: Some(("oltp-flash".into(), Fitness::Marginal)),
+            tags: vec!["before".into(), "nvme0".into()],
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn runs_are_lines_with_their_notes_beneath() {
+        let noted =
+            RunLine { notes: vec!["the old\u{1b}[31m controller".into()], ..line("20261120T160301-0a") };
+        let going = RunLine { ending: None, verdict: None, tags: Vec::new(), ..line("20261120T160302-0b") };
+        let text = list(&[noted, going], Style { color: false, unicode: true, width: 110 });
+        insta::assert_snapshot!(text);
+        assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn the_document_says_the_same() {
+        let failed = RunLine { ending: Some(Ending::Failed("why".into())), ..line("a") };
+        let document = list_json(&[line("b"), failed]);
+        assert_eq!(document["runs"][0]["verdict"]["fitness"], "marginal");
+        assert_eq!(document["runs"][1]["ending"], json!({ "kind": "failed", "error": "why" }));
+    }
+}
