@@ -66,14 +66,13 @@ struct Plateau {
 fn plateau(points: &[LoadPoint]) -> Option<Plateau> {
     let mut sorted: Vec<&LoadPoint> = points.iter().filter(|point| point.throughput > 0.0).collect();
     sorted.sort_by_key(|point| point.concurrency);
-    let longest = (0..sorted.len()).find_map(|first| {
+    (0..sorted.len()).find_map(|first| {
         let on = sorted.get(first..)?;
         let doubled = on.last()?.concurrency >= 2 * on.first()?.concurrency;
         let rates: Vec<f64> = on.iter().map(|point| point.throughput).collect();
         let rate = alike(&rates, EQUAL).filter(|_| on.len() >= 2 && doubled)?;
         Some(Plateau { rate, from_the_first: first == 0 && on.len() >= 3 })
-    });
-    longest
+    })
 }
 
 /// The mean of values that lie within a share of it; `None` where one does not, or there is none.

@@ -79,6 +79,7 @@ impl Collector {
         if stage != Stage::Measured {
             for (kind, tally) in snapshot.tallies() {
                 self.beside.add(kind, tally.sums.operations, tally.sums.bytes);
+                self.beside.add_errors(tally.sums.errors);
             }
         }
         match stage {

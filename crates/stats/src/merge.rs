@@ -40,7 +40,10 @@ impl Merger {
     pub fn absorb(&mut self, interval: &Interval) -> Result<(), HistogramError> {
         let occurred = || interval.ops.iter().filter(|op| op.operations > 0 || op.errors > 0);
         if interval.stage != Stage::Measured {
-            interval.ops.iter().for_each(|op| self.beside.add(op.kind, op.operations, op.bytes));
+            for op in &interval.ops {
+                self.beside.add(op.kind, op.operations, op.bytes);
+                self.beside.add_errors(op.errors);
+            }
         }
         match interval.stage {
             Stage::Measured => {

@@ -94,9 +94,11 @@ impl PhaseResult {
         })
     }
 
-    /// Operations that failed, of all kinds.
+    /// Operations that failed, of all kinds and in all stages: ramp, measured part and drain, and what is listed of the
+    /// preparation.
     pub fn errors(&self) -> u64 {
-        OpKind::all().map(|kind| self.totals.errors(kind)).sum()
+        let listed = self.end.errors.iter().map(|tally| tally.count).fold(0, u64::saturating_add);
+        self.totals.errors_of_all_stages().max(listed)
     }
 }
 
@@ -112,6 +114,11 @@ fn both(one: Cache, other: Cache) -> Cache {
         device_written: sum(one.device_written, other.device_written),
         resident_before: most(one.resident_before, other.resident_before),
         resident_after: most(one.resident_after, other.resident_after),
+        own_read: sum(one.own_read, other.own_read),
+        own_written: sum(one.own_written, other.own_written),
+        unwritten: most(one.unwritten, other.unwritten),
+        compressed: most(one.compressed, other.compressed),
+        direct_confirmed: one.direct_confirmed && other.direct_confirmed,
     }
 }
 

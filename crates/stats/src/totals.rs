@@ -26,16 +26,24 @@ pub struct PhaseTotals {
 /// What totals leave out, but physical counters don't: successful operations of the ramp and the drain, with their bytes, by
 /// kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Beside(PerKind<(u64, u64)>);
+pub(crate) struct Beside {
+    done: PerKind<(u64, u64)>,
+    errors: u64,
+}
 
 impl Beside {
     pub(crate) fn add(&mut self, kind: OpKind, operations: u64, bytes: u64) {
-        let (had, had_bytes) = self.0.entry(kind);
+        let (had, had_bytes) = self.done.entry(kind);
         (*had, *had_bytes) = (had.saturating_add(operations), had_bytes.saturating_add(bytes));
     }
 
+    pub(crate) fn add_errors(&mut self, errors: u64) {
+        self.errors = self.errors.saturating_add(errors);
+    }
+
     pub(crate) fn and(mut self, other: &Beside) -> Beside {
-        for (kind, (operations, bytes)) in other.0.iter() {
+        self.add_errors(other.errors);
+        for (kind, (operations, bytes)) in other.done.iter() {
             self.add(kind, *operations, *bytes);
         }
         self
@@ -75,6 +83,12 @@ impl PhaseTotals {
         self.record_of(kind).map_or(0, |record| record.sums.errors)
     }
 
+    /// Operations of all kinds that failed over the whole phase, ramp and drain included.
+    pub fn errors_of_all_stages(&self) -> u64 {
+        let measured: u64 = OpKind::all().map(|kind| self.errors(kind)).sum();
+        measured.saturating_add(self.beside.errors)
+    }
+
     /// Bytes moved by a kind.
     pub fn bytes(&self, kind: OpKind) -> u64 {
         self.record_of(kind).map_or(0, |record| record.sums.bytes)
@@ -83,7 +97,7 @@ impl PhaseTotals {
     /// Operations of a kind that succeeded over the whole phase, ramp and drain included, and the bytes they moved: what
     /// counters of devices are to be compared with.
     pub fn whole(&self, kind: OpKind) -> (u64, u64) {
-        let (operations, bytes) = self.beside.0.get(kind).copied().unwrap_or_default();
+        let (operations, bytes) = self.beside.done.get(kind).copied().unwrap_or_default();
         (operations.saturating_add(self.operations(kind)), bytes.saturating_add(self.bytes(kind)))
     }
 

@@ -1,7 +1,8 @@
 //! Judges what was measured by a profile.
 
 use iolite_model::{
-    CacheStamp, Criterion, Fitness, Iops, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict,
+    CacheStamp, Criterion, Ending, Fitness, Floor, Iops, Measure, Nanos, OpKind, Profile, Quantile, Rate,
+    Reason, Verdict, Warning,
 };
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
@@ -12,10 +13,14 @@ use crate::doubts::is_short;
 pub(crate) struct Evidence<'a> {
     /// What it shows.
     pub(crate) measure: Measure,
-    /// The phase.
+    /// The phase; where there were several windows, all of them as one.
     pub(crate) result: &'a PhaseResult,
+    /// Each window.
+    pub(crate) windows: &'a [&'a PhaseResult],
     /// The kind of operation that counts.
     pub(crate) kind: OpKind,
+    /// Other load was seen meanwhile: what is slow then says little of the storage.
+    pub(crate) disturbed: bool,
     /// Under which load, for people: `at the knee (8 outstanding)`.
     pub(crate) load: &'a str,
 }
@@ -33,8 +38,34 @@ pub(crate) struct RateDemand<'a> {
     pub(crate) at_target: Option<&'a PhaseResult>,
 }
 
-/// Share of a target rate that counts as reaching it: a Poisson process of a few seconds varies by a percent or two.
+/// Share of the operations that were due that counts as reaching a target rate: a few are always in flight at the end.
 const REACHED: f64 = 0.97;
+
+/// Said of what would be unfit on an idle device.
+const DISTURBED: &str = ", but beside other load: repeat on an idle device";
+
+/// Operations in flight at the end of a run that keeps up.
+const FEW_LATE: u64 = 2;
+
+/// The most that random reads did within the bound on their mean response time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capacity {
+    /// Which reads.
+    pub(crate) measure: Measure,
+    /// Outstanding operations and operations per second; `None` where no load kept the bound.
+    pub(crate) best: Option<(u32, Estimate)>,
+    /// The bound.
+    pub(crate) within: Nanos,
+    /// More outstanding operations were not tried.
+    pub(crate) limited: bool,
+    /// Other load was seen meanwhile.
+    pub(crate) disturbed: bool,
+    /// The user asks for a rate, which takes the place of the profile's.
+    pub(crate) target: bool,
+}
+
+/// Operations that say enough however short the time: as many as bound p99.9.
+const ENOUGH: u64 = 2995;
 
 /// What else bears on a verdict.
 #[derive(Debug, Clone, Copy)]
@@ -43,10 +74,12 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) volatile: Option<&'a str>,
     /// Whether the page cache was bypassed.
     pub(crate) direct: bool,
-    /// Operations that failed, over all phases.
+    /// Operations that failed, over all stages of all phases.
     pub(crate) errors: u64,
     /// Operations that never came back, over all phases.
     pub(crate) lost: u64,
+    /// Warnings that what was measured is not the storage alone.
+    pub(crate) beside: &'a [Warning],
 }
 
 /// The verdict by the profile, by the demands on the rate, and by the circumstances.
@@ -55,19 +88,171 @@ pub(crate) fn judge(
     circumstances: Circumstances<'_>,
     evidence: &[Evidence<'_>],
     demands: &[RateDemand<'_>],
+    capacities: &[Capacity],
 ) -> Verdict {
     let rates = demands.iter().map(judge_rate);
     let times = profile.criteria.iter().map(|criterion| {
         let evidence = evidence.iter().find(|evidence| evidence.measure == criterion.measure);
         judge_time(criterion, evidence, circumstances.direct)
     });
+    let floors = profile.floors.iter().filter_map(|floor| {
+        let evidence = evidence.iter().find(|evidence| evidence.measure == floor.measure);
+        judge_floor(floor, evidence, capacities, circumstances.direct)
+    });
+    let stated = capacities.iter().filter(|capacity| {
+        capacity.target || !profile.floors.iter().any(|floor| floor.measure == capacity.measure)
+    });
     let medium = circumstances.volatile.map(judge_medium);
     let errors = none_wanted("errors", circumstances.errors, "operations failed");
     let lost = none_wanted("hangs", circumstances.lost, "operations never came back");
-    Verdict::of(
-        &profile.name,
-        medium.into_iter().chain(errors).chain(lost).chain(rates).chain(times).collect(),
-    )
+    let mut beside: Vec<Reason> = circumstances.beside.iter().filter_map(judge_beside).collect();
+    // One of each kind says it.
+    beside.dedup_by(|later, first| later.what == first.what);
+    beside.sort_by(|a, b| a.what.cmp(&b.what));
+    beside.dedup_by(|later, first| later.what == first.what);
+    let circumstances = medium.into_iter().chain(errors).chain(lost).chain(beside);
+    let throughput = floors.chain(stated.map(|capacity| judge_capacity(capacity, None)));
+    Verdict::of(&profile.name, circumstances.chain(rates).chain(times).chain(throughput).collect())
+}
+
+/// A load generator at its limit shows itself, and a busy device what others do: neither is the storage alone.
+fn judge_beside(warning: &Warning) -> Option<Reason> {
+    let (what, measured, asked) = match warning {
+        Warning::GeneratorLimited { phase, limit } => {
+            ("load generator", format!("`{phase}`: {limit}"), "a host that is faster than its storage")
+        }
+        Warning::ForeignLoad { phase, requested, device } => (
+            "other load",
+            format!("`{phase}`: the device moved {device} for {requested} asked"),
+            "an idle device",
+        ),
+        _ => return None,
+    };
+    let asked = asked.into();
+    Some(Reason {
+        fitness: Fitness::Marginal,
+        what: what.into(),
+        measured,
+        asked,
+        value: f64::NAN,
+        bound: f64::NAN,
+    })
+}
+
+/// How much the storage does within the bound on response times, compared with a floor where there is one.
+fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
+    let Capacity { measure, best, within, limited, disturbed, .. } = *capacity;
+    let mut measured = match best {
+        Some((outstanding, rate)) => format!(
+            "up to {} IOPS ({} to {}) within {within}, with {outstanding} outstanding{}",
+            Iops(rate.value),
+            Iops(rate.low),
+            Iops(rate.high),
+            if limited { "; more was not tried" } else { "" }
+        ),
+        None => format!("no load kept a mean of {within}"),
+    };
+    let fitness = match (floor, best) {
+        (Some((bound, factor)), Some((_, rate))) => reaches(&rate, bound, factor),
+        // That the bound was not kept is a criterion of its own.
+        (Some(_), None) => Fitness::Marginal,
+        (None, _) => Fitness::Fit,
+    };
+    let spared = disturbed && fitness == Fitness::Unfit;
+    if spared {
+        measured.push_str(DISTURBED);
+    }
+    let fitness = if spared { Fitness::Marginal } else { fitness };
+    Reason {
+        fitness,
+        what: format!("{measure}, capacity"),
+        measured,
+        asked: floor.map_or("no rate".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound))),
+        value: best.map_or(f64::NAN, |(_, rate)| rate.value),
+        bound: floor.map_or(f64::NAN, |(bound, _)| bound),
+    }
+}
+
+/// A floor on throughput; `None` where the user's own rate takes its place.
+fn judge_floor(
+    floor: &Floor,
+    evidence: Option<&Evidence<'_>>,
+    capacities: &[Capacity],
+    direct: bool,
+) -> Option<Reason> {
+    if let Some(capacity) = capacities.iter().find(|capacity| capacity.measure == floor.measure) {
+        let Rate::Operations(bound) = floor.at_least else { return unjudged_floor(floor, "it needs IOPS") };
+        return (!capacity.target).then(|| judge_capacity(capacity, Some((bound.0, floor.marginal_factor))));
+    }
+    let Some(evidence) = evidence else { return unjudged_floor(floor, "not measured") };
+    if let Some(why) = unjudged(evidence) {
+        return unjudged_floor(floor, &why);
+    }
+    let Some(summary) = evidence.result.summary(evidence.kind) else {
+        return unjudged_floor(floor, "no operation succeeded");
+    };
+    // Bytes per second of the same intervals.
+    let bytes = summary.bytes_per_second / summary.rate.value;
+    let (factor, bound) = match floor.at_least {
+        Rate::Operations(rate) => (1.0, rate.0),
+        Rate::Bytes(bandwidth) => (bytes, bandwidth.0),
+    };
+    let rate = summary.rate;
+    let scaled = Estimate {
+        value: rate.value * factor,
+        low: rate.low * factor,
+        high: rate.high * factor,
+        standard_error: rate.standard_error * factor,
+        ..rate
+    };
+    let text = |value: f64| match floor.at_least {
+        Rate::Operations(_) => Rate::Operations(Iops(value)).to_string(),
+        Rate::Bytes(_) => Rate::Bytes(iolite_model::Bandwidth(value)).to_string(),
+    };
+    let mut fitness = reaches(&scaled, bound, floor.marginal_factor);
+    let mut measured = format!("{} ({} to {})", text(scaled.value), text(scaled.low), text(scaled.high));
+    if let Some((cap, but)) = stamp_reservation(evidence, direct) {
+        fitness = fitness.max(cap);
+        measured.push_str(&format!(", but {but}"));
+    }
+    let what = format!("{}, throughput", floor.measure);
+    let asked = format!("at least {}", floor.at_least);
+    Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })
+}
+
+fn unjudged_floor(floor: &Floor, why: &str) -> Option<Reason> {
+    Some(Reason {
+        fitness: Fitness::Marginal,
+        what: format!("{}, throughput", floor.measure),
+        measured: format!("not judged: {why}"),
+        asked: format!("at least {}", floor.at_least),
+        value: f64::NAN,
+        bound: f64::NAN,
+    })
+}
+
+/// Whether throughput reaches a floor: fit where it does with its whole interval, unfit where it misses the margin with
+/// its whole interval.
+fn reaches(rate: &Estimate, bound: f64, marginal_factor: f64) -> Fitness {
+    if rate.value >= bound && rate.low >= bound / marginal_factor {
+        Fitness::Fit
+    } else if rate.high < bound && rate.value < bound / marginal_factor {
+        Fitness::Unfit
+    } else {
+        Fitness::Marginal
+    }
+}
+
+/// Why a phase shows nothing, where it does not.
+fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
+    let result = evidence.result;
+    match &result.end.ending {
+        Ending::Failed(why) => return Some(format!("its stage failed: {why}")),
+        Ending::Interrupted => return Some("its stage was interrupted".into()),
+        Ending::Completed => {}
+    }
+    let few = result.totals.operations(evidence.kind) < ENOUGH && result.errors() == 0;
+    (is_short(result) && few).then(|| format!("measured for only {}", result.end.measured))
 }
 
 /// However fast, what forgets is no place for a database.
@@ -105,8 +290,11 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bo
         bound: criterion.at_most.0 as f64,
     };
     let Some(evidence) = evidence else {
-        return reason(Fitness::Marginal, "", "not measured".into(), f64::NAN);
+        return reason(Fitness::Marginal, "", "not judged: not measured".into(), f64::NAN);
     };
+    if let Some(why) = unjudged(evidence) {
+        return reason(Fitness::Marginal, evidence.load, format!("not judged: {why}"), f64::NAN);
+    }
     let Some(estimate) = estimate(criterion, evidence) else {
         // Without an error or a hang, nothing was due: that says nothing against the storage.
         let outstanding = evidence.result.end.outstanding;
@@ -122,6 +310,10 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bo
         fitness = fitness.max(cap);
         measured.push_str(&format!(", but {but}"));
     }
+    if evidence.disturbed && fitness == Fitness::Unfit {
+        fitness = Fitness::Marginal;
+        measured.push_str(DISTURBED);
+    }
     reason(fitness, evidence.load, measured, estimate.value)
 }
 
@@ -130,24 +322,37 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     let mut reservations = Vec::new();
     let result = evidence.result;
     if let Some(quantile) = criterion.quantile {
-        let operations = result.effective_for_quantile(evidence.kind, Quantile(quantile));
+        // Where none was slower than the bound, that slow ones come together makes none of them worth less; a stall that few
+        // operations saw is looked for by time, below.
+        let slow =
+            result.totals.response(evidence.kind).map_or(0, |times| times.count_above(criterion.at_most));
+        let operations = match slow {
+            0 => result.totals.operations(evidence.kind),
+            _ => result.effective_for_quantile(evidence.kind, Quantile(quantile)),
+        };
         if !bounds_quantile(quantile, operations) {
             let all = result.totals.operations(evidence.kind);
             reservations.push((Fitness::Marginal, format!("{all} operations are too few to tell")));
         }
         reservations.extend(stalls(quantile, criterion.at_most, evidence));
     }
-    if is_short(result) {
-        reservations.push((Fitness::Marginal, format!("measured for only {}", result.end.measured)));
+    reservations.extend(stamp_reservation(evidence, direct));
+    reservations
+}
+
+/// What may have come out of a cache.
+fn stamp_reservation(evidence: &Evidence<'_>, direct: bool) -> Option<(Fitness, String)> {
+    // Writes go through the page cache where their durability is what is timed.
+    if evidence.kind != OpKind::Read {
+        return None;
     }
     // What a cache delivered says nothing for the storage; only what it did badly says something against it.
-    match result.end.cache.stamp() {
-        CacheStamp::Device => {}
-        CacheStamp::Unknown if direct => {}
-        CacheStamp::Unknown => reservations.push((Fitness::Marginal, "perhaps from memory".into())),
-        cache => reservations.push((Fitness::Marginal, cache.to_string())),
+    match evidence.result.end.cache.stamp() {
+        CacheStamp::Device => None,
+        CacheStamp::Unknown if direct && evidence.result.end.cache.direct_confirmed => None,
+        CacheStamp::Unknown => Some((Fitness::Marginal, "perhaps from memory".into())),
+        cache => Some((Fitness::Marginal, cache.to_string())),
     }
-    reservations
 }
 
 /// What a closed loop does not see of a stall: a quantile holds for a client only if an operation that comes at a random
@@ -163,8 +368,26 @@ fn stalls(quantile: f64, bound: Nanos, evidence: &Evidence<'_>) -> Option<(Fitne
 
 fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {
     match criterion.quantile {
-        None => evidence.result.summary(evidence.kind).map(|summary| summary.mean),
+        None => evidence.result.summary(evidence.kind).map(|summary| with_drift(summary.mean, evidence)),
         Some(quantile) => evidence.result.quantile(evidence.kind, Quantile(quantile)),
+    }
+}
+
+/// A mean whose interval includes what differs between windows, where there are some.
+fn with_drift(mean: Estimate, evidence: &Evidence<'_>) -> Estimate {
+    let of_window = |window: &&PhaseResult| {
+        let summary = window.summary(evidence.kind)?;
+        Some((summary.operations as f64, summary.mean.value * summary.operations as f64))
+    };
+    let windows: Vec<_> = evidence.windows.iter().filter_map(of_window).collect();
+    match Estimate::of_windows(&windows, mean.direction) {
+        Some(apart) if apart.high - apart.low > mean.high - mean.low => Estimate {
+            value: mean.value,
+            low: (mean.value - (apart.value - apart.low)).max(0.0),
+            high: mean.value + (apart.high - apart.value),
+            ..apart
+        },
+        _ => mean,
     }
 }
 
@@ -197,12 +420,21 @@ fn judge_rate(demand: &RateDemand<'_>) -> Reason {
         value,
         bound: demand.target,
     };
-    if let Some(summary) = demand.at_target.and_then(|result| result.summary(OpKind::Read)) {
-        let backlog = demand.at_target.map_or(0, |result| result.end.outstanding.backlog);
-        let measured =
-            format!("{} IOPS sustained, {backlog} operations behind at the end", Iops(summary.rate.value));
-        let behind = backlog as f64 > demand.target * (1.0 - REACHED);
-        let reached = summary.rate.value >= demand.target * REACHED && !behind;
+    if let Some((result, summary)) =
+        demand.at_target.and_then(|result| Some((result, result.summary(OpKind::Read)?)))
+    {
+        let outstanding = result.end.outstanding;
+        let late = outstanding.backlog + outstanding.at_end;
+        let due = summary.operations + result.totals.errors(OpKind::Read) + late;
+        let share = summary.operations as f64 / due as f64;
+        let measured = format!(
+            "{} IOPS sustained: {} of {due} operations that were due, {} behind at the end",
+            Iops(summary.rate.value),
+            summary.operations,
+            outstanding.backlog
+        );
+        // What is in flight at the end is late only if more than a few are.
+        let reached = share >= REACHED || late <= FEW_LATE;
         return reason(if reached { Fitness::Fit } else { Fitness::Unfit }, measured, summary.rate.value);
     }
     match demand.knee.map(|knee| knee.plateau) {
@@ -218,7 +450,7 @@ fn judge_rate(demand: &RateDemand<'_>) -> Reason {
                 if saturated && plateau.high < demand.target { Fitness::Unfit } else { Fitness::Marginal };
             reason(fitness, measured, plateau.value)
         }
-        None => reason(Fitness::Marginal, "not measured".into(), f64::NAN),
+        None => reason(Fitness::Marginal, "not judged: not measured".into(), f64::NAN),
     }
 }
 
@@ -231,7 +463,8 @@ mod tests {
     use super::*;
     use iolite_stats::Direction;
 
-    const FINE: Circumstances<'static> = Circumstances { volatile: None, direct: true, errors: 0, lost: 0 };
+    const FINE: Circumstances<'static> =
+        Circumstances { volatile: None, direct: true, errors: 0, lost: 0, beside: &[] };
 
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
         let direction = Direction::LowerIsBetter;
@@ -259,16 +492,17 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_never_fit() {
         let profile = crate::built_in("etcd").unwrap();
-        let verdict = judge(&profile, FINE, &[], &[]);
+        let verdict = judge(&profile, FINE, &[], &[], &[]);
         assert_eq!(verdict.fitness, Fitness::Marginal);
-        assert_eq!(verdict.reasons[0].measured, "not measured");
-        assert_eq!(verdict.reasons[0].what, "fdatasync, preallocated, p99");
+        assert_eq!(verdict.reasons[0].measured, "not judged: not measured");
+        assert_eq!(verdict.reasons[0].what, "fdatasync after a buffered append, p99");
         assert_eq!(verdict.reasons[0].asked, "at most 10.0 ms");
     }
 
     #[test]
     fn errors_are_unfit_however_fast_the_rest() {
-        let verdict = judge(&crate::built_in("etcd").unwrap(), Circumstances { errors: 3, ..FINE }, &[], &[]);
+        let verdict =
+            judge(&crate::built_in("etcd").unwrap(), Circumstances { errors: 3, ..FINE }, &[], &[], &[]);
         assert_eq!(
             (verdict.fitness, verdict.reasons[0].measured.as_str()),
             (Fitness::Unfit, "3 operations failed")
@@ -280,6 +514,7 @@ mod tests {
         let verdict = judge(
             &crate::built_in("etcd").unwrap(),
             Circumstances { volatile: Some("tmpfs"), ..FINE },
+            &[],
             &[],
             &[],
         );

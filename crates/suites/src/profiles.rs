@@ -1,6 +1,6 @@
 //! The built-in profiles, and reading others.
 
-use iolite_model::Profile;
+use iolite_model::{Measure, Profile};
 
 /// Name and text of each built-in profile; the texts also document the format.
 pub const BUILT_IN: [(&str, &str); 3] = [
@@ -18,6 +18,16 @@ pub enum ProfileError {
     /// It says something that cannot be.
     #[error("criterion {number} ({measure}): {reason}")]
     Criterion {
+        /// Which, from 1.
+        number: usize,
+        /// What it judges.
+        measure: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A floor says something that cannot be.
+    #[error("floor {number} ({measure}): {reason}")]
+    Floor {
         /// Which, from 1.
         number: usize,
         /// What it judges.
@@ -61,6 +71,24 @@ pub fn parse(text: &str) -> Result<Profile, ProfileError> {
             return refuse("marginal_factor must be between 1 and 1000");
         }
     }
+    for (index, floor) in profile.floors.iter().enumerate() {
+        let refuse = |reason| {
+            Err(ProfileError::Floor { number: index + 1, measure: floor.measure.to_string(), reason })
+        };
+        if !(1.0..=1000.0).contains(&floor.marginal_factor) {
+            return refuse("marginal_factor must be between 1 and 1000");
+        }
+        if !matches!(
+            floor.measure,
+            Measure::RandomRead8k
+                | Measure::RandomRead64k
+                | Measure::RandomWrite8k
+                | Measure::SequentialRead
+                | Measure::SequentialWrite
+        ) {
+            return refuse("only reads and writes of the file layer have a floor");
+        }
+    }
     Ok(profile)
 }
 
@@ -73,7 +101,7 @@ mod tests {
         for (name, text) in BUILT_IN {
             assert_eq!(parse(text).unwrap().name, name);
         }
-        assert_eq!(built_in("oltp-flash").unwrap().criteria.len(), 4);
+        assert_eq!(built_in("oltp-flash").unwrap().criteria.len(), 9);
         assert!(built_in("nonsense").is_none());
     }
 
@@ -82,8 +110,13 @@ mod tests {
         let spoiled = |from: &str, to: &str| parse(&BUILT_IN[1].1.replace(from, to)).unwrap_err().to_string();
         assert!(spoiled("at_most", "at_least").contains("at_least"));
         assert!(spoiled("\"10ms\"", "\"10 parsecs\"").contains("5ms or 90s"));
-        assert!(spoiled("0.99", "99").contains("criterion 1 (fdatasync, preallocated): the quantile"));
+        assert!(
+            spoiled("0.99", "99").contains("criterion 1 (fdatasync after a buffered append): the quantile")
+        );
         assert!(spoiled("\"10ms\"", "\"0s\"").contains("longer than zero"));
+        let flash = |from: &str, to: &str| parse(&BUILT_IN[0].1.replace(from, to)).unwrap_err().to_string();
+        assert!(flash("\"3000 IOPS\"", "\"many IOPS\"").contains("`3000 IOPS` or `125 MiB/s`"));
+        assert!(flash("\"sequential-read\"", "\"db-commit\"").contains("floor 2 (database commit)"));
         assert!(spoiled("[[criterion]]", "[[criteria]]").contains("criteria"));
         assert!(
             parse("name='x'\ndescription=''\nsource=''\ncriterion=[]")

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo};
+use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo, Storage};
 use iolite_suites::{CheckError, CheckOptions};
 
 use crate::args::CheckArgs;
@@ -73,6 +73,7 @@ impl Options {
             direct,
             io_uring,
             volatile: iolite_observe::volatile(&self.run.storage),
+            rotational: rotational(&self.run.storage),
             cpus: self.run.host.cpus,
             seed: self.run.started_unix.0,
         }
@@ -82,6 +83,14 @@ impl Options {
     pub(super) fn live(&self) -> iolite_report::LiveKind {
         setup::live(self.quiet)
     }
+}
+
+/// Size of the leaf devices that rotate, where one does.
+fn rotational(storage: &Storage) -> Option<Bytes> {
+    let rotates = |device: &&iolite_model::Device| {
+        device.rotational == Some(true) && !matches!(device.kind.as_str(), "loop" | "virtio" | "zram")
+    };
+    storage.leaves().filter(rotates).map(|device| device.size).reduce(|sum, size| Bytes(sum.0 + size.0))
 }
 
 /// Refuses budgets that nothing can come of, before anything is made.

@@ -2,7 +2,7 @@
 
 use iolite_db::Error;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Nanos, OpKind, Stop};
+use iolite_model::{Concluded, Ending, Nanos, Stop};
 use iolite_report::Format;
 use iolite_results::{Asked, Run};
 
@@ -59,13 +59,10 @@ fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
 }
 
 fn exit_of(run: &Run) -> Exit {
-    let errors = |phase: &iolite_stats::PhaseResult| {
-        OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>() > 0
-    };
     match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         Ending::Failed(_) => Exit::Failure,
         Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed if run.phases.iter().any(errors) => Exit::Marginal,
+        Ending::Completed if run.phases.iter().any(|phase| phase.errors() > 0) => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }
 }

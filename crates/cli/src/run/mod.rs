@@ -65,7 +65,6 @@ fn begin<'a>(
 fn exit_of(run: &Run) -> Exit {
     let wrong = |verified: &Verified| verified.wrong + verified.unreadable > 0;
     let ends = || run.phases.iter().map(|phase| &phase.end);
-    let errors = |phase: &PhaseResult| OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>();
     match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
         Ending::Failed(_) => Exit::Failure,
@@ -75,7 +74,7 @@ fn exit_of(run: &Run) -> Exit {
         }
         _ if ends().any(|end| end.outstanding.lost > 0) => Exit::Failure,
         _ if ends().any(|end| end.rate.is_some_and(|rate| !rate.kept)) => Exit::Marginal,
-        _ if run.phases.iter().any(|phase| errors(phase) > 0) => Exit::Marginal,
+        _ if run.phases.iter().any(|phase| phase.errors() > 0) => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }
 }

@@ -2,7 +2,7 @@
 //! averaged.
 
 use crate::language::Reporting;
-use iolite_model::{BackendKind, ErrorClass, FileTask, IoPriority, OpKind, Task, Usage};
+use iolite_model::{ErrorClass, FileTask, IoPriority, OpKind, Task, Usage};
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
 use super::result::{JobResult, Results};
@@ -234,13 +234,19 @@ impl<'a> Entry<'a> {
 
     /// Syncs: how many, and how long they took.
     pub(crate) fn syncs(&self) -> (u64, Histogram) {
-        let mut histogram = Histogram::new();
-        for job in &self.jobs {
+        // The sync at a job's end (`end_fsync`) is not among them, as with fio.
+        let synced = |job: &&&JobResult| match &job.phase.info.task {
+            Task::File(task) => task.sync.is_some() || task.end_sync.is_none(),
+            _ => true,
+        };
+        let (mut count, mut histogram) = (0, Histogram::new());
+        for job in self.jobs.iter().filter(synced) {
+            count += job.phase.totals.operations(OpKind::Sync);
             if let Some(service) = job.phase.totals.service(OpKind::Sync) {
                 histogram.merge(service);
             }
         }
-        (self.jobs.iter().map(|job| job.phase.totals.operations(OpKind::Sync)).sum(), histogram)
+        (count, histogram)
     }
 
     /// What its jobs used of the machine.

@@ -4,16 +4,15 @@
 //! next depends on what has been measured: the searches for the knee go on until the knee is clear, and what follows
 //! is run at the knee.
 
+mod conclude;
 mod plan;
 mod tasks;
 
-use iolite_model::{Bytes, Concluded, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Verdict, Warning};
+use iolite_model::{Bytes, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Warning};
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 
-use crate::doubts::short_phases;
-use crate::judge::{Circumstances, Evidence, RateDemand, judge};
-use crate::procedure::{Conclusions, Procedure, Step};
+use crate::procedure::{Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
 use plan::Stage;
 pub use tasks::DatabaseSize;
@@ -37,6 +36,8 @@ pub struct CheckOptions {
     pub io_uring: bool,
     /// What keeps the data only until the next restart (tmpfs, a device in memory), where it does.
     pub volatile: Option<String>,
+    /// Size of a device beneath that rotates, where there is one: its speed depends on where it is read.
+    pub rotational: Option<Bytes>,
     /// Processors.
     pub cpus: u32,
     /// Seed of all that is random.
@@ -67,6 +68,8 @@ pub struct Check {
     /// Which stage each phase of the history was run for.
     run: Vec<Stage>,
     left_out: Vec<Warning>,
+    /// What was beside the storage: a load generator at its limit, other load on the device.
+    beside: Vec<Warning>,
 }
 
 impl CheckOptions {
@@ -101,7 +104,7 @@ impl Check {
             tasks::demand_response(&mut options.profile, bound);
         }
         let ahead = plan::stages(&options);
-        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new() })
+        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new(), beside: Vec::new() })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
@@ -109,8 +112,11 @@ impl Check {
         self.lost_database(history);
         while let Some(&stage) = self.ahead.first() {
             let runs = self.run.iter().filter(|&&run| run == stage).count();
-            if stage == Stage::CreateDatabase {
+            // A search goes on until it is content; all else occurs as often as it is to be run.
+            if !matches!(stage, Stage::Search(_)) {
                 self.ahead.remove(0);
+            }
+            if stage == Stage::CreateDatabase {
                 if elapsed > stage.deadline(&self.options) || self.is_unwritable(history) {
                     self.without_database("the time is over; give a larger --budget-time".into());
                     continue;
@@ -124,7 +130,7 @@ impl Check {
                     if runs == 0 {
                         self.left_out.push(Warning::LeftOut { what: format!("`{}`", task.name()), why });
                     }
-                    self.ahead.remove(0);
+                    self.end_search(stage);
                 }
                 Some(task) => {
                     // A seed for each phase: what one has read or written helps no cache or deduplication in the next.
@@ -132,9 +138,7 @@ impl Check {
                     self.run.push(stage);
                     return Step::Run(vec![tasks::with_seed(task, seed)]);
                 }
-                None => {
-                    self.ahead.remove(0);
-                }
+                None => self.end_search(stage),
             }
         }
         Step::Done(self.conclude(history))
@@ -157,6 +161,21 @@ impl Check {
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
+    /// Takes note of what was beside the storage.
+    fn take_note(&mut self, warnings: &[Warning]) {
+        let beside = |warning: &&Warning| {
+            matches!(warning, Warning::GeneratorLimited { .. } | Warning::ForeignLoad { .. })
+        };
+        self.beside = warnings.iter().filter(beside).cloned().collect();
+    }
+
+    /// Goes on to the next stage, where a search is over.
+    fn end_search(&mut self, stage: Stage) {
+        if matches!(stage, Stage::Search(_)) {
+            self.ahead.retain(|&other| other != stage);
+        }
+    }
+
     /// The task of a stage that has been run `runs` times; `None` when the stage is finished or has to be left out.
     fn task(&self, stage: Stage, runs: usize, history: &[PhaseResult], elapsed: Nanos) -> Option<Task> {
         if self.is_unwritable(history) {
@@ -165,7 +184,6 @@ impl Check {
         let late = elapsed.0 > stage.deadline(&self.options).0;
         let layout = self.layout(history);
         let knee = |search| self.knee(search, history).map(|found| found.knee);
-        let once = |task: Task| (runs == 0).then_some(task);
         match stage {
             Stage::Search(what) => {
                 let points = self.points(stage, history);
@@ -185,19 +203,20 @@ impl Check {
             Stage::AtKnee(what) => {
                 // Without a knee, for want of points, the least load is all that can be judged.
                 let knee = knee(what).map_or((1, f64::INFINITY), |knee| (knee.concurrency, knee.throughput));
-                once(tasks::at_knee(&self.options, what, layout, knee))
+                Some(tasks::at_knee(&self.options, what, layout, knee))
             }
             Stage::AtTarget(what) => {
                 let target = self.options.target_iops?;
                 let reachable =
                     knee(what).is_none_or(|knee| !knee.saturated || knee.plateau.high >= target.0);
-                once(tasks::at_target(&self.options, what, layout, target)).filter(|_| reachable)
+                reachable.then(|| tasks::at_target(&self.options, what, layout, target))
             }
             Stage::RandomWrite => {
                 let concurrency = knee(plan::Search::Read8k).map_or(8, |knee| knee.concurrency);
-                once(tasks::random_write(&self.options, layout, concurrency))
+                Some(tasks::random_write(&self.options, layout, concurrency))
             }
-            _ => once(tasks::fixed(&self.options, stage, layout)?),
+            Stage::Commit(pattern) => Some(tasks::commit(&self.options, layout, pattern, runs)),
+            _ => tasks::fixed(&self.options, stage, layout),
         }
     }
 
@@ -233,79 +252,13 @@ impl Check {
         let phases = self.results(stage, history).map(|result| result.info.index).collect();
         Some(KneeFound { name: search.name().into(), phases, knee })
     }
-
-    fn conclude(&self, history: &[PhaseResult]) -> Conclusions {
-        let knees: Vec<KneeFound> =
-            plan::Search::ALL.iter().filter_map(|&search| self.knee(search, history)).collect();
-        let no_plateau = knees.iter().filter_map(|found| self.no_plateau(found, history));
-        let warnings = self.left_out.iter().cloned().chain(no_plateau).chain(short_phases(history)).collect();
-        let verdict = Some(self.verdict(&knees, history));
-        Conclusions { concluded: knees.iter().map(Concluded::of).collect(), warnings, verdict }
-    }
-
-    /// The doubt about a search that ended though throughput still grew and the response time was still good.
-    fn no_plateau(&self, found: &KneeFound, history: &[PhaseResult]) -> Option<Warning> {
-        let search = plan::Search::ALL.into_iter().find(|search| search.name() == found.name)?;
-        let points =
-            found.phases.iter().filter_map(|&phase| history.get(phase as usize)).filter_map(load_point);
-        let last = points.max_by_key(|point| point.concurrency)?;
-        let good = last.response < tasks::response_limit(&self.options, search).as_secs_f64();
-        let warning = Warning::NoPlateau { phase: found.name.clone(), concurrency: last.concurrency };
-        (!found.knee.saturated && good).then_some(warning)
-    }
-
-    fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
-        let knee_of =
-            |search: plan::Search| knees.iter().find(|found| found.name == search.name()).map(|f| &f.knee);
-        let mut demands = Vec::new();
-        for search in plan::Search::FILE {
-            if let Some(target) = self.options.target_iops {
-                let at_target = self.results(Stage::AtTarget(search), history).next();
-                demands.push(RateDemand {
-                    target: target.0,
-                    what: search.name(),
-                    knee: knee_of(search),
-                    at_target,
-                });
-            }
-        }
-        let loads: Vec<_> = plan::JUDGED.iter().map(|(_, stage, _)| self.load(*stage, history)).collect();
-        let mut evidence = Vec::new();
-        for (&(measure, stage, kind), load) in plan::JUDGED.iter().zip(&loads) {
-            let already = |found: &Evidence<'_>| found.measure == measure;
-            if let Some(result) =
-                self.results(stage, history).next().filter(|_| !evidence.iter().any(already))
-            {
-                evidence.push(Evidence { measure, result, kind, load });
-            }
-        }
-        let errors = |result: &PhaseResult| OpKind::all().map(|kind| result.totals.errors(kind)).sum::<u64>();
-        let circumstances = Circumstances {
-            volatile: self.options.volatile.as_deref(),
-            direct: self.options.direct,
-            errors: history.iter().map(errors).sum(),
-            lost: history.iter().map(|result| result.end.outstanding.lost).sum(),
-        };
-        judge(&self.options.profile, circumstances, &evidence, &demands)
-    }
-
-    /// Under which load a stage was run, for people.
-    fn load(&self, stage: Stage, history: &[PhaseResult]) -> String {
-        let concurrency =
-            self.results(stage, history).next().map_or(0, |result| result.info.task.concurrency());
-        match (stage, self.options.target_iops) {
-            (Stage::AtTarget(_), Some(target)) => format!("at {target} IOPS"),
-            (Stage::AtKnee(_), _) => format!("at the knee ({concurrency} outstanding)"),
-            (Stage::RandomWrite, _) => format!("with {concurrency} outstanding"),
-            _ => String::new(),
-        }
-    }
 }
 
 impl Procedure for Check {
     type Preparation = DatabaseSize;
 
     fn next(&mut self, run: &Run, elapsed: Nanos) -> Step<DatabaseSize> {
+        self.take_note(&run.warnings);
         self.step(&run.phases, elapsed)
     }
 }
@@ -321,5 +274,7 @@ fn length(task: &Task) -> Nanos {
 /// Which stage shows what a criterion asks about; of several, the first that was run.
 type Judged = (Measure, Stage, OpKind);
 
+#[cfg(test)]
+mod devices;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! The stages of a check, in order, and their shares of the time.
 
-use iolite_model::{Measure, Nanos, OpKind};
+use iolite_model::{Bytes, Measure, Nanos, OpKind};
 
 use super::{CheckOptions, Judged};
 
@@ -13,6 +13,21 @@ pub(super) enum Search {
     Read64k,
     /// The database's RanRead.
     RanRead,
+}
+
+/// How a log is written and made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// Buffered appends of 2,300 bytes to a preallocated file, each with fdatasync: etcd.
+    Append,
+    /// Buffered appends of 8 KiB to a growing file, each with fdatasync.
+    Growing,
+    /// Direct overwrites of written blocks, each with fdatasync.
+    OverwriteDirect,
+    /// Buffered overwrites of written blocks, each with fdatasync: recycled WAL, InnoDB's log.
+    OverwriteBuffered,
+    /// Buffered overwrites of written blocks of a file opened with O_DSYNC.
+    OverwriteDsync,
 }
 
 /// A stage of the check.
@@ -30,10 +45,8 @@ pub(super) enum Stage {
     AtTarget(Search),
     /// Random writes of 8 KiB.
     RandomWrite,
-    /// Appends of 8 KiB, each with fdatasync, to a preallocated file.
-    CommitPreallocated,
-    /// The same to a growing file.
-    CommitGrowing,
+    /// Durable writes, one after the other.
+    Commit(Pattern),
     /// Makes the database.
     CreateDatabase,
     /// RanWrite.
@@ -44,42 +57,94 @@ pub(super) enum Stage {
 
 /// By which share of the time each stage is to be over: a search that is late ends, and what would end after the whole
 /// time is left out.
-const ORDER: [(Stage, f64); 14] = [
+const DEADLINES: [(Stage, f64); 8] = [
     (Stage::Layout, 0.10),
     (Stage::SequentialRead, 0.13),
-    (Stage::Search(Search::Read8k), 0.32),
-    (Stage::AtKnee(Search::Read8k), 0.36),
-    (Stage::AtTarget(Search::Read8k), 0.40),
-    (Stage::Search(Search::Read64k), 0.55),
-    (Stage::AtKnee(Search::Read64k), 0.59),
-    (Stage::AtTarget(Search::Read64k), 0.63),
-    (Stage::RandomWrite, 0.67),
-    (Stage::CommitPreallocated, 0.71),
-    (Stage::CommitGrowing, 0.75),
+    (Stage::Search(Search::Read8k), 0.30),
+    (Stage::Search(Search::Read64k), 0.43),
     (Stage::CreateDatabase, 0.80),
     (Stage::Search(Search::RanRead), 0.90),
     (Stage::AtKnee(Search::RanRead), 0.93),
+    (Stage::RanWrite, 0.96),
 ];
 
-/// The stages after [`ORDER`]: a database is written to only after it has been read, so that reads find it in order.
-const LAST: [(Stage, f64); 2] = [(Stage::RanWrite, 0.96), (Stage::RanIo, 1.0)];
+/// What the searches and the layout come before, in random order, each several times: an interval over windows that are
+/// apart from each other includes drift.
+const READS: [Stage; 4] = [
+    Stage::AtKnee(Search::Read8k),
+    Stage::AtTarget(Search::Read8k),
+    Stage::AtKnee(Search::Read64k),
+    Stage::AtTarget(Search::Read64k),
+];
+
+/// The same of writes, which come after the reads so that these find the device as it was.
+const WRITES: [Stage; 6] = [
+    Stage::RandomWrite,
+    Stage::Commit(Pattern::Append),
+    Stage::Commit(Pattern::Growing),
+    Stage::Commit(Pattern::OverwriteDirect),
+    Stage::Commit(Pattern::OverwriteBuffered),
+    Stage::Commit(Pattern::OverwriteDsync),
+];
+
+/// A check shorter than this has fewer windows, which would else be too short to say anything.
+const HURRIED: Nanos = Nanos(30_000_000_000);
 
 /// What each criterion rests on: a rate asked for comes before the knee.
-pub(super) const JUDGED: [Judged; 8] = [
+pub(super) const JUDGED: [Judged; 14] = [
     (Measure::RandomRead8k, Stage::AtTarget(Search::Read8k), OpKind::Read),
     (Measure::RandomRead8k, Stage::AtKnee(Search::Read8k), OpKind::Read),
     (Measure::RandomRead64k, Stage::AtTarget(Search::Read64k), OpKind::Read),
     (Measure::RandomRead64k, Stage::AtKnee(Search::Read64k), OpKind::Read),
     (Measure::RandomWrite8k, Stage::RandomWrite, OpKind::Write),
-    (Measure::FdatasyncPreallocated, Stage::CommitPreallocated, OpKind::Sync),
-    (Measure::FdatasyncGrowing, Stage::CommitGrowing, OpKind::Sync),
+    (Measure::SequentialRead, Stage::SequentialRead, OpKind::Read),
+    (Measure::SequentialWrite, Stage::Layout, OpKind::Write),
+    (Measure::FdatasyncAppend, Stage::Commit(Pattern::Append), OpKind::Sync),
+    (Measure::CommitGrowing, Stage::Commit(Pattern::Growing), OpKind::Commit),
+    (Measure::CommitOverwriteDirect, Stage::Commit(Pattern::OverwriteDirect), OpKind::Commit),
+    (Measure::CommitOverwriteBuffered, Stage::Commit(Pattern::OverwriteBuffered), OpKind::Commit),
+    (Measure::CommitOverwriteDsync, Stage::Commit(Pattern::OverwriteDsync), OpKind::Write),
     (Measure::DbRanRead, Stage::AtKnee(Search::RanRead), OpKind::Read),
+    (Measure::DbCommit, Stage::RanWrite, OpKind::Commit),
 ];
 
-/// The stages for these options.
+/// The stages for these options; a stage that is measured in several windows occurs as often.
 pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
-    let wanted = |stage: &Stage| !matches!(stage, Stage::AtTarget(_)) || options.target_iops.is_some();
-    ORDER.iter().chain(&LAST).map(|(stage, _)| *stage).filter(wanted).collect()
+    let mut stages = vec![Stage::Layout, Stage::SequentialRead];
+    stages.extend(Search::FILE.map(Stage::Search));
+    let wanted = |stage: &&Stage| match stage {
+        Stage::AtTarget(_) => options.target_iops.is_some(),
+        Stage::Commit(Pattern::OverwriteDirect) => options.direct,
+        _ => true,
+    };
+    for (group, salt) in [(READS.as_slice(), 1), (WRITES.as_slice(), 2)] {
+        let mut windows = Vec::new();
+        for &stage in group.iter().filter(wanted) {
+            windows.extend(std::iter::repeat_n(stage, stage.windows(options)));
+        }
+        shuffle(&mut windows, options.seed.wrapping_add(salt));
+        stages.extend(windows);
+    }
+    stages.extend([
+        Stage::CreateDatabase,
+        Stage::Search(Search::RanRead),
+        Stage::AtKnee(Search::RanRead),
+        Stage::RanWrite,
+        Stage::RanIo,
+    ]);
+    stages
+}
+
+/// A random order (Durstenfeld 1964, Communications of the ACM 7) by a generator for seeds (SplitMix64, Steele et al.
+/// 2014, OOPSLA).
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut state = seed;
+    for last in (1..items.len()).rev() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        items.swap(last, ((bits ^ (bits >> 31)) % (last as u64 + 1)) as usize);
+    }
 }
 
 impl Search {
@@ -88,6 +153,23 @@ impl Search {
 
     /// Those of the file layer.
     pub(super) const FILE: [Search; 2] = [Search::Read8k, Search::Read64k];
+
+    /// What the profile's criteria call it.
+    pub(super) fn measure(self) -> Measure {
+        match self {
+            Search::Read8k => Measure::RandomRead8k,
+            Search::Read64k => Measure::RandomRead64k,
+            Search::RanRead => Measure::DbRanRead,
+        }
+    }
+
+    /// Size of its blocks.
+    pub(super) fn block(self) -> Bytes {
+        match self {
+            Search::Read64k => Bytes(64 << 10),
+            Search::Read8k | Search::RanRead => Bytes(8 << 10),
+        }
+    }
 
     /// Name shown to people.
     pub(super) fn name(self) -> &'static str {
@@ -111,9 +193,20 @@ impl Search {
 impl Stage {
     /// When the stage is to be over, since the check's start.
     pub(super) fn deadline(self, options: &CheckOptions) -> Nanos {
-        let share =
-            ORDER.iter().chain(&LAST).find(|(stage, _)| *stage == self).map_or(1.0, |(_, share)| *share);
+        let share = DEADLINES.iter().find(|(stage, _)| *stage == self).map_or(1.0, |(_, share)| *share);
         Nanos((options.time.0 as f64 * share) as u64)
+    }
+
+    /// In how many windows it is measured.
+    pub(super) fn windows(self, options: &CheckOptions) -> usize {
+        match self {
+            Stage::AtKnee(Search::RanRead) => 1,
+            Stage::AtKnee(_) | Stage::AtTarget(_) if options.time < HURRIED => 2,
+            Stage::AtKnee(_) | Stage::AtTarget(_) => 4,
+            Stage::RandomWrite | Stage::Commit(_) if options.time < HURRIED => 1,
+            Stage::RandomWrite | Stage::Commit(_) => 3,
+            _ => 1,
+        }
     }
 
     /// Whether it runs inside the database.

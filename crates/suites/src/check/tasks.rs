@@ -3,21 +3,22 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, FileTarget, FileTask, Iops, Measure,
-    MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
+    Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, Durable, FileTarget, FileTask, Iops,
+    Measure, MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
 };
 
 use super::CheckOptions;
-use super::plan::{Search, Stage};
+use super::plan::{Pattern, Search, Stage};
 
 /// Shares of the space: what each stage may write. They leave a tenth for what the file system and the database's log
 /// add on their own.
 const LAYOUT_SHARE: f64 = 0.30;
 const RANDOM_WRITE_SHARE: f64 = 0.15;
-const COMMIT_SHARE: f64 = 0.025;
+/// Of each pattern of commits.
+const COMMIT_SHARE: f64 = 0.02;
 const DATABASE_SHARE: f64 = 0.10;
-const RAN_WRITE_SHARE: f64 = 0.20;
-const RAN_IO_SHARE: f64 = 0.10;
+const RAN_WRITE_SHARE: f64 = 0.17;
+const RAN_IO_SHARE: f64 = 0.08;
 
 /// The smallest data file that every task has a block for.
 pub(super) const LEAST_LAYOUT: Bytes = Bytes(4 << 20);
@@ -40,6 +41,9 @@ const OPEN_LOOP_DEPTH: u32 = 256;
 /// Operations that let p99.9 be bounded though they come in clusters, which are worth less than their number: at a low
 /// rate they take longer.
 const OPERATIONS_FOR_P999: f64 = 8000.0;
+
+/// Size of the entries in the test that etcd's documentation recommends for its log.
+const ETCD_ENTRY: Bytes = Bytes(2300);
 
 /// Mean response time that ends a search where the profile names none: PerfTools' advice to stop at 10 ms.
 const RESPONSE_LIMIT: Nanos = Nanos(10_000_000);
@@ -93,7 +97,7 @@ fn base(options: &CheckOptions, name: &str, layout: Layout, block: Bytes, second
         block,
         direct: options.direct,
         stop: Stop { runtime: Some(time(options, seconds)), ..Stop::default() },
-        ramp: time(options, 0.3),
+        ramp: time(options, 0.2),
         interval: INTERVAL,
         seed: options.seed,
         ..FileTask::default()
@@ -141,8 +145,6 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
             let workers = if options.io_uring { 1 } else { 4 };
             Task::File(FileTask { access: Access::Sequential, workers, concurrency: 4, ..task })
         }
-        Stage::CommitPreallocated => Task::File(commit(options, true)),
-        Stage::CommitGrowing => Task::File(commit(options, false)),
         Stage::RanWrite => Task::Database(DbTask {
             operation: DbOperation::RanWrite { transaction_length: TRANSACTION_LENGTH, hang: HANG },
             workers: GLOBALS,
@@ -165,31 +167,44 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
     })
 }
 
-/// Appends of 8 KiB with fdatasync each, as a database's log does.
-fn commit(options: &CheckOptions, preallocated: bool) -> FileTask {
-    let size = space(options, COMMIT_SHARE).round_down(8192);
-    let (kind, file) =
-        if preallocated { ("preallocated", "commit-preallocated") } else { ("growing", "commit-growing") };
-    let layout = Layout { size, bytes_per_second: None };
-    let task = base(options, &format!("commit 8 KiB, {kind}"), layout, Bytes(8192), 3.0);
-    let target = FileTarget {
-        name: PathBuf::from(file),
-        size,
-        create: true,
-        preallocate: preallocated,
-        per_worker: false,
+/// One window of durable writes by one writer, as a database's log does them.
+pub(super) fn commit(options: &CheckOptions, layout: Layout, pattern: Pattern, window: usize) -> Task {
+    let windows = Stage::Commit(pattern).windows(options);
+    let block = if pattern == Pattern::Append { ETCD_ENTRY } else { Bytes(8192) };
+    let size = Bytes(space(options, COMMIT_SHARE).0 / windows as u64).round_down(block.0);
+    let name = match pattern {
+        Pattern::Append => "commit, buffered append",
+        Pattern::Growing => "commit, growing file",
+        Pattern::OverwriteDirect => "commit, direct overwrite",
+        Pattern::OverwriteBuffered => "commit, buffered overwrite",
+        Pattern::OverwriteDsync => "commit, O_DSYNC overwrite",
     };
-    FileTask {
-        target: Target::File(target),
+    let task = base(options, name, layout, block, 2.0 / windows as f64);
+    // Each window of appends has a file of its own.
+    let created = |kind: &str, preallocate| {
+        let name = PathBuf::from(format!("commit-{kind}-{window}"));
+        Target::File(FileTarget { name, size, create: true, preallocate, per_worker: false })
+    };
+    let target = match pattern {
+        Pattern::Append => created("append", true),
+        Pattern::Growing => created("growing", false),
+        // Blocks that the layout has written.
+        _ => data_file(layout.size, false),
+    };
+    let durable = pattern == Pattern::OverwriteDsync;
+    Task::File(FileTask {
+        target,
         backend: BackendKind::Sync,
         mix: Mix::Write,
         access: Access::Sequential,
-        sync: Some(SyncRule::fdatasync(1)),
+        direct: options.direct && pattern == Pattern::OverwriteDirect,
+        sync: (!durable).then(|| SyncRule::fdatasync(1)),
+        durable: durable.then_some(Durable::Data),
         stop: Stop { bytes: Some(size), ..task.stop },
         // Bytes end it, perhaps before any ramp would be over.
         ramp: Nanos(0),
         ..task
-    }
+    })
 }
 
 /// One run of a search.
@@ -204,14 +219,16 @@ pub(super) fn at_knee(
     layout: Layout,
     (concurrency, throughput): (u32, f64),
 ) -> Task {
-    let seconds = (OPERATIONS_FOR_P999 / throughput).clamp(3.0, 7.0);
+    let seconds =
+        (OPERATIONS_FOR_P999 / throughput).clamp(3.0, 7.0) / Stage::AtKnee(what).windows(options) as f64;
     named(load(options, what, layout, concurrency, seconds), &format!("{}, at the knee", what.name()))
 }
 
 /// The run at the rate that the user asks for: an open loop.
 pub(super) fn at_target(options: &CheckOptions, what: Search, layout: Layout, target: Iops) -> Task {
     let name = format!("{}, at {target} IOPS", what.name());
-    let seconds = (OPERATIONS_FOR_P999 / target.0).clamp(3.0, 7.0);
+    let windows = Stage::AtTarget(what).windows(options) as f64;
+    let seconds = (OPERATIONS_FOR_P999 / target.0).clamp(3.0, 7.0) / windows;
     match load(options, what, layout, OPEN_LOOP_DEPTH, seconds) {
         Task::File(task) => Task::File(FileTask { name, arrival: Arrival::Poisson(target), ..task }),
         database => database,
@@ -250,8 +267,10 @@ fn named(task: Task, name: &str) -> Task {
 
 /// Random writes of 8 KiB over the data file.
 pub(super) fn random_write(options: &CheckOptions, layout: Layout, concurrency: u32) -> Task {
-    let task = base(options, "random write 8 KiB", layout, Bytes(8192), 3.0);
-    let stop = Stop { bytes: Some(space(options, RANDOM_WRITE_SHARE)), ..task.stop };
+    let windows = Stage::RandomWrite.windows(options);
+    let task = base(options, "random write 8 KiB", layout, Bytes(8192), 3.0 / windows as f64);
+    let share = Bytes(space(options, RANDOM_WRITE_SHARE).0 / windows as u64);
+    let stop = Stop { bytes: Some(share), ..task.stop };
     let task = FileTask { mix: Mix::Write, ramp: Nanos(0), stop, ..task };
     Task::File(with_concurrency(options, task, concurrency))
 }
@@ -287,11 +306,7 @@ pub(super) fn database_size(options: &CheckOptions, layout: Layout) -> DatabaseS
 
 /// The response time that ends a search: the strictest mean that the profile asks of this read.
 pub(super) fn response_limit(options: &CheckOptions, what: Search) -> Nanos {
-    let measure = match what {
-        Search::Read8k => Measure::RandomRead8k,
-        Search::Read64k => Measure::RandomRead64k,
-        Search::RanRead => Measure::DbRanRead,
-    };
+    let measure = what.measure();
     let mean = |criterion: &&Criterion| criterion.measure == measure && criterion.quantile.is_none();
     let bounds = options.profile.criteria.iter().filter(mean).map(|criterion| criterion.at_most);
     bounds.min().or(options.target_response).unwrap_or(RESPONSE_LIMIT)
@@ -304,7 +319,13 @@ pub(super) fn demand_response(profile: &mut Profile, bound: Nanos) {
         match own {
             Some(criterion) => criterion.at_most = bound,
             None => {
-                let criterion = Criterion { measure, quantile: None, at_most: bound, marginal_factor: 1.25 };
+                let criterion = Criterion {
+                    measure,
+                    quantile: None,
+                    at_most: bound,
+                    marginal_factor: 1.25,
+                    source: None,
+                };
                 profile.criteria.push(criterion);
             }
         }

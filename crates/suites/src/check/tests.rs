@@ -1,7 +1,8 @@
 //! The procedure on simulated devices.
 
 use super::*;
-use iolite_model::{Cache, Ending, Fitness, Outstanding, PhaseEnd, PhaseInfo, Target};
+use crate::procedure::Conclusions;
+use iolite_model::{Cache, Concluded, Ending, Fitness, Outstanding, PhaseEnd, PhaseInfo, Target, Verdict};
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
 /// A device in numbers: how long one read takes, and how many it does a second at most.
@@ -26,6 +27,7 @@ fn options() -> CheckOptions {
         direct: true,
         io_uring: true,
         volatile: None,
+        rotational: None,
         cpus: 2,
         seed: 1,
     }
@@ -43,6 +45,9 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync_seconds)
         }
         Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.read_seconds),
+        Task::Database(task) if task.name == "RanWrite" => {
+            (&[OpKind::Write, OpKind::Commit], device.sync_seconds)
+        }
         _ => (&[OpKind::Read], device.read_seconds),
     };
     let rate = if open { 1000.0 } else { (concurrency / seconds).min(device.most) };
@@ -86,7 +91,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             ending: Ending::Completed,
             measured: Nanos(runtime),
             outstanding: Outstanding::default(),
-            cache: Cache { requested_written: written, ..Cache::default() },
+            cache: Cache { requested_written: written, direct_confirmed: true, ..Cache::default() },
             errors: Vec::new(),
             stuck: Vec::new(),
             rate: None,
@@ -193,8 +198,11 @@ fn fast_storage_is_fit_within_the_time() {
         "random read 64 KiB",
         "random read 8 KiB, at the knee",
         "random write 8 KiB",
-        "commit 8 KiB, preallocated",
-        "commit 8 KiB, growing",
+        "commit, buffered append",
+        "commit, growing file",
+        "commit, direct overwrite",
+        "commit, buffered overwrite",
+        "commit, O_DSYNC overwrite",
         "RanRead",
         "RanWrite",
         "RanIO 50 %",

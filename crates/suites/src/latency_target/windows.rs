@@ -104,11 +104,10 @@ impl<'a> Window<'a> {
 
     fn failure(&self, load: Load) -> Option<LatencyFailure> {
         let end = &self.result.end;
-        let errors = OpKind::all().map(|kind| self.result.totals.errors(kind)).sum::<u64>();
-        let listed = end.errors.iter().map(|tally| tally.count).sum::<u64>();
-        if errors.max(listed) > 0 {
+        let errors = self.result.errors();
+        if errors > 0 {
             let first = end.errors.first().map_or("an unknown error", |tally| &tally.first).to_owned();
-            return Some(LatencyFailure::Errors { load, errors: errors.max(listed), first });
+            return Some(LatencyFailure::Errors { load, errors, first });
         }
         let outstanding = end.outstanding;
         if outstanding.lost > 0 {

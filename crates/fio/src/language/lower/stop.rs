@@ -1,6 +1,6 @@
 //! What ends a job.
 
-use iolite_model::{Access, Bytes, FileTask, NamedFile, Nanos, Stop};
+use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop};
 
 use super::extents::share;
 use crate::language::spec::Spec;
@@ -24,7 +24,13 @@ pub(super) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     // The last operation may go beyond.
     let whole = |bytes| if task.sizes.is_none() { up(bytes, task.block.0) } else { bytes };
     if let Some(amount) = amount(spec, known, &spans)? {
-        return Ok(Stop { bytes: Some(Bytes(whole(amount.saturating_mul(loops)))), ..stop });
+        let all = spans.iter().fold(0u64, |sum, span| sum.saturating_add(*span));
+        // As fio 3.33 was seen to do: what goes beyond the files once is not repeated by loops.
+        let total = match known && amount > all {
+            true => amount.max(all.saturating_mul(loops)),
+            false => amount.saturating_mul(loops),
+        };
+        return Ok(Stop { bytes: Some(Bytes(whole(total))), ..stop });
     }
     if !known {
         return Ok(Stop { loops: Some(spec.job.loops), ..stop });
@@ -65,6 +71,10 @@ fn pass(task: &FileTask, file: &NamedFile) -> u64 {
         // These end with what is too little for any operation.
         (Access::Sequential | Access::Covering, Some(sizes)) => span / sizes.alignment.0 * sizes.alignment.0,
         (_, Some(_)) => span,
+        // What may be done again goes on until the span's bytes are done; so does a mix, whose parts have their own places.
+        (Access::Sequential, None) if matches!(task.mix, Mix::ReadPercent(_)) => up(span, block),
+        (Access::Sequential | Access::Covering, None) => span / block * block,
+        (Access::Random, None) => up(span, block),
         (_, None) => span / block * block,
     }
 }

@@ -1,0 +1,183 @@
+//! What the phases of a check say together.
+
+use iolite_model::{Concluded, Ending, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning};
+use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
+
+use super::plan::{self, Search, Stage};
+use super::{Check, KneeFound, tasks};
+use crate::doubts::short_phases;
+use crate::judge::{Capacity, Circumstances, Evidence, RateDemand, judge};
+use crate::procedure::Conclusions;
+use crate::search::load_point;
+
+/// Share of a rotational device below which its seeks are shorter than a database's.
+const SHORT_STROKED: f64 = 0.1;
+
+/// All windows of a stage as one phase, and each.
+struct Windows<'a> {
+    merged: PhaseResult,
+    each: Vec<&'a PhaseResult>,
+}
+
+impl Check {
+    pub(super) fn conclude(&self, history: &[PhaseResult]) -> Conclusions {
+        let knees: Vec<KneeFound> = Search::ALL
+            .iter()
+            .filter_map(|&search| {
+                let found = self.knee(search, history)?;
+                Some(KneeFound { knee: self.remeasured(search, &found.knee, history), ..found })
+            })
+            .collect();
+        let no_plateau = knees.iter().filter_map(|found| self.no_plateau(found, history));
+        let mut warnings: Vec<Warning> = self.left_out.iter().cloned().chain(no_plateau).collect();
+        warnings.extend(self.capped(history));
+        warnings.extend(short_phases(history));
+        warnings.extend(self.span(history));
+        let verdict = Some(self.verdict(&knees, history));
+        Conclusions { concluded: knees.iter().map(Concluded::of).collect(), warnings, verdict }
+    }
+
+    /// The knee with what its windows add to its uncertainty.
+    fn remeasured(&self, search: Search, knee: &Knee, history: &[PhaseResult]) -> Knee {
+        let points = self.points(Stage::Search(search), history);
+        let again = self.windows(Stage::AtKnee(search), history);
+        let rate = again.and_then(|again| Some(again.merged.summary(OpKind::Read)?.rate));
+        rate.map_or_else(|| knee.clone(), |rate| knee.remeasured(&points, &rate, self.options.seed))
+    }
+
+    fn windows<'a>(&self, stage: Stage, history: &'a [PhaseResult]) -> Option<Windows<'a>> {
+        let each: Vec<&PhaseResult> =
+            self.run.iter().zip(history).filter(|(run, _)| **run == stage).map(|run| run.1).collect();
+        let (first, others) = each.split_first()?;
+        let merged = others.iter().fold((*first).clone(), |merged, other| merged.followed_by(other));
+        // A window that failed makes all of them fail: what came of the others does not make up for it.
+        let failed = each.iter().find(|window| window.end.ending != Ending::Completed);
+        let ending = failed.map_or(Ending::Completed, |failed| failed.end.ending.clone());
+        let end = PhaseEnd { ending, ..merged.end };
+        Some(Windows { merged: PhaseResult { end, ..merged }, each })
+    }
+
+    /// The doubt about a search that ended though throughput still grew and the response time was still good.
+    fn no_plateau(&self, found: &KneeFound, history: &[PhaseResult]) -> Option<Warning> {
+        let search = Search::ALL.into_iter().find(|search| search.name() == found.name)?;
+        let points =
+            found.phases.iter().filter_map(|&phase| history.get(phase as usize)).filter_map(load_point);
+        let last = points.max_by_key(|point| point.concurrency)?;
+        let good = last.response < tasks::response_limit(&self.options, search).as_secs_f64();
+        let warning = Warning::NoPlateau { phase: found.name.clone(), concurrency: last.concurrency };
+        (!found.knee.saturated && good).then_some(warning)
+    }
+
+    /// The throttle that the searches of the file layer have met.
+    fn capped(&self, history: &[PhaseResult]) -> Option<Warning> {
+        let searches: Vec<_> = Search::FILE
+            .into_iter()
+            .map(|search| (search, self.points(Stage::Search(search), history)))
+            .filter(|(_, points)| !points.is_empty())
+            .collect();
+        let points: Vec<_> =
+            searches.iter().map(|(search, points)| (search.block(), points.clone())).collect();
+        let found = cap(&points);
+        let (_, first) = found.first()?;
+        let met = |search: &Search| found.iter().any(|(block, _)| *block == search.block());
+        let names: Vec<_> =
+            searches.iter().map(|(search, _)| *search).filter(met).map(Search::name).collect();
+        Some(Warning::Capped { what: names.join(", "), cap: first.to_string() })
+    }
+
+    /// What the size of the data file leaves open.
+    fn span(&self, history: &[PhaseResult]) -> Vec<Warning> {
+        let span = self.layout(history).size;
+        let share = self.options.rotational.map(|capacity| span.0 as f64 / capacity.0.max(1) as f64);
+        let short = share.filter(|share| *share < SHORT_STROKED && span.0 > 0);
+        let short = short.map(|share| Warning::ShortStroked { percent: share * 100.0 });
+        let unseen = (span.0 > 0).then_some(Warning::NotExcluded { span, time: self.options.time });
+        short.into_iter().chain(unseen).collect()
+    }
+
+    fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
+        let knee_of =
+            |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
+        let stages: Vec<_> = plan::JUDGED
+            .iter()
+            .map(|&(measure, stage, kind)| {
+                (measure, kind, self.windows(stage, history), self.load(stage, history))
+            })
+            .collect();
+        let mut evidence: Vec<Evidence<'_>> = Vec::new();
+        for (measure, kind, windows, load) in &stages {
+            let already = evidence.iter().any(|found| found.measure == *measure);
+            if let Some(windows) = windows.as_ref().filter(|_| !already) {
+                let (result, windows) = (&windows.merged, windows.each.as_slice());
+                let disturbed = self.is_disturbed(result.info.task.name());
+                evidence.push(Evidence { measure: *measure, result, windows, kind: *kind, disturbed, load });
+            }
+        }
+        let targets: Vec<_> =
+            Search::FILE.map(|search| (search, self.windows(Stage::AtTarget(search), history))).into();
+        let demands: Vec<_> = match self.options.target_iops {
+            None => Vec::new(),
+            Some(Iops(target)) => targets
+                .iter()
+                .map(|(search, windows)| {
+                    let at_target = windows.as_ref().map(|windows| &windows.merged);
+                    RateDemand { target, what: search.name(), knee: knee_of(*search), at_target }
+                })
+                .collect(),
+        };
+        let capacities: Vec<_> =
+            Search::FILE.into_iter().filter_map(|search| self.capacity(search, history)).collect();
+        let circumstances = Circumstances {
+            volatile: self.options.volatile.as_deref(),
+            direct: self.options.direct,
+            errors: history.iter().map(PhaseResult::errors).sum(),
+            lost: history.iter().map(|result| result.end.outstanding.lost).sum(),
+            beside: &self.beside,
+        };
+        judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
+    }
+
+    /// Whether other load was seen in a phase of this name.
+    fn is_disturbed(&self, name: &str) -> bool {
+        self.beside.iter().any(|warning| {
+            matches!(warning, Warning::ForeignLoad { phase, .. }
+                if phase.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(", ")))
+        })
+    }
+
+    /// The most that was done within the bound on the mean response time.
+    fn capacity(&self, search: Search, history: &[PhaseResult]) -> Option<Capacity> {
+        let within = tasks::response_limit(&self.options, search);
+        let stage = Stage::Search(search);
+        let tried: Vec<(LoadPoint, Estimate)> = self
+            .results(stage, history)
+            .filter_map(|result| Some((load_point(result)?, result.summary(OpKind::Read)?.rate)))
+            .collect();
+        let good = |point: &LoadPoint| Nanos((point.response * 1e9) as u64) <= within;
+        let best =
+            tried.iter().filter(|(point, _)| good(point)).max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        let most = tried.iter().map(|(point, _)| point.concurrency).max()?;
+        let limited = best.is_some_and(|(point, _)| point.concurrency == most && most == search.highest());
+        let best = best.map(|(point, rate)| (point.concurrency, *rate));
+        Some(Capacity {
+            disturbed: self.is_disturbed(search.name()),
+            measure: search.measure(),
+            best,
+            within,
+            limited,
+            target: self.options.target_iops.is_some(),
+        })
+    }
+
+    /// Under which load a stage was run, for people.
+    fn load(&self, stage: Stage, history: &[PhaseResult]) -> String {
+        let concurrency =
+            self.results(stage, history).next().map_or(0, |result| result.info.task.concurrency());
+        match (stage, self.options.target_iops) {
+            (Stage::AtTarget(_), Some(target)) => format!("at {target} IOPS"),
+            (Stage::AtKnee(_), _) => format!("at the knee ({concurrency} outstanding)"),
+            (Stage::RandomWrite, _) => format!("with {concurrency} outstanding"),
+            _ => String::new(),
+        }
+    }
+}

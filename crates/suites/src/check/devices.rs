@@ -1,0 +1,365 @@
+//! The verdict on simulated devices of known character, over seeds. The table in docs/truth.md:
+//! `IOLITE_SIMULATIONS=300 cargo test --release -p iolite-suites devices -- --nocapture`
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use iolite_model::{Cache, Fitness, OpKind, PhaseEnd, PhaseInfo, Target, Verdict};
+use iolite_stats::{Collector, Completion, Timetable, recorder};
+
+use super::*;
+use crate::doubts::doubts;
+
+/// A device in numbers. Times in nanoseconds.
+#[derive(Clone, Copy)]
+struct Device {
+    name: &'static str,
+    expected: &'static [Fitness],
+    /// Mean time of a read or a write of 8 KiB, with a log-normal spread of so much.
+    service: f64,
+    spread: f64,
+    /// Operations served side by side.
+    channels: usize,
+    /// Operations per second at most.
+    most: f64,
+    /// Time of a sync.
+    sync: f64,
+    /// Every so long nothing is served for so long.
+    stalls: Option<(f64, f64)>,
+    /// After so many operations only so many per second are served.
+    credits: Option<(u64, f64)>,
+    /// One in so many operations fails.
+    error_every: u64,
+    /// How much a neighbour slows the device down, at most, for seconds at a time; its reads are seen by the counters.
+    neighbour: f64,
+    /// How much slower the database layer is.
+    database: f64,
+    /// Reads come out of a cache that the counters see.
+    cached: bool,
+}
+
+const GOOD: Device = Device {
+    name: "good flash",
+    expected: &[Fitness::Fit],
+    service: 700e3,
+    spread: 0.25,
+    channels: 4,
+    most: 5_000.0,
+    sync: 800e3,
+    stalls: None,
+    credits: None,
+    error_every: 0,
+    neighbour: 0.0,
+    database: 1.0,
+    cached: false,
+};
+
+const DEVICES: [Device; 10] = [
+    GOOD,
+    Device { name: "flash with stalls", expected: &[Fitness::Unfit], stalls: Some((0.7e9, 0.15e9)), ..GOOD },
+    Device { name: "throttled", expected: &[Fitness::Unfit], most: 1_000.0, ..GOOD },
+    Device {
+        name: "burst credits",
+        expected: &[Fitness::Unfit, Fitness::Marginal],
+        credits: Some((25_000, 300.0)),
+        ..GOOD
+    },
+    Device {
+        name: "hard disk",
+        expected: &[Fitness::Unfit],
+        service: 8e6,
+        spread: 0.4,
+        channels: 1,
+        sync: 12e6,
+        ..GOOD
+    },
+    Device { name: "slow commits", expected: &[Fitness::Unfit], sync: 30e6, ..GOOD },
+    Device { name: "cached", expected: &[Fitness::Marginal], cached: true, ..GOOD },
+    Device { name: "failing", expected: &[Fitness::Unfit], error_every: 2_000, ..GOOD },
+    Device { name: "noisy neighbour", expected: &[Fitness::Marginal], neighbour: 3.0, ..GOOD },
+    Device { name: "slow database layer", expected: &[Fitness::Unfit], database: 12.0, ..GOOD },
+];
+
+/// xorshift64*: a simulation needs no better.
+struct Dice(u64);
+
+impl Dice {
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+    }
+
+    /// Standard normal.
+    fn normal(&mut self) -> f64 {
+        let (radius, angle) = ((-2.0 * self.uniform().ln()).sqrt(), std::f64::consts::TAU * self.uniform());
+        radius * angle.cos()
+    }
+}
+
+/// A device in use, with what has come before.
+struct Simulation {
+    device: Device,
+    dice: Dice,
+    /// Time since the start of the check.
+    now: f64,
+    served: u64,
+    /// When the next operation may begin, by the throttle.
+    gate: f64,
+    slow: (f64, f64),
+}
+
+impl Simulation {
+    fn new(device: Device, seed: u64) -> Simulation {
+        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0) }
+    }
+
+    /// When an operation that may begin at `ready` is done, and when its channel is free.
+    fn serve(&mut self, ready: f64, mean: f64) -> f64 {
+        self.served += 1;
+        let device = self.device;
+        let most = match device.credits {
+            Some((credits, after)) if self.served > credits => after,
+            _ => device.most,
+        };
+        let mut start = ready.max(self.gate);
+        if let Some((every, length)) = device.stalls
+            && start % (every + length) > every
+        {
+            start += every + length - start % (every + length);
+        }
+        self.gate = start + 1e9 / most;
+        if device.neighbour > 0.0 && start > self.slow.0 {
+            self.slow = (start + 1e9, 1.0 + device.neighbour * self.dice.uniform());
+        }
+        start + mean * self.slow.1 * (device.spread * self.dice.normal()).exp()
+    }
+
+    /// What came of a task.
+    fn phase(&mut self, index: u32, task: &Task) -> PhaseResult {
+        let device = self.device;
+        let runtime = task.stop().runtime.unwrap().0 as f64;
+        let bytes_each = match task {
+            Task::File(file) => file.block.0,
+            _ => 8192,
+        };
+        let limit = task.stop().bytes.map_or(u64::MAX, |bytes| bytes.0 / bytes_each.max(1));
+        let timetable = Timetable { ramp_end: 0, interval: 100_000_000, end: runtime as u64 };
+        let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
+        let mut collector = Collector::new(index, vec![feed]);
+        let in_database = matches!(task, Task::Database(_));
+        let factor = if in_database { device.database } else { 1.0 };
+        let (kinds, mean) = kinds(&device, task);
+        let open = matches!(task, Task::File(file) if file.asked_rate().is_some());
+        let slots = task.concurrency().clamp(1, 256) as usize;
+        let rate =
+            if let Task::File(file) = task { file.asked_rate().map_or(0.0, |rate| rate.0) } else { 0.0 };
+        // Large blocks move faster than one channel would.
+        let channels = if bytes_each > 65_536 { 1 } else { device.channels };
+        let mean = factor * if bytes_each > 65_536 { 2.5e6 } else { mean };
+        let begin = self.now;
+        let mut arrivals: BinaryHeap<Reverse<u64>> =
+            (0..if open { 1 } else { slots }).map(|_| Reverse(0)).collect();
+        let mut free: BinaryHeap<Reverse<u64>> = (0..channels).map(|_| Reverse(0)).collect();
+        let mut done = 0u64;
+        let mut at_end = 0;
+        while let Some(Reverse(intended)) = arrivals.pop() {
+            if intended as f64 >= runtime || done >= limit {
+                break;
+            }
+            if open {
+                arrivals.push(Reverse(intended + (-self.dice.uniform().ln() * 1e9 / rate) as u64 + 1));
+            }
+            let Reverse(channel) = free.pop().unwrap();
+            let ready = begin + intended.max(channel) as f64;
+            let completed = (self.serve(ready, mean) - begin) as u64;
+            free.push(Reverse(completed));
+            if !open {
+                arrivals.push(Reverse(completed));
+            }
+            if completed as f64 >= runtime {
+                at_end += 1;
+                continue;
+            }
+            done += 1;
+            for &kind in kinds {
+                if device.error_every > 0 && self.served.is_multiple_of(device.error_every) {
+                    recorder.record_error(kind, completed);
+                } else {
+                    let bytes = bytes_each;
+                    recorder.record(Completion { kind, intended, issued: intended, completed, bytes });
+                }
+            }
+            if done.is_multiple_of(64) {
+                collector.collect(intended);
+            }
+        }
+        recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+        let measured = if done >= limit { self.now_in(&free, runtime) } else { runtime };
+        let (_, _, totals) = collector.finish(0, measured as u64);
+        self.now += measured + 0.1e9;
+        self.result(index, task, totals, measured as u64, at_end)
+    }
+
+    /// When the last channel was free: the end of a phase that its bytes end.
+    fn now_in(&self, free: &BinaryHeap<Reverse<u64>>, runtime: f64) -> f64 {
+        free.iter().map(|channel| channel.0 as f64).fold(0.0, f64::max).min(runtime)
+    }
+
+    fn result(
+        &self,
+        index: u32,
+        task: &Task,
+        totals: iolite_stats::PhaseTotals,
+        measured: u64,
+        at_end: u64,
+    ) -> PhaseResult {
+        let mut result = super::tests::empty(task.clone());
+        let read = Bytes(totals.bytes(OpKind::Read));
+        let written = match task {
+            Task::File(file) if file.mix.writes() => match &file.target {
+                Target::File(target) if target.create => Bytes(totals.bytes(OpKind::Write)),
+                _ => Bytes(0),
+            },
+            _ => Bytes(0),
+        };
+        let seen = if self.device.cached { 0.0 } else { 1.0 + self.device.neighbour / 2.0 };
+        let cache = Cache {
+            requested_read: read,
+            requested_written: written,
+            device_read: Some(Bytes((read.0 as f64 * seen) as u64)),
+            device_written: Some(written),
+            ..Cache::default()
+        };
+        let outstanding = iolite_model::Outstanding { at_end, ..iolite_model::Outstanding::default() };
+        result.info = PhaseInfo { index, ..result.info };
+        result.end = PhaseEnd { phase: index, measured: Nanos(measured), cache, outstanding, ..result.end };
+        result.totals = totals;
+        result
+    }
+}
+
+fn kinds(device: &Device, task: &Task) -> (&'static [OpKind], f64) {
+    match task {
+        Task::File(file) if file.sync.is_some() => {
+            (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync)
+        }
+        Task::File(file) if file.durable.is_some() => (&[OpKind::Write], device.sync),
+        Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.service),
+        Task::Database(task) if !matches!(task.operation, iolite_model::DbOperation::RanRead) => {
+            (&[OpKind::Write, OpKind::Commit], device.sync)
+        }
+        _ => (&[OpKind::Read], device.service),
+    }
+}
+
+/// The verdict of a whole check, and its warnings.
+fn check(device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
+    let mut check = Check::new(CheckOptions { seed, ..options }).unwrap();
+    let mut simulation = Simulation::new(device, seed + 1);
+    let (mut history, mut warnings) = (Vec::new(), Vec::new());
+    loop {
+        let elapsed = Nanos(simulation.now as u64);
+        match check.step(&history, elapsed) {
+            Step::Run(tasks) => {
+                let result = simulation.phase(history.len() as u32, &tasks[0]);
+                warnings.extend(doubts(&result, None));
+                check.take_note(&warnings);
+                history.push(result);
+            }
+            Step::Prepare(_) => simulation.now += 1e9,
+            Step::Done(conclusions) => {
+                warnings.extend(conclusions.warnings);
+                return (conclusions.verdict.unwrap(), warnings);
+            }
+            Step::Failed(why) => panic!("{why}"),
+        }
+    }
+}
+
+fn options() -> CheckOptions {
+    CheckOptions {
+        profile: crate::built_in("oltp-flash").unwrap(),
+        target_iops: None,
+        target_response: None,
+        time: Nanos(90_000_000_000),
+        space: Bytes(4 << 30),
+        direct: true,
+        io_uring: true,
+        volatile: None,
+        rotational: None,
+        cpus: 2,
+        seed: 1,
+    }
+}
+
+/// Checks of each device; more for docs/truth.md.
+fn simulations() -> u64 {
+    std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn each_device_gets_the_verdict_of_its_character() {
+    for device in DEVICES {
+        let runs = simulations();
+        let mut counts = [0u64; 3];
+        let mut unlike = Vec::new();
+        for seed in 0..runs {
+            let (verdict, _) = check(device, seed, options());
+            counts[verdict.fitness as usize] += 1;
+            if !device.expected.contains(&verdict.fitness) {
+                unlike.push(verdict);
+            }
+        }
+        println!(
+            "| {} | {:.1} | {:.1} | {:.1} |",
+            device.name,
+            counts[0] as f64 * 100.0 / runs as f64,
+            counts[1] as f64 * 100.0 / runs as f64,
+            counts[2] as f64 * 100.0 / runs as f64
+        );
+        assert!(unlike.len() as f64 <= 0.01 * runs as f64, "{}: {:#?}", device.name, unlike.first());
+    }
+}
+
+#[test]
+fn what_the_devices_do_is_warned_of() {
+    let warned = |name: &str| {
+        let device = *DEVICES.iter().find(|device| device.name == name).unwrap();
+        check(device, 5, options()).1
+    };
+    // Wherever in a phase they run out; between two phases no phase shows it.
+    let runs_out = |credits| check(Device { credits: Some((credits, 300.0)), ..GOOD }, 5, options()).1;
+    let shifts = [20_000, 22_000, 24_000]
+        .map(|credits| runs_out(credits).iter().any(|w| matches!(w, Warning::LevelShift { .. })));
+    assert!(shifts.contains(&true), "{shifts:?}");
+    assert!(
+        warned("flash with stalls")
+            .iter()
+            .any(|w| matches!(w, Warning::Stalls { .. } | Warning::Periodic { .. }))
+    );
+    let capped = warned("throttled");
+    let capped: Vec<_> =
+        capped.iter().filter(|w| matches!(w, Warning::Capped { .. })).map(ToString::to_string).collect();
+    assert!(capped.len() == 1 && capped[0].contains("IOPS"), "{capped:?}");
+    assert!(warned("noisy neighbour").iter().any(|w| matches!(w, Warning::ForeignLoad { .. })));
+    assert!(
+        !warned("good flash")
+            .iter()
+            .any(|w| matches!(w, Warning::LevelShift { .. } | Warning::Stalls { .. }))
+    );
+}
+
+#[test]
+fn a_rate_asked_for_is_held_by_a_healthy_device_whatever_the_seed() {
+    for target in [100.0, 1000.0] {
+        let runs = simulations() * 2;
+        let options = CheckOptions { target_iops: Some(Iops(target)), ..options() };
+        let missed = (0..runs).filter(|&seed| check(GOOD, seed, options.clone()).0.fitness == Fitness::Unfit);
+        let missed = missed.count();
+        println!("{target} IOPS asked for: {missed} of {runs} checks of good flash are unfit");
+        assert!(missed as f64 <= 0.01 * runs as f64, "{missed} of {runs} at {target} IOPS");
+    }
+}
