@@ -6,11 +6,8 @@ pub mod buffer;
 pub mod clock;
 pub mod device;
 pub mod directory;
-<<<<<<< HEAD
-mod fault;
-=======
 pub mod extents;
->>>>>>> main
+mod fault;
 pub mod file;
 pub mod holders;
 pub mod mapping;
