@@ -254,6 +254,22 @@ pub enum Warning {
         /// How many.
         syncs: u64,
     },
+    /// Operations are timed by this program though the database could time them, were it not a standby.
+    #[error(
+        "the server is a hot standby, on which nothing can be created: operations are timed by this program, the way to the \
+         server and back included; it can be read, and written on its primary only"
+    )]
+    Standby,
+    /// The server takes fewer sessions than a sweep would have tried.
+    #[error(
+        "the server takes {sessions} more sessions (max_connections): no more jobs than {jobs} are tried"
+    )]
+    FewSessions {
+        /// Sessions that could still be opened when the sweep began.
+        sessions: u32,
+        /// Jobs at most.
+        jobs: u32,
+    },
     /// A session waited for a lock of another.
     #[error(
         "`{phase}`: a session waited {waited} for a lock held by {holder}: its response time is that of the lock, not of the \
