@@ -264,6 +264,21 @@ fn gtm() -> Option<PathBuf> {
     found.into_iter().find(|path| path.join("mumps").exists())
 }
 
+/// Reads and writes at once, as the articles have them: each opens and closes the database on its own.
+fn both_start_together(subject: &Subject) {
+    for _ in 0..3 {
+        let arguments = ["--runtime", "300ms", "--json", "--quiet"];
+        let started = ["ranread", "ranwrite"].map(|tool| {
+            let mut run = subject.ran(tool, "run", &arguments);
+            run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        });
+        for run in started {
+            let output = run.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+    }
+}
+
 #[test]
 fn in_gtm() {
     let Some(installed) = gtm() else { return println!("skipped: no fis-gtm is installed") };
@@ -285,7 +300,11 @@ fn in_gtm() {
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         text.parse().unwrap_or_else(|_| panic!("{text}: {}", stderr(&output)))
     };
-    live_through(&Subject { place, db, stop: None, count: Box::new(count) });
+    let subject = Subject { place, db, stop: None, count: Box::new(count) };
+    live_through(&subject);
+    subject.done("ranread", "setup", &["--size", "4MiB"]);
+    subject.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "1000"]);
+    both_start_together(&subject);
 }
 
 /// Processes that a process has started.

@@ -96,6 +96,14 @@ pub trait Instance: Send + Sync {
     /// [`Error::Engine`](crate::Error::Engine).
     fn counters(&self) -> Result<Physical>;
 
+    /// Sessions that can still be opened, by the server's own limit; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn free_sessions(&self) -> Result<Option<u32>> {
+        Ok(None)
+    }
+
     /// Sessions of this program that wait for a lock just now. Asked once a second while sessions are at work. Where the
     /// database does not show them, or not to this user, there are none.
     ///

@@ -39,9 +39,11 @@ impl DatabaseUrl {
             Some(("sqlite", rest)) => Ok(DatabaseUrl::Sqlite(directory(rest)?)),
             Some(("gtm", rest)) => Ok(DatabaseUrl::Gtm(directory(rest)?)),
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                refuse_reserved(rest)?;
                 Ok(DatabaseUrl::Postgres(text.to_owned()))
             }
             Some(("mysql" | "mariadb", rest)) if rest.starts_with("//") => {
+                refuse_reserved(rest)?;
                 Ok(DatabaseUrl::Mysql(format!("mysql:{rest}")))
             }
             // What is no URL may still hold a password.
@@ -53,14 +55,28 @@ impl DatabaseUrl {
     }
 }
 
+/// Refuses a URL (from its `//` on) in which a password with reserved characters would be taken for something else: the end
+/// of `me:12/3@host` for the name of a database on the host `me`, which would then be looked up.
+fn refuse_reserved(url: &str) -> Result<()> {
+    let rest = url.strip_prefix("//").unwrap_or(url);
+    let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if authority.matches('@').count() <= 1 && !after.contains('@') {
+        return Ok(());
+    }
+    Err(Error::Url(
+        "the URL has an @ where none can be, most likely because its password has reserved characters: write those in the \
+         password as %XX (@ as %40, / as %2F, : as %3A, ? as %3F, # as %23, % as %25)"
+            .into(),
+    ))
+}
+
 /// A text without the password of the URL that it is or holds: what stands between the user's name and the host, or after
 /// `password=`. A text without a URL stays as it is.
 pub fn without_password(url: &str) -> String {
     let mut text = url.to_owned();
     let Some(authority) = url.find("://").map(|at| at + 3) else { return text };
-    let end = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);
-    // The last @ ends it: a password may hold others.
-    if let Some(at) = url[authority..end].rfind('@').map(|at| authority + at)
+    // The last @ ends it, wherever it is: a password may hold anything that should have been encoded.
+    if let Some(at) = url[authority..].rfind('@').map(|at| authority + at)
         && let Some(colon) = url[authority..at].find(':').map(|colon| authority + colon)
     {
         text.replace_range(colon..at, "");
@@ -113,7 +129,6 @@ mod tests {
     fn passwords_are_never_shown() {
         for (url, shown) in [
             ("postgres://me:secret@host:5432/db", "postgres://me@host:5432/db"),
-            ("postgres://me:se:cr@t@host/db", "postgres://me@host/db"),
             (
                 "postgres://me@host/db?password=secret&sslmode=disable",
                 "postgres://me@host/db?password=***&sslmode=disable",
@@ -125,7 +140,20 @@ mod tests {
             assert_eq!(parsed.to_string(), shown);
             assert!(!format!("{parsed:?}").contains("secret"));
         }
-        for wrong in ["oracle://me:secret@host/db", "host=h password=secret", "me:secret@host"] {
+        for wrong in [
+            "oracle://me:secret@host/db",
+            "oracle://me:12/secret@host/db",
+            "host=h password=secret",
+            "me:secret@host",
+            "me:p@secret/w:secret@host",
+            "postgres://me:se:cr@secret@host/db",
+            "mysql://me:p@secret/w:secret@host/db",
+            "mysql://me:12/secret@host/db",
+            "postgres://me:12?secret@host/db",
+            "mysql://me:12#secret@host/db",
+        ] {
+            let shown = without_password(wrong);
+            assert!(!wrong.contains("://") || !shown.contains("secret"), "{wrong}: {shown}");
             assert!(!DatabaseUrl::parse(wrong).unwrap_err().to_string().contains("secret"), "{wrong}");
         }
     }

@@ -6,6 +6,7 @@
 mod access;
 mod arrival;
 mod backend;
+mod cache;
 mod concluded;
 mod database;
 mod event;
@@ -35,6 +36,7 @@ mod warning;
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
+pub use cache::{Cache, CacheStamp};
 pub use concluded::{Concluded, Conclusion, real};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
@@ -52,8 +54,8 @@ pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
-    Cache, CacheStamp, Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles,
-    PhaseEnd, PhaseInfo, PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
+    Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,
+    PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{

@@ -8,11 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::concluded::Conclusion;
 
+use crate::cache::Cache;
 use crate::fault::{ErrorTally, Stuck};
 use crate::kind::OpKind;
 use crate::storage::{Host, Storage};
 use crate::task::Task;
-use crate::units::{Bytes, Iops, Nanos};
+use crate::units::{Iops, Nanos};
 use crate::verify::Verified;
 
 /// Identifies a run: its UTC start and a random suffix, for example `20261120T160301-3f2a91c0`.
@@ -274,7 +275,7 @@ pub struct PhaseEnd {
     pub measured: Nanos,
     /// What had not completed by then.
     pub outstanding: Outstanding,
-    /// How much of what was asked for reached the device.
+    /// How much of what was requested reached the device.
     pub cache: Cache,
     /// Errors of operations by kind and class.
     pub errors: Vec<ErrorTally>,
@@ -297,116 +298,4 @@ pub struct RateKept {
     pub backlog: u64,
     /// Whether that is the rate asked for: the backlog is no more than chance explains.
     pub kept: bool,
-}
-
-/// The truth about the cache: what was asked for against what the leaf devices counted meanwhile, ramp included.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Cache {
-    /// Bytes asked to be read.
-    pub requested_read: Bytes,
-    /// Bytes asked to be written.
-    pub requested_written: Bytes,
-    /// Bytes the leaf devices read, `None` where there is no device to ask.
-    pub device_read: Option<Bytes>,
-    /// Bytes the leaf devices wrote, `None` where there is no device to ask.
-    pub device_written: Option<Bytes>,
-    /// Share of the target's span that was in the page cache before (0 to 1), where it can be told.
-    pub resident_before: Option<f64>,
-    /// Share of the target's span that was in the page cache after (0 to 1), where it can be told.
-    pub resident_after: Option<f64>,
-}
-
-/// What [`Cache`] amounts to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheStamp {
-    /// At least 98 % of the bytes reached the device.
-    Device,
-    /// This share of the bytes (0 to 1) was served by a cache.
-    PartlyCached(f64),
-    /// Less than 2 % of the bytes reached the device.
-    Cached,
-    /// There is no block device beneath, or it keeps no counters.
-    Unknown,
-}
-
-impl Cache {
-    /// Share of the requested bytes that must reach the device for the stamp `device`, and must not for `cached`.
-    const TOLERANCE: f64 = 0.02;
-
-    /// The stamp: from the reads where there are any, else from the writes.
-    ///
-    /// Reads decide in a mix, because a device's writes include what the log and the file system add.
-    pub fn stamp(&self) -> CacheStamp {
-        let (requested, device) = if self.requested_read.0 > 0 {
-            (self.requested_read, self.device_read)
-        } else {
-            (self.requested_written, self.device_written)
-        };
-        if requested.0 == 0 {
-            return CacheStamp::Unknown;
-        }
-        let reached = match (device, self.resident_before) {
-            (Some(device), _) => device.0 as f64 / requested.0 as f64,
-            // Without a device to ask, what was in the page cache beforehand cannot have come from one.
-            (None, Some(resident)) if self.requested_read.0 > 0 && resident >= Self::TOLERANCE => {
-                1.0 - resident
-            }
-            (None, _) => return CacheStamp::Unknown,
-        };
-        match reached {
-            reached if reached >= 1.0 - Self::TOLERANCE => CacheStamp::Device,
-            reached if reached < Self::TOLERANCE => CacheStamp::Cached,
-            reached => CacheStamp::PartlyCached(1.0 - reached),
-        }
-    }
-}
-
-impl fmt::Display for CacheStamp {
-    /// `device`, `partly cached (37 %)`, `cached` or `unknown`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CacheStamp::Device => f.pad("device"),
-            CacheStamp::PartlyCached(share) => f.pad(&format!("partly cached ({:.0} %)", share * 100.0)),
-            CacheStamp::Cached => f.pad("cached"),
-            CacheStamp::Unknown => f.pad("unknown"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reads(requested: u64, device: Option<u64>) -> Cache {
-        Cache { requested_read: Bytes(requested), device_read: device.map(Bytes), ..Cache::default() }
-    }
-
-    #[test]
-    fn stamps_follow_the_share_that_reached_the_device() {
-        let stamp = |requested, device| reads(requested, device).stamp().to_string();
-        assert_eq!(stamp(1000, Some(1000)), "device");
-        assert_eq!(stamp(1000, Some(980)), "device");
-        assert_eq!(stamp(1000, Some(1500)), "device");
-        assert_eq!(stamp(1000, Some(630)), "partly cached (37 %)");
-        assert_eq!(stamp(1000, Some(19)), "cached");
-        assert_eq!(stamp(1000, None), "unknown");
-        assert_eq!(stamp(0, Some(0)), "unknown");
-        let resident =
-            |share| Cache { resident_before: Some(share), ..reads(1000, None) }.stamp().to_string();
-        assert_eq!(
-            [resident(0.0), resident(0.5), resident(1.0)],
-            ["unknown", "partly cached (50 %)", "cached"]
-        );
-    }
-
-    #[test]
-    fn writes_decide_only_where_nothing_is_read() {
-        let mut cache = reads(1000, Some(0));
-        cache.requested_written = Bytes(1000);
-        cache.device_written = Some(Bytes(3000));
-        assert_eq!(cache.stamp(), CacheStamp::Cached);
-        cache.requested_read = Bytes(0);
-        assert_eq!(cache.stamp(), CacheStamp::Device);
-    }
 }

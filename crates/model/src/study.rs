@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Cache;
 use crate::concluded::Conclusion;
-use crate::record::Cache;
 use crate::storage::DeviceCounters;
 use crate::units::{Bandwidth, Bytes, Iops, Nanos};
 

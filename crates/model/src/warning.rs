@@ -254,6 +254,22 @@ pub enum Warning {
         /// How many.
         syncs: u64,
     },
+    /// Operations are timed by this program though the database could time them, were it not a standby.
+    #[error(
+        "the server is a hot standby, on which nothing can be created: operations are timed by this program, the way to the \
+         server and back included; it can be read, and written on its primary only"
+    )]
+    Standby,
+    /// The server takes fewer sessions than a sweep would have tried.
+    #[error(
+        "the server takes {sessions} more sessions (max_connections): no more jobs than {jobs} are tried"
+    )]
+    FewSessions {
+        /// Sessions that could still be opened when the sweep began.
+        sessions: u32,
+        /// Jobs at most.
+        jobs: u32,
+    },
     /// A session waited for a lock of another.
     #[error(
         "`{phase}`: a session waited {waited} for a lock held by {holder}: its response time is that of the lock, not of the \
@@ -297,4 +313,40 @@ pub enum Warning {
         /// Why, and what helps.
         reason: String,
     },
+}
+
+impl Warning {
+    /// Whether the two say the same of a run, so that one of them is enough: equal ones, and the same cause in another phase.
+    pub fn repeats(&self, other: &Warning) -> bool {
+        match (self, other) {
+            (Warning::ForeignLoad { .. }, Warning::ForeignLoad { .. }) => true,
+            (Warning::GeneratorLimited { limit, .. }, Warning::GeneratorLimited { limit: met, .. }) => {
+                limit.name() == met.name()
+            }
+            (Warning::ProbeFailed { probe, .. }, Warning::ProbeFailed { probe: failed, .. }) => {
+                probe == failed
+            }
+            _ => self == other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cause_is_one_warning() {
+        let foreign = |phase: &str, device| Warning::ForeignLoad {
+            phase: phase.into(),
+            requested: Bytes(1),
+            device: Bytes(device),
+        };
+        assert!(foreign("a", 5).repeats(&foreign("b", 7)));
+        let limited = |limit| Warning::GeneratorLimited { phase: "a".into(), limit };
+        assert!(limited(HostLimit::Steal(0.1)).repeats(&limited(HostLimit::Steal(0.2))));
+        assert!(!limited(HostLimit::Steal(0.1)).repeats(&limited(HostLimit::CpuBound(1.0))));
+        assert!(!Warning::ThroughCache.repeats(&foreign("a", 5)));
+        assert!(Warning::ThroughCache.repeats(&Warning::ThroughCache));
+    }
 }

@@ -1,94 +1,313 @@
-//! How much of what was asked for reached the device, and how much of the target was in the page cache.
+//! How much of what was requested reached the device, and how much of the target was in the page cache.
 
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 
-use iolite_model::{Bytes, Cache, DeviceCounters};
-use iolite_sys::page_cache;
+use iolite_model::{Bytes, Cache, DeviceCounters, Event, Sink, Storage};
+use iolite_sys::{extents, page_cache};
+use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::LeafCounters;
+use crate::process_io::ProcessIo;
 
-/// Watches the leaf devices and the page cache over a phase. A probe that fails yields `None`, never an error.
+/// File systems whose I/O is submitted by the task that asks for it, so that the kernel accounts it to that task, and whose
+/// direct I/O is direct. ZFS, NFS, FUSE, virtiofs and 9p are not among them.
+const ACCOUNTED: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "overlay", "block device"];
+
+/// Watches the leaf devices, this program's own I/O and the page cache over a phase. A probe that fails yields `None`, never an
+/// error.
 #[derive(Debug)]
 pub struct CacheProbe<'a> {
     counters: Option<&'a LeafCounters>,
-    target: Option<(&'a File, u64)>,
-    counted: Option<DeviceCounters>,
+    storage: Option<&'a Storage>,
+    /// The target's first bytes: a file and the length of its span.
+    target: Option<(File, u64)>,
+    start: Counts,
+    release: Option<Counts>,
     resident: Option<f64>,
+    dirty: u64,
+    unwritten: Option<f64>,
+    compressed: Option<f64>,
+}
+
+/// What was counted at an instant.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    device: Option<DeviceCounters>,
+    own: Option<ProcessIo>,
 }
 
 impl<'a> CacheProbe<'a> {
-    /// Notes the state before a phase, of the devices (`counters`) and of the first bytes of the target (`target`: a
+    /// Records the state before a phase, of the devices (`counters`) and of the first bytes of the target (`target`: a
     /// file and the length of its span in bytes).
-    pub fn start(counters: Option<&'a LeafCounters>, target: Option<(&'a File, u64)>) -> CacheProbe<'a> {
-        // The residency first: looking for it must not come between the counters and the phase.
-        let resident = target.and_then(resident_share);
-        CacheProbe { counters, target, counted: counters.and_then(read), resident }
+    pub fn start(counters: Option<&'a LeafCounters>, target: Option<(&File, u64)>) -> CacheProbe<'a> {
+        let mut probe = CacheProbe {
+            counters,
+            storage: None,
+            target: None,
+            start: Counts::default(),
+            release: None,
+            resident: None,
+            dirty: 0,
+            unwritten: None,
+            compressed: None,
+        };
+        probe.examine(target.and_then(|(file, length)| Some((file.try_clone().ok()?, length))));
+        // Last: looking at the target must not come between the counters and the phase.
+        probe.start = probe.count();
+        probe
     }
 
-    /// Compares with the state now, after a phase that asked for these many bytes, its ramp included.
+    /// Tells this program's I/O from that of others: the processes that do I/O on `storage` are this one and its descendants.
+    #[must_use]
+    pub fn on(mut self, storage: &'a Storage) -> CacheProbe<'a> {
+        self.storage = Some(storage);
+        self.start = self.count();
+        self
+    }
+
+    /// The phase is released now: what was counted until here created its target, which is this one.
+    pub fn release(&mut self, target: Option<(File, u64)>) {
+        // First: the phase goes on meanwhile.
+        self.release = Some(self.count());
+        let before = self.resident;
+        self.examine(target);
+        // What has been read since the release was not there before it.
+        self.resident = before.into_iter().chain(self.resident).reduce(f64::min);
+    }
+
+    fn examine(&mut self, target: Option<(File, u64)>) {
+        self.target = target.filter(|(_, length)| *length > 0);
+        let Some((file, length)) = &self.target else { return };
+        self.resident = resident_share(file, *length);
+        self.dirty = page_cache::dirty_bytes(file, 0, *length).unwrap_or(0);
+        if let Ok(stored) = extents::stored(file, *length) {
+            let share = |bytes: u64| Some(bytes as f64 / *length as f64);
+            self.unwritten = share(length.saturating_sub(stored.written.saturating_add(self.dirty)));
+            self.compressed = share(stored.encoded);
+        }
+    }
+
+    fn count(&self) -> Counts {
+        let own =
+            self.storage.filter(|storage| is_accounted(storage)).and_then(|_| ProcessIo::of_this_program());
+        Counts { device: self.counters.and_then(|counters| counters.read().ok()), own }
+    }
+
+    /// Compares with the state now, after a phase that requested these many bytes, its ramp included.
     ///
     /// Call it when the last operation has completed. What is written to the page cache and not yet written back
     /// has not reached the device, and is not counted.
     pub fn finish(self, requested_read: Bytes, requested_written: Bytes) -> Cache {
-        let now = self.counters.and_then(read);
-        let counted = now.zip(self.counted).map(|(now, before)| now.since(before));
+        let end = self.count();
+        let dirty = self.target.as_ref().map(|(file, length)| page_cache::dirty_bytes(file, 0, *length));
+        let read = self.moved(&end, requested_read, |counters| counters.read, |own| own.read);
+        let written = self.moved(&end, requested_written, |counters| counters.written, |own| own.written);
+        // Without the target's dirty pages, what was dirtied can't be told from what was written.
+        let own_written = dirty
+            .and_then(Result::ok)
+            .zip(written.own)
+            .map(|(dirty, own)| Bytes(own.0.saturating_sub(dirty.saturating_sub(self.dirty))));
         Cache {
             requested_read,
             requested_written,
-            device_read: counted.map(|counted| counted.read),
-            device_written: counted.map(|counted| counted.written),
+            device_read: read.device,
+            device_written: written.device,
+            own_read: self.informative(read, requested_read),
+            own_written,
             resident_before: self.resident,
-            resident_after: self.target.and_then(resident_share),
+            resident_after: self.target.as_ref().and_then(|(file, length)| resident_share(file, *length)),
+            unwritten: self.unwritten,
+            compressed: self.compressed,
+            direct_confirmed: self.direct_confirmed(),
         }
+    }
+
+    /// Bytes moved since the release where the target was created or read before it, else since the start: the first operations
+    /// come before the release is heard of, and must not be lost.
+    fn moved(
+        &self,
+        end: &Counts,
+        requested: Bytes,
+        of_device: fn(DeviceCounters) -> Bytes,
+        of_own: fn(ProcessIo) -> Bytes,
+    ) -> Moved {
+        let between = |from: &Counts, to: &Counts| Moved {
+            device: to.device.zip(from.device).map(|(to, from)| of_device(to.since(from))),
+            own: to.own.zip(from.own).map(|(to, from)| of_own(to.since(from))),
+        };
+        let all = between(&self.start, end);
+        let Some(release) = &self.release else { return all };
+        let before = between(&self.start, release);
+        let span = self.target.as_ref().map_or(requested.0 / 25, |(_, length)| *length);
+        let much = before.own.or(before.device).is_some_and(|bytes| bytes.0 > span / 2);
+        if much { between(release, end) } else { all }
+    }
+
+    /// This program's own reads, where they show what the leaf devices did for it. Beneath a loop device the kernel reads on its
+    /// own account, and may have it from memory: only that less was asked for is known then.
+    fn informative(&self, read: Moved, requested: Bytes) -> Option<Bytes> {
+        let on_loop = self.storage.is_some_and(|storage| storage.devices.iter().any(|d| d.kind == "loop"));
+        read.own.filter(|own| !on_loop || own.0 < requested.0 / 50 * 49)
+    }
+
+    fn direct_confirmed(&self) -> bool {
+        self.storage.is_some_and(is_accounted)
+            || self.target.as_ref().is_some_and(|(file, _)| is_block_device(file) || reports_alignment(file))
     }
 }
 
-fn read(counters: &LeafCounters) -> Option<DeviceCounters> {
-    counters.read().ok()
+/// Bytes that devices and this program moved in one direction.
+#[derive(Debug, Clone, Copy)]
+struct Moved {
+    device: Option<Bytes>,
+    own: Option<Bytes>,
+}
+
+/// Whether the kernel accounts I/O on this storage to the tasks that ask for it.
+fn is_accounted(storage: &Storage) -> bool {
+    ACCOUNTED.contains(&storage.filesystem.kind.as_str()) && !storage.devices.is_empty()
+}
+
+fn is_block_device(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device())
+}
+
+/// Whether the file system says what alignment direct I/O on this file needs (statx(2), STATX_DIOALIGN, Linux 6.1): it then does it.
+fn reports_alignment(file: &File) -> bool {
+    let answer = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    answer.is_ok_and(|answer| {
+        answer.stx_mask & StatxFlags::DIOALIGN.bits() != 0 && answer.stx_dio_offset_align != 0
+    })
 }
 
 /// The share (0 to 1) of a file's first `length` bytes that is in the page cache.
-fn resident_share((file, length): (&File, u64)) -> Option<f64> {
-    if length == 0 {
-        return None;
-    }
+fn resident_share(file: &File, length: u64) -> Option<f64> {
     let resident = page_cache::resident_bytes(file, 0, length).ok()?;
     Some(resident as f64 / length as f64)
 }
 
+/// Passes events on, and notifies a probe when the first phase is released.
+pub struct ReleaseWatch<'w, 'p, S: Sink + ?Sized> {
+    sink: &'w mut S,
+    probe: &'w mut CacheProbe<'p>,
+    target: Option<FindTarget<'w>>,
+}
+
+/// Finds the file of a phase, with the length of its span in bytes, once it is there.
+type FindTarget<'w> = Box<dyn FnOnce() -> Option<(File, u64)> + Send + 'w>;
+
+impl<'w, 'p, S: Sink + ?Sized> ReleaseWatch<'w, 'p, S> {
+    /// Passes events on to `sink`. `target` is asked for the phase's file when it has been created.
+    pub fn new(
+        sink: &'w mut S,
+        probe: &'w mut CacheProbe<'p>,
+        target: impl FnOnce() -> Option<(File, u64)> + Send + 'w,
+    ) -> ReleaseWatch<'w, 'p, S> {
+        ReleaseWatch { sink, probe, target: Some(Box::new(target)) }
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for ReleaseWatch<'_, '_, S> {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::PhaseReleased(_))
+            && let Some(find) = self.target.take()
+        {
+            self.probe.release(find());
+        }
+        self.sink.event(event);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::{Mutex, PoisonError};
+
     use iolite_model::CacheStamp;
 
     use super::*;
     use crate::leaf_counters::tests::{LENGTH, direct_file, read_all};
 
+    fn here() -> Storage {
+        crate::storage(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    /// One test at a time: this program's I/O is that of all its threads.
+    static OWN: Mutex<()> = Mutex::new(());
+
     #[test]
     fn direct_reads_reach_the_device_and_cached_reads_do_not() {
+        let _own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         let (counters, file, direct) = match direct_file() {
             Ok(ready) => ready,
             Err(reason) => return eprintln!("skipped: {reason}"),
         };
-        let probe = CacheProbe::start(Some(&counters), Some((&direct, LENGTH)));
+        let storage = here();
+        let probe = CacheProbe::start(Some(&counters), Some((&direct, LENGTH))).on(&storage);
         read_all(&direct);
         let cache = probe.finish(Bytes(LENGTH), Bytes(0));
-        assert_eq!((cache.stamp(), cache.requested_read), (CacheStamp::Device, Bytes(LENGTH)));
+        // What cannot be told from others' I/O, as beneath a loop device, depends on who else is there.
+        assert!(matches!(cache.stamp(), CacheStamp::Device | CacheStamp::OtherIo), "{cache:?}");
         assert_eq!((cache.resident_before, cache.resident_after), (Some(0.0), Some(0.0)));
 
         // Through the cache: from the device into it.
-        let probe = CacheProbe::start(Some(&counters), Some((&direct, LENGTH)));
+        let probe = CacheProbe::start(Some(&counters), Some((&direct, LENGTH))).on(&storage);
         std::fs::read(file.path()).unwrap();
         let cache = probe.finish(Bytes(LENGTH), Bytes(0));
         assert_eq!((cache.resident_before, cache.resident_after), (Some(0.0), Some(1.0)));
         assert!(cache.device_read.unwrap().0 >= LENGTH, "{cache:?}");
+
+        // From the cache, whatever others read meanwhile.
+        let probe = CacheProbe::start(Some(&counters), Some((&direct, LENGTH))).on(&storage);
+        std::fs::read(file.path()).unwrap();
+        let cache = Cache { device_read: Some(Bytes(64 * LENGTH)), ..probe.finish(Bytes(LENGTH), Bytes(0)) };
+        match cache.own_read {
+            Some(_) => assert_eq!(cache.stamp(), CacheStamp::Cached, "{cache:?}"),
+            None => eprintln!("skipped in part: I/O of tasks is not accounted here"),
+        }
     }
 
     #[test]
-    fn what_cannot_be_told_is_none() {
+    fn what_came_before_the_release_is_not_the_phases() {
+        let _own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counters, _file, direct) = match direct_file() {
+            Ok(ready) => ready,
+            Err(reason) => return eprintln!("skipped: {reason}"),
+        };
+        let storage = here();
+        let mut probe = CacheProbe::start(Some(&counters), None).on(&storage);
+        read_all(&direct);
+        probe.release(Some((direct.try_clone().unwrap(), LENGTH)));
+        let cache = probe.finish(Bytes(LENGTH), Bytes(0));
+        if cache.own_read.is_none() {
+            return eprintln!("skipped: I/O of tasks is not accounted here");
+        }
+        assert_eq!(cache.stamp(), CacheStamp::Cached, "{cache:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_none() {
         let cache = CacheProbe::start(None, None).finish(Bytes(1), Bytes(2));
         let expected = Cache { requested_read: Bytes(1), requested_written: Bytes(2), ..Cache::default() };
         assert_eq!((cache, cache.stamp()), (expected, CacheStamp::Unknown));
         let file = tempfile::tempfile().unwrap();
         assert_eq!(CacheProbe::start(None, Some((&file, 0))).finish(Bytes(1), Bytes(2)), expected);
+    }
+
+    #[test]
+    fn direct_io_is_confirmed_by_the_file_system_or_by_statx() {
+        let known = |kind: &str| {
+            let mut storage = here();
+            storage.filesystem.kind = kind.into();
+            CacheProbe::start(None, None).on(&storage).finish(Bytes(1), Bytes(0)).direct_confirmed
+        };
+        if here().devices.is_empty() {
+            return eprintln!("skipped: no block device beneath the checkout");
+        }
+        assert_eq!(
+            [known("xfs"), known("zfs"), known("fuse.sshfs"), known("nfs4")],
+            [true, false, false, false]
+        );
     }
 }

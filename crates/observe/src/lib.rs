@@ -14,12 +14,13 @@ mod leaf_counters;
 mod mounts;
 mod probe;
 mod probes;
+mod process_io;
 mod read_ahead;
 mod sampler;
 mod storage;
 mod sysfs;
 
-pub use cache::CacheProbe;
+pub use cache::{CacheProbe, ReleaseWatch};
 pub use disk_probe::DiskProbe;
 pub use error::Error;
 pub use host::host;
@@ -28,6 +29,7 @@ pub use probe::{Probe, ProbeError, Subject, probe_from};
 pub use probes::{
     CgroupIo, Cpu, Devices, Memory, OwnProcess, PageCache, Pressure, busy_cpu, host_probes, steal,
 };
+pub use process_io::ProcessIo;
 pub use read_ahead::{ReadAhead, ReadAheadError};
 pub use sampler::{RunClock, Sampler, Schedule};
 pub use storage::{storage, storage_of_target, volatile};

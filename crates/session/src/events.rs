@@ -1,11 +1,13 @@
 //! Where a run's events go: its fold, the results database, the view, and whoever else listens.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Event, RunInfo, Sink, View, Warning};
+use iolite_observe::{Probe, RunClock, Sampler, Schedule};
 use iolite_results::Run;
 use iolite_store::{Store, Writer};
 
@@ -18,7 +20,27 @@ pub struct Events {
     writer: Option<Writer>,
     store_failure: Failure,
     listeners: Vec<Box<dyn Sink>>,
+    sampling: Option<Sampling>,
 }
+
+/// The thread that reads probes, and the way by which its events come.
+struct Sampling {
+    sampler: Sampler,
+    events: Receiver<Event>,
+}
+
+/// The sampler's end of that way.
+struct Passed(SyncSender<Event>);
+
+impl Sink for Passed {
+    fn event(&mut self, event: &Event) {
+        // Full, or nobody listens any more: readings are lost, the run is not.
+        let _ = self.0.try_send(event.clone());
+    }
+}
+
+/// Readings that wait at most: some minutes of them, while the run emits nothing.
+const WAITING: usize = 1 << 14;
 
 impl Events {
     /// Opens the results database, and tells everybody that the run has begun. A database that can't be opened is a warning,
@@ -38,7 +60,7 @@ impl Events {
             }
         };
         let run = Run::new(info.clone());
-        let mut events = Events { run, view, writer, store_failure, listeners: Vec::new() };
+        let mut events = Events { run, view, writer, store_failure, listeners: Vec::new(), sampling: None };
         events.event(&Event::RunStarted(Box::new(info.clone())));
         events
     }
@@ -48,14 +70,52 @@ impl Events {
         &self.run
     }
 
+    /// Reads probes from here on until the run ends.
+    pub fn sample(&mut self, probes: Vec<Box<dyn Probe>>, schedule: Schedule, clock: RunClock) {
+        let (sender, events) = mpsc::sync_channel(WAITING);
+        match Sampler::start(probes, schedule, clock, Passed(sender)) {
+            Ok(sampler) => self.sampling = Some(Sampling { sampler, events }),
+            Err(error) => {
+                self.warn(Warning::ProbeFailed { probe: "sampler".into(), reason: error.to_string() });
+            }
+        }
+    }
+
+    /// Passes on what the sampler has read; at the run's end its last readings too.
+    fn take_readings(&mut self, last: bool) {
+        let Some(Sampling { sampler, events }) = self.sampling.take() else { return };
+        let mut read: Vec<Event> = events.try_iter().collect();
+        if last {
+            let warning = sampler.finish();
+            read.extend(events.try_iter());
+            read.extend(warning.map(Event::Warning));
+        } else {
+            self.sampling = Some(Sampling { sampler, events });
+        }
+        for event in read {
+            match event {
+                Event::Warning(warning) => self.warn(warning),
+                event => self.pass(&event),
+            }
+        }
+    }
+
+    fn pass(&mut self, event: &Event) {
+        self.run.event(event);
+        self.view.event(event);
+        if let Some(writer) = &mut self.writer {
+            writer.event(event);
+        }
+    }
+
     /// Passes all events from here on to `listener` too, before anybody else gets them.
     pub fn listen(&mut self, listener: Box<dyn Sink>) {
         self.listeners.push(listener);
     }
 
-    /// Records a warning, once.
+    /// Records a warning, once per cause.
     pub fn warn(&mut self, warning: Warning) {
-        if !self.run.warnings.contains(&warning) {
+        if !self.run.warnings.iter().any(|known| known.repeats(&warning)) {
             self.event(&Event::Warning(warning));
         }
     }
@@ -93,11 +153,8 @@ impl Sink for Events {
         if matches!(event, Event::Operations(_)) {
             return;
         }
-        self.run.event(event);
-        self.view.event(event);
-        if let Some(writer) = &mut self.writer {
-            writer.event(event);
-        }
+        self.take_readings(matches!(event, Event::RunEnded(_)));
+        self.pass(event);
     }
 }
 

@@ -9,7 +9,7 @@ use iolite_model::{
     Bytes, Cache, Concluded, Conclusion, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink, Target,
     Task, Usage, Warning,
 };
-use iolite_observe::CacheProbe;
+use iolite_observe::{CacheProbe, ReleaseWatch};
 use iolite_results::Run;
 use iolite_stats::{Detail, PhaseTotals};
 use iolite_suites::doubts;
@@ -90,16 +90,21 @@ impl Session<'_> {
     pub fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
         let first = self.run().next_phase();
         let infos = self.announce(first, tasks.iter().map(JobTask::task));
-        let target = self.target(tasks);
+        let path = self.path(tasks);
+        let target = path.as_deref().and_then(open);
         // What goes to nothing is neither the device's nor a cache's.
         let idle = tasks
             .iter()
             .all(|task| matches!(task, JobTask::Io(task) if matches!(task.target, Target::Null { .. })));
-        let probe = CacheProbe::start(
+        let storage = self.events.run().info.storage.clone();
+        let mut probe = CacheProbe::start(
             self.counters.as_ref().filter(|_| !idle),
             target.as_ref().map(|(file, span)| (file, *span)),
-        );
-        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut self.events);
+        )
+        .on(&storage);
+        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, move || open(&path?));
+        let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
+        drop(events);
         let (mut read, mut written) = (Bytes(0), Bytes(0));
         for info in &infos {
             let (of_read, of_written) = self.run().requested(info.index);
@@ -185,23 +190,18 @@ impl Session<'_> {
         warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
     }
 
-    /// The one file that all these tasks go to, where it is there already, with its span: to see how much of it is in the
-    /// page cache.
-    fn target(&self, tasks: &[JobTask]) -> Option<(File, u64)> {
-        let mut paths = tasks.iter().map(|task| self.path(task));
+    /// The path of the one file that all these tasks go to, which need not be there yet: to see how much of it is in the page
+    /// cache.
+    fn path(&self, tasks: &[JobTask]) -> Option<PathBuf> {
+        let mut paths = tasks.iter().map(|task| self.path_of(task));
         let first = paths.next()??;
-        if !paths.all(|path| path.as_ref() == Some(&first)) {
-            return None;
-        }
-        let file = open(&first)?;
-        let length = file.metadata().ok().filter(|metadata| metadata.is_file())?.len();
-        Some((file, length))
+        paths.all(|path| path.as_ref() == Some(&first)).then_some(first)
     }
 
-    fn path(&self, task: &JobTask) -> Option<PathBuf> {
+    fn path_of(&self, task: &JobTask) -> Option<PathBuf> {
         let JobTask::Io(task) = task else { return None };
         match &task.target {
-            Target::File(file) if !file.per_worker => self.scratch.claimed(&file.name).ok(),
+            Target::File(file) if !file.per_worker => Some(self.scratch.path().join(&file.name)),
             Target::Existing(existing) => Some(existing.path.clone()),
             Target::Files(files) => match files.files.as_slice() {
                 [file] => Some(file.path.clone()),
@@ -227,8 +227,8 @@ fn phase_end(phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
     }
 }
 
-/// Only a regular file: opening anything else might do something to it.
-fn open(path: &Path) -> Option<File> {
-    std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
-    File::open(path).ok()
+/// A file and its length. Only a regular file: opening anything else might do something to it.
+fn open(path: &Path) -> Option<(File, u64)> {
+    let length = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?.len();
+    Some((File::open(path).ok()?, length))
 }

@@ -2,7 +2,7 @@
 
 use iolite_engine::{Control, Scratch, make_ready};
 use iolite_model::{Concluded, Ending, Event, JobTask, Nanos, RunInfo, Sink, Warning};
-use iolite_observe::LeafCounters;
+use iolite_observe::{LeafCounters, RunClock, Schedule, host_probes};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use iolite_sys::clock::Clock;
@@ -39,6 +39,8 @@ impl<'a> Session<'a> {
         }
         let clock = Clock::best();
         let started = clock.now();
+        let probes = host_probes(Some(&info.storage));
+        events.sample(probes, Schedule::default(), RunClock { clock, origin: started });
         Ok(Session { control, events, clock, started, scratch, counters })
     }
 

@@ -114,6 +114,11 @@ fn both(one: Cache, other: Cache) -> Cache {
         device_written: sum(one.device_written, other.device_written),
         resident_before: most(one.resident_before, other.resident_before),
         resident_after: most(one.resident_after, other.resident_after),
+        own_read: sum(one.own_read, other.own_read),
+        own_written: sum(one.own_written, other.own_written),
+        unwritten: most(one.unwritten, other.unwritten),
+        compressed: most(one.compressed, other.compressed),
+        direct_confirmed: one.direct_confirmed && other.direct_confirmed,
     }
 }
 

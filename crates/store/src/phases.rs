@@ -27,6 +27,8 @@ pub struct DatabasePhase {
     pub facts: Option<DatabaseFacts>,
     /// What the operations took, where it is known.
     pub usage: Option<DatabaseUse>,
+    /// The cache stamp, as text; `None` until it has ended.
+    pub stamp: Option<String>,
 }
 
 impl Store {
@@ -83,6 +85,7 @@ impl Store {
             whole: self.whole(run, number)?,
             facts: self.databases(run, Some(number))?.pop().map(|(_, facts)| facts),
             usage: self.database_uses(run, Some(number))?.pop().map(|(_, usage)| usage),
+            stamp: self.get(row, "stamp")?,
         };
         Ok(Some(phase))
     }

@@ -80,8 +80,13 @@ CREATE TABLE phase (
     requested_written_bytes INTEGER,
     device_read_bytes       INTEGER,
     device_written_bytes    INTEGER,
+    own_read_bytes          INTEGER,
+    own_written_bytes       INTEGER,
     resident_before         REAL,
     resident_after          REAL,
+    unwritten               REAL,
+    compressed              REAL,
+    direct_confirmed        INTEGER CHECK (direct_confirmed IN (0, 1)),
     stamp                   TEXT,
     rate_asked              REAL,
     rate_achieved           REAL,
@@ -405,6 +410,7 @@ SELECT t.run, t.number AS phase, t.name, t.operation,
        coalesce(f.namespace, '') AS namespace,
        f.engine, f.version, f.durability,
        coalesce(f.timed_by, t.task ->> '$.database.timed_by', 'client') AS timed_by,
+       t.stamp,
        t.concurrency AS workers,
        CASE t.operation
            WHEN 'ran-read' THEN 100
@@ -454,6 +460,7 @@ SELECT p.operation,
        p.engine AS Engine,
        p.durability AS Durability,
        p.timed_by AS TimedBy,
+       p.stamp AS Stamp,
        p.phase
   FROM database_phase AS p
   JOIN worker AS w ON w.run = p.run AND w.phase = p.phase
@@ -467,7 +474,7 @@ SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Wr
        ReadMeanMs, ReadP50Ms, ReadP95Ms, ReadP99Ms, ReadP999Ms, ReadMaxMs,
        WriteMeanMs, WriteP50Ms, WriteP95Ms, WriteP99Ms, WriteP999Ms, WriteMaxMs,
        Commits, CommitsPerSec, CommitMeanMs, CommitP50Ms, CommitP95Ms, CommitP99Ms, CommitP999Ms, CommitMaxMs,
-       Engine, Durability, TimedBy, phase
+       Engine, Durability, TimedBy, Stamp, phase
   FROM database_worker WHERE operation = 'ran-read' ORDER BY Batch, phase, Job;
 
 CREATE VIEW RanWrite AS
@@ -476,7 +483,7 @@ SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Wr
        ReadMeanMs, ReadP50Ms, ReadP95Ms, ReadP99Ms, ReadP999Ms, ReadMaxMs,
        WriteMeanMs, WriteP50Ms, WriteP95Ms, WriteP99Ms, WriteP999Ms, WriteMaxMs,
        Commits, CommitsPerSec, CommitMeanMs, CommitP50Ms, CommitP95Ms, CommitP99Ms, CommitP999Ms, CommitMaxMs,
-       Engine, Durability, TimedBy, phase
+       Engine, Durability, TimedBy, Stamp, phase
   FROM database_worker WHERE operation = 'ran-write' ORDER BY Batch, phase, Job;
 
 CREATE VIEW RanIO AS
@@ -485,7 +492,7 @@ SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Wr
        ReadMeanMs, ReadP50Ms, ReadP95Ms, ReadP99Ms, ReadP999Ms, ReadMaxMs,
        WriteMeanMs, WriteP50Ms, WriteP95Ms, WriteP99Ms, WriteP999Ms, WriteMaxMs,
        Commits, CommitsPerSec, CommitMeanMs, CommitP50Ms, CommitP95Ms, CommitP99Ms, CommitP999Ms, CommitMaxMs,
-       Engine, Durability, TimedBy, phase
+       Engine, Durability, TimedBy, Stamp, phase
   FROM database_worker WHERE operation = 'ran-io' ORDER BY Batch, phase, Job;
 
 -- Rates and response times are of the measured time. Devices and databases count over the whole phase, ramp and drain
@@ -519,7 +526,7 @@ WITH measured AS (
            data_device_flushes + coalesce(log_device_flushes, 0) AS device_flushes
       FROM database_use
 )
-SELECT p.run, p.phase, p.name, p.operation, p.database, p.engine, p.durability, p.timed_by, p.workers, m.seconds,
+SELECT p.run, p.phase, p.name, p.operation, p.database, p.engine, p.durability, p.timed_by, p.workers, p.stamp, m.seconds,
        coalesce(m.reads, 0) AS reads,
        coalesce(m.writes, 0) AS writes,
        coalesce(m.commits, 0) AS commits,

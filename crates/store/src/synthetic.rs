@@ -174,7 +174,12 @@ fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
         cache: Cache {
             requested_read: Bytes(1000),
             device_read: Some(Bytes(630)),
+            own_read: Some(Bytes(640)),
+            own_written: Some(Bytes(7)),
             resident_before: Some(0.25),
+            unwritten: Some(0.01),
+            compressed: Some(0.005),
+            direct_confirmed: true,
             ..Cache::default()
         },
         errors: Vec::new(),

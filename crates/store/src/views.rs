@@ -78,7 +78,7 @@ fn perftools_columns_have_their_names_and_come_first() {
         let statement = store.connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
         let columns: Vec<_> = statement.column_names().collect();
         assert_eq!(columns[..13].join(" "), NAMES);
-        assert_eq!(columns.len(), 37);
+        assert_eq!(columns.len(), 38);
     }
 }
 

@@ -1,13 +1,10 @@
 //! Doubts about a phase that has been measured.
 
-use iolite_model::{Arrival, Bytes, Ending, Iops, Mix, Nanos, OpKind, Task, Warning};
+use iolite_model::{Arrival, Ending, Iops, Mix, Nanos, OpKind, Task, Warning};
 use iolite_stats::{Change, PhaseResult, changes};
 
 /// Measured time below which a figure is said to rest on little.
 const SHORT: Nanos = Nanos(250_000_000);
-
-/// The device moved this much more than was asked of it: something else uses it.
-const FOREIGN: f64 = 1.25;
 
 /// What may be doubted about a phase, with advice. `first_error` is the first error of an operation, where the phase's
 /// end does not list it.
@@ -48,16 +45,14 @@ pub(crate) fn short_phases(history: &[PhaseResult]) -> Option<Warning> {
     (!phases.is_empty()).then_some(Warning::ShortPhases { phases })
 }
 
-/// Reads that the device did beyond those asked for, in a phase that only reads files directly: anything else (a
-/// database, writes with their journal, read-ahead) adds I/O of its own.
+/// Reads that the devices did beyond this program's own, where those are known; else beyond those requested, in a phase that only
+/// reads files directly: anything else (a database, writes with their journal, read-ahead) adds I/O of its own.
 fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warning> {
-    let Task::File(task) = &result.info.task else { return None };
-    let requested = result.end.cache.requested_read;
-    let device = result.end.cache.device_read?;
-    let foreign = task.direct
-        && task.mix == Mix::Read
-        && device.0 as f64 > requested.0 as f64 * FOREIGN + Bytes::MIB.0 as f64;
-    foreign.then(|| Warning::ForeignLoad { phase: name(), requested, device })
+    let cache = &result.end.cache;
+    let reads_only = matches!(&result.info.task, Task::File(task) if task.direct && task.mix == Mix::Read);
+    cache.foreign_read().filter(|_| cache.own_read.is_some() || reads_only)?;
+    let (requested, device) = (cache.requested_read, cache.device_read?);
+    Some(Warning::ForeignLoad { phase: name(), requested, device })
 }
 
 /// What did not stay as it was within a phase that is meant to go on alike: level shifts, the longest stall, a period.

@@ -349,7 +349,7 @@ fn stamp_reservation(evidence: &Evidence<'_>, direct: bool) -> Option<(Fitness, 
     // What a cache delivered says nothing for the storage; only what it did badly says something against it.
     match evidence.result.end.cache.stamp() {
         CacheStamp::Device => None,
-        CacheStamp::Unknown if direct => None,
+        CacheStamp::Unknown if direct && evidence.result.end.cache.direct_confirmed => None,
         CacheStamp::Unknown => Some((Fitness::Marginal, "perhaps from memory".into())),
         cache => Some((Fitness::Marginal, cache.to_string())),
     }

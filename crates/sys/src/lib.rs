@@ -6,6 +6,7 @@ pub mod buffer;
 pub mod clock;
 pub mod device;
 pub mod directory;
+pub mod extents;
 pub mod file;
 pub mod mapping;
 pub mod page_cache;

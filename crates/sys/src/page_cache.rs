@@ -77,19 +77,44 @@ pub fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
+/// Bytes of the span of `file` from `offset` (bytes) on for `length` (bytes) that wait in the page cache to be written, or are being
+/// written, counted in whole pages.
+///
+/// # Errors
+///
+/// `ENOSYS` before Linux 6.5, which has no cachestat(2); `EPERM` where a filter of system calls does not know it.
+pub fn dirty_bytes(file: &File, offset: u64, length: u64) -> io::Result<u64> {
+    if length == 0 {
+        return Ok(0);
+    }
+    let counts = cachestat(file.as_raw_fd(), offset, length)?;
+    Ok((counts.dirty + counts.writeback).saturating_mul(rustix::param::page_size() as u64))
+}
+
+/// `struct cachestat` of include/uapi/linux/mman.h; all in pages.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct CacheStat {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
 /// As [`resident_bytes`], by cachestat(2).
 fn by_cachestat(file: &File, offset: u64, length: u64) -> io::Result<u64> {
     // To the system call a length of 0 means "to the end of the file".
     if length == 0 {
         return Ok(0);
     }
-    let pages = cached_pages(file.as_raw_fd(), offset, length)?;
+    let pages = cachestat(file.as_raw_fd(), offset, length)?.cached;
     Ok(pages.saturating_mul(rustix::param::page_size() as u64).min(length))
 }
 
-/// The pages of a span that are cached, by a system call that libc does not bind everywhere yet.
+/// The pages of a span, by a system call that libc does not bind everywhere yet.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
-fn cached_pages(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
+fn cachestat(file: RawFd, offset: u64, length: u64) -> io::Result<CacheStat> {
     /// Number of cachestat(2), the same on these architectures (Linux, include/uapi/asm-generic/unistd.h).
     const SYS_CACHESTAT: libc::c_long = 451;
     /// `struct cachestat_range` of include/uapi/linux/mman.h.
@@ -98,26 +123,16 @@ fn cached_pages(file: RawFd, offset: u64, length: u64) -> io::Result<u64> {
         offset: u64,
         length: u64,
     }
-    /// `struct cachestat` of include/uapi/linux/mman.h; all in pages.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Counts {
-        cached: u64,
-        dirty: u64,
-        writeback: u64,
-        evicted: u64,
-        recently_evicted: u64,
-    }
     let range = Range { offset, length };
-    let mut counts = Counts::default();
+    let mut counts = CacheStat::default();
     // SAFETY: both structures are laid out as the kernel's and live until the call returns; the kernel reads the
     // first, writes the second and keeps neither. The descriptor is borrowed from an open file.
     let status = unsafe { libc::syscall(SYS_CACHESTAT, file, &raw const range, &raw mut counts, 0_u32) };
-    if status == 0 { Ok(counts.cached) } else { Err(io::Error::last_os_error()) }
+    if status == 0 { Ok(counts) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
-fn cached_pages(_file: RawFd, _offset: u64, _length: u64) -> io::Result<u64> {
+fn cachestat(_file: RawFd, _offset: u64, _length: u64) -> io::Result<CacheStat> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 

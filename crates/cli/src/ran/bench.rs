@@ -100,12 +100,22 @@ impl Opened {
         Ok(Opened { url, database, description, timed_by, place, sizes })
     }
 
+    /// Sessions that the server still takes, less those that this program needs beside the jobs'.
+    pub(super) fn free_sessions(&self) -> Option<u32> {
+        // One that does not say so takes as many as it takes.
+        let free = self.database.instance().free_sessions().ok().flatten()?;
+        Some(free.saturating_sub(OWN_SESSIONS))
+    }
+
     /// The storage under the data.
     pub(super) fn storage(&self) -> &Storage {
         &self.place.storage
     }
 }
 
+/// Sessions that this program has beside those of its jobs: counters are read over one, and what is asked before and after a
+/// run over another.
+const OWN_SESSIONS: u32 = 2;
 /// How long a database may take to say what it is.
 const ANSWER: Duration = Duration::from_secs(60);
 
@@ -151,6 +161,10 @@ impl<'a> Bench<'a> {
         let durability = args.durability;
         let mut bench = Bench { session, control, url, database, description, durability, timed_by, place };
         bench.warn_of_size(args.controller_cache);
+        let standby = ("role".to_owned(), "hot standby".to_owned());
+        if !args.client_timed && bench.description.instance.settings.contains(&standby) {
+            bench.session.warn(Warning::Standby);
+        }
         bench.session.calibrate()?;
         Ok(bench)
     }

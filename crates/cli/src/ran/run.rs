@@ -2,7 +2,7 @@
 
 use iolite_db::Error;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Nanos, OpKind, Stop};
+use iolite_model::{Concluded, Ending, Nanos, Stop};
 use iolite_report::Format;
 use iolite_results::{Asked, Run};
 

@@ -139,6 +139,7 @@ impl Runs {
             facts: phase.facts,
             usage: phase.usage,
             whole: phase.whole,
+            stamp: phase.stamp,
             totals,
             workers: ListedPhase::of_workers(&workers),
         };

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use iolite_engine::Control;
-use iolite_model::{DatabaseFacts, DatabaseUse, Ending, Event, Iops, Nanos, Sink, SweepEnd, SweepTerms};
+use iolite_model::{
+    DatabaseFacts, DatabaseUse, Ending, Event, Iops, Nanos, Sink, SweepEnd, SweepTerms, Warning,
+};
 use iolite_report::sweep::SweepReport;
 use iolite_stats::PhaseResult;
 use iolite_suites::{Sweep, SweepFound, SweepNext, SweepOptions};
@@ -115,9 +117,14 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     }
     let terms = terms(&args);
     let duration = duration(&terms);
-    let sweep =
-        Sweep::new(options(terms.clone(), &args, &opened)).map_err(|error| UsageError(error.to_string()))?;
+    let limited = limit(&args, opened.free_sessions())?;
+    let mut options = options(terms.clone(), &args, &opened);
+    if let Some(Warning::FewSessions { jobs, .. }) = limited {
+        options.most_jobs = jobs;
+    }
+    let sweep = Sweep::new(options).map_err(|error| UsageError(error.to_string()))?;
     let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
+    limited.into_iter().for_each(|warning| bench.session.warn(warning));
     let Swept { found, history, facts, uses } = measure(&mut bench, &sweep);
     found.warnings.iter().for_each(|warning| bench.session.warn(warning.clone()));
     if let Some(verdict) = &found.verdict {
@@ -177,7 +184,26 @@ fn options<O: Operation>(terms: SweepTerms, args: &SweepArgs<O>, opened: &Opened
     }
 }
 
-/// How long it will take, as far as that can be told before.
+/// The warning where the server takes fewer sessions than would be tried.
+///
+/// # Errors
+/// More jobs were asked for than that.
+fn limit<O: Operation>(args: &SweepArgs<O>, sessions: Option<u32>) -> anyhow::Result<Option<Warning>> {
+    let Some(sessions) = sessions.filter(|&sessions| sessions < args.most_jobs) else { return Ok(None) };
+    match args.jobs.iter().copied().max() {
+        Some(most) if most > sessions => {
+            let message = format!(
+                "{most} jobs need as many sessions, and the server takes {sessions} more: raise its max_connections, end other \
+                 sessions, or give fewer --jobs"
+            );
+            Err(UsageError(message).into())
+        }
+        Some(_) => Ok(None),
+        None => Ok(Some(Warning::FewSessions { sessions, jobs: sessions })),
+    }
+}
+
+/// How long it will take, as far as that can be known before.
 fn duration(terms: &SweepTerms) -> Nanos {
     let steps = if terms.jobs.is_empty() { TYPICAL } else { terms.jobs.len() } + terms.closer as usize;
     let each = terms.step.0.saturating_add(terms.ramp.0);
@@ -270,6 +296,17 @@ mod tests {
             target_iops: None,
         };
         assert_eq!((terms, args.most_jobs), (expected, SweepTerms::MOST_JOBS));
+    }
+
+    #[test]
+    fn no_more_jobs_than_the_server_takes_sessions() {
+        assert_eq!(limit(&typed(&[]), None).unwrap(), None);
+        assert_eq!(limit(&typed(&[]), Some(2000)).unwrap(), None);
+        let few = Warning::FewSessions { sessions: 97, jobs: 97 };
+        assert_eq!(limit(&typed(&[]), Some(97)).unwrap(), Some(few));
+        assert_eq!(limit(&typed(&["--jobs", "1,97"]), Some(97)).unwrap(), None);
+        let refused = limit(&typed(&["--jobs", "1,98"]), Some(97)).unwrap_err().to_string();
+        assert!(refused.contains("max_connections"), "{refused}");
     }
 
     #[test]

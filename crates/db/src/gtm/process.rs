@@ -20,6 +20,8 @@ const ENDING: Duration = Duration::from_secs(300);
 /// How long to wait for the end of processes that were killed, and how often to look.
 const ZOMBIES: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long the opening or closing of a database by another process may take.
+const OPENING: Duration = Duration::from_secs(5);
 
 /// One such process. It ends when its standard input does, hence also when this program is killed.
 #[derive(Debug)]
@@ -207,11 +209,14 @@ pub fn once_gone(
     codes: &[&str],
     ask: impl Fn() -> Result<std::result::Result<String, String>>,
 ) -> Result<std::result::Result<String, String>> {
-    let until = Instant::now() + ZOMBIES;
+    let started = Instant::now();
+    let until = started + ZOMBIES;
     loop {
         let told = ask()?;
         let unsettled = matches!(&told, Err(cause) if codes.iter().any(|code| cause.contains(code)));
-        if !unsettled || Instant::now() > until || !any_zombie() {
+        // Another process may be opening or closing the database just now: that is soon over.
+        let patient = any_zombie() || started.elapsed() < OPENING;
+        if !unsettled || Instant::now() > until || !patient {
             return Ok(told);
         }
         std::thread::sleep(PAUSE);

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use iolite_model::{Durability, Physical};
 use mysql::Conn;
+use mysql::prelude::Queryable;
 
 use crate::{Description, Files, Instance, LockWait, Result};
 pub use connect::Target;
@@ -106,6 +107,20 @@ impl Instance for Mysql {
 
     fn counters(&self) -> Result<Physical> {
         self.watch(counters::physical)
+    }
+
+    fn free_sessions(&self) -> Result<Option<u32>> {
+        let mut conn = self.target.open()?;
+        let asked = || -> mysql::Result<Option<u32>> {
+            let most: Option<u64> = conn.query_first("SELECT @@GLOBAL.max_connections")?;
+            let used: Option<(String, u64)> =
+                conn.query_first("SHOW GLOBAL STATUS LIKE 'Threads_connected'")?;
+            // This session is among them, and ends.
+            let free = most.zip(used).map(|(most, (_, used))| (most + 1).saturating_sub(used));
+            Ok(free.map(|free| u32::try_from(free).unwrap_or(u32::MAX)))
+        };
+        let mut asked = asked;
+        asked().map_err(|e| self.target.refusal("ask for the sessions of", e))
     }
 
     fn lock_waits(&self) -> Result<Vec<LockWait>> {

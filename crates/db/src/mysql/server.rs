@@ -12,7 +12,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iolite_model::Bytes;
-use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
@@ -33,6 +32,8 @@ const SOCKET_PATH: usize = 108;
 const URL_FILE: &str = "iolite-server";
 /// The server adds an extension to a name without one.
 const LOG: &str = "server.log";
+/// What the server executes before it takes connections.
+const BEFORE_CLIENTS: &str = "init.sql";
 /// Database that is made for blocks and globals.
 const SCHEMA: &str = "iolite";
 
@@ -78,6 +79,7 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
     };
     let port = if options.tcp { Some(private::port(&place.directory)?) } else { None };
     let log = place.log()?;
+    let before_clients = place.write_before_clients(&secret, user.as_ref())?;
     let mut command = Command::new(server);
     command.args(place.arguments(options, port)).stdin(Stdio::null()).process_group(0);
     command.stdout(log.try_clone().map_err(|e| place.io("open the log in", e))?).stderr(log);
@@ -86,8 +88,9 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
     }
     let mut child = command.spawn().map_err(|e| place.io("run mariadbd in", e))?;
     let pid = child.id();
-    let ready =
-        place.wait_until_ready(&mut child, &secret).and_then(|mut conn| place.furnish(&mut conn, &secret));
+    let ready = place.wait_until_ready(&mut child, &secret);
+    // It holds the password, and is of no use any more.
+    let _ = fs::remove_file(before_clients);
     if let Err(error) = ready {
         let _ = child.kill();
         let _ = child.wait();
@@ -321,6 +324,7 @@ impl Place {
             path("pid-file", "pid"),
             path("tmpdir", "tmp"),
             path("log-error", LOG),
+            path("init-file", BEFORE_CLIENTS),
             format!("--innodb-buffer-pool-size={}", options.buffer_pool.0),
             // So many pages MariaDB keeps free. Its default, 1536, is a third of a small pool, or all of it: then the inner
             // pages of a tree are thrown out, and a block takes two reads.
@@ -348,17 +352,16 @@ impl Place {
         arguments
     }
 
-    /// Waits until it takes connections, and has one.
-    fn wait_until_ready(&self, child: &mut Child, secret: &str) -> Result<Conn> {
+    /// Waits until it takes connections.
+    fn wait_until_ready(&self, child: &mut Child, secret: &str) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        let opts = |secret: Option<&str>| {
+        let opts = || {
             let socket = self.socket().display().to_string();
-            OptsBuilder::new().user(Some("root")).pass(secret).socket(Some(socket)).prefer_socket(false)
+            OptsBuilder::new().user(Some("root")).pass(Some(secret)).socket(Some(socket)).prefer_socket(false)
         };
         loop {
-            // It has no password before it has been furnished.
-            if let Ok(conn) = Conn::new(opts(Some(secret))).or_else(|_| Conn::new(opts(None))) {
-                return Ok(conn);
+            if Conn::new(opts()).is_ok() {
+                return Ok(());
             }
             if let Ok(Some(status)) = child.try_wait() {
                 let why = format!("it ended with {status}: {}", self.log_says());
@@ -373,11 +376,28 @@ impl Place {
         }
     }
 
-    /// The password, and the database for us.
-    fn furnish(&self, conn: &mut Conn, secret: &str) -> Result<()> {
-        conn.query_drop(format!("ALTER USER root@localhost IDENTIFIED BY '{secret}'"))
-            .and_then(|()| conn.query_drop(format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}")))
-            .map_err(|e| self.failed("furnish the server in", e.to_string(), SEE_LOG))
+    /// Writes what the server executes at each start before it takes the first connection (init-file): the password, no other
+    /// account that anybody could use, and the database for us.
+    fn write_before_clients(&self, secret: &str, user: Option<&Unprivileged>) -> Result<PathBuf> {
+        let path = self.directory.join(BEFORE_CLIENTS);
+        let failed = |e| self.io("write to", e);
+        // One that an interrupted start has left is another user's.
+        let _ = fs::remove_file(&path);
+        let mut file =
+            OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path).map_err(failed)?;
+        // A statement per line.
+        let statements = format!(
+            "ALTER USER root@localhost IDENTIFIED BY '{secret}';\n\
+             DELETE FROM mysql.global_priv WHERE NOT (User = 'root' AND Host = 'localhost') AND User <> 'mariadb.sys' \
+             AND JSON_VALUE(Priv, '$.is_role') IS NULL;\n\
+             FLUSH PRIVILEGES;\n\
+             CREATE DATABASE IF NOT EXISTS {SCHEMA};\n"
+        );
+        file.write_all(statements.as_bytes()).map_err(failed)?;
+        if let Some(user) = user {
+            user.give(&path).map_err(|e| self.io("give the server's user", e))?;
+        }
+        Ok(path)
     }
 }
 

@@ -99,6 +99,17 @@ impl Instance for Postgres {
         self.watch(Monitor::ask)
     }
 
+    fn free_sessions(&self) -> Result<Option<u32>> {
+        let mut client = self.target.connect()?;
+        // This session is among them, and ends.
+        let sql = "SELECT greatest(0, current_setting('max_connections')::int + 1 \
+                   - CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::int END \
+                   - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type IN ('client backend', 'background worker') \
+                      AND datid IS NOT NULL)) FROM pg_roles WHERE rolname = current_user";
+        let row = client.query_one(sql, &[]).map_err(|e| self.target.failed("ask for the sessions of", e))?;
+        Ok(Some(row.get::<_, i32>(0).unsigned_abs()))
+    }
+
     fn lock_waits(&self) -> Result<Vec<LockWait>> {
         self.watch(Monitor::lock_waits)
     }

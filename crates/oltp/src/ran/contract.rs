@@ -118,9 +118,7 @@ pub trait Adapter: Send + Sync {
 
     /// Whether the server counts the reads of blocks among its reads of data files. Where it does not, its count says nothing
     /// of a RanRead.
-    fn counts_block_reads(&self) -> bool {
-        true
-    }
+    fn counts_block_reads(&self) -> bool;
 
     /// Opens the session of one worker, numbered from 0, on the worker's own thread, which keeps it.
     ///

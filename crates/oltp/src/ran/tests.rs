@@ -43,6 +43,9 @@ impl Adapter for Fake {
     fn describe(&self) -> Result<Description> {
         Err(Error::Cancelled)
     }
+    fn counts_block_reads(&self) -> bool {
+        true
+    }
     fn setup(&self, _: Bytes, _: &mut Progress<'_>) -> Result<()> {
         Err(Error::Cancelled)
     }

@@ -436,6 +436,11 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
         &std::fs::metadata(path.join("iolite-server")).unwrap().permissions(),
     );
     assert_eq!(mode & 0o077, 0, "nobody else reads the password");
+    let open = "SELECT COUNT(*) FROM mysql.global_priv WHERE IFNULL(JSON_VALUE(Priv, '$.authentication_string'), '') IN \
+                ('', 'invalid') AND IFNULL(JSON_VALUE(Priv, '$.account_locked'), 'false') NOT IN ('1', 'true') \
+                AND JSON_VALUE(Priv, '$.is_role') IS NULL";
+    assert_eq!(server.count(open), 0, "no account without a password");
+    assert!(!server.directory.path().join("init.sql").exists(), "the password is in no other file");
 
     let other = tempfile::tempdir().unwrap();
     std::fs::write(other.path().join("letter"), "dear").unwrap();

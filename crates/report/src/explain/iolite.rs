@@ -76,6 +76,15 @@ const CACHE: &[Meaning] = &[
     key("cached_share", One(Share), "share that a cache served, with `partly cached`"),
     key("requested_written_bytes", One(Bytes), "what was asked to be written"),
     key("device_written_bytes", One(Bytes), "what the devices beneath have written meanwhile"),
+    key("own_read_bytes", One(Bytes), "of that, what the devices read for this program, where it is known"),
+    key("own_written_bytes", One(Bytes), "what this program's processes sent to devices, where it is known"),
+    key(
+        "unwritten",
+        One(Share),
+        "share of the file that holds no data: holes, or allocated and never written",
+    ),
+    key("compressed", One(Share), "share of the file that is stored compressed"),
+    key("direct_confirmed", One(Plain), "whether direct I/O is known to bypass memory on this file system"),
     key("resident_before", One(Share), "share of the file that was in the page cache before"),
     key("resident_after", One(Share), "share of the file that was in the page cache after"),
 ];
@@ -111,7 +120,7 @@ const ENDING: &[Meaning] = &[
 const PHASE: &[Meaning] = &[
     main("concurrency", One(Count), "operations outstanding at once"),
     main("measured_seconds", One(Seconds), "how long it was measured, without its ramp"),
-    main("cache", Part(CACHE), "how much of what was asked for reached the device"),
+    main("cache", Part(CACHE), "how much of what was requested reached the device"),
     main("operations", Each(OPERATIONS), "what each kind of operation did"),
     main("rate", Part(RATE), "whether the rate asked for was kept"),
     main("verified", Part(VERIFIED), "whether what was read is what was written"),

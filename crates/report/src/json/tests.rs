@@ -34,13 +34,18 @@ fn the_keys_are_a_promise() {
     .knees[].relative_residual
     .knees[].saturated
     .phases[].cache.cached_share
+    .phases[].cache.compressed
     .phases[].cache.device_read_bytes
     .phases[].cache.device_written_bytes
+    .phases[].cache.direct_confirmed
+    .phases[].cache.own_read_bytes
+    .phases[].cache.own_written_bytes
     .phases[].cache.requested_read_bytes
     .phases[].cache.requested_written_bytes
     .phases[].cache.resident_after
     .phases[].cache.resident_before
     .phases[].cache.stamp
+    .phases[].cache.unwritten
     .phases[].concurrency
     .phases[].ending.error
     .phases[].ending.kind
@@ -142,6 +147,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.sizes
     .phases[].task.stop.bytes
     .phases[].task.stop.full
+    .phases[].task.stop.in_flight
     .phases[].task.stop.loops
     .phases[].task.stop.operations
     .phases[].task.stop.runtime

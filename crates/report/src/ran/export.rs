@@ -291,6 +291,7 @@ fn known(run: &Listed, phase: &ListedPhase) -> Line {
         ("ReadPath", of(|facts| &facts.read_path)),
         ("WritePath", of(|facts| &facts.write_path)),
         ("TimedBy", Cell::Text(phase.task.timed_by.name().into())),
+        ("Stamp", Cell::text_of(phase.stamp.as_deref())),
         ("BlockBytes", Cell::count(facts.map(|facts| facts.block.0))),
         ("SizeBytes", Cell::count(facts.map(|facts| facts.size.0))),
         ("Host", Cell::Text(run.host.clone())),

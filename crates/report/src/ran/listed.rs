@@ -42,6 +42,8 @@ pub struct ListedPhase {
     pub usage: Option<DatabaseUse>,
     /// Operations that succeeded over the whole phase, ramp and drain included, by their kind.
     pub whole: Vec<(OpKind, u64)>,
+    /// The cache stamp, as text; `None` until it has ended.
+    pub stamp: Option<String>,
     /// The operations in the measured time, all workers together.
     pub totals: ListedTotals,
     /// Reads and writes of each worker; none of a phase that runs or was cut short.

@@ -278,7 +278,7 @@ fn both_after_a_ramp() {
        sets          3,000  12,000  7.5 %    0.8  29.5 µs  28.7 µs  39.6 µs  42.0 µs      -       -   337 µs
        commits          60     240  0.0 %      -  3.80 ms  3.75 ms  5.20 ms        -      -       -  5.57 ms
        course   ██████████ 23,280 to 24,560 IOPS, 25.0 ms a mark
-       cache    device: what was asked for reached the device
+       cache    device: what was requested reached the device
 
     physical against logical, over 500 ms
                            reads     bytes  writes     bytes  syncs
@@ -389,7 +389,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        sets     12,000  7.5 %  29.5 us  42.0 us      -   337 us
        commits     240  0.0 %  3.80 ms        -      -  5.57 ms
        course   @@@@@@@@@@ 23,280 to 24,560 IOPS, 25.0 ms a mark
-       cache    device: what was asked for reached the device
+       cache    device: what was requested reached the device
 
     physical against logical, over 500 ms
                            reads  writes     bytes  syncs

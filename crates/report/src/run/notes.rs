@@ -125,13 +125,8 @@ fn cache(phase: &PhaseResult, together: bool) -> Option<Note> {
     }
     let whose = if together { " (of all phases that ran together)" } else { "" };
     let stamp = cache.stamp();
-    let meaning = match stamp {
-        CacheStamp::Device => "what was asked for reached the device",
-        CacheStamp::PartlyCached(_) => "a cache served a part of it",
-        CacheStamp::Cached => "memory served it, not the device",
-        CacheStamp::Unknown => "no device counters tell whether it was reached",
-    };
-    let ink = matches!(stamp, CacheStamp::PartlyCached(_) | CacheStamp::Cached).then_some(Ink::Doubt);
+    let caveat = !matches!(stamp, CacheStamp::Device | CacheStamp::Unknown);
+    let (ink, meaning) = (caveat.then_some(Ink::Doubt), stamp.meaning());
     Some(Note { label: "cache", ink, text: format!("{stamp}: {meaning}{whose}") })
 }
 

@@ -133,7 +133,7 @@ fn a_whole_run() {
        course   ██████████ 19,440 to 20,480 IOPS, 25.0 ms a mark
        rate     NOT KEPT: 30,000 IOPS asked, 20,000 achieved; 2,500 operations were due but not yet issued at the
                 end: the storage does not take so many with 32 outstanding
-       cache    device: what was asked for reached the device (of all phases that ran together)
+       cache    device: what was requested reached the device (of all phases that ran together)
 
     2. the tables (together with 1) [db]
        does     70 % reads and 30 % writes of 8 KiB, at random, on data (1 GiB, there already)
@@ -145,7 +145,7 @@ fn a_whole_run() {
        writes       1,500   6,000  7.5 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs      -       -   944 µs
        course   ██████████ 19,480 to 20,520 IOPS, 25.0 ms a mark
        errors   write failed 3 times (device): Input/output error (os error 5); at byte 8192, 1048576...
-       cache    device: what was asked for reached the device (of all phases that ran together)
+       cache    device: what was requested reached the device (of all phases that ran together)
 
     3. the log
        does     writes of 8 KiB, one after the other, on log (1 MiB, made for this, growing)
@@ -218,7 +218,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
                 2,500 operations were due but not yet issued at
                 the end: the storage does not take so many with
                 32 outstanding
-       cache    device: what was asked for reached the device
+       cache    device: what was requested reached the device
                 (of all phases that ran together)
 
     2. the tables (together with 1) [db]
@@ -235,7 +235,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        course   @@@@@@@@@@ 19,480 to 20,520 IOPS, 25.0 ms a mark
        errors   write failed 3 times (device): Input/output
                 error (os error 5); at byte 8192, 1048576...
-       cache    device: what was asked for reached the device
+       cache    device: what was requested reached the device
                 (of all phases that ran together)
 
     group db: 2 phases together (1, 2)
@@ -358,13 +358,18 @@ fn the_keys_are_a_promise() {
     .groups[].phases
     .name
     .phases[].cache.cached_share
+    .phases[].cache.compressed
     .phases[].cache.device_read_bytes
     .phases[].cache.device_written_bytes
+    .phases[].cache.direct_confirmed
+    .phases[].cache.own_read_bytes
+    .phases[].cache.own_written_bytes
     .phases[].cache.requested_read_bytes
     .phases[].cache.requested_written_bytes
     .phases[].cache.resident_after
     .phases[].cache.resident_before
     .phases[].cache.stamp
+    .phases[].cache.unwritten
     .phases[].concurrency
     .phases[].drain_max_ns
     .phases[].ending.error
@@ -460,7 +465,7 @@ fn the_keys_are_a_promise() {
     ");
     let mut task = Vec::new();
     keys(&document["phases"][3]["task"], ".task", &mut task);
-    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.sync .task.together .task.tree .task.workers");
+    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.in_flight .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.sync .task.together .task.tree .task.workers");
 }
 
 #[test]

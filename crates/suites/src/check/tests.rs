@@ -91,7 +91,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             ending: Ending::Completed,
             measured: Nanos(runtime),
             outstanding: Outstanding::default(),
-            cache: Cache { requested_written: written, ..Cache::default() },
+            cache: Cache { requested_written: written, direct_confirmed: true, ..Cache::default() },
             errors: Vec::new(),
             stuck: Vec::new(),
             rate: None,

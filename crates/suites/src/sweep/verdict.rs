@@ -246,7 +246,7 @@ fn reserved(
     if kind == OpKind::Read {
         match step.result.end.cache.stamp() {
             CacheStamp::Device => {}
-            CacheStamp::Unknown if options.direct => {}
+            CacheStamp::Unknown if options.direct && step.result.end.cache.direct_confirmed => {}
             CacheStamp::Unknown => reservations.push("perhaps from memory".into()),
             cache => reservations.push(cache.to_string()),
         }

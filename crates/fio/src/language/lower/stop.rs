@@ -14,7 +14,8 @@ pub(super) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     let loops = u64::from(spec.job.loops);
     let operations = spec.files.operations.map(|most| most.saturating_mul(loops));
     let runtime: Option<Nanos> = spec.job.limit();
-    let stop = Stop { runtime, operations, full: spec.files.fill, ..Stop::default() };
+    let stop =
+        Stop { runtime, operations, full: spec.files.fill, in_flight: runtime.is_some(), ..Stop::default() };
     if spec.job.goes_on() {
         return Ok(stop);
     }

@@ -21,11 +21,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use iolite_model::{Bytes, Durability, Physical};
 
 use iolite_db::gtm::{ENGINE, Installation, Process, engine, process};
 use iolite_db::{Error, Files, Instance, Result};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::contract::{Adapter, Description, Progress, Session, Settings, Within};
 use files::Catalogue;
@@ -34,6 +38,9 @@ use files::Catalogue;
 const BLOCK: u64 = 8192;
 /// Files over which a name and GT.M's own additions to it go would be refused by GT.M, whose limit is 255.
 const LONGEST_PATH: usize = 200;
+/// How long another process of this program may be busy opening, closing or recovering the database, and how often to look.
+const ALONE: Duration = Duration::from_secs(300);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Where our routine takes commands.
 const ENTRY: &str = "serve^iolite";
 
@@ -103,8 +110,36 @@ impl Gtm {
         drop(self.keeper().take());
     }
 
+    /// Waits until no other process of this program opens, closes or recovers this database, and lets none begin until the file
+    /// is dropped: GT.M's administration fails where two do so at once (CRITSEMFAIL).
+    fn alone(&self) -> Result<fs::File> {
+        let path = self.file(files::CATALOGUE);
+        let failed = |e| io("lock", &path, e, "purge the database and create it again");
+        let file = fs::File::open(&path).map_err(failed)?;
+        let until = Instant::now() + ALONE;
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if error != Errno::WOULDBLOCK {
+                return Err(failed(error.into()));
+            }
+            if Instant::now() > until {
+                return Err(Error::Busy { what: format!("the database in {}", self.directory.display()) });
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(file)
+    }
+
     /// A process, after what dead ones may have left behind has been seen to.
     fn process(&self) -> Result<Process> {
+        if self.ready.load(Ordering::Relaxed) {
+            return Process::start(&self.installation, &self.directory, ENTRY);
+        }
+        let _alone = self.alone()?;
+        self.process_alone()
+    }
+
+    /// The same for who holds [`Gtm::alone`].
+    fn process_alone(&self) -> Result<Process> {
         let guard = self.readying.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.ready.load(Ordering::Relaxed) {
             setup::write_routine(&self.directory)?;
@@ -148,9 +183,10 @@ impl Instance for Gtm {
 
     fn settle(&self) -> Result<()> {
         let catalogue = self.catalogue()?;
+        let _alone = self.alone()?;
         self.release();
         // The last process to leave a database writes out all of it.
-        let mut process = self.process()?;
+        let mut process = self.process_alone()?;
         process.ask("write out the buffers of", "flush")?;
         let journaled = process.ask("look for the journal of", "journal")?;
         drop(process);
@@ -211,6 +247,10 @@ impl Adapter for RanGtm {
                     .to_owned(),
             direct,
         })
+    }
+
+    fn counts_block_reads(&self) -> bool {
+        true
     }
 
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {

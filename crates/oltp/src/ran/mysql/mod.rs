@@ -88,6 +88,10 @@ impl Adapter for RanMysql {
         })
     }
 
+    fn counts_block_reads(&self) -> bool {
+        true
+    }
+
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
         let (context, mut conn) = self.instance.open()?;
         lock::making(&context, &mut conn)?;

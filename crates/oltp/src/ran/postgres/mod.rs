@@ -42,6 +42,8 @@ use worker::Tables;
 const SCHEMA: &str = "iolite";
 /// Its comment, by which we know it.
 const MARK: &str = "made by iolite (RanRead, RanWrite, RanIO): the verb purge removes it";
+/// The role of a server that replays another's log.
+const STANDBY: &str = "hot standby";
 /// Names of globals, but for their number.
 const GLOBAL: &str = "RanWriteGlobal";
 
@@ -98,6 +100,11 @@ impl RanPostgres {
         }
     }
 
+    fn is_standby(&self, client: &mut Client) -> Result<bool> {
+        let row = client.query_one("SELECT pg_is_in_recovery()", &[]);
+        Ok(row.map_err(|e| self.target.failed("ask the role of", e))?.get(0))
+    }
+
     /// A connection, and the catalogue of a finished database.
     fn finished(&self) -> Result<(Client, Catalogue)> {
         let mut client = self.target.connect()?;
@@ -129,7 +136,11 @@ impl Adapter for RanPostgres {
         let mut instance = self.instance.describe(self.settings.durability)?;
         let direct =
             instance.settings.iter().any(|(name, value)| name == "debug_io_direct" && value.contains("data"));
-        let evicts = self.evicts(&mut self.target.connect()?)?;
+        let mut client = self.target.connect()?;
+        let evicts = self.evicts(&mut client)?;
+        if self.is_standby(&mut client)? {
+            instance.settings.push(("role".to_owned(), STANDBY.to_owned()));
+        }
         for (name, value) in [
             ("fillfactor of globals", globals::FILLFACTOR.to_string()),
             ("autovacuum of blocks", "off".to_owned()),
@@ -215,6 +226,10 @@ impl Adapter for RanPostgres {
     }
 
     fn within(&self, worker: u32) -> Result<Option<Box<dyn Within>>> {
+        // Nothing can be created on a standby, not even among a session's temporary objects.
+        if self.is_standby(&mut self.target.connect()?)? {
+            return Ok(None);
+        }
         Ok(Some(Box::new(within::Inside::open(self, worker)?)))
     }
 }

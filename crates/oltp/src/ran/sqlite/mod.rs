@@ -157,6 +157,10 @@ impl Adapter for RanSqlite {
         })
     }
 
+    fn counts_block_reads(&self) -> bool {
+        true
+    }
+
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
         create::setup(self, size, progress)
     }

@@ -103,6 +103,7 @@ fn listed(operation: DbOperation, kinds: &[OpKind]) -> Listed {
             facts: Some(facts()),
             usage: Some(usage()),
             whole: kinds.iter().map(|&kind| (kind, 330)).collect(),
+            stamp: Some("device".into()),
             totals: ListedTotals::of(&workers, &[]).unwrap(),
             workers: ListedPhase::of_workers(&workers),
         }),

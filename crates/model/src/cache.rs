@@ -1,0 +1,253 @@
+//! Where a phase's bytes came from and went to: device or cache.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// What a phase requested, and how much of it is known to have reached the leaf devices.
+///
+/// Counters are read when the phase is released, so that the creation of its files is no part of it, and when its last operation
+/// has completed; the ramp is included.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Cache {
+    /// Bytes requested to be read.
+    pub requested_read: Bytes,
+    /// Bytes requested to be written.
+    pub requested_written: Bytes,
+    /// Bytes the leaf devices read for anybody, `None` where there is no device to ask.
+    pub device_read: Option<Bytes>,
+    /// Bytes the leaf devices wrote for anybody, `None` where there is no device to ask.
+    pub device_written: Option<Bytes>,
+    /// Bytes that this program's processes had read from block devices (/proc/PID/io, `read_bytes`); `None` where the kernel does
+    /// not count them, or they don't show what the leaf devices did for this program.
+    #[serde(default)]
+    pub own_read: Option<Bytes>,
+    /// Bytes that this program's processes sent to block devices: written directly, or dirtied (/proc/PID/io, `write_bytes`) less
+    /// what is still dirty. `None` as for `own_read`.
+    #[serde(default)]
+    pub own_written: Option<Bytes>,
+    /// Share of the target's span that was in the page cache before (0 to 1), where it is known.
+    pub resident_before: Option<f64>,
+    /// Share of the target's span that was in the page cache after (0 to 1), where it is known.
+    pub resident_after: Option<f64>,
+    /// Share of the target's span that holds no data on the device (0 to 1): holes, allocated but never written, trimmed. Reads of
+    /// it need no medium. `None` where it is not known.
+    #[serde(default)]
+    pub unwritten: Option<f64>,
+    /// Share of the target's span that is stored compressed (0 to 1). `None` where it is not known.
+    #[serde(default)]
+    pub compressed: Option<f64>,
+    /// Whether direct I/O is known to bypass memory on this file system: by its type, or because it reports the alignment that
+    /// direct I/O needs (statx(2), STATX_DIOALIGN). Others accept O_DIRECT and may serve from memory.
+    #[serde(default)]
+    pub direct_confirmed: bool,
+}
+
+/// What [`Cache`] amounts to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheStamp {
+    /// At least 98 % of the bytes reached the device.
+    Device,
+    /// This share of the bytes (0 to 1) was served by a cache.
+    PartlyCached(f64),
+    /// Less than 2 % of the bytes reached the device.
+    Cached,
+    /// This share of what was read (0 to 1) was never written: no device has to read it.
+    Unwritten(f64),
+    /// This share of what was read (0 to 1) is stored compressed: the device read less than was requested.
+    Compressed(f64),
+    /// Others used the device meanwhile, and their I/O can't be told apart.
+    OtherIo,
+    /// There is no block device beneath, or it keeps no counters.
+    Unknown,
+}
+
+impl Cache {
+    /// Share of the requested bytes that must reach the device for the stamp `device`, and must not for `cached`.
+    const TOLERANCE: f64 = 0.02;
+
+    /// A device that read this much more than was requested has done so for others, where it can't be told apart.
+    const FOREIGN: f64 = 1.25;
+
+    /// I/O beyond what was requested that needs no explanation: metadata of the file system.
+    const METADATA: u64 = 1 << 20;
+
+    /// The stamp: from the reads where there are any, else from the writes.
+    ///
+    /// Reads decide in a mix, because a device's writes include what the log and the file system add.
+    pub fn stamp(&self) -> CacheStamp {
+        if self.requested_read.0 == 0 {
+            return self.stamp_of_writes();
+        }
+        let noticeable = |share: Option<f64>| share.filter(|&share| share >= Self::TOLERANCE);
+        if let Some(share) = noticeable(self.unwritten) {
+            return CacheStamp::Unwritten(share);
+        }
+        if let Some(share) = noticeable(self.compressed) {
+            return CacheStamp::Compressed(share);
+        }
+        let requested = self.requested_read.0;
+        match (self.device_read, self.own_read) {
+            (Some(device), Some(own)) => stamp_of(requested, device.0.min(own.0)),
+            (Some(device), None) if beyond(device.0, requested) => CacheStamp::OtherIo,
+            (Some(device), None) => stamp_of(requested, device.0),
+            // Without a device to ask, what was in the page cache beforehand cannot have come from one.
+            (None, _) => match noticeable(self.resident_before) {
+                Some(resident) => stamp_of_share(1.0 - resident),
+                None => CacheStamp::Unknown,
+            },
+        }
+    }
+
+    fn stamp_of_writes(&self) -> CacheStamp {
+        let requested = self.requested_written.0;
+        match (self.device_written, self.own_written) {
+            _ if requested == 0 => CacheStamp::Unknown,
+            (Some(device), Some(own)) => stamp_of(requested, device.0.min(own.0)),
+            // More than was requested need not be others' I/O: journals and metadata are written too.
+            (Some(device), None) => stamp_of(requested, device.0),
+            (None, _) => CacheStamp::Unknown,
+        }
+    }
+
+    /// Bytes that the devices read for others, where that can be told: much more than this program's own, or than it requested.
+    pub fn foreign_read(&self) -> Option<Bytes> {
+        let expected = self.own_read.unwrap_or(self.requested_read);
+        let device = self.device_read?;
+        beyond(device.0, expected.0).then(|| Bytes(device.0 - expected.0))
+    }
+}
+
+fn beyond(device: u64, expected: u64) -> bool {
+    device as f64 > expected as f64 * Cache::FOREIGN + Cache::METADATA as f64
+}
+
+fn stamp_of(requested: u64, reached: u64) -> CacheStamp {
+    stamp_of_share(reached as f64 / requested as f64)
+}
+
+fn stamp_of_share(reached: f64) -> CacheStamp {
+    match reached {
+        reached if reached >= 1.0 - Cache::TOLERANCE => CacheStamp::Device,
+        reached if reached < Cache::TOLERANCE => CacheStamp::Cached,
+        reached => CacheStamp::PartlyCached(1.0 - reached),
+    }
+}
+
+impl CacheStamp {
+    /// Without its share: `device`, `partly cached`, `cached`, `unwritten`, `compressed`, `unknown (other I/O on the device)`,
+    /// `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CacheStamp::Device => "device",
+            CacheStamp::PartlyCached(_) => "partly cached",
+            CacheStamp::Cached => "cached",
+            CacheStamp::Unwritten(_) => "unwritten",
+            CacheStamp::Compressed(_) => "compressed",
+            CacheStamp::OtherIo => "unknown (other I/O on the device)",
+            CacheStamp::Unknown => "unknown",
+        }
+    }
+
+    /// The share (0 to 1) that is cached, unwritten or compressed, where the stamp has one.
+    pub const fn share(self) -> Option<f64> {
+        match self {
+            CacheStamp::PartlyCached(share)
+            | CacheStamp::Unwritten(share)
+            | CacheStamp::Compressed(share) => Some(share),
+            CacheStamp::Device | CacheStamp::Cached | CacheStamp::OtherIo | CacheStamp::Unknown => None,
+        }
+    }
+
+    /// What it means for the figures, as a sentence's end.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            CacheStamp::Device => "what was requested reached the device",
+            CacheStamp::PartlyCached(_) => "a cache served a part of it",
+            CacheStamp::Cached => "memory served it, not the device",
+            CacheStamp::Unwritten(_) => "no device has to read what was never written: fill the target first",
+            CacheStamp::Compressed(_) => {
+                "the device read less than was requested: use data that can't be compressed"
+            }
+            CacheStamp::OtherIo => {
+                "its own I/O can't be told from that of others: repeat when the device is idle"
+            }
+            CacheStamp::Unknown => "no device counters show whether it was reached",
+        }
+    }
+}
+
+impl fmt::Display for CacheStamp {
+    /// Its name, with its share in percent: `device`, `partly cached (37 %)`...
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.share() {
+            Some(share) => f.pad(&format!("{} ({:.0} %)", self.name(), share * 100.0)),
+            None => f.pad(self.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(requested: u64, device: Option<u64>) -> Cache {
+        Cache { requested_read: Bytes(requested), device_read: device.map(Bytes), ..Cache::default() }
+    }
+
+    #[test]
+    fn stamps_follow_the_share_that_reached_the_device() {
+        let stamp = |requested, device| reads(requested, device).stamp().to_string();
+        assert_eq!(stamp(1000, Some(1000)), "device");
+        assert_eq!(stamp(1000, Some(980)), "device");
+        assert_eq!(stamp(1000, Some(1500)), "device");
+        assert_eq!(stamp(1000, Some(630)), "partly cached (37 %)");
+        assert_eq!(stamp(1000, Some(19)), "cached");
+        assert_eq!(stamp(1000, None), "unknown");
+        assert_eq!(stamp(0, Some(0)), "unknown");
+        let resident =
+            |share| Cache { resident_before: Some(share), ..reads(1000, None) }.stamp().to_string();
+        assert_eq!(
+            [resident(0.0), resident(0.5), resident(1.0)],
+            ["unknown", "partly cached (50 %)", "cached"]
+        );
+    }
+
+    #[test]
+    fn a_neighbour_does_not_turn_cached_into_device() {
+        const MIB: u64 = 1 << 20;
+        let beside =
+            |own: Option<u64>| Cache { own_read: own.map(Bytes), ..reads(63 * MIB, Some(4500 * MIB)) };
+        assert_eq!(beside(Some(0)).stamp(), CacheStamp::Cached);
+        assert_eq!(beside(Some(63 * MIB)).stamp(), CacheStamp::Device);
+        assert_eq!(beside(None).stamp().to_string(), "unknown (other I/O on the device)");
+        assert_eq!(beside(Some(63 * MIB)).foreign_read(), Some(Bytes(4437 * MIB)));
+        assert_eq!(reads(63 * MIB, Some(63 * MIB)).foreign_read(), None);
+    }
+
+    #[test]
+    fn what_no_device_has_to_read_is_stamped_so() {
+        let hole = Cache { unwritten: Some(0.5), ..reads(1000, Some(500)) };
+        assert_eq!(hole.stamp().to_string(), "unwritten (50 %)");
+        let packed = Cache { compressed: Some(1.0), unwritten: Some(0.01), ..reads(1000, Some(60)) };
+        assert_eq!(packed.stamp().to_string(), "compressed (100 %)");
+        let written =
+            Cache { requested_written: Bytes(1000), device_written: Some(Bytes(1000)), ..Cache::default() };
+        assert_eq!(Cache { unwritten: Some(1.0), ..written }.stamp(), CacheStamp::Device);
+    }
+
+    #[test]
+    fn writes_decide_only_where_nothing_is_read() {
+        let mut cache = reads(1000, Some(0));
+        cache.requested_written = Bytes(1000);
+        cache.device_written = Some(Bytes(3000));
+        assert_eq!(cache.stamp(), CacheStamp::Cached);
+        cache.requested_read = Bytes(0);
+        assert_eq!(cache.stamp(), CacheStamp::Device);
+        cache.own_written = Some(Bytes(0));
+        assert_eq!(cache.stamp(), CacheStamp::Cached);
+    }
+}
