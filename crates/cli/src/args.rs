@@ -182,6 +182,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
 
+    /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -251,6 +255,10 @@ pub(crate) struct LatencyTargetArgs {
     /// Where the job's own files are made
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
+
+    /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -11,7 +11,7 @@ use rusqlite::ErrorCode;
 pub enum Error {
     /// No place to keep results in could be derived from the environment.
     #[error(
-        "there is no place to keep results in: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
+        "there is no place to keep results in: neither XDG_DATA_HOME is set nor HOME an existing directory; \
          set one of them or name a file with --results FILE"
     )]
     NoHome,

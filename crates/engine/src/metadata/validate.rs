@@ -31,7 +31,8 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
     }
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = task.stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
+        task.stop;
     if bytes.or(worker_bytes).is_some() {
         return refuse("bytes don't end operations on names: give operations or a runtime instead");
     }

@@ -159,6 +159,9 @@ pub(super) const OPTIONS: &[General] = &[
         ];
         put(&mut to.idle_profile, Given { text: Some(text), kb_base: 1024 }.choice(&whats)?)
     }),
+    flag("allow-overwrite", "Overwrite devices that hold something without asking on a terminal", |to, _| {
+        set(&mut to.allow_overwrite)
+    }),
     with("inflate-log", "FILE", "Tell the text of a compressed log", |to, text| {
         let path = needed(text)?.into();
         act(to, Action::InflateLog(path))
