@@ -10,7 +10,8 @@ build:
 test: needs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --document-private-items -q
+	.ci/run_tests
 
 bench:
 	@.ci/needs fio:fio taskset:util-linux
