@@ -40,8 +40,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version come as "errors" that are none.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Fit };
-            // Nobody listens any more: nothing left to tell.
-            let _ = error.print();
+            output::usage(&error);
             return exit.into();
         }
     };

@@ -21,17 +21,32 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// Prints a note for people.
 pub(crate) fn note(text: &str) {
     // Without a standard error there is nobody to tell.
-    let _ = writeln!(io::stderr(), "iolite: {text}");
+    let _ = writeln!(io::stderr(), "iolite: {}", shown(text));
 }
 
 /// Prints what is wrong, under the name that the program was called by.
 pub(crate) fn complain(name: &str, text: &str) {
-    let _ = writeln!(io::stderr(), "{name}: {text}");
+    let _ = writeln!(io::stderr(), "{name}: {}", shown(text));
+}
+
+/// A text as standard error can show it: no escape sequence of a name reaches a terminal, and outside of UTF-8 it is ASCII.
+fn shown(text: &str) -> String {
+    iolite_report::harmless(text, unicode_locale())
+}
+
+/// Prints what clap says of the arguments, which may quote them.
+pub(crate) fn usage(error: &clap::Error) {
+    if std::env::args_os().any(|argument| argument.to_string_lossy().chars().any(char::is_control)) {
+        let _ = writeln!(io::stderr(), "{}", shown(&error.render().to_string()));
+    } else {
+        // Nobody listens any more: nothing left to tell.
+        let _ = error.print();
+    }
 }
 
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "iolite: error: {}", iolite_session::describe(error));
+    let _ = writeln!(io::stderr(), "iolite: error: {}", shown(&iolite_session::describe(error)));
 }
 
 /// Prints a run: what a command prints at its end, and `results show` later.
@@ -48,7 +63,7 @@ pub(crate) fn failure(run: &Run, quiet: bool) {
         && quiet
         && !io::stdout().is_terminal()
     {
-        let _ = writeln!(io::stderr(), "iolite: error: {reason}");
+        let _ = writeln!(io::stderr(), "iolite: error: {}", shown(reason));
     }
 }
 

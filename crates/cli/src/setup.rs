@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iolite_engine::{Control, remove_leftovers};
+use iolite_engine::{Control, NamedDevice, Overwriting, remove_leftovers};
 use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::{Live, LiveKind};
 use iolite_session::{Session, Setup};
@@ -33,10 +33,23 @@ pub(crate) fn begin<'a>(
     clear_leftovers(directory, output.quiet);
     let setup = Setup {
         directory,
-        results: results(output.results.clone()),
+        results: usable_results(output.results.clone())?,
         view: view(live(output.quiet), duration),
     };
     Session::begin(run_info(storage), setup, control)
+}
+
+/// The devices that the user allows to be overwritten.
+///
+/// # Errors
+/// One of them is no block device.
+pub(crate) fn named_devices(paths: &[PathBuf]) -> anyhow::Result<Overwriting> {
+    let named = |path: &PathBuf| {
+        NamedDevice::at(path).map_err(|error| {
+            UsageError(format!("--allow-overwrite {}: {error}; give the device's path", path.display()))
+        })
+    };
+    Ok(Overwriting::Named(paths.iter().map(named).collect::<Result<_, _>>()?))
 }
 
 /// A directory that the user has named, absolute.
@@ -64,6 +77,18 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
 /// Where results go: as asked, or into the user's database; the reason where there is no place for that.
 pub(crate) fn results(asked: Option<PathBuf>) -> Result<PathBuf, String> {
     asked.map_or_else(|| iolite_store::default_path().map_err(|error| error.to_string()), Ok)
+}
+
+/// As [`results`], where a file that the user has named must be usable: nothing is measured whose results would be lost.
+///
+/// # Errors
+/// It is not a results database, or can't be written to.
+pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, String>> {
+    if let Some(path) = &asked {
+        iolite_store::Store::open(path)
+            .map_err(|error| UsageError(format!("--results {}: {error}", path.display())))?;
+    }
+    Ok(results(asked))
 }
 
 /// Whether progress is drawn, printed in lines, or not shown.

@@ -47,7 +47,12 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let start = words.iter().fold(code, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
         let Some(name) = start.strip_prefix("fn ") else { continue };
         let end = format!("{}}}", &line[..line.len() - code.len()]);
-        let length = lines[first..].iter().position(|line| *line == end).map_or(1, |length| length + 1);
+        // A declaration without a body ends with its signature.
+        let signature = lines[first..].iter().position(|line| line.ends_with(['{', ';', '}'])).unwrap_or(0);
+        let declared = lines[first + signature].ends_with(';');
+        let length =
+            if declared { Some(signature) } else { lines[first..].iter().position(|line| *line == end) };
+        let length = length.map_or(1, |length| length + 1);
         functions.push((name.split(['(', '<']).next().unwrap_or(name).to_owned(), length));
     }
     functions

@@ -377,20 +377,47 @@ fn no_root_is_needed_and_a_directory_of_someone_else_is_refused() {
     drop(place);
 }
 
+/// Results that the user has given a place: nothing is measured that would be lost. Without a home there is a warning.
 #[test]
-fn results_that_cannot_be_stored_are_a_warning() {
+fn results_that_cannot_be_stored_are_an_error_before_anything_is_measured() {
     let place = Place::new();
+    let text = place.root.path().join("text");
+    fs::write(&text, "this is no database, and is to stay as it is\n".repeat(100)).unwrap();
+    for results in [Path::new("/proc/nowhere/results.db"), &text, &place.data()] {
+        let mut command = Command::new(IOLITE);
+        command.arg("check").arg(place.data()).args(SHORT).arg("--json").arg("--results").arg(results);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("--results"), "{}", stderr(&output));
+        assert!(output.stdout.is_empty() && entries(&place.data()).is_empty());
+    }
+    assert!(fs::read_to_string(&text).unwrap().starts_with("this is no database"));
+
+    let home = place.root.path().join("no-home");
     let mut command = Command::new(IOLITE);
-    command.arg("check").arg(place.data()).args(SHORT).args([
-        "--json",
-        "--results",
-        "/proc/nowhere/results.db",
-    ]);
+    command.arg("check").arg(place.data()).args(SHORT).arg("--json");
+    command.env_remove("XDG_DATA_HOME").env("HOME", &home).stdin(Stdio::null());
     let output = command.output().unwrap();
     assert!([Some(0), Some(3), Some(4)].contains(&output.status.code()), "{}", stderr(&output));
     let document = json(&output);
     let warnings = document["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|warning| warning["kind"] == "store-failed"), "{warnings:?}");
+    assert!(!home.exists(), "a home that is not there is not created");
+}
+
+/// A pipe in the place of an owner file must not be waited for.
+#[test]
+fn a_pipe_as_an_owner_file_is_left_alone() {
+    let place = Place::new();
+    let scratch = place.data().join(".iolite-foreign");
+    fs::create_dir(&scratch).unwrap();
+    let made = Command::new("mkfifo").arg(scratch.join("owner")).status().unwrap();
+    assert!(made.success());
+    let mut child = place.check(&place.data(), &SHORT).stdout(Stdio::null()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(scratch.join("owner").exists());
 }
 
 #[test]

@@ -5,13 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use iolite_model::{Bytes, Overwrite};
-use iolite_sys::device;
+use iolite_model::Overwrite;
 use iolite_sys::file::{self, Access};
+use iolite_sys::{device, holders, pseudo, signature};
 
+use crate::blank;
 use crate::error::EngineError;
 
 /// What a file or device is, whatever it is called: device and inode, and for a device node the device that it stands for.
@@ -28,9 +29,64 @@ pub(crate) fn identity_of(metadata: &Metadata) -> Identity {
     if metadata.file_type().is_block_device() { (0, 0, number) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
-/// How much of a target's start and end has to be zeros for it to be blank: partition tables, file systems, LVM, RAID and
-/// databases all have something there.
-const EDGE: u64 = 1 << 20;
+/// Devices with data on them (a file system, a partition table, ...) that a run may overwrite.
+#[derive(Debug, Clone)]
+pub enum Overwriting {
+    /// None but these.
+    Named(Vec<NamedDevice>),
+    /// Whatever the tasks name, as with fio.
+    Anything,
+}
+
+/// A block device that the user allows to be overwritten, as it was when the run began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedDevice {
+    number: device::Number,
+    serial: Option<String>,
+}
+
+impl NamedDevice {
+    /// The device at a path, wherever links lead.
+    ///
+    /// # Errors
+    /// There is none, or it is no block device.
+    pub fn at(path: &Path) -> io::Result<NamedDevice> {
+        let found = device::open_existing(path, Access::default(), false)?;
+        let number = found.device.ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is not a block device: only devices need this option",
+            )
+        })?;
+        Ok(NamedDevice { number, serial: device::serial(number) })
+    }
+}
+
+impl Default for Overwriting {
+    fn default() -> Overwriting {
+        Overwriting::Named(Vec::new())
+    }
+}
+
+/// What a block device holds, by its signature; `None` where that is nothing known, or it is no device that can be read.
+pub fn contents(path: &Path) -> Option<&'static str> {
+    let found = device::open_existing(path, Access::default(), false).ok()?;
+    found.device?;
+    signature::find(&found.file, device::size_of(&found.file).ok()?).ok().flatten()
+}
+
+impl Overwriting {
+    fn allows(&self, number: device::Number) -> bool {
+        match self {
+            Overwriting::Anything => true,
+            // A number may be another disk's by now: its serial number must be the same, too.
+            Overwriting::Named(devices) => {
+                let found = NamedDevice { number, serial: device::serial(number) };
+                devices.contains(&found)
+            }
+        }
+    }
+}
 
 /// The targets that a run may write to.
 #[derive(Debug, Default)]
@@ -39,6 +95,8 @@ pub(crate) struct Admitted {
     claims: BTreeMap<Identity, File>,
     /// Those of them that this run has made.
     made: BTreeSet<Identity>,
+    /// Which devices with data on them may be overwritten.
+    pub(crate) overwriting: Overwriting,
 }
 
 impl Admitted {
@@ -55,6 +113,8 @@ impl Admitted {
         let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
         if access.write {
             self.admit(path, overwrite)?;
+        } else {
+            storage_only(path)?;
         }
         let opened = device::open_existing(path, access, false).map_err(failed)?.file;
         // What was admitted is what is written to, even if something else has got its name meanwhile.
@@ -72,6 +132,9 @@ impl Admitted {
     /// It exists, or can't be made.
     pub(crate) fn make(&mut self, path: &Path) -> Result<File, EngineError> {
         let failed = |source| EngineError::File { action: "make", path: path.to_owned(), source };
+        if let Some(reason) = path.parent().and_then(pseudo::reason_of_directory) {
+            return Err(EngineError::Guarded { path: path.to_owned(), reason });
+        }
         let file = file::create_to_stay(path).map_err(|error| {
             let directory = path.parent().filter(|directory| *directory != Path::new(""));
             match directory.filter(|directory| !directory.is_dir()) {
@@ -109,6 +172,7 @@ impl Admitted {
     pub(crate) fn admit(&mut self, path: &Path, overwrite: Overwrite) -> Result<(), EngineError> {
         let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
         let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
+        storage_only(path)?;
         let access = Access { write: true, ..Access::default() };
         // Asked before it is claimed, because a claim fails where it is in use, without a reason.
         let looked =
@@ -128,7 +192,8 @@ impl Admitted {
             self.claims.insert(found, looked);
             return Ok(());
         }
-        let reasons = match device::device_number(&looked).map_err(failed)? {
+        let number = device::device_number(&looked).map_err(failed)?;
+        let reasons = match number {
             Some(number) => device::in_use(number),
             None => device::file_in_use(&looked),
         }
@@ -136,48 +201,105 @@ impl Admitted {
         if !reasons.is_empty() {
             return guarded(format!("it is in use ({}); free it first", reasons.join("; ")));
         }
+        drop(looked);
+        let claim = self.claim(path, access, number)?;
+        if identity(&claim).map_err(failed)? != found {
+            return guarded("something else has taken its place while it was opened: try again".into());
+        }
+        self.may_be_overwritten(path, &claim, number, overwrite)?;
+        self.claims.insert(found, claim);
+        Ok(())
+    }
+
+    /// Opens a target for the run's life, refused where somebody else uses it.
+    fn claim(
+        &self,
+        path: &Path,
+        access: Access,
+        number: Option<device::Number>,
+    ) -> Result<File, EngineError> {
+        let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
         let claim = match device::open_existing(path, access, true) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 return guarded("another program holds it; end that first".into());
             }
-            other => other.map_err(failed)?.file,
+            other => {
+                other
+                    .map_err(|source| EngineError::File { action: "open", path: path.to_owned(), source })?
+                    .file
+            }
         };
-        if identity(&claim).map_err(failed)? != found {
-            return guarded("something else has taken its place while it was opened: try again".into());
+        if let Some(holder) = holders::locked_by(&claim) {
+            return guarded(format!("{holder} has locked it; end that first"));
+        }
+        let holder =
+            if number.is_some() { holders::device_opened_by(&claim) } else { holders::opened_by(&claim) };
+        if let Some(holder) = holder {
+            return guarded(format!("{holder} has it open; end that first"));
         }
         // Ours for the run's life: two runs on one file would take each other's data for damage.
         if let Err(std::fs::TryLockError::WouldBlock) = claim.try_lock() {
             return guarded("another program has locked it; end that first".into());
         }
-        if overwrite == Overwrite::Blank
-            && let Some(offset) = first_data(&claim).map_err(failed)?
+        Ok(claim)
+    }
+
+    /// Makes sure that what a target holds may be destroyed.
+    fn may_be_overwritten(
+        &self,
+        path: &Path,
+        claim: &File,
+        number: Option<device::Number>,
+        overwrite: Overwrite,
+    ) -> Result<(), EngineError> {
+        let failed = |source| EngineError::File { action: "read", path: path.to_owned(), source };
+        let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
+        let size = device::size_of(claim).map_err(failed)?;
+        let holds = match number {
+            Some(_) => signature::find(claim, size).map_err(failed)?,
+            None => None,
+        };
+        if overwrite == Overwrite::Blank {
+            if let Some(what) = holds {
+                return guarded(format!(
+                    "it is not blank, it holds {what}: wipe it yourself (wipefs), or say `overwrite = \"anything\"`"
+                ));
+            }
+            if let Some(offset) = blank::first_data(claim, size, number.is_some()).map_err(failed)? {
+                return guarded(format!(
+                    "it is not blank, there is data at byte {offset}: wipe it yourself, or say `overwrite = \"anything\"`"
+                ));
+            }
+        }
+        if let (Some(what), Some(number)) = (holds, number)
+            && !self.overwriting.allows(number)
         {
             return guarded(format!(
-                "it is not blank, there is data at byte {offset}: wipe it yourself, or say `overwrite = \"anything\"`"
+                "it holds {what}: allow overwriting it with `--allow-overwrite {}`, or name another device",
+                path.display()
             ));
         }
-        self.claims.insert(found, claim);
         Ok(())
     }
 }
 
-/// The first byte within the edges of a target that is not zero.
-fn first_data(file: &File) -> io::Result<Option<u64>> {
-    let size = device::size_of(file)?;
-    let mut buffer = vec![0; Bytes::MIB.0 as usize];
-    for start in [0, size.saturating_sub(EDGE)] {
-        let length = usize::try_from((size - start).min(EDGE)).unwrap_or(buffer.len());
-        file.read_exact_at(&mut buffer[..length], start)?;
-        if let Some(index) = buffer[..length].iter().position(|byte| *byte != 0) {
-            return Ok(Some(start + index as u64));
-        }
+/// Makes sure that what is at a path is storage, not a setting of the kernel.
+///
+/// # Errors
+/// It is none; nothing is said of what can't be looked at, which opening it will tell.
+pub(crate) fn storage_only(path: &Path) -> Result<(), EngineError> {
+    let Ok(found) = device::open_existing(path, Access::default(), false) else { return Ok(()) };
+    let is_file = found.file.metadata().is_ok_and(|metadata| metadata.is_file());
+    match pseudo::reason(&found.file) {
+        Ok(Some(reason)) if is_file => Err(EngineError::Guarded { path: path.to_owned(), reason }),
+        _ => Ok(()),
     }
-    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
 
     fn try_open(path: &Path, overwrite: Overwrite, write: bool) -> Result<u64, String> {
         let access = Access { write, ..Access::default() };

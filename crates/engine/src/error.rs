@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use iolite_model::{BackendKind, Bytes, Nanos, OpKind};
 use iolite_workers::WorkersError;
 
+use crate::cause::{Origin, advice};
+
 /// Why a phase could not run. Each says what, where, the likely cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The place for the test files cannot be made.
-    #[error("cannot make a directory for test files in {directory}: {source}{}", advice(.source))]
+    #[error("cannot make a directory for test files in {directory}: {source}{}", advice(.source, Origin::Path(.directory)))]
     Scratch {
         /// Where.
         directory: PathBuf,
@@ -18,7 +20,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A test file cannot be made or opened.
-    #[error("cannot {action} the test file {path}: {source}{}", advice(.source))]
+    #[error("cannot {action} the test file {path}: {source}{}", advice(.source, Origin::Path(.path)))]
     File {
         /// `make`, `open`...
         action: &'static str,
@@ -43,7 +45,7 @@ pub enum EngineError {
         block: Bytes,
     },
     /// The back end cannot be had.
-    #[error("the back end {} cannot be started: {source}{}", .backend.name(), advice(.source))]
+    #[error("the back end {} cannot be started: {source}{}", .backend.name(), advice(.source, Origin::Backend(.backend)))]
     Backend {
         /// Which.
         backend: BackendKind,
@@ -124,7 +126,7 @@ pub enum EngineError {
     #[error("a worker can't be placed as asked: {0}")]
     Placement(io::Error),
     /// A verification state can't be kept or read.
-    #[error("cannot {action} the verification state {path}: {source}{}", advice(.source))]
+    #[error("cannot {action} the verification state {path}: {source}{}", advice(.source, Origin::Path(.path)))]
     State {
         /// `read` or `write`.
         action: &'static str,
@@ -154,27 +156,5 @@ impl From<WorkersError> for EngineError {
             },
             other => EngineError::Workers(other),
         }
-    }
-}
-
-/// Likely cause and remedy of a system's answer.
-fn advice(error: &io::Error) -> &'static str {
-    /// "Too many open files" of Linux.
-    const EMFILE: i32 = 24;
-    match error.kind() {
-        _ if error.raw_os_error() == Some(EMFILE) => {
-            ": use fewer files, or raise the limit on open ones (ulimit -n)"
-        }
-        io::ErrorKind::NotFound => ": check the path",
-        io::ErrorKind::AlreadyExists => ": choose another name, or remove it yourself",
-        io::ErrorKind::PermissionDenied => ": choose a directory that you may write to",
-        io::ErrorKind::ReadOnlyFilesystem => ": it is mounted read-only; choose another or remount it",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space, or ask for less of it (for a check with --budget-space)"
-        }
-        io::ErrorKind::OutOfMemory => {
-            ": use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)"
-        }
-        _ => "",
     }
 }

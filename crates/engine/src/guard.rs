@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use iolite_model::RunId;
 use iolite_sys::directory::Directory;
-use iolite_sys::file;
+use iolite_sys::{file, pseudo};
 
-use crate::admit::Admitted;
+use crate::admit::{Admitted, Overwriting};
 use crate::error::EngineError;
 
 /// "No locks available" of Linux: what some network file systems answer.
@@ -72,6 +72,10 @@ impl Scratch {
     pub fn create(directory: &Path, run: &RunId) -> Result<Scratch, EngineError> {
         let failed = |source| EngineError::Scratch { directory: directory.to_owned(), source };
         let path = directory.join(format!("{PREFIX}{run}"));
+        // A directory there would be a setting of the kernel's, such as a control group.
+        if let Some(reason) = pseudo::reason_of_directory(directory) {
+            return Err(EngineError::Guarded { path: directory.to_owned(), reason });
+        }
         DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
         match own(&path, run) {
             Ok(owner) => {
@@ -86,6 +90,11 @@ impl Scratch {
                 Err(failed(source))
             }
         }
+    }
+
+    /// Says which devices with data on them this run may overwrite; none, unless said.
+    pub fn allow_overwriting(&mut self, overwriting: Overwriting) {
+        self.admitted.overwriting = overwriting;
     }
 
     /// The targets that exist already and that this run may write to.

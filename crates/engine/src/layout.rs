@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{BackendKind, Bytes, FileTask, FilesTarget, LayOut, NamedFile, Overwrite, Reserve};
 use iolite_sys::file::{self, Access};
+use iolite_sys::pseudo;
 use iolite_workers::Control;
 use iolite_workload::Filler;
 
-use crate::admit::{Admitted, Identity, identity_of};
+use crate::admit::{Admitted, Identity, identity_of, storage_only};
 use crate::error::EngineError;
 
 /// Bytes written at a time, after which is looked whether to go on.
@@ -77,6 +78,11 @@ impl<'a> Layout<'a> {
 
     fn make(&mut self, named: &NamedFile) -> Result<(), EngineError> {
         let path = &named.path;
+        // Before directories are made for it.
+        let there = path.ancestors().skip(1).find(|parent| parent.as_os_str().is_empty() || parent.exists());
+        if let Some(reason) = there.and_then(pseudo::reason_of_directory) {
+            return Err(EngineError::Guarded { path: path.clone(), reason });
+        }
         let missing = |why: &str| Err(failed("open", path, io::Error::new(io::ErrorKind::NotFound, why)));
         if self.target.lay_out == LayOut::Never {
             return missing("it is not there, and not to be made (`lay_out`)");
@@ -105,6 +111,7 @@ impl<'a> Layout<'a> {
     /// Extends a file that is there, or writes it anew.
     fn complete(&mut self, named: &NamedFile, found: &Metadata) -> Result<(), EngineError> {
         let (path, length) = (&named.path, found.len());
+        storage_only(path)?;
         // A device has its size, and what is neither that nor a file is refused when it is opened.
         if !found.is_file() || found.file_type().is_block_device() {
             return Ok(());

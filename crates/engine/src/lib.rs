@@ -4,6 +4,8 @@
 
 mod admit;
 mod backend;
+mod blank;
+mod cause;
 mod error;
 mod errors;
 mod flow;
@@ -23,11 +25,13 @@ mod validate;
 mod verify;
 mod watch;
 
+pub use admit::{NamedDevice, Overwriting, contents};
 pub use backend::{
     Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Sim,
     SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,
     Uring, Vectored,
 };
+pub use cause::{Cause, Origin};
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
 pub use iolite_workers::{Control, Outcome};

@@ -70,9 +70,7 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
         );
     }
     if task.interval < SHORTEST_INTERVAL {
-        return refuse(
-            "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
-        );
+        return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
     }
     if let Err(error) = iolite_workload::validate(task) {
         return refuse(&error.to_string());
@@ -139,7 +137,8 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
 }
 
 fn ends(stop: &Stop) -> bool {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = *stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
+        *stop;
     full || runtime.is_some()
         || bytes.or(worker_bytes).is_some()
         || operations.or(worker_operations).is_some()
@@ -148,7 +147,8 @@ fn ends(stop: &Stop) -> bool {
 
 /// Whether a limit is 0.
 fn nothing_to_do(stop: &Stop) -> bool {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full: _ } = *stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full: _, in_flight: _ } =
+        *stop;
     runtime == Some(Nanos(0))
         || bytes.or(worker_bytes) == Some(Bytes(0))
         || operations.or(worker_operations) == Some(0)

@@ -308,3 +308,27 @@ impl Backend for Hung {
         true
     }
 }
+
+/// A device that stands still from 0.5 s to 1.5 s, under a closed loop that is to end after 1 s.
+#[test]
+fn what_is_in_flight_when_time_is_up_counts_where_asked_for() {
+    let stall = SimStall { at: Duration::from_millis(500), length: Duration::from_secs(1) };
+    let run = |in_flight| {
+        let stop = Stop { in_flight, ..seconds(1.0) };
+        simulate(&sim_task(1 << 20, Arrival::Closed, stop), FAST, SimFaults::default(), Some(stall))
+    };
+    let (kept, left_out) = (run(true), run(false));
+    let half = Nanos::SECOND.0 / 2;
+    assert_eq!((kept.outstanding.at_end, kept.outstanding.lost), (32, 0));
+    assert!(
+        kept.totals.response(OpKind::Read).unwrap().max().0 > half && kept.totals.measured > 3 * half,
+        "{kept:?}"
+    );
+    assert!(kept.totals.drain_max == 0, "nothing is left for the drain");
+    // Little's law over the whole phase: it begins and ends with nothing in flight.
+    let time: u64 = kept.totals.series.iter().map(|point| point.response_sum[OpKind::Read]).sum();
+    let in_flight = time as f64 / kept.totals.measured as f64;
+    assert!((20.0..=32.0).contains(&in_flight), "{in_flight}");
+    assert_eq!((left_out.outstanding.at_end, left_out.totals.measured), (32, Nanos::SECOND.0));
+    assert!(left_out.totals.drain_max > half, "they are told apart: {}", left_out.totals.drain_max);
+}

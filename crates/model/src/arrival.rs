@@ -36,7 +36,7 @@ pub enum Arrival {
     /// At the instants of the trace that is repeated ([`Access::Trace`](crate::Access)), at this speed in percent of the
     /// original; above 0. The instants are kept whether or not earlier operations have completed.
     Traced(u32),
-    /// A closed loop in which each worker, after every so many operations, waits for all that it has underway and then
+    /// A closed loop in which each worker, after every so many operations, waits for all that it has in flight and then
     /// pauses (fio's `thinktime` and `thinktime_blocks`).
     ThinkTime {
         /// Length of the pause.
@@ -124,4 +124,9 @@ pub struct Stop {
     /// A write for which there is no space left ends the phase, and is no error. Files that are to grow and have no size may then
     /// take their whole file system.
     pub full: bool,
+    /// Operations in flight when the runtime is over count, and the time until they are back is measured time, as fio has it.
+    /// Otherwise they are listed as outstanding: rates are those of the runtime, and of the operations in flight at its two
+    /// ends one set is left out, so that with a ramp neither rate nor mean is biased. Without a ramp, in a phase in which
+    /// operations take long, this setting keeps the slow ones.
+    pub in_flight: bool,
 }

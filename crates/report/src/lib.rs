@@ -32,7 +32,7 @@ mod words;
 
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
-pub use pen::{Style, count};
+pub use pen::{Style, count, harmless};
 pub use progress::{Progress, ProgressUnit};
 pub use show::{Format, show};
 pub use text::{judgement, text};

@@ -46,19 +46,7 @@ impl Pen {
     /// A text that came from elsewhere (a device, a path, an error) made harmless: see [`escaped`]. Without Unicode,
     /// units and letters that have an ASCII spelling get it and all else is escaped.
     pub(crate) fn clean(self, text: impl Display) -> String {
-        let text = escaped(text);
-        if self.0.unicode || text.is_ascii() {
-            return text;
-        }
-        let mut out = String::with_capacity(text.len());
-        for c in text.chars() {
-            match spelling(c) {
-                Some(ascii) => out.push_str(ascii),
-                None if c.is_ascii() => out.push(c),
-                None => out.extend(c.escape_default()),
-            }
-        }
-        out
+        spelled(escaped(text), self.0.unicode)
     }
 
     /// The text in a colour, where colours are on.
@@ -105,6 +93,28 @@ impl Pen {
         }
         lines
     }
+}
+
+/// A text for a terminal, of several lines perhaps, without escape sequences; without `unicode`, in ASCII.
+pub fn harmless(text: &str, unicode: bool) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| spelled(escaped(line), unicode)).collect();
+    lines.join("\n")
+}
+
+/// The text, in ASCII where it may not be Unicode.
+fn spelled(text: String, unicode: bool) -> String {
+    if unicode || text.is_ascii() {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match spelling(c) {
+            Some(ascii) => out.push_str(ascii),
+            None if c.is_ascii() => out.push(c),
+            None => out.extend(c.escape_default()),
+        }
+    }
+    out
 }
 
 /// The words of a text, a number and its unit as one.

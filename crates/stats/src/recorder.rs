@@ -83,6 +83,8 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Recorder {
     timetable: Timetable,
+    /// What completes after the end is counted in the last interval, until [`close`](Recorder::close).
+    open: bool,
     active: Snapshot,
     kinds: Vec<OpKind>,
     full: Producer<Snapshot>,
@@ -109,8 +111,15 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     }
     let active = Snapshot::new(timetable.slot_at(0), kinds);
     let kinds = kinds.to_vec();
-    let recorder =
-        Recorder { timetable, active, kinds, full: full_in, free: free_out, undelivered: Vec::new() };
+    let recorder = Recorder {
+        timetable,
+        open: false,
+        active,
+        kinds,
+        full: full_in,
+        free: free_out,
+        undelivered: Vec::new(),
+    };
     (recorder, Feed { timetable, full: full_out, free: free_in })
 }
 
@@ -127,9 +136,20 @@ impl Timetable {
             Slot { stage: Stage::Measured, start, end: start.saturating_add(interval).min(self.end) }
         }
     }
+
+    /// As [`slot_at`](Timetable::slot_at), the last interval going on for ever.
+    fn open_slot_at(&self, at: u64) -> Slot {
+        let last = self.end.saturating_sub(1);
+        if at > last { Slot { end: u64::MAX, ..self.slot_at(last) } } else { self.slot_at(at) }
+    }
 }
 
 impl Recorder {
+    /// Counts what completes after the end of the measured part in its last interval, until [`close`](Recorder::close).
+    pub fn stay_open(&mut self) {
+        self.open = true;
+    }
+
     /// Counts an operation that succeeded, in the interval in which it came back.
     // Part of the measured loop's body: called, it would cost a fifth of the loop on nothing.
     ///
@@ -174,7 +194,7 @@ impl Recorder {
     /// Whether what comes back at this instant counts as measured: neither the ramp's nor the drain's.
     #[inline]
     pub fn measures(&self, at: u64) -> bool {
-        at >= self.timetable.ramp_end && at < self.timetable.end
+        at >= self.timetable.ramp_end && (self.open || at < self.timetable.end)
     }
 
     /// Start of the measured part, and the length of its intervals, in nanoseconds.
@@ -185,7 +205,8 @@ impl Recorder {
     /// Ends the measured part now; what is recorded from here on belongs to the drain.
     pub fn close(&mut self, now: u64) {
         self.advance(now);
-        if now < self.timetable.end {
+        if self.open || now < self.timetable.end {
+            self.open = false;
             self.timetable.end = now;
             self.active.slot.end = self.active.slot.end.min(now).max(self.active.slot.start);
         }
@@ -200,7 +221,11 @@ impl Recorder {
 
     #[cold]
     fn rotate(&mut self, now: u64) {
-        let next = self.timetable.slot_at(now);
+        let next = if self.open { self.timetable.open_slot_at(now) } else { self.timetable.slot_at(now) };
+        if (next.stage, next.start) == (self.active.slot.stage, self.active.slot.start) {
+            self.active.slot.end = next.end;
+            return;
+        }
         let replacement = match self.free.pop() {
             Ok(snapshot) => snapshot,
             Err(_) if next.stage == self.active.slot.stage => {
@@ -367,6 +392,26 @@ mod tests {
         let slots: Vec<_> =
             std::iter::from_fn(|| feed.take()).map(|s| (s.slot.stage, s.slot.end, operations(&s))).collect();
         assert_eq!(slots, [(Stage::Ramp, 100, 0), (Stage::Measured, 105, 1), (Stage::Drain, u64::MAX, 1)]);
+    }
+
+    #[test]
+    fn what_completes_late_counts_in_the_last_interval_until_it_is_closed() {
+        let (mut recorder, mut feed) = recorder(TIMETABLE, &[OpKind::Read]);
+        recorder.stay_open();
+        for completed in [101, 121, 130, 140] {
+            recorder.record(read(completed));
+        }
+        assert!(recorder.measures(140) && !recorder.measures(99));
+        recorder.close(141);
+        recorder.record(read(150));
+        recorder.finish();
+        let slots: Vec<_> = std::iter::from_fn(|| feed.take())
+            .map(|s| (s.slot.stage, s.slot.start, s.slot.end, operations(&s)))
+            .filter(|slot| slot.3 > 0)
+            .collect();
+        let measured = |start, end, operations| (Stage::Measured, start, end, operations);
+        assert_eq!(slots[..2], [measured(100, 110, 1), measured(120, 141, 3)]);
+        assert_eq!(slots[2], (Stage::Drain, 141, u64::MAX, 1));
     }
 
     /// Intervals of 10 ms with a collector that comes every 10 ms, and once is late by six ticks.

@@ -11,7 +11,7 @@ use rusqlite::ErrorCode;
 pub enum Error {
     /// No place to keep results in could be derived from the environment.
     #[error(
-        "there is no place to keep results in: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
+        "there is no place to keep results in: neither XDG_DATA_HOME is set nor HOME an existing directory; \
          set one of them or name a file with --results FILE"
     )]
     NoHome,
@@ -170,7 +170,9 @@ impl Error {
 /// The likely cause and remedy for SQLite's answer.
 fn advice(code: Option<ErrorCode>) -> &'static str {
     match code {
-        Some(ErrorCode::DiskFull) => "the file system is full: make room or use --results FILE elsewhere",
+        Some(ErrorCode::DiskFull) => {
+            "the file system is full: free some space or use --results FILE elsewhere"
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "it may not be written to: give yourself the permission, or use --results FILE elsewhere"
         }

@@ -10,7 +10,9 @@ use crate::error::Error;
 /// # Errors
 /// [`Error::NoHome`] when the environment names no absolute directory.
 pub fn default_path() -> Result<PathBuf, Error> {
-    default_path_from(std::env::var_os("XDG_DATA_HOME").as_deref(), std::env::var_os("HOME").as_deref())
+    // A home that is not there (a system user's) is not created.
+    let home = std::env::var_os("HOME").filter(|home| Path::new(home).is_dir());
+    default_path_from(std::env::var_os("XDG_DATA_HOME").as_deref(), home.as_deref())
 }
 
 /// [`default_path`] for given values of XDG_DATA_HOME and HOME.

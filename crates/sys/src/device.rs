@@ -12,9 +12,13 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, major, minor, openat, openat2}
 use rustix::ioctl::{self, Getter};
 
 use crate::file::Access;
+use crate::holders::{Backing, loop_backing, loops_over};
 
 /// `BLKGETSIZE64` of linux/fs.h: defined with a size_t, but a u64 is what is written.
 const BLKGETSIZE64: ioctl::Opcode = ioctl::opcode::read::<usize>(0x12, 114);
+
+/// Most loop devices below one another that are followed.
+const CHAIN: usize = 16;
 
 /// A device's major and minor number.
 pub type Number = (u32, u32);
@@ -219,6 +223,39 @@ impl Part {
 /// # Errors
 /// There is no such device, or /proc or /sys can't be read: then nothing is known either.
 pub fn in_use(number: Number) -> io::Result<Vec<String>> {
+    let mut reasons = used(number)?;
+    let mut below = number;
+    // A loop device may rest on another one; no chain is longer than there are loop devices.
+    for _ in 0..CHAIN {
+        let name = Part::at(sys_directory(below)?)?.name;
+        let Some(backing) = loop_backing(&name) else { break };
+        for other in loops_over(backing).into_iter().filter(|other| *other != name) {
+            reasons.extend(used_by_name(&other).into_iter().map(|why| format!("{why}, over the same data")));
+        }
+        let Backing::Device(device) = backing else { break };
+        below = (major(device), minor(device));
+        reasons.extend(used(below)?.into_iter().map(|why| format!("it rests on {why}")));
+    }
+    for part in Part::all(number)? {
+        let device = rustix::fs::makedev(part.number.0, part.number.1);
+        reasons.extend(
+            loops_over(Backing::Device(device))
+                .into_iter()
+                .map(|name| format!("{name} rests on {}", part.name)),
+        );
+    }
+    Ok(reasons)
+}
+
+/// What is known against writing to a loop device of this name.
+fn used_by_name(name: &str) -> Vec<String> {
+    let number = fs::read_to_string(format!("/sys/block/{name}/dev")).ok();
+    let number = number.and_then(|number| parse_number(number.trim()));
+    number.and_then(|number| used(number).ok()).unwrap_or_default()
+}
+
+/// What is known of the device itself and its partitions.
+fn used(number: Number) -> io::Result<Vec<String>> {
     let parts = Part::all(number)?;
     let mounts = fs::read("/proc/self/mountinfo")?;
     let mut reasons = mounted(&parts, &mounts, number_at);
@@ -244,14 +281,9 @@ pub fn file_in_use(file: &File) -> io::Result<Vec<String>> {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     let this = identity(file.metadata()?);
     let is = |path: &Path| fs::metadata(path).is_ok_and(|metadata| identity(metadata) == this);
-    let mut reasons = Vec::new();
-    // Without /sys or /proc nothing is known: a file is not refused for that.
-    for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
-        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
-        if is(Path::new(backing.trim_end_matches('\n'))) {
-            reasons.push(format!("{} rests on it", device.file_name().to_string_lossy()));
-        }
-    }
+    // By device and inode: a name of the file may be gone. Without /sys or /proc nothing is known, and nothing refused for it.
+    let loops = loops_over(Backing::File(this.0, this.1));
+    let mut reasons: Vec<String> = loops.into_iter().map(|name| format!("{name} rests on it")).collect();
     let swaps = fs::read("/proc/swaps").unwrap_or_default();
     let lines = swaps.split(|&byte| byte == b'\n').skip(1);
     let mut paths = lines.filter_map(|line| line.split(|&byte| byte == b' ' || byte == b'\t').next());
@@ -259,6 +291,17 @@ pub fn file_in_use(file: &File) -> io::Result<Vec<String>> {
         reasons.push("it is swap space".to_owned());
     }
     Ok(reasons)
+}
+
+/// The serial number of a block device, or of the disk that it is a partition of, as its driver reports it; `None` where it
+/// doesn't.
+pub fn serial(number: Number) -> Option<String> {
+    let directory = sys_directory(number).ok()?;
+    let disks = [Some(directory.as_path()), directory.parent()].into_iter().flatten();
+    let mut places =
+        disks.flat_map(|disk| ["serial", "device/serial", "device/wwid"].map(|name| disk.join(name)));
+    let found = places.find_map(|path| fs::read_to_string(path).ok().filter(|text| !text.trim().is_empty()));
+    found.map(|text| text.trim().to_owned())
 }
 
 /// The number of the block device at a path.

@@ -119,13 +119,18 @@ impl Directory {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Opens a file in it for reading; a link is refused.
+    /// Opens a regular file in it for reading; a link is refused, and a pipe is not waited for.
     ///
     /// # Errors
-    /// As openat(2).
+    /// `InvalidInput` for anything else than a regular file; as openat(2).
     pub fn open_file(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        Ok(openat(&self.0, name, flags, Mode::empty())?.into())
+        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY | OFlags::NONBLOCK;
+        let file: File = openat(&self.0, name, flags, Mode::empty())?.into();
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+        }
     }
 
     /// Removes a file or link in it, and tells how many bytes of storage it had.

@@ -118,6 +118,27 @@ pub fn open(path: &Path, access: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(path)
 }
 
+/// The next range of a file, of `size` bytes, from an offset on that is not a hole; `None` where there is none. Where holes
+/// aren't known, all is data: lseek(2), SEEK_DATA.
+///
+/// # Errors
+/// As lseek(2).
+pub fn next_data(file: &File, from: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+    if from >= size {
+        return Ok(None);
+    }
+    let start = match seek(file, SeekFrom::Data(from)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return Ok(None),
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Some((from, size))),
+        Err(error) => return Err(error.into()),
+    };
+    let end = seek(file, SeekFrom::Hole(start)).unwrap_or(size).min(size);
+    Ok((start < end).then_some((start, end)))
+}
+
 /// Lets a process that this one starts inherit the file's descriptor.
 ///
 /// # Errors

@@ -7,13 +7,17 @@ pub mod clock;
 pub mod device;
 pub mod directory;
 pub mod extents;
+mod fault;
 pub mod file;
+pub mod holders;
 pub mod mapping;
 pub mod page_cache;
 pub mod placement;
 pub mod priority;
 pub mod process;
+pub mod pseudo;
 pub mod ring;
+pub mod signature;
 mod slots;
 pub mod splice;
 #[cfg(test)]

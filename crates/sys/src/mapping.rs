@@ -9,6 +9,7 @@ use rustix::fs::FallocateFlags;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
 use crate::device;
+use crate::fault;
 
 /// How a file is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,16 +22,16 @@ pub struct Use {
 
 /// A whole file, as long as it was at the start, mapped and shared with whoever else has it open.
 ///
-/// The file must keep its size: touching pages of a file that was cut short kills the process with SIGBUS, as does a
-/// page that the device can't read. That is the end of the process, not undefined behaviour; nothing else makes an
-/// error of an operation on mapped memory known.
+/// A page of a file that was cut short, or that the device can't read, raises SIGBUS. While an operation copies, that is an
+/// error of the operation (see `fault`); the page is mapped anew afterwards.
 #[derive(Debug)]
 pub struct Mapping {
     /// Dangling where `length` is 0, which can't be mapped.
     start: NonNull<u8>,
     length: usize,
     writable: bool,
-    _file: Arc<File>,
+    random: bool,
+    file: Arc<File>,
 }
 
 impl Mapping {
@@ -51,20 +52,24 @@ impl Mapping {
         let length = usize::try_from(device::size_of(&file)?)
             .map_err(|_| io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than the memory"))?;
         if length == 0 {
-            return Ok(Mapping { start: NonNull::dangling(), length, writable: usage.write, _file: file });
+            return Ok(Mapping {
+                start: NonNull::dangling(),
+                length,
+                writable: usage.write,
+                random: usage.random,
+                file,
+            });
         }
-        let mut protection = ProtFlags::READ;
-        if usage.write {
-            // A device has no holes.
-            if !device {
-                rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64)?;
-            }
-            protection |= ProtFlags::WRITE;
+        // A device has no holes.
+        if usage.write && !device {
+            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length as u64)?;
         }
+        fault::watch()?;
         // SAFETY: a new mapping at a place of the kernel's choice touches no memory that Rust knows of.
-        let start = unsafe { mmap(ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) }?;
+        let start =
+            unsafe { mmap(ptr::null_mut(), length, protection(usage.write), MapFlags::SHARED, &file, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mapping = Mapping { start, length, writable: usage.write, _file: file };
+        let mapping = Mapping { start, length, writable: usage.write, random: usage.random, file };
         if usage.random {
             // SAFETY: the range is the mapping; the advice changes how much is read ahead, no content.
             unsafe { madvise(start.as_ptr().cast(), length, Advice::Random) }?;
@@ -83,31 +88,51 @@ impl Mapping {
         (self.start.as_ptr().wrapping_add(offset), length.min(self.length - offset))
     }
 
-    /// Copies from the file; returns the bytes copied, fewer where the file ends before.
+    /// Copies from the file; returns the bytes copied, fewer where the file ended before when it was mapped.
+    ///
+    /// # Errors
+    /// `EIO` where a page can't be read: the device fails, or the file was cut short.
     #[inline]
-    pub fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let (from, length) = self.part(offset, into.len());
         // SAFETY: `from` and `length` lie within the mapping (see `part`) and `into` is at least that long; nobody hands
         // out references to the mapping, so `into` is apart from it, and any byte is a valid u8: one that another
-        // mapping changes meanwhile is read old or new, as with read(2). The file is as long as when it was mapped,
-        // because it belongs to this program and is never cut short; if it were, the kernel would end the process.
-        unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), length) };
-        length
+        // mapping changes meanwhile is read old or new, as with read(2).
+        let copy = || unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), length) };
+        if fault::during(from as usize, length, copy) { self.mend(from, length) } else { Ok(length) }
     }
 
-    /// Copies to the file; returns the bytes copied, fewer where the file ends before: a mapping does not extend it.
+    /// Copies to the file; returns the bytes copied, fewer where the file ended before: a mapping does not extend it.
     ///
     /// # Errors
-    /// `PermissionDenied` where the file was mapped to be read only.
+    /// `PermissionDenied` where the file was mapped to be read only; `EIO` as with `read`.
     #[inline]
     pub fn write(&mut self, offset: u64, from: &[u8]) -> io::Result<usize> {
         if !self.writable {
             return Err(io::Error::from_raw_os_error(libc::EACCES));
         }
         let (into, length) = self.part(offset, from.len());
-        // SAFETY: as in `read`; besides, the mapping is writable, and its pages have their space (see `new`).
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), into, length) };
-        Ok(length)
+        // SAFETY: as in `read`; besides, the mapping is writable.
+        let copy = || unsafe { ptr::copy_nonoverlapping(from.as_ptr(), into, length) };
+        if fault::during(into as usize, length, copy) { self.mend(into, length) } else { Ok(length) }
+    }
+
+    /// Maps pages of a range anew that a fault has replaced, and reports the fault.
+    #[cold]
+    fn mend(&self, at: *mut u8, length: usize) -> io::Result<usize> {
+        let page = rustix::param::page_size();
+        let offset = (at as usize - self.start.as_ptr() as usize) / page * page;
+        let length = (at as usize - self.start.as_ptr() as usize + length - offset).next_multiple_of(page);
+        let start = self.start.as_ptr().wrapping_add(offset);
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the range is whole pages of this mapping, which owns them and to which there are no references.
+        unsafe {
+            mmap(start.cast(), length, protection(self.writable), flags, &self.file, offset as u64)?;
+            if self.random {
+                madvise(start.cast(), length, Advice::Random)?;
+            }
+        }
+        Err(io::Error::from_raw_os_error(libc::EIO))
     }
 
     /// Makes what was written between the two offsets durable: msync(2) with MS_SYNC, which is fdatasync for a range.
@@ -124,6 +149,10 @@ impl Mapping {
         unsafe { msync(start.cast(), length, MsyncFlags::SYNC) }?;
         Ok(())
     }
+}
+
+fn protection(write: bool) -> ProtFlags {
+    if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ }
 }
 
 impl Drop for Mapping {
@@ -157,7 +186,7 @@ mod tests {
         assert!(read[0] == 0 && read[4097] == 0 && read[1..4097] == [7; 4096]);
         file.write_all_at(&[9; 10], 100).unwrap();
         let mut read = [0; 10];
-        assert_eq!((mapping.read(100, &mut read), read), (10, [9; 10]));
+        assert_eq!((mapping.read(100, &mut read).unwrap(), read), (10, [9; 10]));
     }
 
     #[test]
@@ -165,7 +194,7 @@ mod tests {
         let (mut mapping, file) = mapped(10_000, true);
         let mut buffer = [1; 4096];
         for (offset, expected) in [(9000, 1000), (10_000, 0), (u64::MAX, 0), (9999, 1)] {
-            assert_eq!(mapping.read(offset, &mut buffer), expected);
+            assert_eq!(mapping.read(offset, &mut buffer).unwrap(), expected);
             assert_eq!(mapping.write(offset, &buffer).unwrap(), expected);
         }
         mapping.sync(20_000, 30_000).unwrap();
@@ -177,10 +206,32 @@ mod tests {
     #[test]
     fn an_empty_file_and_a_read_only_mapping() {
         let (mut empty, _file) = mapped(0, true);
-        assert_eq!((empty.read(0, &mut [0; 8]), empty.write(0, &[0; 8]).unwrap()), (0, 0));
+        assert_eq!((empty.read(0, &mut [0; 8]).unwrap(), empty.write(0, &[0; 8]).unwrap()), (0, 0));
         empty.sync(0, 100).unwrap();
         let (mut read_only, _file) = mapped(8192, false);
         assert_eq!(read_only.write(0, &[0; 8]).unwrap_err().raw_os_error(), Some(libc::EACCES));
-        assert_eq!(read_only.read(0, &mut [1; 8]), 8);
+        assert_eq!(read_only.read(0, &mut [1; 8]).unwrap(), 8);
+    }
+
+    #[test]
+    fn a_file_cut_short_is_an_error_of_the_operation_and_nothing_else() {
+        let page = rustix::param::page_size();
+        let (mut mapping, file) = mapped(16 * page as u64, true);
+        mapping.write(0, &vec![7; 16 * page]).unwrap();
+        file.set_len(4 * page as u64).unwrap();
+        let mut buffer = vec![0; 3 * page];
+        for offset in [3 * page, 5 * page, 13 * page] {
+            let error = mapping.read(offset as u64, &mut buffer).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EIO));
+            assert_eq!(mapping.write(offset as u64, &buffer).unwrap_err().raw_os_error(), Some(libc::EIO));
+        }
+        assert_eq!(mapping.read(page as u64, &mut buffer).unwrap(), 3 * page);
+        assert!(buffer.iter().all(|byte| *byte == 7), "what is there is read");
+        // Pages that are back are the file's again.
+        file.set_len(16 * page as u64).unwrap();
+        mapping.write(5 * page as u64, &vec![9; page]).unwrap();
+        let mut read = vec![0; page];
+        file.read_exact_at(&mut read, 5 * page as u64).unwrap();
+        assert!(read.iter().all(|byte| *byte == 9));
     }
 }

@@ -99,7 +99,9 @@ impl Conductor<'_> {
         let missing = u64::from(self.group.workers - ends.reports);
         // The last worker's end is the phase's. One that is still at it has not told its own.
         let told = if missing > 0 { ends.stopped_at } else { ends.closed };
-        let end = told.unwrap_or(self.timetable.end).min(self.timetable.end).min(now);
+        let latest = if self.group.stop.in_flight && missing == 0 { u64::MAX } else { self.timetable.end };
+        let end = told.unwrap_or(self.timetable.end).min(latest).min(now);
+        debug_assert!(ends.reports <= self.group.workers, "a worker has reported twice");
         let measured = end.saturating_sub(self.timetable.ramp_end);
         self.find_the_missing(&mut ends, now);
         let (intervals, workers, totals) = self.collector.finish(self.timetable.ramp_end, measured);

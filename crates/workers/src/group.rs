@@ -142,7 +142,10 @@ impl WorkerGroup {
         let (tell, told) = mpsc::sync_channel((2 * self.workers as usize).clamp(4, UNHEARD));
         let (mut feeds, mut boards) = (Vec::new(), Vec::new());
         for index in 0..self.workers {
-            let (recorder, feed) = recorder(timetable, &self.kinds);
+            let (mut recorder, feed) = recorder(timetable, &self.kinds);
+            if self.stop.in_flight {
+                recorder.stay_open();
+            }
             let board = Arc::new(Board::default());
             feeds.push(feed);
             boards.push(board.clone());
@@ -158,6 +161,7 @@ impl WorkerGroup {
                 recorder,
                 board,
                 used: None,
+                in_flight: self.stop.in_flight,
                 ramping: self.ramp > Nanos(0),
                 tell: tell.clone(),
             };

@@ -72,6 +72,8 @@ pub struct WorkerLane {
     pub(crate) board: Arc<Board>,
     /// What the worker's thread had used of the machine when it was ready, or at the ramp's end.
     pub(crate) used: Option<ThreadUsage>,
+    /// Operations in flight at the end count.
+    pub(crate) in_flight: bool,
     /// Its ramp is not over.
     pub(crate) ramping: bool,
     /// The way to the conductor.
@@ -211,7 +213,27 @@ impl WorkerLane {
     pub fn cut(&mut self, now: u64) {
         self.end = self.end.min(now);
         // What follows is the drain's, so that no interval begins after its end.
-        self.recorder.close(self.end);
+        if !self.in_flight {
+            self.recorder.close(self.end);
+        }
+    }
+
+    /// Nothing more is issued by this worker: ends its measured part as [`close`](WorkerLane::close) does, unless operations in
+    /// flight count, whose part ends with [`drained`](WorkerLane::drained).
+    pub fn stop_issuing(&mut self, now: u64) {
+        if self.in_flight {
+            self.end = self.end.min(now);
+        } else {
+            self.close(now);
+        }
+    }
+
+    /// All that was in flight is back, or given up on.
+    pub fn drained(&mut self, now: u64) {
+        if self.in_flight {
+            self.recorder.close(now);
+            self.closed = Some(now);
+        }
     }
 
     /// Ends the measured part for this worker, now or where the phase's time was over before; what completes from here

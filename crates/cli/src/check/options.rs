@@ -56,7 +56,7 @@ impl Options {
             time: args.budget_time,
             space,
             buffered: args.buffered,
-            results: setup::results(args.results),
+            results: setup::usable_results(args.results)?,
             json: args.json,
             quiet: args.quiet,
         })

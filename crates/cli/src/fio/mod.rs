@@ -5,6 +5,7 @@
 mod debug;
 mod latency;
 mod output;
+mod overwrite;
 mod perform;
 mod run;
 pub(crate) mod surroundings;

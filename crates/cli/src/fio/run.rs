@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolite_engine::Control;
+use iolite_engine::{Control, Overwriting};
 use iolite_fio::driver::status::ThreadOf;
 use iolite_fio::driver::{EtaLine, PhaseControl, Shared, Status, Watchers};
 use iolite_fio::language::command_line::Eta;
@@ -25,7 +25,7 @@ use super::debug;
 use super::output::Outputs;
 use super::perform::Performance;
 use super::trigger::Trigger;
-use super::{Outcome, VERSION};
+use super::{Outcome, VERSION, overwrite};
 use crate::exit::UsageError;
 use crate::{output, setup, signals, storage};
 
@@ -37,6 +37,9 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let Plan { threads, global_settings, .. } = plan;
     debug::refuse_unknown(invocation)?;
     validate(&threads)?;
+    if !invocation.allow_overwrite {
+        overwrite::ask(&threads)?;
+    }
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation)?;
     outputs.header(&threads, &global_settings, debug::told(invocation, &threads)?.as_deref())?;
@@ -190,6 +193,8 @@ fn set_up<'a>(
         view: setup::view(live, duration),
     };
     let mut session = Session::begin(setup::run_info(self::storage(threads)?), setup, control)?;
+    // As fio does: what the jobs name is overwritten, unless it is in use.
+    session.scratch().allow_overwriting(Overwriting::Anything);
     session.conclude(Concluded::of(&Asked::new("fio", "")));
     line.into_iter().for_each(|line| session.events().listen(Box::new(line)));
     Ok(session)

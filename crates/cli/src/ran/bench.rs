@@ -154,7 +154,7 @@ impl<'a> Bench<'a> {
         let setup = Setup {
             // Nothing is written there: the loop is measured on nothing.
             directory: &std::env::temp_dir(),
-            results: setup::results(args.results.clone()),
+            results: setup::usable_results(args.results.clone())?,
             view: setup::view(setup::live(args.quiet), duration),
         };
         let session = Session::begin(setup::run_info(place.storage.clone()), setup, control)?;

@@ -13,6 +13,7 @@ use super::begin;
 use crate::args::LatencyTargetArgs;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
+use crate::setup;
 use crate::{output, signals};
 
 /// Time before each window that is left out: a fifth of it.
@@ -32,7 +33,9 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let whole =
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
     job::check(&whole)?;
+    let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut session = begin(&whole, &args.directory, &args.output, &control)?;
+    session.scratch().allow_overwriting(devices);
     session.conclude(Concluded::of(&Asked::new("latency-target", "")));
     session.conclude(Concluded::of(&LatencyTerms { task: base, target }));
     let failure = find(&mut session, &job, search).err();

@@ -29,7 +29,9 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
         notes.iter().for_each(|note| output::note(note));
     }
     job::check(&job)?;
+    let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut session = begin(&job, &args.directory, &args.output, &control)?;
+    session.scratch().allow_overwriting(devices);
     session.conclude(Concluded::of(&Asked::new("run", job.name.clone())));
     let failure = session.drive(&mut JobList::new(&job), &mut Bare).err();
     let run = session.end(ending(failure, &control));

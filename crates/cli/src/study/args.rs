@@ -121,6 +121,10 @@ pub(crate) struct BlockSizeArgs {
     #[arg(long, value_name = "WHAT", requires = "write")]
     pub(crate) overwrite: Option<OverwriteArg>,
 
+    /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) allow_overwrite: Vec<PathBuf>,
+
     /// One after the other rather than at random
     #[arg(long)]
     pub(crate) sequential: bool,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use iolite_engine::Control;
+use iolite_engine::{Control, Overwriting};
 use iolite_model::{
     Bytes, Concluded, DeviceCounters, Ending, FileTask, JobTask, Nanos, StudyFinding, StudySetting,
     StudyWindow, Target, Warning,
@@ -47,6 +47,11 @@ impl<'a> Lab<'a> {
         let mut session = setup::begin(place.storage.clone(), &place.directory, output, duration, control)?;
         session.conclude(Concluded::of(&Asked::new(study, place.name.display().to_string())));
         Ok(Lab { session, format: output.format(), quiet: output.quiet })
+    }
+
+    /// Says which devices with data on them may be overwritten.
+    pub(super) fn allow_overwriting(&mut self, devices: Overwriting) {
+        self.session.scratch().allow_overwriting(devices);
     }
 
     /// Records a warning.

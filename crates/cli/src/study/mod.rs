@@ -13,7 +13,7 @@ use iolite_report::study::Circumstance;
 use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy};
 
 use crate::exit::{Exit, UsageError};
-use crate::{output, signals};
+use crate::{output, setup, signals};
 pub(crate) use args::StudyArgs;
 use args::{BlockSizeArgs, CacheArgs, ReadAheadArgs, Study};
 use lab::Lab;
@@ -108,7 +108,9 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
     let (order, depth, window) = (args.order(), args.depth, args.target.window);
     let mut study = BlockSizeStudy { subject, blocks, read_percents, order, backend, depth, window };
     let (name, steps) = (BlockPoint::STUDY, study.steps().len());
+    let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut lab = Lab::begin(name, &place, &args.output, steps, window, &control)?;
+    lab.allow_overwriting(devices);
     if let (2.., Err(error)) = (args.depth, io_uring) {
         lab.warn(Warning::NoIoUring { reason: error.to_string() });
     }

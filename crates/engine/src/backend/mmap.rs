@@ -20,8 +20,8 @@ use crate::backend::files::Files;
 /// the last one.
 ///
 /// The page cache is the only way: a read is a device's only where its page is not in memory. A write is done when it
-/// is in memory, and may wait for the device to take older ones. A page that the device can't read ends the process
-/// (SIGBUS): mapped memory has no error numbers.
+/// is in memory, and may wait for the device to take older ones. A page that the device can't read, or that a file cut short no
+/// longer has, is an I/O error of the operation.
 #[derive(Debug)]
 pub struct Mmap {
     /// By file.
@@ -46,7 +46,7 @@ impl Mmap {
     pub fn new(files: impl Into<Files>, block: usize, usage: Use) -> io::Result<Mmap> {
         let files = files.into();
         let mapped = files.spans().iter().map(|span| Mapped::new(span, usage)).collect::<io::Result<_>>()?;
-        Ok(Mmap { mapped, medium: Medium::of(files), buffer: vec![0; block] })
+        Ok(Mmap { mapped, medium: Medium::of(files), buffer: super::zeroed(block)? })
     }
 
     fn transfer(&mut self, op: &Op) -> io::Result<usize> {
@@ -55,7 +55,7 @@ impl Mmap {
         match op.io {
             IoOp::Read => {
                 let into = self.buffer.get_mut(..op.length as usize).ok_or_else(invalid)?;
-                Ok(self.mapped[index as usize].mapping.read(offset, into))
+                self.mapped[index as usize].mapping.read(offset, into)
             }
             IoOp::Write => {
                 let from = self.buffer.get(..op.length as usize).ok_or_else(invalid)?;

@@ -51,7 +51,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
     /// Waits for what is in flight, which no longer counts, but not for ever.
     pub(super) fn drain(&mut self) -> io::Result<(Outstanding, Vec<Stuck>)> {
         let end = self.lane.now().min(self.lane.end());
-        self.lane.close(end);
+        self.lane.stop_issuing(end);
         self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
         let at_end = self.flying as u64;
         let due = self.plan.arrivals.backlog(end);
@@ -63,6 +63,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
             let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };
             self.take_back(1, left.min(LONGEST_WAIT))?;
         }
+        self.lane.drained(self.lane.now());
         if self.flying == 0 {
             self.sync_at_end()?;
         }

@@ -64,6 +64,8 @@ pub struct Invocation {
     pub trigger: Option<String>,
     /// `--idle-prof`.
     pub idle_profile: Option<IdleProfile>,
+    /// `--allow-overwrite`: devices that hold something are overwritten without a question on the terminal.
+    pub allow_overwrite: bool,
 }
 
 /// What a command line asks for.

@@ -222,7 +222,8 @@ fn span(task: &FileTask, surroundings: &Surroundings) -> Option<Bytes> {
 
 /// How much data a task moves.
 fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full } = task.stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
+        task.stop;
     let (mean, workers) = (task.mean_size(), f64::from(task.workers));
     let rate = task.asked_rate().zip(runtime).map(|(rate, runtime)| rate.0 * mean * runtime.as_secs_f64());
     let limits = [

@@ -147,6 +147,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.sizes
     .phases[].task.stop.bytes
     .phases[].task.stop.full
+    .phases[].task.stop.in_flight
     .phases[].task.stop.loops
     .phases[].task.stop.operations
     .phases[].task.stop.runtime

@@ -14,7 +14,8 @@ pub(super) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     let loops = u64::from(spec.job.loops);
     let operations = spec.files.operations.map(|most| most.saturating_mul(loops));
     let runtime: Option<Nanos> = spec.job.limit();
-    let stop = Stop { runtime, operations, full: spec.files.fill, ..Stop::default() };
+    let stop =
+        Stop { runtime, operations, full: spec.files.fill, in_flight: runtime.is_some(), ..Stop::default() };
     if spec.job.goes_on() {
         return Ok(stop);
     }
@@ -71,9 +72,9 @@ fn pass(task: &FileTask, file: &NamedFile) -> u64 {
         (Access::Sequential | Access::Covering, Some(sizes)) => span / sizes.alignment.0 * sizes.alignment.0,
         (_, Some(_)) => span,
         // What may be done again goes on until the span's bytes are done; so does a mix, whose parts have their own places.
-        (Access::Sequential, None) if matches!(task.mix, Mix::ReadPercent(_)) => up(span, block),
+        (Access::Sequential, None) if matches!(task.mix, Mix::ReadPercent(_)) => span,
         (Access::Sequential | Access::Covering, None) => span / block * block,
-        (Access::Random, None) => up(span, block),
+        (Access::Random, None) => span,
         (_, None) => span / block * block,
     }
 }

@@ -284,16 +284,16 @@ fn sizes_of_files_by_chance_are_within_their_range() {
 #[test]
 fn what_ends_a_job() {
     let second = Nanos::SECOND;
-    let runtime = Some(Nanos(2 * second.0));
+    let (runtime, in_flight) = (Some(Nanos(2 * second.0)), true);
     for (settings, stop) in [
-        (&[("runtime", "2")][..], Stop { runtime, ..bytes(1 << 20) }),
-        (&[("timeout", "2s"), ("time_based", "1")], Stop { runtime, ..Stop::default() }),
+        (&[("runtime", "2")][..], Stop { runtime, in_flight, ..bytes(1 << 20) }),
+        (&[("timeout", "2s"), ("time_based", "1")], Stop { runtime, in_flight, ..Stop::default() }),
         (&[("time_based", "1")], bytes(1 << 20)),
         (&[("number_ios", "3")], Stop { operations: Some(3), ..bytes(1 << 20) }),
         (&[("number_ios", "3"), ("loops", "2")], Stop { operations: Some(6), ..bytes(2 << 20) }),
         (
             &[("number_ios", "3"), ("runtime", "2"), ("time_based", "1")],
-            Stop { runtime, operations: Some(3), ..Stop::default() },
+            Stop { runtime, in_flight, operations: Some(3), ..Stop::default() },
         ),
         (&[("loops", "0")], bytes(1 << 20)),
         (&[("rw", "write"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),

@@ -1,0 +1,275 @@
+//! The guard: nothing of others is written to. Each case compares the checksum of what must stay.
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use common::{IOLITE, Loop, Mount, Place, skip, stderr};
+
+/// Size of what is not to be overwritten.
+const SIZE: u64 = 16 << 20;
+
+/// A file with contents.
+fn precious(place: &Place, name: &str) -> PathBuf {
+    let path = place.root.path().join(name);
+    let file = File::create(&path).unwrap();
+    let text: Vec<u8> = (0..SIZE).map(|byte| (byte / 7) as u8).collect();
+    file.write_all_at(&text, 0).unwrap();
+    file.sync_all().unwrap();
+    path
+}
+
+fn checksum(path: &Path) -> Vec<u8> {
+    let output = Command::new("sha256sum").arg(path).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    output.stdout
+}
+
+/// fio's command line, writing to a path.
+fn write_with_fio(place: &Place, path: &Path) -> Output {
+    fio(place, &[format!("--filename={}", path.display()), "--rw=write".into(), "--size=4m".into()])
+}
+
+fn fio(place: &Place, arguments: &[String]) -> Output {
+    let mut command = Command::new(IOLITE);
+    command.args(["fio", "--name=test", "--ioengine=psync", "--bs=64k"]).args(arguments);
+    command.env("IOLITE_RESULTS", place.results()).current_dir(place.data());
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// A job of ours, writing to a path.
+fn write_with_job(place: &Place, path: &Path, overwrite: &str, arguments: &[&str]) -> Output {
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'test'\ntarget.existing = {{ path = '{}', overwrite = '{overwrite}' }}\n\
+         backend = 'sync'\nmix = 'write'\nstop.operations = 100\n",
+        path.display()
+    );
+    let job = place.root.path().join("job.toml");
+    fs::write(&job, text).unwrap();
+    let mut command = Command::new(IOLITE);
+    command.arg("run").arg(&job).arg("--results").arg(place.results()).args(arguments);
+    command.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
+}
+
+/// What was printed, on one line.
+fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(output);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Nothing is written to the path, by either command, and both say why.
+fn refused(place: &Place, path: &Path, kept: &Path, why: &str) {
+    let before = checksum(kept);
+    for output in [write_with_fio(place, path), write_with_job(place, path, "anything", &[])] {
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains(why), "{why}: {}", said(&output));
+    }
+    assert!(before == checksum(kept), "{} was written to", kept.display());
+}
+
+/// A process that is ended with its test.
+struct Holder(Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Holder {
+    /// A process that has done what `script` says (in Python, to the file `sys.argv[1]`) and lives on.
+    fn doing(script: &str, path: &Path) -> Option<Holder> {
+        let script = format!("import sys, fcntl\n{script}\nprint('ready', flush=True)\nsys.stdin.read()");
+        let mut command = Command::new("python3");
+        command.arg("-c").arg(script).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let Ok(mut child) = command.spawn() else { return skip("python3 is not there") };
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        let holder = Holder(child);
+        assert_eq!(line, "ready\n");
+        Some(holder)
+    }
+}
+
+#[test]
+fn files_that_others_use_stay_as_they_are_and_the_holder_is_named() {
+    let place = Place::new();
+    let path = precious(&place, "precious");
+    for script in [
+        "file = open(sys.argv[1], 'r+b')",
+        "file = open(sys.argv[1], 'rb')",
+        "file = open(sys.argv[1], 'r+b'); fcntl.lockf(file, fcntl.LOCK_EX)",
+        "file = open(sys.argv[1], 'r+b'); fcntl.flock(file, fcntl.LOCK_EX)",
+        "import struct; file = open(sys.argv[1], 'r+b'); \
+         fcntl.fcntl(file, 37, struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0))",
+    ] {
+        let Some(holder) = Holder::doing(script, &path) else { return };
+        refused(&place, &path, &path, &format!("(process {})", holder.0.id()));
+    }
+    // Free again.
+    let output = write_with_job(&place, &path, "anything", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+}
+
+#[test]
+fn settings_of_the_kernel_are_no_files() {
+    let place = Place::new();
+    let names = ["/proc/sys/kernel/hostname", "/sys/kernel/mm/transparent_hugepage/enabled"];
+    for name in names.into_iter().filter(|name| Path::new(name).exists()) {
+        let before = fs::read(name).unwrap();
+        for rw in ["read", "write", "randrw"] {
+            let arguments = [format!("--filename={name}"), format!("--rw={rw}"), "--size=1m".into()];
+            let output = fio(&place, &arguments);
+            assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+            assert!(said(&output).contains("settings of the kernel"), "{}", said(&output));
+        }
+        assert_eq!(fs::read(name).unwrap(), before);
+    }
+    let cgroups = "/sys/fs/cgroup";
+    if Path::new(cgroups).is_dir() {
+        let output = place
+            .check(Path::new(cgroups), &["--budget-time", "10s", "--budget-space", "64M"])
+            .output()
+            .unwrap();
+        assert_ne!(output.status.code(), Some(0));
+        let left = fs::read_dir(cgroups).unwrap().flatten();
+        assert!(!left.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(".iolite-")));
+    }
+}
+
+#[test]
+fn a_mistyped_device_does_not_become_a_file() {
+    let place = Place::new();
+    let name = format!("/dev/iolite-no-such-device-{}", std::process::id());
+    for rw in ["read", "write"] {
+        let arguments = [format!("--filename={name}"), format!("--rw={rw}"), "--size=1m".into()];
+        let output = fio(&place, &arguments);
+        assert!(!Path::new(&name).exists());
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("check the name"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn what_rests_on_a_mounted_image_is_in_use() {
+    let place = Place::new();
+    let image = place.root.path().join("image");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let link = place.root.path().join("link");
+    fs::hard_link(&image, &link).unwrap();
+    let Some(first) = Loop::over(&image, false) else { return };
+    let made = Command::new("mkfs.ext4").args(["-q", "-F", &first.0]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return skip("mkfs.ext4 is not there").unwrap_or(());
+    }
+    let Some(second) = Loop::over(&image, false) else { return };
+    let Some(above) = Loop::over(Path::new(&first.0), false) else { return };
+    let Some(_mount) = Mount::new(&[&first.0], &place.root.path().join("mounted")) else { return };
+    refused(&place, Path::new(&first.0), &image, "is mounted at");
+    refused(&place, Path::new(&second.0), &image, "over the same data");
+    refused(&place, Path::new(&above.0), &image, "it rests on");
+    refused(&place, &image, &image, "rests on it");
+    fs::remove_file(&image).unwrap();
+    refused(&place, &link, &link, "rests on it");
+}
+
+#[test]
+fn a_device_that_holds_something_is_overwritten_only_if_it_is_named() {
+    let place = Place::new();
+    let image = place.root.path().join("image");
+    for (command, what) in
+        [("mkfs.ext4 -q -F", "ext file system"), ("mkfs.xfs -q -f", "XFS"), ("mkswap", "swap space")]
+    {
+        let _ = fs::remove_file(&image);
+        File::create(&image).unwrap().set_len(320 << 20).unwrap();
+        let made =
+            Command::new("sh").arg("-c").arg(format!("{command} {}", image.display())).output().unwrap();
+        if !made.status.success() {
+            skip::<()>(&format!("{command}: {}", stderr(&made).trim()));
+            continue;
+        }
+        let Some(device) = Loop::over(&image, false) else { return };
+        let (path, before) = (Path::new(&device.0), checksum(&image));
+        for arguments in
+            [vec![], vec!["--allow-overwrite", "/dev/loop-control"], vec!["--allow-overwrite", "/nowhere"]]
+        {
+            let output = write_with_job(&place, path, "anything", &arguments);
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{}", said(&output));
+            let why = if arguments.is_empty() { what } else { "--allow-overwrite" };
+            assert!(said(&output).contains(why), "{}", said(&output));
+            assert!(before == checksum(&image));
+        }
+        let output = write_with_job(&place, path, "blank", &["--allow-overwrite", &device.0]);
+        assert!(output.status.code() == Some(1) && said(&output).contains("not blank"), "{}", said(&output));
+        assert!(before == checksum(&image));
+        // By another name of the same device.
+        let link = place.root.path().join("by-id");
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(path, &link).unwrap();
+        let output = write_with_job(&place, path, "anything", &["--allow-overwrite", link.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}
+
+#[test]
+fn data_in_the_middle_of_a_file_is_not_blank() {
+    let place = Place::new();
+    let path = place.root.path().join("file");
+    let file = File::create(&path).unwrap();
+    file.set_len(SIZE).unwrap();
+    file.write_all_at(b"precious", SIZE / 2).unwrap();
+    drop(file);
+    let before = checksum(&path);
+    let output = write_with_job(&place, &path, "blank", &[]);
+    assert!(output.status.code() == Some(1) && said(&output).contains("data at byte"), "{}", said(&output));
+    assert!(before == checksum(&path));
+}
+
+#[test]
+fn escape_sequences_of_names_reach_no_terminal() {
+    let place = Place::new();
+    let name = "\x1b[2Jname\u{202e}";
+    for arguments in
+        [vec!["run", name], vec!["check", name], vec![name], vec!["verify", name], vec!["fio", name]]
+    {
+        let mut command = Command::new(IOLITE);
+        command.args(&arguments).current_dir(place.data()).env("LC_ALL", "C").stdin(Stdio::null());
+        let output = command.output().unwrap();
+        assert_ne!(output.status.code(), Some(0));
+        let text = [output.stdout.clone(), output.stderr.clone()].concat();
+        assert!(!text.contains(&0x1b) && text.is_ascii(), "{arguments:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn docs_safety_names_tests_that_exist() {
+    fn sources(directory: &Path, text: &mut String) {
+        for entry in fs::read_dir(directory).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, text);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                text.push_str(&fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut text = String::new();
+    sources(crates, &mut text);
+    let page = fs::read_to_string(crates.join("../docs/safety.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| case"));
+    let cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next());
+    let names: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(
+            text.contains(&format!("fn {name}()")),
+            "docs/safety.md names the test {name}, which is not there"
+        );
+    }
+}

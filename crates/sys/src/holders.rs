@@ -1,0 +1,191 @@
+//! Who else uses a file or device: locks, open descriptors, loop devices.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// `LOOP_GET_STATUS64` of linux/loop.h.
+const LOOP_GET_STATUS64: u64 = 0x4C05;
+
+/// The start of `struct loop_info64` of linux/loop.h, and space for the rest of it.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    rest: [u64; 26],
+}
+
+/// What a loop device is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// A regular file, by device and inode.
+    File(u64, u64),
+    /// A block device, by its number (`dev_t`).
+    Device(u64),
+}
+
+/// What the loop device of this name is made of; `None` where it is none, is free, or may not be opened.
+pub(crate) fn loop_backing(name: &str) -> Option<Backing> {
+    if !name.starts_with("loop") {
+        return None;
+    }
+    // A free one is not opened.
+    let path = fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).ok()?;
+    backing_by_number(name).or_else(|| {
+        let metadata = fs::metadata(path.trim_end_matches('\n')).ok()?;
+        Some(backing_of(&metadata))
+    })
+}
+
+fn backing_by_number(name: &str) -> Option<Backing> {
+    let file = File::open(Path::new("/dev").join(name)).ok()?;
+    let mut info = LoopInfo { device: 0, inode: 0, rdevice: 0, rest: [0; 26] };
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 (232 bytes, as `LoopInfo`) to the pointer, and keeps none.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64 as _, &raw mut info) };
+    let found = if info.rdevice != 0 {
+        Backing::Device(info.rdevice)
+    } else {
+        Backing::File(info.device, info.inode)
+    };
+    (done == 0).then_some(found)
+}
+
+/// A file or device as a loop device would be made of it.
+pub(crate) fn backing_of(metadata: &fs::Metadata) -> Backing {
+    use std::os::unix::fs::FileTypeExt;
+    if metadata.file_type().is_block_device() {
+        Backing::Device(metadata.rdev())
+    } else {
+        Backing::File(metadata.dev(), metadata.ino())
+    }
+}
+
+/// Names of the loop devices that are made of this.
+pub(crate) fn loops_over(backing: Backing) -> Vec<String> {
+    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let names = devices.filter_map(|device| device.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| loop_backing(name) == Some(backing)).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Who holds a lock (of POSIX, or of an open file description) against writing to the file; `None` where nobody does, or where
+/// the file system has no locks. Asked through `file`, which is open for writing.
+pub fn locked_by(file: &File) -> Option<String> {
+    // SAFETY: a flock is plain integers, for which zero is a value.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as _;
+    lock.l_whence = libc::SEEK_SET as _;
+    // SAFETY: F_OFD_GETLK reads and writes one flock at the pointer, and keeps none.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    if done != 0 || lock.l_type == libc::F_UNLCK as libc::c_short {
+        return None;
+    }
+    // The lock of an open file description has no process.
+    let holder = u32::try_from(lock.l_pid).ok().filter(|pid| *pid > 0).map(named);
+    Some(holder.or_else(|| open_elsewhere(file, false)).unwrap_or_else(unseen))
+}
+
+/// Who else has a regular file open; `None` where nobody does. `file` is this process's only descriptor of it, open for
+/// writing.
+pub fn opened_by(file: &File) -> Option<String> {
+    // A lease is granted to the only one that has the file open (fcntl(2), F_SETLEASE), whoever may be seen in /proc.
+    // SAFETY: the commands take an integer and touch no memory of ours.
+    let granted = unsafe {
+        let granted = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0;
+        if granted {
+            libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK);
+        }
+        granted
+    };
+    if granted {
+        return None;
+    }
+    let refused = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+    open_elsewhere(file, false).or_else(|| (refused && !is_open_twice(file)).then(unseen))
+}
+
+/// Which other process has a block device open for writing; `None` where none is seen.
+pub fn device_opened_by(file: &File) -> Option<String> {
+    open_elsewhere(file, true)
+}
+
+fn unseen() -> String {
+    "a process that this user can't see".to_owned()
+}
+
+/// A process as people know it.
+fn named(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name: String = name.trim_end().chars().filter(|c| !c.is_control()).collect();
+    if name.is_empty() { format!("process {pid}") } else { format!("{name} (process {pid})") }
+}
+
+/// Numbers of processes other than this one.
+fn others() -> impl Iterator<Item = u32> {
+    let own = std::process::id();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter(move |number| *number != own)
+}
+
+/// The descriptors of a process that are this file.
+fn descriptors(pid: u32, what: Backing) -> Vec<String> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let is = |entry: &fs::DirEntry| {
+        // Only what leads to a path: a pipe or a socket is never waited for.
+        fs::read_link(entry.path()).is_ok_and(|target| target.is_absolute())
+            && fs::metadata(entry.path()).is_ok_and(|metadata| backing_of(&metadata) == what)
+    };
+    entries.filter(is).filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+fn open_elsewhere(file: &File, writing: bool) -> Option<String> {
+    let what = backing_of(&file.metadata().ok()?);
+    let writes = |pid: u32, descriptor: &String| {
+        let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
+    };
+    let holds =
+        |pid: &u32| descriptors(*pid, what).iter().any(|descriptor| !writing || writes(*pid, descriptor));
+    others().find(holds).map(named)
+}
+
+/// Whether this process itself has the file open more than once.
+fn is_open_twice(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| descriptors(std::process::id(), backing_of(&metadata)).len() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_ones_own_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        assert_eq!((locked_by(&file), opened_by(&file)), (None, None));
+        let _second = File::open(&path).unwrap();
+        assert_eq!(opened_by(&file), None, "this process's own descriptors are no others'");
+    }
+
+    #[test]
+    fn another_process_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        let mut child =
+            std::process::Command::new("sleep").arg("60").stdin(File::open(&path).unwrap()).spawn().unwrap();
+        let holder = opened_by(&file);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let holder = holder.unwrap();
+        assert!(holder.contains(&format!("process {}", child.id())), "{holder}");
+    }
+}

@@ -1,0 +1,76 @@
+//! File systems whose files are the kernel's own switches, not storage.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Types of statfs(2) (linux/magic.h) and their names.
+const PSEUDO: &[(u64, &str)] = &[
+    (0x9fa0, "proc"),
+    (0x6265_6572, "sysfs"),
+    (0x0027_e0eb, "cgroup"),
+    (0x6367_7270, "cgroup2"),
+    (0x6462_6720, "debugfs"),
+    (0x7472_6163, "tracefs"),
+    (0x7363_6673, "securityfs"),
+    (0x6265_6570, "configfs"),
+    (0xcafe_4a11, "bpf"),
+    (0x6165_676c, "pstore"),
+    (0xde5e_81e4, "efivarfs"),
+    (0xf97c_ff8c, "selinuxfs"),
+    (0x4341_5d53, "smackfs"),
+    (0x4249_4e4d, "binfmt_misc"),
+    (0x1cd1, "devpts"),
+    (0x1980_0202, "mqueue"),
+    (0x6e73_6673, "nsfs"),
+    (0x6759_6969, "rpc_pipefs"),
+    (0x6573_5543, "fusectl"),
+    (0x0765_5821, "resctrl"),
+];
+
+/// Why a regular file, or a directory that one is to be created in, is no storage; `None` where it may be.
+///
+/// # Errors
+/// As fstatfs(2).
+pub fn reason(file: &File) -> io::Result<Option<String>> {
+    let kind = rustix::fs::fstatfs(file)?.f_type as u64 & 0xFFFF_FFFF;
+    if let Some((_, name)) = PSEUDO.iter().find(|(number, _)| *number == kind) {
+        return Ok(Some(format!("it is on {name}, whose files are settings of the kernel, not storage")));
+    }
+    let device = |path: &str| std::fs::metadata(path).ok().map(|metadata| metadata.dev());
+    let own = file.metadata()?.dev();
+    // Where /dev is no file system of its own, the path decides.
+    let in_dev = if device("/dev") == device("/") {
+        std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)))
+            .is_ok_and(|path| path.starts_with("/dev"))
+    } else {
+        device("/dev") == Some(own)
+    };
+    Ok(in_dev.then(|| "it is in /dev, which holds devices: check the name".to_owned()))
+}
+
+/// As [`reason`], for a directory by its path; a directory that can't be opened has none.
+pub fn reason_of_directory(path: &Path) -> Option<String> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path).ok().and_then(|directory| reason(&directory).ok().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_kernel_are_known() {
+        for (path, says) in
+            [("/proc/sys/kernel/hostname", "proc"), ("/sys/kernel/mm", "sysfs"), ("/dev", "/dev")]
+        {
+            let why = reason(&File::open(path).unwrap()).unwrap();
+            assert!(why.is_some_and(|why| why.contains(says)), "{path}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(reason_of_directory(dir.path()), None);
+        assert_eq!(reason_of_directory(Path::new("")), None);
+        assert_eq!(reason_of_directory(Path::new("/nowhere")), None);
+    }
+}
