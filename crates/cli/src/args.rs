@@ -24,17 +24,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say whether a directory's storage is fit for a database
+    /// Check whether a directory's storage is fit for a database
     ///
     /// Measures the file layer (random and sequential I/O, commit latency) and a database on it, for at most 90 seconds,
     /// and judges the result by a profile. Needs no root.
     Check(Box<CheckArgs>),
-    /// Run a job: workloads described in a TOML file, or a job file of fio's
+    /// Run a job: workloads described in a TOML file, or a fio job file
     ///
     /// Runs the tasks of a job one after the other, or together, and prints what each did: rates, response times, errors,
     /// what verification found, and how much was served by a cache.
     Run(Box<RunArgs>),
-    /// Be fio: take fio's options and job files, print fio's outputs
+    /// Run fio job files and command lines
     ///
     /// All that follows is fio's own command line: see `iolite fio --help`, and docs/fio.md for every option and where this differs
     /// from fio on purpose. Called by the name `fio` (a link), the program does the same.

@@ -11,7 +11,7 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  A PostgreSQL of its own for a measurement, and away with it:
+  A private PostgreSQL for a measurement, removed afterwards:
       iolite db start postgres /data/pg
       iolite ranread setup --db 'postgres://...' --size 48GiB        (the URL that start has printed)
       iolite db stop postgres /data/pg
@@ -30,7 +30,7 @@ pub(crate) struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Start a server of its own, with all its files in DIR; of one that runs there already, tell its URL
+    /// Start a server of its own, with all its files in DIR; of one that runs there already, print its URL
     Start {
         /// Which
         #[arg(value_parser = servers())]

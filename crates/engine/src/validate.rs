@@ -70,9 +70,7 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
         );
     }
     if task.interval < SHORTEST_INTERVAL {
-        return refuse(
-            "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
-        );
+        return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
     }
     if let Err(error) = iolite_workload::validate(task) {
         return refuse(&error.to_string());

@@ -1,4 +1,4 @@
-//! How many operations are handed over and taken back at a time.
+//! Number of operations that are submitted and reaped at a time.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]

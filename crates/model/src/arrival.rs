@@ -36,7 +36,7 @@ pub enum Arrival {
     /// At the instants of the trace that is repeated ([`Access::Trace`](crate::Access)), at this speed in percent of the
     /// original; above 0. The instants are kept whether or not earlier operations have completed.
     Traced(u32),
-    /// A closed loop in which each worker, after every so many operations, waits for all that it has underway and then
+    /// A closed loop in which each worker, after every so many operations, waits for all that it has in flight and then
     /// pauses (fio's `thinktime` and `thinktime_blocks`).
     ThinkTime {
         /// Length of the pause.

@@ -66,13 +66,13 @@ impl ErrorClass {
     }
 }
 
-/// Errors that end a phase. The default goes on whatever happens: every error is counted and told.
+/// Errors that end a phase. The default goes on whatever happens: every error is counted and reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnError {
     /// The first error of one of these classes ends it.
     pub stop: Vec<ErrorClass>,
-    /// More errors than so many of a worker, of any class, end it.
+    /// More errors than this of one worker, of any class, end it.
     pub most: Option<u64>,
 }
 

@@ -79,13 +79,13 @@ pub struct FileTask {
     pub workers: u32,
     /// Each worker is a process of its own rather than a thread.
     pub processes: bool,
-    /// Where the workers run, and before whom.
+    /// Where the workers run, and their scheduling priority.
     pub placement: Placement,
     /// Shares of the operations that have an I/O priority of their own; on io_uring and libaio only.
     pub priorities: Vec<PriorityShare>,
     /// Operations outstanding at once over all workers; at least `workers`.
     pub concurrency: u32,
-    /// How many operations are handed over and taken back at a time.
+    /// Number of operations that are submitted and reaped at a time.
     pub batch: Batch,
     /// When operations are meant to start.
     pub arrival: Arrival,
@@ -98,7 +98,7 @@ pub struct FileTask {
     /// Drop what the page cache holds of the target before the phase, and, without `direct`, again whenever a worker starts
     /// over: the first operation of the new round bears the time that takes.
     pub invalidate: bool,
-    /// What the kernel is told about the order of the offsets, from which its read-ahead follows.
+    /// Advice to the kernel about the order of the offsets, from which its read-ahead follows.
     pub advice: Advice,
     /// Whether what is read is what was written.
     pub verify: Option<Verify>,
@@ -166,7 +166,7 @@ impl Default for FileTask {
     }
 }
 
-/// How many operations a worker hands over and takes back at a time. It changes nothing for back ends that have one
+/// Number of operations that a worker submits and reaps at a time. It changes nothing for back ends that have one
 /// operation in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -191,7 +191,7 @@ impl Default for Batch {
     }
 }
 
-/// What the kernel is told about the order of the offsets in a file (posix_fadvise(2)). Means nothing to direct I/O.
+/// Advice to the kernel about the order of the offsets in a file (posix_fadvise(2)). Means nothing to direct I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
@@ -233,7 +233,7 @@ pub struct Flow {
 pub struct Watch {
     /// Submission and completion apart, queue depths, and sizes of batches.
     pub detail: bool,
-    /// Every operation is told as it has come back ([`Event::Operations`](crate::Event)), some hundreds at once. Nothing is lost:
+    /// Every operation is reported when it has completed ([`Event::Operations`](crate::Event)), some hundreds at once. Nothing is lost:
     /// where whoever listens is slower than the device, the workers wait for it.
     pub operations: bool,
 }
@@ -252,7 +252,7 @@ pub enum SyncMethod {
     FileRange,
 }
 
-/// A sync after every so many writes of a worker.
+/// A sync after every N writes of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyncRule {
@@ -271,7 +271,7 @@ impl SyncRule {
     }
 }
 
-/// Where workers run, and before whom.
+/// Where workers run, and their scheduling priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// How written data is told from any other.
+/// How written data is recognised.
 ///
-/// Every unit of what is written begins with a header: where it belongs, the how manyth write of it this is, which run
-/// wrote it. A checksum tells whether the rest is as it was written, the header whether it is the right data: a
+/// Every unit of what is written begins with a header: where it belongs, its write sequence number, which run
+/// wrote it. A checksum shows whether the rest is as it was written, the header whether it is the right data: a
 /// misdirected, lost or torn write is seen as such. Each worker verifies what it has written itself, in a part of the
 /// target of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verify {
-    /// What tells whether the data is as it was written.
+    /// The checksum that shows whether the data is as it was written.
     pub check: Checksum,
     /// Distance between headers: what all offsets and sizes are multiples of. 0 for the task's block.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct Verify {
     pub state: Option<PathBuf>,
 }
 
-/// What tells whether a unit is as it was written.
+/// The checksum that shows whether a unit is as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Checksum {

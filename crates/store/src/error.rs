@@ -170,7 +170,9 @@ impl Error {
 /// The likely cause and remedy for SQLite's answer.
 fn advice(code: Option<ErrorCode>) -> &'static str {
     match code {
-        Some(ErrorCode::DiskFull) => "the file system is full: make room or use --results FILE elsewhere",
+        Some(ErrorCode::DiskFull) => {
+            "the file system is full: free some space or use --results FILE elsewhere"
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "it may not be written to: give yourself the permission, or use --results FILE elsewhere"
         }

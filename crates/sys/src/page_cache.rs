@@ -165,7 +165,7 @@ fn refuse_unless_told_the_truth(file: &File) -> io::Result<()> {
     rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|_| {
         io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "the kernel tells the page-cache residency of a file only to its owner and to those who may write to it",
+            "the kernel reports the page-cache residency of a file only to its owner and to those who may write to it",
         )
     })
 }

@@ -23,7 +23,7 @@ pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, U
     let native = match Language::of(text, Some(path)) {
         Language::Native => None,
         Language::Fio => {
-            native::print(&job).map_err(|why| notes.push(format!("it can't be told as TOML: {why}"))).ok()
+            native::print(&job).map_err(|why| notes.push(format!("it can't be written as TOML: {why}"))).ok()
         }
     };
     // What makes no sense is told with what the rest means.

@@ -23,13 +23,13 @@ Examples:
       iolite ranread run --db sqlite:/data/ran --jobs 20
   Ten jobs that write transactions of 50 sets and pause for 2 ms:
       iolite ranwrite run --db sqlite:/data/ran --jobs 10
-  More and more jobs, until it is no use; is it good enough?
+  More and more jobs until throughput stops growing; is it good enough?
       iolite ranread sweep --db sqlite:/data/ran
   The same inside PostgreSQL, MariaDB and GT.M:
       iolite ranread setup --db postgres://me@localhost/bench --size 48GiB
       iolite ranread setup --db mysql://me@localhost/bench --size 48GiB
       iolite ranread setup --db gtm:/data/gtm --size 48GiB
-  All runs as a spreadsheet takes them; away with what setup has made:
+  All runs for a spreadsheet; remove what setup has created:
       iolite ranread export --format csv
       iolite ranread purge --db sqlite:/data/ran
 
@@ -56,9 +56,9 @@ pub(crate) enum Verb<O: Args> {
     CountSubscripts(DatabaseArgs),
     /// Print `N,size1,size2,...`: the globals' sizes as recorded (quick)
     GetSizes(DatabaseArgs),
-    /// Measure: so many jobs, for a time or a number of iterations
+    /// Measure with a number of jobs, for a time or a number of iterations
     Run(Box<RunArgs<O>>),
-    /// Measure with more and more jobs, until it is no use: the knee, and whether it is good enough
+    /// Increase the number of jobs until throughput stops growing, then report the knee and a verdict
     Sweep(Box<SweepArgs<O>>),
     /// End a run that goes on, or all; what they have measured is kept
     Stop(StopArgs),

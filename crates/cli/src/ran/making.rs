@@ -106,7 +106,7 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
     let there = sizes.len() as u32;
     if args.globals <= there {
         let message = format!(
-            "{url} has {there} globals already: --globals is how many there are to be in all, so give more than {there}"
+            "{url} has {there} globals already: --globals is the number of globals in all, so give more than {there}"
         );
         return Err(UsageError(message).into());
     }

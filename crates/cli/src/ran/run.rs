@@ -1,4 +1,4 @@
-//! `run`: so many jobs, for a time or a number of iterations.
+//! `run`: a number of jobs, for a time or a number of iterations.
 
 use iolite_db::Error;
 use iolite_engine::Control;

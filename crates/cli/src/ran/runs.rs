@@ -16,7 +16,7 @@ use crate::setup;
 /// Which stored runs: what all verbs on them have in common.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoredArgs {
-    /// Only runs on this database, by its URL; a password in it is of no account
+    /// Only runs on this database, by its URL; passwords are ignored when matching
     #[arg(long, value_name = "URL")]
     db: Option<String>,
 

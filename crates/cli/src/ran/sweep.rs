@@ -1,4 +1,4 @@
-//! `sweep`: more and more jobs, until it is no use; then the knee and the verdict.
+//! `sweep`: more and more jobs until throughput stops growing; then the knee and the verdict.
 
 use clap::Args;
 use iolite_engine::Control;
@@ -18,7 +18,7 @@ use crate::{output, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  1, 5, 10, 20, 40... jobs for 30 s each, until it is no use; is an average of 2 ms and never more than 5 ms kept?
+  1, 5, 10, 20, 40... jobs for 30 s each until throughput stops growing; is an average of 2 ms and never more than 5 ms kept?
       iolite ranread sweep --db sqlite:/data/ran
   A minute for each of these steps, everything three times, each time in another order:
       iolite ranread sweep --db postgres://me@localhost/bench --jobs 1,4,8,16 --step 60s --repeat 3
@@ -53,7 +53,7 @@ pub(crate) struct SweepArgs<O: Args> {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) ramp: Nanos,
 
-    /// Run every step so many times, interleaved: all of them, then all of them again in another order
+    /// Run every step N times, interleaved: all of them, then all of them again in another order
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
 
@@ -69,7 +69,7 @@ pub(crate) struct SweepArgs<O: Args> {
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub(crate) stop_response: Nanos,
 
-    /// No more jobs when doubling them brings less than so many percent in two steps in a row (in three, where the
+    /// No more jobs when doubling them brings less than PERCENT in two steps in a row (in three, where the
     /// uncertainty leaves room for more)
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
     pub(crate) least_growth: f64,

@@ -127,7 +127,7 @@ impl Process {
                     let _ = self.child.kill();
                     let cause = format!("process {} has not answered for minutes", self.id());
                     let remedy =
-                        "look at the system's log (journalctl, syslog), to which GT.M tells why it waits";
+                        "look at the system's log (journalctl, syslog), where GT.M reports why it waits";
                     return Err(engine("ask GT.M in", &self.directory, cause.into(), remedy));
                 }
                 Ok(_) => return Ok(()),

@@ -59,7 +59,7 @@ fn way_remedy(error: &postgres::Error) -> &'static str {
                 io::ErrorKind::PermissionDenied => {
                     "the socket's directory is closed to this user: run as another"
                 }
-                io::ErrorKind::TimedOut => "the host does not answer: correct the URL, or look at firewalls",
+                io::ErrorKind::TimedOut => "the host does not respond: correct the URL, or check firewalls",
                 // The standard library has no kind for it that is stable.
                 _ if cause.to_string().contains("lookup address") => {
                     "no host of that name is known here: correct the URL"
@@ -76,7 +76,7 @@ fn way_remedy(error: &postgres::Error) -> &'static str {
         "error performing TLS handshake" => {
             "this program speaks no TLS: add sslmode=disable to the URL, or tunnel"
         }
-        "timeout waiting for server" => "the host does not answer: correct the URL, or look at firewalls",
+        "timeout waiting for server" => "the host does not respond: correct the URL, or check firewalls",
         _ => GONE,
     }
 }

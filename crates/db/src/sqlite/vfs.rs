@@ -1,7 +1,7 @@
 //! SQLite VFS shims over the `unix` VFS: the only file of this crate that binds C.
 //!
-//! A database file additionally gets a direct descriptor ([`Lease`]) for its page reads and writes; the writes to a
-//! write-ahead log are counted, and joined up to the commit ([`Frames`]); all else (locks, shared memory, truncation,
+//! A database file additionally gets a direct descriptor (`Lease`) for its page reads and writes; the writes to a
+//! write-ahead log are counted, and joined up to the commit (`Frames`); all else (locks, shared memory, truncation,
 //! temporary files) is the `unix` VFS's own work. There is no memory mapping: methods of version 2 have none. See
 //! <https://sqlite.org/vfs.html> and sqlite3.h.
 #![allow(unsafe_code)]

@@ -29,9 +29,7 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
         return refuse("its tree is not a plain name: give one without slashes, and not `owner`");
     }
     if task.interval < SHORTEST_INTERVAL {
-        return refuse(
-            "its intervals are shorter than 10 ms, in which nothing can be told: make them longer",
-        );
+        return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
     }
     let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
         task.stop;

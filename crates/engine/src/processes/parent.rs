@@ -355,7 +355,8 @@ impl<'a> Collecting<'a> {
             Ok(()) => sink.event(&Event::Interval(interval)),
             // What is not understood is not counted; what was before is kept.
             Err(error) => {
-                self.failure.get_or_insert_with(|| format!("a worker's process told nonsense: {error}"));
+                self.failure
+                    .get_or_insert_with(|| format!("a worker process sent an invalid message: {error}"));
             }
         }
     }

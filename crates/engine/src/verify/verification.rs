@@ -119,8 +119,7 @@ impl Verification {
         outcome.verified.get_or_insert_default().incomplete |= !complete;
         if let Some(path) = &self.verify.state {
             if !complete {
-                let reason =
-                    "no verification state is kept: a worker has not come back to tell what it had written";
+                let reason = "no verification state is kept: a worker did not report what it had written";
                 return Err(EngineError::Other(reason.into()));
             }
             let state = State { task: of.task.clone(), run: self.run, written };

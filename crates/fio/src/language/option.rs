@@ -62,7 +62,7 @@ pub enum Form {
 pub enum Support {
     /// As in fio.
     Full,
-    /// Accepted; where it differs from fio is said here. What stands before the first semicolon is told with the results of a job
+    /// Accepted; where it differs from fio is said here. What stands before the first semicolon is reported with the results of a job
     /// that gives it another value than the default.
     Differs(&'static str),
     /// As in fio, apart from what is said here: what is refused, or makes no difference to results. It is not told with them.

@@ -40,7 +40,7 @@ option with its other names, its value, its default, whether it is built here, a
 fio 3.42.
 
 - *yes*: as in fio.
-- *differs*: taken; what is different stands behind it, and is told with the results of a job that uses the option.
+- *differs*: taken; what is different stands behind it, and is reported with the results of a job that uses the option.
 - *no*: known and not built. A job that has it is refused by the option's name, with what to use instead, which stands behind
   it. Nothing is silently ignored.
 
@@ -118,7 +118,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     (
         "Batches form by themselves.",
         "Unless `iodepth_batch` and its fellows say otherwise, operations that may start are handed to the kernel together, and all that have come back are taken; the sizes that came of \
-         it are told with the results.",
+         it are reported with the results.",
     ),
     (
         "Messages never mix with results.",

@@ -32,7 +32,7 @@ pub(super) fn closing(results: &Results, entries: &[Entry<'_>]) -> String {
     );
     match &results.ending {
         Ending::Completed => {}
-        Ending::Interrupted => lines.push("interrupted: what was measured until then is told".into()),
+        Ending::Interrupted => lines.push("interrupted: what was measured until then is reported".into()),
         Ending::Failed(error) => lines.push(format!("failed: {}", one_line(error))),
     }
     if lines.is_empty() {

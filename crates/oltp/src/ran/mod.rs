@@ -1,5 +1,5 @@
-//! RanRead, RanWrite and RanIO: InterSystems PerfTools' operations, each operation timed: around its call ([`stepwise`]),
-//! or by the database in which a whole batch of them is done ([`within`]).
+//! RanRead, RanWrite and RanIO: InterSystems PerfTools' operations, each operation timed: around its call (`stepwise`),
+//! or by the database in which a whole batch of them is done (`within`).
 
 mod contract;
 mod dice;

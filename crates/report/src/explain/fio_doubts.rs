@@ -163,7 +163,7 @@ impl Job<'_> {
         }
         if SYNCHRONOUS.contains(&engine) {
             return Some(format!(
-                "iodepth={asked} had no effect: the engine {engine} has one operation underway; use io_uring or libaio, or numjobs"
+                "iodepth={asked} had no effect: the engine {engine} has one operation in flight; use io_uring or libaio, or numjobs"
             ));
         }
         let levels = self.job.get("iodepth_level").and_then(Value::as_object)?;

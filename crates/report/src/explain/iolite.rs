@@ -36,7 +36,7 @@ const QUANTILE: &[Meaning] = &[
     main("value", One(Nanos), "this share of the operations took less"),
     key("low", One(Nanos), "the true one is above this"),
     key("high", One(Nanos), "and below this, with 95 % certainty"),
-    key("resolved", One(Plain), "whether there were operations enough to tell it"),
+    key("resolved", One(Plain), "whether there were enough operations for it"),
 ];
 
 const RESPONSE: &[Meaning] = &[
@@ -90,7 +90,7 @@ const CACHE: &[Meaning] = &[
 ];
 
 const OUTSTANDING: &[Meaning] = &[
-    key("at_end", One(Count), "operations underway when the time was up"),
+    key("at_end", One(Count), "operations in flight when the time was up"),
     key("lost", One(Count), "of these, those that never came back: the device hangs"),
     key("oldest_ns", One(Nanos), "age of the oldest of them"),
     key("backlog", One(Count), "operations that were due but not yet issued: the rate was not kept"),
@@ -155,7 +155,7 @@ const REASON: &[Meaning] = &[
 ];
 
 const VERDICT: &[Meaning] = &[
-    main("fitness", One(Plain), "the answer: fit, marginal or unfit; the worst of its reasons"),
+    main("fitness", One(Plain), "the verdict: fit, marginal or unfit; the worst of its reasons"),
     main("profile", One(Plain), "what was judged by"),
     main("reasons", Each(REASON), "one for each criterion"),
 ];
@@ -196,7 +196,7 @@ const TOP: &[Meaning] = &[
     key("calibration", Part(CALIBRATION), "what the program costs itself"),
     key("failure", One(Plain), "why the search could not go on"),
     key("knees", Many, "loads beyond which more operations outstanding bring little"),
-    key("groups", Many, "phases that are told as one"),
+    key("groups", Many, "phases that are reported as one"),
     key("tries", Many, "the search, try by try"),
     key("windows", Many, "the study, window by window"),
     key("setting", Texts, "what was changed and restored"),
@@ -245,7 +245,7 @@ fn doubts(phase: &Value) -> Vec<String> {
             doubts.push(format!("a cache served {share} of it"));
         }
         Some("unknown") => {
-            doubts.push("whether the device was reached is not known: no counters tell it".to_owned())
+            doubts.push("whether the device was reached is not known: no counters show it".to_owned())
         }
         _ => {}
     }
@@ -254,7 +254,7 @@ fn doubts(phase: &Value) -> Vec<String> {
     }
     if at("/rate/kept").and_then(Value::as_bool) == Some(false) {
         doubts.push(
-            "the rate asked for was not kept: response times grew with the time, and so tell of its length"
+            "the rate asked for was not kept: response times grew with the time, and so depend on its length"
                 .to_owned(),
         );
     }

@@ -76,11 +76,11 @@ job 1: a
 * usr_cpu: 10.0 %                         CPU time of the job's thread in the program itself
 * sys_cpu: 20.0 %                         CPU time of it in the kernel; both near 100 %: the CPU is the limit,
                                           not the storage
-* iodepth_level: 1: 0.10 %, 8: 99.90 %    how many operations were outstanding, in classes up to each number
+* iodepth_level: 1: 0.10 %, 8: 99.90 %    operations outstanding, in classes up to each number
 
 disk sda
 * name: sda                               the device, as the kernel calls it
-* util: 99.0 %                            share of the time with anything underway; 100 % is no limit on
+* util: 99.0 %                            share of the time with anything in flight; 100 % is no limit on
                                           devices that work in parallel
 
 !: to be doubted; *: what matters; --all explains every key

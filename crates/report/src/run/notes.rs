@@ -99,7 +99,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
     let longest = flow_max(phase);
     (at_end > 0 && phase.totals.drain_max > longest).then(|| {
         let text = format!(
-            "of {} operations underway at the end the slowest took {}, longer than any before",
+            "of {} operations in flight at the end the slowest took {}, longer than any before",
             count(at_end),
             iolite_model::Nanos(phase.totals.drain_max)
         );

@@ -336,7 +336,7 @@ fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyT
             "a depth is searched for in a closed loop, and it asks for a rate: leave the rate out, or search for one",
         ),
         LoadParameter::Rate { .. } if think => {
-            refuse("it pauses between operations, which a rate leaves no room for: leave the think time out")
+            refuse("it pauses between operations, for which a rate leaves no time: leave the think time out")
         }
         LoadParameter::Rate { .. }
             if task.asked_rate().is_some_and(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) =>

@@ -116,7 +116,7 @@ impl Zones {
             rest == 0.0 || cold_blocks > 0,
             || format!("the hot spots take the whole span, and {rest} % of the operations are left"),
             "these have nowhere to go",
-            "raise the spots' shares to 100 % in all, or leave them room",
+            "raise the spots' shares to 100 % in all, or leave them space",
         )?;
         hot.extend(
             cold.into_iter()

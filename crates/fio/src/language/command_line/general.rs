@@ -96,12 +96,7 @@ pub(super) const OPTIONS: &[General] = &[
         to.formats = Formats(vec![OutputFormat::Terse]);
         Ok(())
     }),
-    with(
-        "output-format",
-        "FORMAT[,FORMAT...]",
-        "How results are told: normal, terse, json or json+",
-        formats,
-    ),
+    with("output-format", "FORMAT[,FORMAT...]", "Output format: normal, terse, json or json+", formats),
     flag("append-terse", "Results in terse form too", |to, _| {
         add_format(&mut to.formats, OutputFormat::Terse);
         Ok(())
@@ -119,10 +114,10 @@ pub(super) const OPTIONS: &[General] = &[
     perhaps("crctest", "NAME", "Not built", |_, _| {
         Err("testing the speed of checksums is not built: run a job with `verify` on `ioengine=null`".into())
     }),
-    perhaps("cmdhelp", "OPTION", "Tell about an option of jobs; `all` tells about all", |to, text| {
+    perhaps("cmdhelp", "OPTION", "Describe a job option; `all` describes all", |to, text| {
         act(to, Action::CommandHelp(given(text)))
     }),
-    perhaps("enghelp", "ENGINE[,OPTION]", "List the engines, or tell about an engine's options", engine_help),
+    perhaps("enghelp", "ENGINE[,OPTION]", "List the engines, or describe an engine's options", engine_help),
     flag("showcmd", "Tell job files as command lines", |to, _| set(&mut to.show_command)),
     flag("readonly", "Refuse jobs that write or trim", |to, _| set(&mut to.read_only)),
     with("eta", "WHEN", "Show the time left: auto (default, on a terminal), always or never", |to, text| {

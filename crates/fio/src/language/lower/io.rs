@@ -132,7 +132,7 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
         BackendKind::Null => {
             let size = FilesTarget::of(files).size();
             return match size {
-                Bytes(0) => Err("size: ioengine=null has no file that could tell it: give size".into()),
+                Bytes(0) => Err("size: ioengine=null has no file to take it from: give size".into()),
                 size => Ok(Target::Null { size }),
             };
         }

@@ -61,7 +61,7 @@ impl Depth {
 }
 
 impl Depth {
-    /// How many operations are handed over and taken back at a time; as fio was seen to take numbers that do not go with each
+    /// Number of operations that are submitted and reaped at a time; as fio was seen to take numbers that do not go with each
     /// other.
     fn batches(&self) -> Batch {
         let complete_min = self.complete_min.min(self.iodepth);

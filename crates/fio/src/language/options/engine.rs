@@ -324,7 +324,7 @@ pub const OPTIONS: &[Opt] = &[
     missing(
         "force_async",
         WHOLE,
-        "Every so manyth operation is done by a thread of the kernel.",
+        "Every Nth operation is done by a kernel thread.",
         "leave it out, or use ioengine=posixaio",
     )
     .of(RING),

@@ -170,7 +170,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "none",
         help: "After which errors of the device, or of verification, the job goes on; its first error ends it otherwise.",
         support: Support::Bounded(
-            "errors are told apart by class: with a device's EIO the job also goes on after EREMOTEIO, ENODATA, EBADMSG, \
+            "errors are distinguished by class: with a device's EIO the job also goes on after EREMOTEIO, ENODATA, EBADMSG, \
              ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither",
         ),
         set: |spec, given| given.choice(&GO_ON).map(|go_on| spec.errors.go_on = go_on),
@@ -192,9 +192,9 @@ pub const OPTIONS: &[Opt] = &[
         name: "error_dump",
         form: Form::Flag,
         default: "0",
-        help: "Whether errors after which the job goes on are told one by one.",
+        help: "Whether errors after which the job goes on are reported one by one.",
         support: Support::Bounded(
-            "errors are counted by kind and class and told with the results, with the first offsets: never one by one",
+            "errors are counted by kind and class and reported with the results, with the first offsets: never one by one",
         ),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN

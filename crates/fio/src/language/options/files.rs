@@ -490,7 +490,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["0", "none", "1", "sequential", "random"]),
         "1",
-        "What the kernel is told about the order of the offsets (posix_fadvise), which \
+        "Advice to the kernel about the order of the offsets (posix_fadvise), which \
          changes its read-ahead.",
         |s, g| put(&mut s.files.hint, g.choice(HINTS)),
     ),

@@ -271,7 +271,7 @@ pub const OPTIONS: &[Opt] = &[
     )
     .bounded(
         "the hot blocks of zipf and pareto are scattered by another permutation, a centre for \
-         them is refused, and normal is not scattered, which is told with the results",
+         them is refused, and normal is not scattered, which is reported with the results",
     ),
     opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in each run.", |s, g| {
         put(&mut s.io.repeat, g.flag())
@@ -362,7 +362,7 @@ pub const OPTIONS: &[Opt] = &[
     missing(
         "write_barrier",
         Form::Integer { least: 0, most: i64::MAX },
-        "Every so manyth write is a barrier.",
+        "Every Nth write is a barrier.",
         "use fsync= or fdatasync=",
     ),
     missing(

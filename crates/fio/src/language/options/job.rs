@@ -197,7 +197,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "The job begins a new group: results of a group can be told together.",
+        "The job begins a new group: results of a group can be reported together.",
         |s, g| put(&mut s.job.new_group, g.flag()),
     ),
     opt(

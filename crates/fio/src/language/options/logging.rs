@@ -210,8 +210,8 @@ pub const OPTIONS: &[Opt] = &[
         name: "stats",
         form: Form::Flag,
         default: "1",
-        help: "Whether the job is told with the results.",
-        support: Support::Bounded("1 only: what has run is told"),
+        help: "Whether the job is reported with the results.",
+        support: Support::Bounded("1 only: what has run is reported"),
         set: |_, given| match given.flag()? {
             true => Ok(()),
             false => {
@@ -245,7 +245,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "percentile_list",
         form: Form::Special("up to 20 numbers above 0, up to 100, with colons between them"),
         default: "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
-        help: "Which percentiles are told.",
+        help: "Which percentiles are reported.",
         set: |spec, given| percentiles(given).map(|list| spec.logging.percentiles = list),
         ..Opt::PLAIN
     },
@@ -276,7 +276,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "unit_base",
         form: Form::Choice(&["0", "8", "1"]),
         default: "0",
-        help: "Whether the normal output tells bytes (8) or bits (1).",
+        help: "Whether the normal output is in bytes (8) or bits (1).",
         set: |spec, given| {
             given.choice(&[("0", 0), ("8", 8), ("1", 1)]).map(|base| spec.logging.unit_base = base)
         },
@@ -314,7 +314,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: MOST },
         help: "A CPU that does nothing but read the clock for all jobs.",
         support: Support::Bounded(
-            "each thread reads the clock itself; what that costs is told with the results",
+            "each thread reads the clock itself; its cost is reported with the results",
         ),
         set: |_, given| given.integer(0, MOST).map(|_| ()),
         ..Opt::PLAIN
@@ -331,7 +331,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "job_start_clock_id",
         form: Form::Integer { least: 0, most: 0 },
         default: "0",
-        help: "Which clock the JSON output's job_start is told by; 0 is the real time.",
+        help: "Which clock the JSON output's job_start is taken from; 0 is the real time.",
         support: Support::Bounded("0 only"),
         set: |_, given| given.integer(0, 0).map(|_| ()),
         ..Opt::PLAIN
@@ -392,7 +392,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "log_avg_msec",
         form: MILLISECONDS,
         default: "0",
-        help: "Milliseconds of which a line of a log tells the average; with 0 each operation has its line.",
+        help: "Milliseconds that a line of a log averages; with 0 each operation has its line.",
         set: |spec, given| window(given).map(|window| spec.logging.window = window),
         ..Opt::PLAIN
     },
@@ -477,7 +477,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "log_compression",
         form: Form::Integer { least: 1024, most: 512 << 20 },
-        help: "Compresses logs in memory whenever they have grown by so many bytes.",
+        help: "Compresses logs in memory whenever they have grown by this number of bytes.",
         support: NOT_IN_MEMORY,
         set: |_, given| given.integer(1024, 512 << 20).map(|_| ()),
         ..Opt::PLAIN
@@ -502,8 +502,10 @@ pub const OPTIONS: &[Opt] = &[
         name: "block_error_percentiles",
         form: Form::Flag,
         default: "0",
-        help: "Counts for each block how many trims it took until it failed, and with which error.",
-        support: Support::Missing("errors are told by kind and class, with the first offsets: leave it out"),
+        help: "Counts for each block the trims until it failed, and with which error.",
+        support: Support::Missing(
+            "errors are reported by kind and class, with the first offsets: leave it out",
+        ),
         ..Opt::PLAIN
     },
 ];

@@ -222,7 +222,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify",
         form: Form::Choice(&METHOD_NAMES),
         default: "0",
-        help: "How data is told from any other. A job that writes is verified after it, one that reads verifies what an \
+        help: "How data is recognised. A job that writes is verified after it, one that reads verifies what an \
                earlier job has written; the first wrong block ends a job with EILSEQ.",
         support: Support::Bounded(
             "headers are those of fio 3.33, which fio verifies; those of fio 3.42 are read too. verify=pattern without a \

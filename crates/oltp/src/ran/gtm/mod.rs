@@ -220,7 +220,7 @@ impl Instance for Gtm {
             *keeper = None;
         }
         counters::physical(&counted?, BLOCK).ok_or_else(|| {
-            let cause = "$VIEW(\"GVSTAT\") did not answer as in the versions known".into();
+            let cause = "$VIEW(\"GVSTAT\") did not respond as in the versions known".into();
             engine("read the counters of", &self.directory, cause, "report this with GT.M's version")
         })
     }

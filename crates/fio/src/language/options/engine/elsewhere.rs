@@ -167,7 +167,7 @@ pub const OPTIONS: &[Opt] = &[
     http("http_s3_sse_customer_algorithm", Form::Text, "Algorithm that the server encrypts with."),
     http("http_s3_storage_class", Form::Text, "Class of storage."),
     http("http_swift_auth_token", Form::Text, "Token."),
-    http("http_verbose", Form::Text, "How much is told."),
+    http("http_verbose", Form::Text, "Verbosity."),
     http("http_object_mode", Form::Text, "How objects are cut."),
     missing(
         "skip_bad",
@@ -216,5 +216,9 @@ pub const OPTIONS: &[Opt] = &[
     blkio("libblkio_vectored", Form::Text, "Operations have vectors of buffers."),
     blkio("libblkio_write_zeroes_on_trim", Form::Text, "Trims write zeros."),
     blkio("libblkio_wait_mode", Form::Text, "How completions are waited for."),
-    blkio("libblkio_force_enable_completion_eventfd", Form::Text, "Completions are told by an event file."),
+    blkio(
+        "libblkio_force_enable_completion_eventfd",
+        Form::Text,
+        "Completions are signalled by an event file descriptor.",
+    ),
 ];

@@ -16,7 +16,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
             bytes.extend_from_slice(text.as_bytes());
             after
         } else if rest.starts_with('%') {
-            return Err("`%o`: offsets in a pattern are not built: leave it out, verify tells misplaced blocks anyway".into());
+            return Err("`%o`: offsets in a pattern are not built: leave it out, verify reports misplaced blocks anyway".into());
         } else if rest.starts_with('\'') {
             return Err("files as patterns are not built: give the bytes in hexadecimal after 0x".into());
         } else {
