@@ -169,7 +169,9 @@ fn what_rests_on_a_mounted_image_is_in_use() {
     }
     let Some(second) = Loop::over(&image, false) else { return };
     let Some(above) = Loop::over(Path::new(&first.0), false) else { return };
-    let Some(_mount) = Mount::new(&[&first.0], &place.root.path().join("mounted")) else { return };
+    let Some(_mount) = Mount::new(&["-o", "ro,noload", &first.0], &place.root.path().join("mounted")) else {
+        return;
+    };
     refused(&place, Path::new(&first.0), &image, "is mounted at");
     refused(&place, Path::new(&second.0), &image, "over the same data");
     refused(&place, Path::new(&above.0), &image, "it rests on");

@@ -260,6 +260,7 @@ fn what_was_written_is_verified_later_and_damage_is_found() {
     let mut damaged = fs::OpenOptions::new().write(true).open(&file).unwrap();
     std::io::Seek::seek(&mut damaged, std::io::SeekFrom::Start(123 * 4096 + 1000)).unwrap();
     damaged.write_all(b"oops").unwrap();
+    drop(damaged);
     let output = verify();
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
     let document = json(&output);
@@ -349,7 +350,7 @@ fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
     held.lock().unwrap();
     let output = command(&place, "run", &job(&place, &text), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("locked"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("end that first"));
     held.unlock().unwrap();
     run(&place, &text);
     // Two of one job that would do so are refused before anything is done.

@@ -119,7 +119,8 @@ impl Mount {
         let output = Command::new("mount").args(arguments).arg(at).output();
         match output {
             Ok(output) if output.status.success() => {
-                fs::set_permissions(at, fs::Permissions::from_mode(0o777)).unwrap();
+                // Where it is mounted read-only it stays as it is.
+                let _ = fs::set_permissions(at, fs::Permissions::from_mode(0o777));
                 Some(Mount(at.to_owned()))
             }
             Ok(output) => skip(&format!("mount {arguments:?}: {}", stderr(&output).trim())),
