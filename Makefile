@@ -10,7 +10,7 @@ build:
 test: needs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --document-private-items -q
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked -q
 	.ci/run_tests
 
 bench:

@@ -291,13 +291,16 @@ fn data_that_one_writes_the_other_verifies() {
     }
 }
 
+/// What is done to a file's data.
+type Spoil = fn(&fs::File);
+
 #[test]
 fn corruption_is_found_by_both_whoever_wrote_the_data() {
     if !fio_is_installed() {
         return;
     }
     let place = Place::new();
-    let spoil: [(&str, fn(&fs::File)); 4] = [
+    let spoil: [(&str, Spoil); 4] = [
         ("flipped bit", |file| {
             let mut byte = [0];
             file.read_exact_at(&mut byte, 8999).unwrap();

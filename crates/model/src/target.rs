@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// What the operations of a [`FileTask`] go to.
+/// What the operations of a [`FileTask`](crate::FileTask) go to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
