@@ -351,7 +351,7 @@ fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
     let output = command(&place, "run", &job(&place, &text), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("end that first"));
-    held.unlock().unwrap();
+    drop(held);
     run(&place, &text);
     // Two of one job that would do so are refused before anything is done.
     let both = text.replace("mix =", "verify = { check = 'crc32c', after = true }\nmix =")
