@@ -5,10 +5,9 @@ mod latency;
 use std::path::Path;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Job, OpKind, Verified};
+use iolite_model::{Concluded, Ending, Job, Verified};
 use iolite_results::{Asked, Run};
 use iolite_session::{Bare, Session, ending};
-use iolite_stats::PhaseResult;
 use iolite_suites::JobList;
 
 use crate::args::{OutputArgs, RunArgs};
