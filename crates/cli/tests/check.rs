@@ -133,19 +133,26 @@ fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
         assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
         for knee in document["knees"].as_array().unwrap() {
             let plateau = knee["plateau_iops"]["value"].as_f64().unwrap();
-            assert!((plateau / 2000.0 - 1.0).abs() <= 0.02, "{}: {plateau}", knee["name"]);
+            // The throttle counts in slices of 100 ms, of which a window has but some.
+            assert!((plateau / 2000.0 - 1.0).abs() <= 0.05, "{}: {plateau}", knee["name"]);
         }
-        // Little's law: what is outstanding is what comes a second times how long it stays.
+        // Little's law: what is outstanding is what comes a second times how long it stays. Operations across the edges of a
+        // short window count whole or not at all: each phase may be off by one such wait, all together hardly.
+        let (mut outstanding, mut asked) = (0.0, 0.0);
         for phase in phases(&document, "random read 8 KiB") {
             let read = &phase["operations"][0];
+            let seconds = phase["measured_seconds"].as_f64().unwrap();
             let rate = read["iops"]["value"].as_f64().unwrap();
-            let response = read["response_ns"]["mean"]["value"].as_f64().unwrap() / 1e9;
+            let [response, longest] = [&read["response_ns"]["mean"]["value"], &read["response_ns"]["max"]]
+                .map(|nanos| nanos.as_f64().unwrap() / 1e9);
             let concurrency = phase["concurrency"].as_f64().unwrap();
             assert!(
-                (rate * response / concurrency - 1.0).abs() <= 0.02,
-                "{rate} x {response} for {concurrency}"
+                (rate * response / concurrency - 1.0).abs() <= 0.02 + longest / seconds,
+                "{rate} x {response} for {concurrency}, at most {longest} in {seconds} s"
             );
+            (outstanding, asked) = (outstanding + rate * response * seconds, asked + concurrency * seconds);
         }
+        assert!((outstanding / asked - 1.0).abs() <= 0.1, "{outstanding} of {asked} operation-seconds");
         let reason = &document["verdict"]["reasons"][0];
         assert_eq!(reason["what"], "random read 8 KiB, rate");
         assert_eq!(reason["fitness"], "unfit");
@@ -161,8 +168,9 @@ fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
     let document = json(&place.check(&place.data(), &arguments).output().unwrap());
     let at_target = phases(&document, "random read 8 KiB, at 200 IOPS")[0];
     assert_eq!(at_target["task"]["arrival"]["poisson"], 200.0);
-    let reason = &document["verdict"]["reasons"][0];
-    assert!(reason["measured"].as_str().unwrap().contains("sustained"), "{reason}");
+    let reasons = document["verdict"]["reasons"].as_array().unwrap();
+    let sustained = |reason: &serde_json::Value| reason["measured"].as_str().unwrap().contains("sustained");
+    assert!(reasons.iter().any(sustained), "{reasons:?}");
 }
 
 #[test]

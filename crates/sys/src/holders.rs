@@ -89,8 +89,8 @@ pub fn locked_by(file: &File) -> Option<String> {
     Some(holder.or_else(|| open_elsewhere(file, false)).unwrap_or_else(unseen))
 }
 
-/// Who else has a regular file open; `None` where nobody does. `file` is this process's only descriptor of it, open for
-/// writing.
+/// Which other process may write to a regular file that it has open; `None` where none does: readers (a backup, an indexer)
+/// are no obstacle. `file` is this process's only descriptor of it, open for writing.
 pub fn opened_by(file: &File) -> Option<String> {
     // A lease is granted to the only one that has the file open (fcntl(2), F_SETLEASE), whoever may be seen in /proc.
     // SAFETY: the commands take an integer and touch no memory of ours.
@@ -105,7 +105,10 @@ pub fn opened_by(file: &File) -> Option<String> {
         return None;
     }
     let refused = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
-    open_elsewhere(file, false).or_else(|| (refused && !is_open_twice(file)).then(unseen))
+    open_elsewhere(file, true).or_else(|| {
+        let explained = is_open_twice(file) || open_elsewhere(file, false).is_some();
+        (refused && !explained).then(unseen)
+    })
 }
 
 /// Which other process has a block device open for writing; `None` where none is seen.
@@ -176,16 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn another_process_is_named() {
+    fn another_process_that_may_write_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let file = File::create(&path).unwrap();
-        let mut child =
-            std::process::Command::new("sleep").arg("60").stdin(File::open(&path).unwrap()).spawn().unwrap();
-        let holder = opened_by(&file);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let holder = holder.unwrap();
-        assert!(holder.contains(&format!("process {}", child.id())), "{holder}");
+        let held_as = |descriptor: File| {
+            let mut child = std::process::Command::new("sleep").arg("60").stdin(descriptor).spawn().unwrap();
+            let holder = opened_by(&file);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            (holder, format!("process {}", child.id()))
+        };
+        let (writer, process) = held_as(File::options().write(true).open(&path).unwrap());
+        assert!(writer.as_ref().is_some_and(|writer| writer.contains(&process)), "{writer:?}");
+        let (reader, _) = held_as(File::open(&path).unwrap());
+        assert_eq!(reader, None, "who only reads is no obstacle");
     }
 }
