@@ -110,9 +110,11 @@ pub(crate) fn judge(
     beside.dedup_by(|later, first| later.what == first.what);
     beside.sort_by(|a, b| a.what.cmp(&b.what));
     beside.dedup_by(|later, first| later.what == first.what);
-    let circumstances = medium.into_iter().chain(errors).chain(lost).chain(beside);
+    let circumstances = medium.into_iter().chain(errors).chain(lost);
     let throughput = floors.chain(stated.map(|capacity| judge_capacity(capacity, None)));
-    Verdict::of(&profile.name, circumstances.chain(rates).chain(times).chain(throughput).collect())
+    // What the storage itself does comes before what else was seen.
+    let reasons = circumstances.chain(rates).chain(times).chain(throughput).chain(beside);
+    Verdict::of(&profile.name, reasons.collect())
 }
 
 /// A load generator at its limit shows itself, and a busy device what others do: neither is the storage alone.

@@ -1,4 +1,4 @@
-//! The verdict on simulated devices of known character, over seeds. The table in docs/truth.md:
+//! The verdict on simulated devices of known character, over seeds. The table in docs/statistics.md:
 //! `IOLITE_SIMULATIONS=300 cargo test --release -p iolite-suites devices -- --nocapture`
 
 use std::cmp::Reverse;
@@ -295,7 +295,7 @@ fn options() -> CheckOptions {
     }
 }
 
-/// Checks of each device; more for docs/truth.md.
+/// Checks of each device; more for docs/statistics.md.
 fn simulations() -> u64 {
     std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1)
 }
