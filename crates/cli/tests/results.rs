@@ -140,6 +140,8 @@ fn runs_inside_a_database_are_shown_as_they_were_printed() {
             &[tool, "run", "--db", &db, "--jobs", "2", "--runtime", "300ms", "--ramp", "100ms"],
         );
     }
+    let sweep = ["ranread", "sweep", "--db", &db, "--jobs", "1,2", "--step", "300ms", "--ramp", "0s"];
+    shown_as_printed(&place, &sweep);
 }
 
 #[test]

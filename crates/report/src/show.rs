@@ -9,7 +9,8 @@ use crate::pen::Style;
 use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
-use crate::{Report, latency_target, ran, run as job, study};
+use crate::sweep::SweepReport;
+use crate::{Report, latency_target, ran, run as job, study, sweep};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,10 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             Some(report) => {
                 either(format, || latency_target::text(&report, style), || latency_target::json(&report))
             }
+            None => of_job(run, format, style),
+        },
+        "sweep" => match SweepReport::of(run) {
+            Some(report) => either(format, || sweep::text(&report, style), || sweep::json(&report)),
             None => of_job(run, format, style),
         },
         "ranread" | "ranwrite" | "ranio" => {

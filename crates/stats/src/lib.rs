@@ -34,7 +34,7 @@ pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, KneeFound, LoadPoint, ScalingModel, refine, still_growing};
 pub use merge::Merger;
 pub use recorder::{Completion, Feed, Recorder, Slot, Snapshot, Timetable, recorder};
-pub use repeat::{Logical, SweptStep};
+pub use repeat::{Logical, SweepConcluded, SweptStep};
 pub use series::Point;
 pub use stored::StoredTotals;
 pub use summary::{PhaseResult, Summary};

@@ -1,8 +1,15 @@
 //! Phases that repeat each other, as one; and what a phase on a database did of logical operations.
 
-use iolite_model::{Bytes, Cache, ErrorTally, Nanos, OpKind, PerKind, PhaseEnd};
+use std::collections::BTreeMap;
+
+use iolite_model::{
+    Bytes, Cache, Conclusion, Ending, ErrorTally, JudgedStep, Nanos, OpKind, PerKind, PhaseEnd, SweepEnd,
+    SweepTerms,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Direction, Estimate};
+use crate::knee::Knee;
 use crate::summary::PhaseResult;
 use crate::totals::PhaseTotals;
 
@@ -15,6 +22,53 @@ pub struct SweptStep {
     pub phases: Vec<u32>,
     /// All of them as one.
     pub result: PhaseResult,
+}
+
+impl SweptStep {
+    /// The phases that came to their end, by the number of jobs.
+    pub fn all(history: &[PhaseResult]) -> Vec<SweptStep> {
+        let mut steps: BTreeMap<u32, SweptStep> = BTreeMap::new();
+        let whole = |result: &&PhaseResult| {
+            result.end.ending == Ending::Completed
+                && result.errors() == 0
+                && result.end.outstanding.lost == 0
+                && result.logical().is_some()
+        };
+        for result in history.iter().filter(whole) {
+            let jobs = result.info.task.concurrency();
+            steps
+                .entry(jobs)
+                .and_modify(|step| {
+                    step.phases.push(result.info.index);
+                    step.result = step.result.followed_by(result);
+                })
+                .or_insert_with(|| SweptStep {
+                    jobs,
+                    phases: vec![result.info.index],
+                    result: result.clone(),
+                });
+        }
+        steps.into_values().collect()
+    }
+}
+
+/// What a sweep over the number of jobs was asked for, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepConcluded {
+    /// The tool: `RanRead`, `RanWrite` or `RanIO`.
+    pub tool: String,
+    /// What was asked.
+    pub terms: SweepTerms,
+    /// Why no more jobs were tried.
+    pub end: SweepEnd,
+    /// The knee; `None` with fewer than two steps.
+    pub knee: Option<Knee>,
+    /// The step that response times were judged at.
+    pub judged: Option<JudgedStep>,
+}
+
+impl Conclusion for SweepConcluded {
+    const KIND: &'static str = "sweep";
 }
 
 /// What counts as an operation on a database: reads of blocks and sets of subscripts. A commit is part of its sets.

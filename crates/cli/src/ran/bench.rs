@@ -50,16 +50,6 @@ pub(super) struct Opened {
     pub(super) sizes: Vec<u64>,
 }
 
-/// What one phase came to.
-pub(super) struct Phase {
-    /// The counts.
-    pub(super) result: PhaseResult,
-    /// The database as it was.
-    pub(super) facts: DatabaseFacts,
-    /// Logical against physical; `None` where nothing was begun.
-    pub(super) used: Option<DatabaseUse>,
-}
-
 impl Opened {
     /// Opens the database that the arguments name, and looks whether it is there.
     ///
@@ -197,7 +187,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The database can't be asked what it is. A failure later is the phase's ending.
-    pub(super) fn measure(&mut self, task: DbTask) -> anyhow::Result<Phase> {
+    pub(super) fn measure(&mut self, task: DbTask) -> anyhow::Result<PhaseResult> {
         self.settle()?;
         let facts = self.facts(self.session.run().next_phase())?;
         // One that can't be asked now will say so in the phase.
@@ -241,7 +231,7 @@ impl<'a> Bench<'a> {
             warnings.push(Warning::SettingsChanged { phase: phase(), changes });
         }
         warnings.into_iter().for_each(|warning| self.session.warn(warning));
-        Ok(Phase { result, facts, used })
+        Ok(result)
     }
 
     /// Settings of the database that are no longer what they were.

@@ -35,7 +35,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     (task.stop, task.ramp) = (stop, args.ramp);
     let measured = bench.measure(task);
     let ending = match &measured {
-        Ok(phase) => phase.result.end.ending.clone(),
+        Ok(phase) => phase.end.ending.clone(),
         Err(error) => Ending::Failed(iolite_session::describe(error)),
     };
     let run = bench.session.end(ending);

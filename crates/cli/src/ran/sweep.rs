@@ -2,16 +2,15 @@
 
 use clap::Args;
 use iolite_engine::Control;
-use iolite_model::{
-    DatabaseFacts, DatabaseUse, Ending, Event, Iops, Nanos, Sink, SweepEnd, SweepTerms, Warning,
-};
-use iolite_report::sweep::SweepReport;
-use iolite_stats::PhaseResult;
+use iolite_model::{Concluded, Ending, Event, Iops, Nanos, Sink, SweepEnd, SweepTerms, Warning};
+use iolite_report::Format;
+use iolite_results::{Asked, Run};
+use iolite_stats::SweepConcluded;
 use iolite_suites::{Sweep, SweepFound, SweepNext, SweepOptions};
 use jiff::Timestamp;
 
 use super::args::{Operation, SessionArgs};
-use super::bench::{Bench, Opened, Phase};
+use super::bench::{Bench, Opened};
 use crate::args::positive;
 use crate::exit::{Exit, UsageError};
 use crate::{output, signals};
@@ -97,14 +96,6 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What was measured, and what came of it.
-struct Swept {
-    found: SweepFound,
-    history: Vec<PhaseResult>,
-    facts: Option<DatabaseFacts>,
-    uses: Vec<DatabaseUse>,
-}
-
 /// Sweeps.
 ///
 /// # Errors
@@ -125,32 +116,24 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let sweep = Sweep::new(options).map_err(|error| UsageError(error.to_string()))?;
     let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
     limited.into_iter().for_each(|warning| bench.session.warn(warning));
-    let Swept { found, history, facts, uses } = measure(&mut bench, &sweep);
+    bench.session.conclude(Concluded::of(&Asked::new("sweep", O::TOOL.name())));
+    let found = measure(&mut bench, &sweep);
+    bench.session.conclude(Concluded::of(&SweepConcluded {
+        tool: O::TOOL.name().into(),
+        terms,
+        end: found.end.clone(),
+        knee: found.knee.clone(),
+        judged: found.judged.clone(),
+    }));
     found.warnings.iter().for_each(|warning| bench.session.warn(warning.clone()));
     if let Some(verdict) = &found.verdict {
         bench.session.events().event(&Event::Verdict(verdict.clone()));
     }
     let ending = ending(&found);
-    let run = bench.session.end(ending.clone());
-    let report = SweepReport {
-        run: run.info.clone(),
-        calibration: run.calibration.clone(),
-        facts,
-        tool: O::TOOL.name().into(),
-        terms,
-        steps: found.steps,
-        end: found.end,
-        knee: found.knee,
-        judged: found.judged,
-        verdict: found.verdict,
-        phases: history,
-        uses,
-        warnings: run.warnings.clone(),
-        ending,
-    };
-    print(&report, args.session.json)?;
+    let run = bench.session.end(ending);
+    output::run(&run, if args.session.json { Format::Json } else { Format::Text })?;
     output::failure(&run, args.session.quiet);
-    Ok(exit_of(&report))
+    Ok(exit_of(&run))
 }
 
 fn terms<O: Operation>(args: &SweepArgs<O>) -> SweepTerms {
@@ -210,27 +193,22 @@ fn duration(terms: &SweepTerms) -> Nanos {
     Nanos(each.saturating_mul(steps as u64).saturating_mul(u64::from(terms.repeat)))
 }
 
-fn measure(bench: &mut Bench<'_>, sweep: &Sweep) -> Swept {
-    let (mut history, mut facts, mut uses) = (Vec::new(), None, Vec::new());
-    let found = loop {
+fn measure(bench: &mut Bench<'_>, sweep: &Sweep) -> SweepFound {
+    let mut history = Vec::new();
+    loop {
         let task = match sweep.next(&history) {
             SweepNext::Run(task) => task,
-            SweepNext::Done(found) => break *found,
+            SweepNext::Done(found) => return *found,
         };
         let jobs = task.workers;
         match bench.measure(*task) {
-            Ok(Phase { result, facts: found, used }) => {
-                history.push(result);
-                facts.get_or_insert(found);
-                uses.extend(used);
-            }
+            Ok(phase) => history.push(phase),
             Err(error) => {
-                break sweep
-                    .ended(&history, SweepEnd::Failed { jobs, why: iolite_session::describe(&error) });
+                let why = iolite_session::describe(&error);
+                return sweep.ended(&history, SweepEnd::Failed { jobs, why });
             }
         }
-    };
-    Swept { found, history, facts, uses }
+    }
 }
 
 fn ending(found: &SweepFound) -> Ending {
@@ -243,20 +221,13 @@ fn ending(found: &SweepFound) -> Ending {
     }
 }
 
-fn print(report: &SweepReport, json: bool) -> anyhow::Result<()> {
-    let text = if json {
-        format!("{:#}\n", iolite_report::sweep::json(report))
-    } else {
-        iolite_report::sweep::text(report, output::style())
-    };
-    Ok(output::print(&text)?)
-}
-
-fn exit_of(report: &SweepReport) -> Exit {
-    match report.ending {
-        Ending::Failed(_) => Exit::Failure,
-        Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed => report.verdict.as_ref().map_or(Exit::Marginal, |verdict| verdict.fitness.into()),
+fn exit_of(run: &Run) -> Exit {
+    match run.ending {
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Interrupted) | None => Exit::Interrupted,
+        Some(Ending::Completed) => {
+            run.verdict.as_ref().map_or(Exit::Marginal, |verdict| verdict.fitness.into())
+        }
     }
 }
 

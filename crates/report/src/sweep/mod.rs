@@ -7,7 +7,8 @@ use iolite_model::{
     Calibration, DatabaseFacts, DatabaseUse, Ending, JudgedStep, Layer, RunInfo, SweepEnd, SweepTerms,
     Verdict, Warning,
 };
-use iolite_stats::{Knee, PhaseResult, SweptStep};
+use iolite_results::Run;
+use iolite_stats::{Knee, PhaseResult, SweepConcluded, SweptStep};
 
 use crate::pen::{Ink, Pen, Style};
 use crate::text::filled;
@@ -49,6 +50,29 @@ pub struct SweepReport {
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
+}
+
+impl SweepReport {
+    /// What a run of a sweep says; `None` where it did not come to conclude anything.
+    pub fn of(run: &Run) -> Option<SweepReport> {
+        let SweepConcluded { tool, terms, end, knee, judged } = run.concluded().last()?;
+        Some(SweepReport {
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            facts: run.databases.values().next().cloned(),
+            tool,
+            terms,
+            steps: SweptStep::all(&run.phases),
+            end,
+            knee,
+            judged,
+            verdict: run.verdict.clone(),
+            phases: run.phases.clone(),
+            uses: run.database_use.values().cloned().collect(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        })
+    }
 }
 
 /// The complete terminal output of a sweep.

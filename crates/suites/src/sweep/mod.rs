@@ -6,8 +6,6 @@ mod order;
 mod rise;
 mod verdict;
 
-use std::collections::BTreeMap;
-
 use iolite_model::{
     DbOperation, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict,
     Warning,
@@ -247,7 +245,7 @@ impl Sweep {
     }
 
     fn conclude(&self, history: &[PhaseResult], end: SweepEnd, raised: bool) -> SweepFound {
-        let steps = steps(history);
+        let steps = SweptStep::all(history);
         let points: Vec<LoadPoint> = steps.iter().filter_map(|step| load_point(&step.result)).collect();
         let knee = Knee::fit(&points, self.options.seed);
         let judged = verdict::judged(&steps, knee.as_ref(), self.options.terms.target_iops);
@@ -355,22 +353,6 @@ fn load_point(result: &PhaseResult) -> Option<LoadPoint> {
         throughput_se: (logical.rate.high - logical.rate.low) / 2.0 / NORMAL_95,
         response: logical.response.value / 1e9,
     })
-}
-
-/// The phases that came to their end, by the number of jobs.
-fn steps(history: &[PhaseResult]) -> Vec<SweptStep> {
-    let mut steps: BTreeMap<u32, SweptStep> = BTreeMap::new();
-    for result in history.iter().filter(|result| untimely(result).is_none()) {
-        let jobs = jobs(result);
-        steps
-            .entry(jobs)
-            .and_modify(|step| {
-                step.phases.push(result.info.index);
-                step.result = step.result.followed_by(result);
-            })
-            .or_insert_with(|| SweptStep { jobs, phases: vec![result.info.index], result: result.clone() });
-    }
-    steps.into_values().collect()
 }
 
 /// The doubt about a sweep that ended though IOPS still grew and response time was still good.
