@@ -477,3 +477,26 @@ fn a_job_file_of_fios_makes_its_files_where_it_says() {
         fs::create_dir(&there).unwrap();
     }
 }
+
+/// The names of the limits of the host that a run on a file in the page cache has met.
+fn limits_met(load: &str) -> Vec<String> {
+    let place = Place::new();
+    let load = format!("backend = 'sync'\ndirect = false\nblock = '4KiB'\nstop.runtime = '2s'\n{load}");
+    let document = run(&place, &format!("{}{}", lay_out("1MiB"), on_data("1MiB", &load)));
+    let warnings = document["warnings"].as_array().unwrap();
+    let limited = warnings.iter().filter(|warning| warning["kind"] == "generator-limited");
+    limited.map(ToString::to_string).collect()
+}
+
+/// Reads from the page cache are work of the CPU; on a loaded host the thread waits for it.
+#[test]
+fn a_worker_that_saturates_its_cpu_is_warned_about() {
+    let met = limits_met("");
+    assert!(!met.is_empty(), "a thread that never waits for storage has met no limit");
+}
+
+#[test]
+fn a_worker_that_sleeps_is_not_said_to_use_its_cpu() {
+    let met = limits_met("arrival.constant = 100");
+    assert!(!met.iter().any(|warning| warning.contains("of a CPU")), "{met:?}");
+}

@@ -9,8 +9,12 @@ use crate::units::Nanos;
 /// What the threads that generate load used of the host over a phase. Derived values are shares of time (0 to 1).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct GeneratorUse {
-    /// Time that the threads were looked at: the measured part of the phase and its drain.
+    /// Time that the threads were looked at: the measured part of the phase.
     pub observed: Nanos,
+    /// Threads that generate load.
+    pub threads: u32,
+    /// CPU time of all of them.
+    pub cpu: Nanos,
     /// CPU time of the busiest thread.
     pub busiest_cpu: Nanos,
     /// Longest time that one thread was ready to run but waited for a CPU (/proc/PID/task/TID/schedstat, second field).
@@ -40,22 +44,33 @@ impl GeneratorUse {
     /// Running for this share of the time, a thread has no time left to issue more. A single outstanding operation on a device
     /// that is served by the calling CPU (zram, page cache) is above it too: that is CPU work, not storage.
     const CPU_BOUND: f64 = 0.95;
+    /// A thread that is always running or ready to run, and runs for this share, is bound by its CPU rather than by others.
+    const MOSTLY: f64 = 0.75;
     /// A thread that waits this much for a CPU adds as much to each response time.
     const RUN_QUEUE: f64 = 0.10;
+    /// Threads that outnumber the CPUs and use less than this share of them all wait because they wake together; a CPU is to be
+    /// had soon after.
+    const LIGHT: f64 = 0.5;
+    /// Shorter phases are not judged: ticks of the counters and the start of the threads would show.
+    const SHORTEST: Nanos = Nanos::SECOND;
     /// Above this share, stolen time is seen in the upper percentiles.
     const STEAL: f64 = 0.05;
 
     /// The limits that were met, the most direct first.
     pub fn limits(&self) -> Vec<HostLimit> {
-        if self.observed.0 == 0 {
+        if self.observed < Self::SHORTEST {
             return Vec::new();
         }
         let observed = self.observed.0 as f64;
         let share = |time: Nanos| (time.0 as f64 / observed).min(1.0);
-        let cpu = (!self.polls).then(|| share(self.busiest_cpu)).filter(|&share| share >= Self::CPU_BOUND);
-        let delay = Some(share(self.longest_run_delay)).filter(|&share| share >= Self::RUN_QUEUE);
-        let steal =
-            self.steal.map(|steal| (steal.0 as f64 / observed / f64::from(self.cpus.max(1))).min(1.0));
+        // Next to others, a thread that never sleeps is seen by what it waited for its CPU.
+        let awake = share(Nanos(self.busiest_cpu.0.saturating_add(self.longest_run_delay.0)));
+        let bound = !self.polls && awake >= Self::CPU_BOUND && share(self.busiest_cpu) >= Self::MOSTLY;
+        let cpu = bound.then(|| share(self.busiest_cpu));
+        let cpus = f64::from(self.cpus.max(1));
+        let light = self.threads > self.cpus && self.cpu.0 as f64 / observed / cpus < Self::LIGHT;
+        let delay = (!light).then(|| share(self.longest_run_delay)).filter(|&share| share >= Self::RUN_QUEUE);
+        let steal = self.steal.map(|steal| (steal.0 as f64 / observed / cpus).min(1.0));
         let steal = steal.filter(|&share| share >= Self::STEAL);
         [cpu.map(HostLimit::CpuBound), delay.map(HostLimit::RunQueue), steal.map(HostLimit::Steal)]
             .into_iter()
@@ -130,6 +145,25 @@ mod tests {
         assert_eq!(stolen.limits(), [HostLimit::Steal(0.1)]);
         assert_eq!(GeneratorUse { steal: Some(Nanos(80_000_000)), ..idle }.limits(), []);
         assert_eq!(GeneratorUse::default().limits(), []);
+        let short = GeneratorUse { observed: Nanos(10_000_000), busiest_cpu: Nanos(10_000_000), ..idle };
+        assert_eq!(short.limits(), []);
+    }
+
+    #[test]
+    fn many_threads_that_wake_together_are_no_limit() {
+        let late = GeneratorUse {
+            observed: Nanos::SECOND,
+            threads: 16,
+            cpus: 2,
+            cpu: Nanos(400_000_000),
+            longest_run_delay: Nanos(250_000_000),
+            ..GeneratorUse::default()
+        };
+        assert_eq!(late.limits(), []);
+        let busy = GeneratorUse { cpu: Nanos(1_600_000_000), ..late };
+        assert_eq!(busy.limits(), [HostLimit::RunQueue(0.25)]);
+        // With a CPU for each of them, somebody else has it.
+        assert_eq!(GeneratorUse { threads: 2, ..late }.limits(), [HostLimit::RunQueue(0.25)]);
     }
 
     #[test]

@@ -247,6 +247,12 @@ pub struct Usage {
     pub major_faults: u64,
     /// Page faults that needed none.
     pub minor_faults: u64,
+    /// CPU time of the worker that used most.
+    #[serde(default)]
+    pub busiest: Nanos,
+    /// Longest time that one worker was ready to run but waited for a CPU.
+    #[serde(default)]
+    pub longest_run_delay: Nanos,
 }
 
 impl Conclusion for Usage {
@@ -261,6 +267,8 @@ impl Usage {
         self.context_switches += other.context_switches;
         self.major_faults += other.major_faults;
         self.minor_faults += other.minor_faults;
+        self.busiest = self.busiest.max(other.busiest);
+        self.longest_run_delay = self.longest_run_delay.max(other.longest_run_delay);
     }
 }
 

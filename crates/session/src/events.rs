@@ -1,5 +1,6 @@
 //! Where a run's events go: its fold, the results database, the view, and whoever else listens.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use iolite_observe::{Probe, RunClock, Sampler, Schedule};
 use iolite_results::Run;
 use iolite_store::{Store, Writer};
 
+use crate::generator::AtRelease;
 use crate::patience::patiently;
 
 /// All consumers of a run's events.
@@ -21,6 +23,8 @@ pub struct Events {
     store_failure: Failure,
     listeners: Vec<Box<dyn Sink>>,
     sampling: Option<Sampling>,
+    /// What the host had counted when each phase that runs was released, by the phase's number.
+    released: BTreeMap<u32, AtRelease>,
 }
 
 /// The thread that reads probes, and the way by which its events come.
@@ -60,7 +64,15 @@ impl Events {
             }
         };
         let run = Run::new(info.clone());
-        let mut events = Events { run, view, writer, store_failure, listeners: Vec::new(), sampling: None };
+        let mut events = Events {
+            run,
+            view,
+            writer,
+            store_failure,
+            listeners: Vec::new(),
+            sampling: None,
+            released: BTreeMap::new(),
+        };
         events.event(&Event::RunStarted(Box::new(info.clone())));
         events
     }
@@ -120,6 +132,11 @@ impl Events {
         }
     }
 
+    /// What the host had counted when a phase was released, told once.
+    pub(crate) fn released(&mut self, phase: u32) -> Option<AtRelease> {
+        self.released.remove(&phase)
+    }
+
     /// Records a conclusion.
     pub fn conclude(&mut self, concluded: Concluded) {
         self.event(&Event::Concluded(Box::new(concluded)));
@@ -152,6 +169,9 @@ impl Sink for Events {
         // Logs of operations are far too many for anyone but those who have asked for them.
         if matches!(event, Event::Operations(_)) {
             return;
+        }
+        if let Event::PhaseReleased(release) = event {
+            self.released.insert(release.phase, AtRelease::now());
         }
         self.take_readings(matches!(event, Event::RunEnded(_)));
         self.pass(event);

@@ -8,6 +8,7 @@ mod calibrate;
 mod drive;
 mod ending;
 mod events;
+mod generator;
 mod patience;
 mod phase;
 mod session;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ending::describe;
 use crate::events::Events;
+use crate::generator;
 use crate::session::Session;
 
 /// What reading back all that a phase has written counted.
@@ -188,6 +189,11 @@ impl Session<'_> {
         let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));
         let warnings = doubts(result, outcome.first_error());
         warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
+        let measured = iolite_model::Nanos(outcome.totals.measured);
+        let released = self.events.released(phase);
+        let cpus = self.run().info.host.cpus;
+        let limits = generator::limits(&info.task, &outcome.usage, measured, released, cpus);
+        limits.into_iter().for_each(|warning| self.events.warn(warning));
     }
 
     /// The path of the one file that all these tasks go to, which need not be there yet: to see how much of it is in the page

@@ -17,6 +17,8 @@ pub struct ThreadUsage {
     pub major_faults: u64,
     /// Page faults that needed none.
     pub minor_faults: u64,
+    /// Time that it was ready to run but waited for a CPU; zero where the kernel does not count it.
+    pub run_delay: Duration,
 }
 
 /// What the calling thread has used since it began.
@@ -24,7 +26,14 @@ pub struct ThreadUsage {
 /// # Errors
 /// The kernel does not tell, which no Linux since 2.6.26 does.
 pub fn of_this_thread() -> io::Result<ThreadUsage> {
-    of(libc::RUSAGE_THREAD)
+    let run_delay = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let run_delay = run_delay.as_deref().and_then(run_delay_of).unwrap_or_default();
+    Ok(ThreadUsage { run_delay, ..of(libc::RUSAGE_THREAD)? })
+}
+
+/// The second field of schedstat (Linux, Documentation/scheduler/sched-stats.rst): time on a run queue, in nanoseconds.
+fn run_delay_of(text: &str) -> Option<Duration> {
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 /// CPU time of all threads of this process since it began, those that have ended included; its children's not.
@@ -53,6 +62,7 @@ fn of(whom: libc::c_int) -> io::Result<ThreadUsage> {
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
         major_faults: usage.ru_majflt.unsigned_abs(),
         minor_faults: usage.ru_minflt.unsigned_abs(),
+        run_delay: Duration::ZERO,
     })
 }
 
@@ -66,6 +76,7 @@ impl ThreadUsage {
             context_switches: self.context_switches.saturating_sub(before.context_switches),
             major_faults: self.major_faults.saturating_sub(before.major_faults),
             minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            run_delay: self.run_delay.saturating_sub(before.run_delay),
         }
     }
 }
@@ -75,6 +86,13 @@ mod tests {
     use super::*;
     use std::hint::black_box;
     use std::time::Instant;
+
+    #[test]
+    fn the_second_field_is_the_time_on_the_run_queue() {
+        assert_eq!(run_delay_of("5000 700 3\n"), Some(Duration::from_nanos(700)));
+        assert_eq!(run_delay_of("5000"), None);
+        assert_eq!(run_delay_of("5000 x 3"), None);
+    }
 
     /// Works until the thread has used CPU time, which another thread's work does not give it.
     #[test]

@@ -268,5 +268,7 @@ pub fn usage_of(used: usage::ThreadUsage) -> Usage {
         context_switches: used.context_switches,
         major_faults: used.major_faults,
         minor_faults: used.minor_faults,
+        busiest: Nanos((used.user + used.system).as_nanos() as u64),
+        longest_run_delay: Nanos(used.run_delay.as_nanos() as u64),
     }
 }

@@ -91,6 +91,7 @@ pub(crate) fn job(name: &str, number: u32, loads: &[(OpKind, f64)]) -> JobResult
             context_switches: 7,
             major_faults: 0,
             minor_faults: 12,
+            ..Usage::default()
         },
         started_unix: Nanos(1_767_323_045_000_000_000),
         error: 0,

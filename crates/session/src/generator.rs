@@ -1,0 +1,111 @@
+//! Whether the load generator was at a limit of its host while a phase ran.
+
+use std::time::Instant;
+
+use iolite_model::{BackendKind, GeneratorUse, Layer, Nanos, Task, Usage, Warning};
+
+/// What the host had counted when a phase was released.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtRelease {
+    when: Instant,
+    steal: Option<Nanos>,
+}
+
+impl AtRelease {
+    pub(crate) fn now() -> AtRelease {
+        AtRelease { when: Instant::now(), steal: iolite_observe::steal() }
+    }
+
+    /// Steal since then, as far as it falls to this much time: a ramp is part of what was counted, and not of what was measured.
+    fn steal_in(self, measured: Nanos) -> Option<Nanos> {
+        let stolen = iolite_observe::steal()?.0.saturating_sub(self.steal?.0);
+        let passed = self.when.elapsed().as_nanos() as f64;
+        Some(Nanos((stolen as f64 * (measured.0 as f64 / passed.max(1.0)).min(1.0)) as u64))
+    }
+}
+
+/// The limits of the host that the workers of a phase have met. A phase without storage is there to meet them.
+pub(crate) fn limits(
+    task: &Task,
+    usage: &Usage,
+    measured: Nanos,
+    released: Option<AtRelease>,
+    cpus: u32,
+) -> Vec<Warning> {
+    if task.layer() == Layer::Calibration {
+        return Vec::new();
+    }
+    let used = GeneratorUse {
+        observed: measured,
+        threads: threads(task),
+        cpu: Nanos(usage.user.0.saturating_add(usage.system.0)),
+        busiest_cpu: usage.busiest,
+        longest_run_delay: usage.longest_run_delay,
+        steal: released.and_then(|released| released.steal_in(measured)),
+        cpus,
+        polls: polls(task),
+    };
+    let warning = |limit| Warning::GeneratorLimited { phase: task.name().to_owned(), limit };
+    used.limits().into_iter().map(warning).collect()
+}
+
+fn threads(task: &Task) -> u32 {
+    match task {
+        Task::File(task) if task.backend == BackendKind::Threads => task.concurrency,
+        Task::File(task) => task.workers,
+        Task::Metadata(task) => task.workers,
+        Task::Database(task) => task.workers,
+    }
+}
+
+fn polls(task: &Task) -> bool {
+    let Task::File(task) = task else { return false };
+    match task.backend {
+        BackendKind::IoUring(ring) => ring.completion_polling,
+        BackendKind::Vectored(flags) => flags.hipri,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::{Bytes, ExistingTarget, FileTask, HostLimit, RingOptions, Target};
+
+    const BUSY: Usage = Usage {
+        user: Nanos(1_000_000_000),
+        system: Nanos(980_000_000),
+        context_switches: 0,
+        major_faults: 0,
+        minor_faults: 0,
+        busiest: Nanos(1_980_000_000),
+        longest_run_delay: Nanos(0),
+    };
+
+    fn file_task(target: Target) -> FileTask {
+        FileTask { name: "a".into(), target, ..FileTask::default() }
+    }
+
+    fn limits_of(task: FileTask) -> Vec<Warning> {
+        limits(&Task::File(task), &BUSY, Nanos(2_000_000_000), None, 2)
+    }
+
+    #[test]
+    fn a_busy_worker_is_a_limit_but_for_calibration_and_polling() {
+        let existing = || {
+            Target::Existing(ExistingTarget {
+                path: "/a".into(),
+                offset: Bytes(0),
+                size: Bytes(0),
+                overwrite: Default::default(),
+            })
+        };
+        let warning = Warning::GeneratorLimited { phase: "a".into(), limit: HostLimit::CpuBound(0.99) };
+        assert_eq!(limits_of(file_task(existing())), [warning]);
+        assert_eq!(limits_of(file_task(Target::Null { size: Bytes::GIB })), []);
+        let mut polling = file_task(existing());
+        polling.backend =
+            BackendKind::IoUring(RingOptions { completion_polling: true, ..RingOptions::PLAIN });
+        assert_eq!(limits_of(polling), []);
+    }
+}
