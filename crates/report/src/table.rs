@@ -41,6 +41,8 @@ struct Row {
 
 /// The table with its legend; empty without phases. The null back end has no row: its cost stands in the header.
 pub(crate) fn table(report: &Report, pen: Pen) -> String {
+    let (phases, windows) = joined(&report.phases);
+    let report = &Report { phases, ..report.clone() };
     let rows: Vec<Row> = [Layer::File, Layer::Metadata, Layer::Database]
         .into_iter()
         .flat_map(|layer| searches(report, layer))
@@ -60,6 +62,9 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     if unresolved {
         legend += "; -: too few operations to tell";
     }
+    if windows > 1 {
+        legend += &format!("; loads that are judged: up to {windows} windows each, as one");
+    }
     if let Some(span) = random_span(report) {
         legend += &format!("; random I/O spans {span}");
     }
@@ -67,6 +72,26 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
         legend += &format!("; {}", words::SETS);
     }
     draw(rows, pen) + &pen.item("", 0, legend)
+}
+
+/// Windows of the same load as one phase each, and how many windows a load has at most.
+fn joined(phases: &[PhaseResult]) -> (Vec<PhaseResult>, usize) {
+    let mut loads: Vec<(PhaseResult, usize)> = Vec::with_capacity(phases.len());
+    for phase in phases {
+        let task = &phase.info.task;
+        let same = |(first, _): &&mut (PhaseResult, usize)| {
+            let other = &first.info.task;
+            (task.name(), task.concurrency()) == (other.name(), other.concurrency())
+                && task.layer() == other.layer()
+                && first.end.cache.stamp() == phase.end.cache.stamp()
+        };
+        match loads.iter_mut().find(same) {
+            Some((first, windows)) => (*first, *windows) = (first.followed_by(phase), *windows + 1),
+            None => loads.push((phase.clone(), 1)),
+        }
+    }
+    let windows = loads.iter().map(|(_, windows)| *windows).max().unwrap_or(0);
+    (loads.into_iter().map(|(phase, _)| phase).collect(), windows)
 }
 
 /// The span of the random reads and writes of a file.

@@ -1,6 +1,6 @@
 //! What the phases of a check say together.
 
-use iolite_model::{Concluded, Ending, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning};
+use iolite_model::{CacheStamp, Concluded, Ending, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning};
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
 
 use super::plan::{self, Search, Stage};
@@ -109,7 +109,9 @@ impl Check {
             let already = evidence.iter().any(|found| found.measure == *measure);
             if let Some(windows) = windows.as_ref().filter(|_| !already) {
                 let (result, windows) = (&windows.merged, windows.each.as_slice());
-                let disturbed = self.is_disturbed(result.info.task.name());
+                // Inside databases the stamp alone shows others' I/O: reads of theirs are amplified.
+                let others = windows.iter().any(|window| window.end.cache.stamp() == CacheStamp::OtherIo);
+                let disturbed = others || self.is_disturbed(result.info.task.name());
                 evidence.push(Evidence { measure: *measure, result, windows, kind: *kind, disturbed, load });
             }
         }
