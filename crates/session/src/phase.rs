@@ -92,7 +92,8 @@ impl Session<'_> {
         let first = self.run().next_phase();
         let infos = self.announce(first, tasks.iter().map(JobTask::task));
         let path = self.path(tasks);
-        let target = path.as_deref().and_then(open);
+        let reach = reach(tasks);
+        let target = path.as_deref().and_then(|path| open(path, reach));
         // What goes to nothing is neither the device's nor a cache's.
         let idle = tasks
             .iter()
@@ -103,7 +104,7 @@ impl Session<'_> {
             target.as_ref().map(|(file, span)| (file, *span)),
         )
         .on(&storage);
-        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, move || open(&path?));
+        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, move || open(&path?, reach));
         let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
         drop(events);
         let (mut read, mut written) = (Bytes(0), Bytes(0));
@@ -233,8 +234,23 @@ fn phase_end(phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
     }
 }
 
-/// A file and its length. Only a regular file: opening anything else might do something to it.
-fn open(path: &Path) -> Option<(File, u64)> {
+/// How far into their file tasks reach: what lies beyond (allocated, never written) says nothing about what they read.
+fn reach(tasks: &[JobTask]) -> u64 {
+    let of = |task: &JobTask| match task {
+        JobTask::Io(task) => match &task.target {
+            Target::File(file) => file.size.0,
+            Target::Existing(existing) if existing.size.0 > 0 => {
+                existing.offset.0.saturating_add(existing.size.0)
+            }
+            _ => u64::MAX,
+        },
+        JobTask::Metadata(_) => u64::MAX,
+    };
+    tasks.iter().map(of).max().unwrap_or(u64::MAX)
+}
+
+/// A file, and its length as far as tasks `reach`. Only a regular file: opening anything else might do something to it.
+fn open(path: &Path, reach: u64) -> Option<(File, u64)> {
     let length = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?.len();
-    Some((File::open(path).ok()?, length))
+    Some((File::open(path).ok()?, length.min(reach)))
 }
