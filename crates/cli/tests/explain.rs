@@ -32,51 +32,53 @@ fn refused(output: &Output, part: &str) {
 
 #[test]
 fn a_result_of_the_installed_fio_is_explained() {
-    let place = Place::new();
-    let result = place.root.path().join("result.json");
-    let run = Command::new("fio")
-        .args([
-            "--name=buffered",
-            "--rw=randread",
-            "--bs=4k",
-            "--size=4m",
-            "--ioengine=psync",
-            "--iodepth=16",
-        ])
-        .args(["--invalidate=0", "--output-format=json"])
-        .arg(format!("--directory={}", place.data().display()))
-        .arg(format!("--output={}", result.display()))
-        .output();
-    match run {
-        Ok(run) if run.status.success() => {}
-        other => return eprintln!("skipped: no fio that runs here: {other:?}"),
-    }
-    let text = told(&explain(&[], &result));
-    for part in [
-        "a result of fio's, 1 job",
-        "job 1: buffered",
-        "iodepth=16 had no effect",
-        "no direct=1",
-        "* total_ios: 1,024",
-        "are too short to tell anything",
-        "half of the operations took less",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    assert!(!text.contains("ctx:") && !text.contains("what writes did"), "{text}");
-    let all = told(&explain(&["--all"], &result));
-    assert!(all.contains("ctx:"), "{all}");
-    assert!(!all.contains("not known here"), "{all}");
+    undisturbed(|| {
+        let place = Place::new();
+        let result = place.root.path().join("result.json");
+        let run = Command::new("fio")
+            .args([
+                "--name=buffered",
+                "--rw=randread",
+                "--bs=4k",
+                "--size=4m",
+                "--ioengine=psync",
+                "--iodepth=16",
+            ])
+            .args(["--invalidate=0", "--output-format=json"])
+            .arg(format!("--directory={}", place.data().display()))
+            .arg(format!("--output={}", result.display()))
+            .output();
+        match run {
+            Ok(run) if run.status.success() => {}
+            other => return eprintln!("skipped: no fio that runs here: {other:?}"),
+        }
+        let text = told(&explain(&[], &result));
+        for part in [
+            "a result of fio's, 1 job",
+            "job 1: buffered",
+            "iodepth=16 had no effect",
+            "no direct=1",
+            "* total_ios: 1,024",
+            "are too short to tell anything",
+            "half of the operations took less",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("ctx:") && !text.contains("what writes did"), "{text}");
+        let all = told(&explain(&["--all"], &result));
+        assert!(all.contains("ctx:"), "{all}");
+        assert!(!all.contains("not known here"), "{all}");
 
-    // fio's messages before the document, and what the document is cut off.
-    let document = fs::read_to_string(&result).unwrap();
-    let noisy = place.root.path().join("noisy");
-    fs::write(&noisy, format!("fio: something {{ to say\n{document}")).unwrap();
-    let output = explain(&[], &noisy);
-    assert_eq!(told(&output), text);
-    assert!(stderr(&output).contains("something { to say"), "{}", stderr(&output));
-    fs::write(&noisy, &document[..document.len() / 2]).unwrap();
-    refused(&explain(&[], &noisy), "cut off");
+        // fio's messages before the document, and what the document is cut off.
+        let document = fs::read_to_string(&result).unwrap();
+        let noisy = place.root.path().join("noisy");
+        fs::write(&noisy, format!("fio: something {{ to say\n{document}")).unwrap();
+        let output = explain(&[], &noisy);
+        assert_eq!(told(&output), text);
+        assert!(stderr(&output).contains("something { to say"), "{}", stderr(&output));
+        fs::write(&noisy, &document[..document.len() / 2]).unwrap();
+        refused(&explain(&[], &noisy), "cut off");
+    });
 }
 
 #[test]
