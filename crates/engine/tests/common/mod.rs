@@ -4,8 +4,8 @@
 #![allow(dead_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,10 @@ pub(crate) fn undisturbed(attempt: impl Fn()) {
         let share = witness.stop();
         let Err(failure) = outcome else { return };
         always_disturbed &= share > DISTURBED;
-        eprintln!("the machine was disturbed for {:.1} % of the attempt, {left} attempts left", share * 100.0);
+        eprintln!(
+            "the machine was disturbed for {:.1} % of the attempt, {left} attempts left",
+            share * 100.0
+        );
         if left > 0 {
             continue;
         }
