@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 use iolite_report::Format;
 
+use crate::classic::ClassicArgs;
 use crate::database::DbArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
@@ -60,6 +61,11 @@ pub(crate) enum Command {
     },
     /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
+    /// The disk performance tests people know: dd, Bonnie++, IOzone
+    ///
+    /// Runs the steps of these programs on the engine of this one, prints their figures as they do, with the longest latency,
+    /// CPU use and where the data came from, and says what each means for a database.
+    Classic(Box<ClassicArgs>),
     /// Random reads of blocks inside a database, by as many jobs as you like (PerfTools' RanRead)
     #[command(name = "ranread")]
     RanRead(RanArgs<ReadOptions>),

@@ -7,6 +7,7 @@ mod access;
 mod arrival;
 mod backend;
 mod cache;
+mod classic;
 mod concluded;
 mod database;
 mod event;
@@ -37,6 +38,10 @@ pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
+pub use classic::{
+    BonniePhase, BonnieTerms, ClassicStep, ClassicTerms, DdStep, DdTerms, IozoneTerms, IozoneTest,
+    MetadataStep,
+};
 pub use concluded::{Concluded, Conclusion, real};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};

@@ -1,6 +1,6 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
-use iolite_model::{BlockPoint, CachePoint, ReadAheadPoint};
+use iolite_model::{BlockPoint, CachePoint, ClassicTerms, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
-use crate::{Report, latency_target, ran, run as job, study, sweep};
+use crate::{Report, classic, latency_target, ran, run as job, study, sweep};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,12 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             let report = RanReport::of(run);
             either(format, || ran::text(&report, style), || ran::json(&report))
         }
+        "classic" => match run.concluded::<ClassicTerms>().next() {
+            Some(terms) => {
+                either(format, || classic::text(run, &terms, style), || classic::json(run, &terms))
+            }
+            None => of_job(run, format, style),
+        },
         CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
         ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),
         BlockPoint::STUDY => of_study::<BlockPoint>(run, format, style),

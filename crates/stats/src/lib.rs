@@ -20,6 +20,7 @@ mod repeat;
 mod sections;
 mod series;
 mod stored;
+mod streamed;
 mod summary;
 mod sums;
 mod tally;
@@ -37,5 +38,6 @@ pub use recorder::{Completion, Feed, Recorder, Slot, Snapshot, Timetable, record
 pub use repeat::{Logical, SweepConcluded, SweptStep};
 pub use series::Point;
 pub use stored::StoredTotals;
+pub use streamed::Streamed;
 pub use summary::{PhaseResult, Summary};
 pub use totals::PhaseTotals;

@@ -2,6 +2,7 @@
 //! they answer with what to run next.
 
 mod check;
+mod classic;
 mod database;
 mod doubts;
 mod job_list;
@@ -15,6 +16,7 @@ mod study;
 mod sweep;
 
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
+pub use classic::{Classic, ClassicPreparation};
 pub use database::database_warnings;
 pub use doubts::doubts;
 pub use job_list::JobList;

@@ -96,6 +96,8 @@ enum Kinds {
     Or(Dice),
     /// A trim, then the write that it was for.
     TrimThenWrite(Option<PlannedOp>),
+    /// A read, then perhaps the write of what it has read.
+    ReadThenWrite(Option<PlannedOp>, Dice),
 }
 
 /// Where operations go, and how long they are.
@@ -206,6 +208,15 @@ impl Other {
                     return PlannedOp { kind: IoKind::Trim, ..write };
                 }
             },
+            Kinds::ReadThenWrite(pending, dice) => match pending.take() {
+                Some(write) => return write,
+                None => {
+                    let read = self.places.next(IoKind::Read);
+                    *pending =
+                        (dice.roll() == IoKind::Read).then_some(PlannedOp { kind: IoKind::Write, ..read });
+                    return read;
+                }
+            },
         };
         self.places.next(kind)
     }
@@ -272,6 +283,11 @@ impl Kinds {
             Mix::ReadPercent(percent) => or(IoKind::Read, percent),
             Mix::TrimPercent(percent) => or(IoKind::Trim, percent),
             Mix::TrimThenWrite => Kinds::TrimThenWrite(None),
+            // The dice's first kind comes with the probability of a write.
+            Mix::ReadThenWrite(percent) => match or(IoKind::Read, percent) {
+                Kinds::Or(dice) => Kinds::ReadThenWrite(None, dice),
+                other => other,
+            },
             // That goes with a trace, which has its own.
             Mix::Traced(_) => Kinds::Always(IoKind::Read),
         }
