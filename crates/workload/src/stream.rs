@@ -332,6 +332,15 @@ pub(crate) mod tests {
 
     #[test]
     fn each_trim_is_followed_by_its_write_and_draws_no_offset_of_its_own() {
+        let changed = draw(&task(Mix::ReadThenWrite(100), Stop::default()), 1, 2000);
+        for pair in changed.chunks(2) {
+            assert_eq!((pair[0].kind, pair[1].kind), (IoKind::Read, IoKind::Write));
+            assert_eq!((pair[0].offset, pair[0].length), (pair[1].offset, pair[1].length));
+        }
+        let some = draw(&task(Mix::ReadThenWrite(10), Stop::default()), 1, 20_000);
+        let writes = some.iter().filter(|op| op.kind == IoKind::Write).count();
+        // A tenth of the reads, which is an eleventh of all.
+        assert!((1700..=1940).contains(&writes), "{writes}");
         let paired = draw(&task(Mix::TrimThenWrite, Stop::default()), 1, 2000);
         let plain = draw(&task(Mix::Write, Stop::default()), 1, 1000);
         for (pair, write) in paired.chunks(2).zip(plain) {
