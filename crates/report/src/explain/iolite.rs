@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::iolite_doubts::doubts;
 use super::tree::Inside::{Each, Many, One, Part, Texts};
 use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Plain, Seconds, Share};
-use super::iolite_doubts::doubts;
 use super::tree::{Meaning, Walk, key, main};
 use crate::pen::{Ink, Pen};
 use crate::text::filled;

@@ -83,7 +83,8 @@ fn through_the_page_cache(phase: &Value) -> Vec<String> {
     let Some(task) = phase.get("task").filter(|task| task["kind"] == "file") else { return Vec::new() };
     let mut doubts = Vec::new();
     let of = |name: &str| kinds(phase).find(|kind| kind["kind"] == name && field(kind, "/operations") > 0.0);
-    let is_buffered = task["direct"] == false && task.pointer("/target/kind").is_none_or(|kind| kind != "null");
+    let is_buffered =
+        task["direct"] == false && task.pointer("/target/kind").is_none_or(|kind| kind != "null");
     if let Some(read) = of("read").filter(|_| is_buffered) {
         let mean = field(read, "/response_ns/mean/value");
         doubts.push(if mean > 0.0 && mean < MEMORY_NS {
@@ -190,7 +191,10 @@ fn unsteady(phase: &Value, operations: &Value) -> Option<String> {
     }
     let share = variance.sqrt() / mean;
     (share > 0.3_f64.max(chance)).then(|| {
-        format!("{kind}: the rate scattered by {:.0} %: unsteady, look at its course over time", share * 100.0)
+        format!(
+            "{kind}: the rate scattered by {:.0} %: unsteady, look at its course over time",
+            share * 100.0
+        )
     })
 }
 
@@ -201,11 +205,8 @@ fn of_kind(operations: &Value) -> Vec<String> {
     if field(operations, "/errors") > 0.0 {
         doubts.push(format!("{kind}: operations failed, see `errors` (--all)"));
     }
-    let (value, low, high) = (
-        field(operations, "/iops/value"),
-        field(operations, "/iops/low"),
-        field(operations, "/iops/high"),
-    );
+    let (value, low, high) =
+        (field(operations, "/iops/value"), field(operations, "/iops/low"), field(operations, "/iops/high"));
     if value > 0.0 && (high - low) / 2.0 > value * 0.1 {
         let half = (high - low) / 2.0 / value * 100.0;
         doubts.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
@@ -230,7 +231,8 @@ fn of_kind(operations: &Value) -> Vec<String> {
         ));
     }
     if max > 1e9 {
-        doubts.push(format!("{kind}: one operation took {}: a stall; see the kernel log (dmesg)", nanos(max)));
+        doubts
+            .push(format!("{kind}: one operation took {}: a stall; see the kernel log (dmesg)", nanos(max)));
     }
     doubts
 }

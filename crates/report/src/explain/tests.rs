@@ -295,11 +295,11 @@ fn own(phase: Value, task: Value, read: Value) -> Value {
         "iops": { "value": 100_000.0, "low": 99_000.0, "high": 101_000.0 },
         "response_ns": { "mean": { "value": 80_000.0 }, "p99": { "value": 2e5, "resolved": true }, "max": 3_000_000 } });
     merge(&mut of_read, read);
-    let mut of_task =
-        json!({ "kind": "file", "direct": true, "arrival": "closed", "backend": "lib-aio", "contents": { "fill": "random" } });
+    let mut of_task = json!({ "kind": "file", "direct": true, "arrival": "closed", "backend": "lib-aio", "contents": { "fill": "random" } });
     merge(&mut of_task, task);
-    let series: Vec<_> =
-        (0..30).map(|second| json!({ "start_seconds": second, "seconds": 1.0, "operations": { "read": 100_000 } })).collect();
+    let series: Vec<_> = (0..30)
+        .map(|second| json!({ "start_seconds": second, "seconds": 1.0, "operations": { "read": 100_000 } }))
+        .collect();
     let mut of_phase = json!({ "name": "a", "concurrency": 8, "measured_seconds": 30.0, "ending": { "kind": "completed" },
         "cache": { "stamp": "device" }, "task": of_task, "operations": [of_read], "changes": null, "series": series });
     merge(&mut of_phase, phase);
@@ -329,8 +329,18 @@ fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
         ("one operation took 2.00 s", nothing(), nothing(), times(8e4, 8e4, 2e9)),
         ("part of them may come from memory", nothing(), json!({ "direct": false }), nothing()),
         ("is memory's", nothing(), json!({ "direct": false }), times(900.0, 900.0, 900.0)),
-        ("writes went through the page cache", json!({ "operations": written }), json!({ "direct": false }), nothing()),
-        ("zeros were written", json!({ "operations": written }), json!({ "contents": { "fill": "zeros" } }), nothing()),
+        (
+            "writes went through the page cache",
+            json!({ "operations": written }),
+            json!({ "direct": false }),
+            nothing(),
+        ),
+        (
+            "zeros were written",
+            json!({ "operations": written }),
+            json!({ "contents": { "fill": "zeros" } }),
+            nothing(),
+        ),
         ("8 outstanding operations were not reached", nothing(), nothing(), times(10_000.0, 10_000.0, 1e6)),
     ] {
         let doubts = doubts_of(&own(phase, task, read));

@@ -130,7 +130,11 @@ fn changes(found: &PhaseChanges) -> Vec<Note> {
             format!("at {} it stalled for {}: less than a tenth of the usual rate", time(*at), time(*seconds))
         }
         Change::Periodic { seconds, amplitude } => {
-            format!("the rate rises and falls every {}, by {:.0} % of its mean", time(*seconds), amplitude * 100.0)
+            format!(
+                "the rate rises and falls every {}, by {:.0} % of its mean",
+                time(*seconds),
+                amplitude * 100.0
+            )
         }
     };
     let shown = found.changes.iter().take(CHANGES).map(text);

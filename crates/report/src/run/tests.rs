@@ -573,13 +573,12 @@ fn both_levels_are_reported_in_place_of_a_mean_that_never_was() {
     assert!((found[0]["before_iops"]["value"].as_f64().unwrap() - 22_010.0).abs() < 20.0, "{changes}");
     assert_eq!(found.iter().filter(|change| change["kind"] == "stall").count(), 1, "{changes}");
     // The same intervals explained.
-    let explained = crate::explain::result(
-        crate::explain::ResultToExplain { document: &json, all: false },
-        UNICODE,
-    )
-    .unwrap();
+    let explained =
+        crate::explain::result(crate::explain::ResultToExplain { document: &json, all: false }, UNICODE)
+            .unwrap();
     let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["the rate changed 2.00 s after the start, from 22,0", "next to nothing completed for 300 ms"] {
+    for part in ["the rate changed 2.00 s after the start, from 22,0", "next to nothing completed for 300 ms"]
+    {
         assert!(explained.contains(part), "{part}: {explained}");
     }
 }
