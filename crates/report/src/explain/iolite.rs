@@ -192,6 +192,8 @@ const ANSWER: &[Meaning] = &[
     main("depth", One(Count), "the most operations outstanding that keep the bound"),
     main("rate_iops", One(Iops), "the most operations a second that keep the bound"),
     key("limited", One(Plain), "whether more was not allowed to be tried"),
+    main("low", One(Plain), "the largest load that surely keeps the bound, within this run"),
+    main("high", One(Plain), "the smallest load that surely does not"),
 ];
 
 const FINDING: &[Meaning] = &[
