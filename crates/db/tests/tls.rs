@@ -109,15 +109,6 @@ fn names_and_dates_count(directory: &Path, connect: &dyn Fn(&str) -> Connected, 
     }
 }
 
-/// Ends with the test, however it ends.
-struct PrivatePostgres(tempfile::TempDir);
-
-impl Drop for PrivatePostgres {
-    fn drop(&mut self) {
-        let _ = postgres::server::stop(self.0.path());
-    }
-}
-
 /// A private PostgreSQL that is reached at its port, and configured through its socket.
 struct PostgresServer {
     base: String,
