@@ -223,13 +223,11 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
 
 /// What the answer's interval is, in words.
 fn sure(low: Option<Load>, high: Option<Load>) -> Option<String> {
-    let parts: Vec<String> = [
-        low.map(|low| format!("at least {low}")),
-        high.map(|high| format!("below {high}")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let parts: Vec<String> =
+        [low.map(|low| format!("at least {low}")), high.map(|high| format!("below {high}"))]
+            .into_iter()
+            .flatten()
+            .collect();
     (!parts.is_empty()).then(|| format!("95 % interval within this run: {}", parts.join(", ")))
 }
 

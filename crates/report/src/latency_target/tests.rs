@@ -52,7 +52,8 @@ fn depths() -> LatencyReport {
         each(3, depth(3), Search, Kept, 910),
         each(4, depth(3), Confirmation, Kept, 940),
     ];
-    let answer = LatencyAnswer::Found { load: depth(3), limited: false, low: Some(depth(2)), high: Some(depth(4)) };
+    let answer =
+        LatencyAnswer::Found { load: depth(3), limited: false, low: Some(depth(2)), high: Some(depth(4)) };
     report(LoadParameter::Depth { most: 256 }, tries, answer)
 }
 
@@ -129,7 +130,8 @@ fn windows_that_had_to_be_longer_are_told() {
 #[test]
 fn other_answers_in_a_sentence() {
     let told = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
-    let limited = LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true, low: None, high: None };
+    let limited =
+        LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true, low: None, high: None };
     let answers = [
         None,
         Some(LatencyAnswer::Failed("the device hangs".into())),
@@ -179,7 +181,10 @@ fn the_document_holds_it_all() {
     assert!(document["answer"].is_null() && document["failure"].is_null());
     assert_eq!(document["phases"][0]["series"].as_array().unwrap().len(), 10);
     let document = json(&depths());
-    assert_eq!(document["answer"], json!({ "depth": 3, "rate_iops": null, "limited": false, "low": 2.0, "high": 4.0 }));
+    assert_eq!(
+        document["answer"],
+        json!({ "depth": 3, "rate_iops": null, "limited": false, "low": 2.0, "high": 4.0 })
+    );
     let failed = LatencyReport { answer: Some(LatencyAnswer::Failed("x".into())), ..depths() };
     assert_eq!(json(&failed)["failure"], "x");
 }

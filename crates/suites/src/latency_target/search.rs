@@ -217,7 +217,12 @@ impl State {
         if kept {
             self.kept.push(load);
             let windows = self.kept.iter().filter(|&&other| other == load).count();
-            let found = LatencyConclusion::Found { load: scale.load(load), limited: load >= scale.most, low: None, high: None };
+            let found = LatencyConclusion::Found {
+                load: scale.load(load),
+                limited: load >= scale.most,
+                low: None,
+                high: None,
+            };
             return if windows >= WINDOWS { Plan::Over(found) } else { Plan::Confirm(load) };
         }
         if self.is_doubtful(load) {

@@ -110,7 +110,8 @@ impl<'a> Window<'a> {
         }
         // The histogram's own resolution: between two buckets that have anything there is nothing to find but the age of what
         // is in flight.
-        let mut times: Vec<Nanos> = self.response.iter().map(|(time, _)| time).filter(|time| *time > least).collect();
+        let mut times: Vec<Nanos> =
+            self.response.iter().map(|(time, _)| time).filter(|time| *time > least).collect();
         let oldest = self.result.end.outstanding.oldest.0;
         times.extend((1..=AGES).map(|part| Nanos(oldest / AGES * part)));
         times.push(longest);
