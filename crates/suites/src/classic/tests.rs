@@ -49,11 +49,14 @@ fn files(steps: &[Step<ClassicPreparation>]) -> Vec<&FileTask> {
         Step::Run(tasks) => Some(tasks),
         _ => None,
     });
-    let file = |task| match task {
+    tasks.flatten().filter_map(file).collect()
+}
+
+fn file(task: &Task) -> Option<&FileTask> {
+    match task {
         Task::File(task) => Some(task),
         _ => None,
-    };
-    tasks.flatten().filter_map(file).collect()
+    }
 }
 
 #[test]
