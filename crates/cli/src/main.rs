@@ -12,6 +12,7 @@ mod fio;
 mod job;
 mod output;
 mod profiles;
+mod pts;
 mod ran;
 mod results;
 mod run;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
         Command::Classic(args) => classic::run(*args),
+        Command::Pts(args) => pts::run(*args),
         Command::Db(args) => database::run(&args),
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),

@@ -13,6 +13,7 @@ mod database;
 mod event;
 mod fault;
 mod host_limit;
+mod iometer;
 mod job;
 mod kind;
 mod latency;
@@ -21,6 +22,7 @@ mod metadata;
 mod oplog;
 mod priority;
 mod profile;
+mod pts;
 mod reading;
 mod record;
 mod storage;
@@ -47,6 +49,7 @@ pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
+pub use iometer::{AccessLine, AccessSpec, IometerPoint, IometerTerms};
 pub use job::{Job, JobTask};
 pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{
@@ -57,6 +60,7 @@ pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
+pub use pts::{PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
     Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,

@@ -19,6 +19,7 @@ mod machine;
 pub mod parts;
 mod pen;
 mod progress;
+pub mod pts;
 pub mod ran;
 pub mod run;
 pub mod runs;

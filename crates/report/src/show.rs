@@ -1,6 +1,6 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
-use iolite_model::{BlockPoint, CachePoint, ClassicTerms, ReadAheadPoint};
+use iolite_model::{BlockPoint, CachePoint, ClassicTerms, PtsTerms, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
-use crate::{Report, classic, latency_target, ran, run as job, study, sweep};
+use crate::{Report, classic, latency_target, pts, ran, run as job, study, sweep};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             Some(terms) => {
                 either(format, || classic::text(run, &terms, style), || classic::json(run, &terms))
             }
+            None => of_job(run, format, style),
+        },
+        "pts" => match run.concluded::<PtsTerms>().next() {
+            Some(terms) => either(format, || pts::text(run, &terms, style), || pts::json(run, &terms)),
             None => of_job(run, format, style),
         },
         CachePoint::STUDY => of_study::<CachePoint>(run, format, style),

@@ -5,9 +5,11 @@
 
 mod asked;
 mod fold;
+mod pts;
 mod readings;
 mod run;
 
 pub use asked::Asked;
+pub use pts::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;
 pub use run::Run;
