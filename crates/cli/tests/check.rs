@@ -87,7 +87,10 @@ fn a_thorough_check_writes_until_the_rate_is_steady_and_reads_on() {
     assert_ne!(steady, warned, "{found}");
     assert_eq!(phases(&document, "sustained random read 8 KiB").len(), 1);
     let written = |name: &str| {
-        phases(&document, name).iter().map(|phase| phase["cache"]["requested_written_bytes"].as_u64().unwrap()).sum::<u64>()
+        phases(&document, name)
+            .iter()
+            .map(|phase| phase["cache"]["requested_written_bytes"].as_u64().unwrap())
+            .sum::<u64>()
     };
     assert!(written("sequential write 1 MiB") <= (128 << 20) * 45 / 100);
     assert!(written("precondition, random write 8 KiB") <= (128 << 20) * 36 / 100);

@@ -379,6 +379,7 @@ fn credits_that_outlast_a_usual_check_are_found_by_a_thorough_one() {
     let (verdict, warnings) = check(GOOD, 3, thorough);
     assert_eq!(verdict.fitness, Fitness::Fit, "{verdict:?}");
     assert!(!warnings.iter().any(|w| matches!(w, Warning::NotSteady { .. })), "{warnings:?}");
-    let sustained = |w: &Warning| matches!(w, Warning::NotExcluded { time, .. } if *time == Nanos(75_000_000_000));
+    let sustained =
+        |w: &Warning| matches!(w, Warning::NotExcluded { time, .. } if *time == Nanos(75_000_000_000));
     assert!(warnings.iter().any(sustained), "{warnings:?}");
 }

@@ -29,7 +29,8 @@ impl Check {
 
     /// What came of the random writes; `None` without any.
     pub(super) fn preconditioned(&self, history: &[PhaseResult]) -> Option<Preconditioned> {
-        let rule = |slope, limit| SteadyWatch::new(SteadyRule { slope, limit, percent: true, window: WINDOW });
+        let rule =
+            |slope, limit| SteadyWatch::new(SteadyRule { slope, limit, percent: true, window: WINDOW });
         let (mut deviation, mut slope) = (rule(false, DEVIATION), rule(true, SLOPE));
         let (mut rounds, mut steady) = (0, false);
         for result in self.results(Stage::Precondition, history) {

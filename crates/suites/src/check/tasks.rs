@@ -184,7 +184,8 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
         Stage::Layout => {
             let size = layout_size(options).round_down(mib.0);
             let task = base(options, "sequential write 1 MiB", layout, mib, 8.0);
-            let runtime = if options.thorough { Some(of_time(options, FILL_TIME)) } else { task.stop.runtime };
+            let runtime =
+                if options.thorough { Some(of_time(options, FILL_TIME)) } else { task.stop.runtime };
             let stop = Stop { bytes: Some(size), runtime, ..task.stop };
             let task = FileTask {
                 target: data_file(size, true),
