@@ -4,12 +4,14 @@
 //! those that the store has kept, gets the same run; every output is a function of it.
 
 mod asked;
+mod besides;
 mod fold;
 mod pts;
 mod readings;
 mod run;
 
 pub use asked::Asked;
+pub use besides::{Besides, ReadBack};
 pub use pts::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;
 pub use run::Run;
