@@ -81,3 +81,78 @@ fn sizes_beyond_the_space_are_refused_before_anything_is_written() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("give at least"), "{}", stderr(&output));
 }
+
+/// A loop device over memory, small enough to be written in no time.
+fn small_device(memory: &tempfile::TempDir) -> Option<Loop> {
+    let image = memory.path().join("image");
+    std::fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+    Loop::over(&image, false)
+}
+
+#[test]
+fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
+    if !is_root() {
+        let _: Option<()> = skip("a loop device needs root");
+        return;
+    }
+    let place = Place::new();
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+        let _: Option<()> = skip("no /dev/shm");
+        return;
+    };
+    let Some(device) = small_device(&memory) else { return };
+    let name = device.0.as_str();
+    let asked = ["pts", name, "--allow-overwrite", name, "--tests", "latency,write-saturation"];
+    let rehearsal = ["--scale", "0.0001", "--max-rounds", "5", "--threads", "1", "--depth", "2", "--json"];
+    let asked = [&asked[..], &rehearsal[..]].concat();
+    let mut command = Command::new(IOLITE);
+    command.args(&asked).arg("--results").arg(place.results()).arg("--quiet");
+    let mut child = Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    // Ten cells of a tenth of a second each, and the preconditioning.
+    place.wait_for_intervals(&mut child.0, 100);
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
+    let before: i64 = place.ask("SELECT count(*) FROM phase WHERE ending IS NOT NULL");
+    let output = suite(&place, &[&asked[..], &["--resume", "latest"]].concat());
+    let document = json(&output);
+    assert_eq!((output.status.code(), document["rehearsal"].as_bool()), (Some(0), Some(true)));
+    let names: Vec<&str> =
+        document["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    // What was done before the kill is there once, and nothing of it was done again.
+    let unique: std::collections::BTreeSet<_> = names.iter().collect();
+    assert_eq!(unique.len(), names.len(), "{names:?}");
+    assert!(before > 1 && names.len() as i64 > before, "{before} of {names:?}");
+    assert_eq!(names[..2], ["latency: purge", "latency: precondition"]);
+    let sections = document["sections"].as_array().unwrap();
+    assert_eq!(sections[0]["rounds"].as_array().unwrap().len(), 5);
+    assert!(!sections[1]["rounds"].as_array().unwrap().is_empty(), "{:?}", sections[1]);
+    let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
+    assert!(text.contains("REHEARSAL") && text.contains("latency (rehearsal)"), "{text}");
+}
+
+/// A child that does not outlive its test.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
+    let place = Place::new();
+    let file = place.data().join("data");
+    std::fs::write(&file, vec![7u8; 20 << 20]).unwrap();
+    let path = file.to_str().unwrap();
+    let output = suite(&place, &["pts", path]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(error.contains("is overwritten") && error.contains("--allow-overwrite"), "{error}");
+    let output = suite(&place, &["pts", path, "--allow-overwrite", "/dev/null"]);
+    assert!(stderr(&output).contains("names another"), "{}", stderr(&output));
+    let output = suite(&place, &["pts", path, "--size", "1MiB", "--allow-overwrite", path]);
+    assert!(stderr(&output).contains("too small"), "{}", stderr(&output));
+    assert!(std::fs::read(&file).unwrap().iter().all(|&byte| byte == 7));
+}
