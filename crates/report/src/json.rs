@@ -168,6 +168,7 @@ pub(crate) fn task(task: &Task) -> Value {
         Task::File(task) => ("file", serde_json::to_value(task)),
         Task::Metadata(task) => ("metadata", serde_json::to_value(task)),
         Task::Database(task) => ("database", serde_json::to_value(task)),
+        Task::TprocC(task) => ("tproc-c", serde_json::to_value(task)),
     };
     // A task is text and numbers, which always serialise.
     let mut value = fields.unwrap_or_default();
