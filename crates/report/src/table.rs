@@ -54,7 +54,7 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     let unresolved = rows.iter().any(|row| row.is_unresolved);
     let knee = pen.glyph("▸", ">");
     let mut legend = pen.clean(format_args!(
-        "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response"
+        "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times: response"
     ));
     if rows.iter().any(|row| row.is_knee) {
         legend += &format!("; {knee} knee");

@@ -26,7 +26,7 @@ mod tally;
 mod totals;
 
 pub use cap::{Cap, cap};
-pub use change::{Change, changes};
+pub use change::{Change, PhaseChanges, changes};
 pub use collector::Collector;
 pub use detail::{Detail, DetailRecorder, PriorityTimes};
 pub use estimate::{Direction, Estimate};

@@ -20,6 +20,8 @@ mod run;
 mod schema;
 mod sqlite;
 mod statements;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::sync::Arc;
