@@ -328,7 +328,7 @@ pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Valu
     })
 }
 
-fn knee(result: &KneeFound) -> Value {
+pub(crate) fn knee(result: &KneeFound) -> Value {
     let mut value = knee_found(&result.knee);
     value["name"] = result.name.clone().into();
     value["phases"] = result.phases.clone().into();

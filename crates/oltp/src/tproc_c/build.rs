@@ -113,8 +113,7 @@ impl Site<'_> {
             if part > self.layout.warehouses {
                 return Ok(());
             }
-            let mut population =
-                Population::new(self.layout, self.seed, part, loader.as_mut(), &mut count);
+            let mut population = Population::new(self.layout, self.seed, part, loader.as_mut(), &mut count);
             match part {
                 0 => population.items()?,
                 warehouse => population.warehouse(warehouse.into())?,

@@ -130,7 +130,9 @@ mod tests {
     /// The chi-square statistic of counts against the shares expected of them.
     fn chi_square(counts: &[u64], shares: &[f64]) -> f64 {
         let total: u64 = counts.iter().sum();
-        let term = |(&count, share): (&u64, &f64)| (count as f64 - share * total as f64).powi(2) / (share * total as f64);
+        let term = |(&count, share): (&u64, &f64)| {
+            (count as f64 - share * total as f64).powi(2) / (share * total as f64)
+        };
         counts.iter().zip(shares).map(term).sum()
     }
 
@@ -200,7 +202,10 @@ mod tests {
 
     #[test]
     fn last_names_are_three_syllables() {
-        assert_eq!([371, 40, 0, 999].map(last_name), ["PRICALLYOUGHT", "BARPRESBAR", "BARBARBAR", "EINGEINGEING"]);
+        assert_eq!(
+            [371, 40, 0, 999].map(last_name),
+            ["PRICALLYOUGHT", "BARPRESBAR", "BARBARBAR", "EINGEINGEING"]
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) struct Read {
     pub(super) before: TprocCCounts,
     pub(super) start: TprocCCounts,
     pub(super) end: TprocCCounts,
-    reader: Box<dyn Reader >,
+    reader: Box<dyn Reader>,
 }
 
 impl Read {
@@ -66,7 +66,7 @@ impl Counters {
 }
 
 fn watch(
-    mut reader: Box<dyn Reader >,
+    mut reader: Box<dyn Reader>,
     before: TprocCCounts,
     clock: Clock,
     ramp: Nanos,

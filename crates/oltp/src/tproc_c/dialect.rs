@@ -64,7 +64,10 @@ impl Dialect {
 /// Which of a text's parameters are texts, in order.
 #[cfg(feature = "postgres")]
 pub(super) fn texts(text: &str) -> Vec<bool> {
-    text.chars().filter(|character| matches!(character, '?' | '#')).map(|character| character == '#').collect()
+    text.chars()
+        .filter(|character| matches!(character, '?' | '#'))
+        .map(|character| character == '#')
+        .collect()
 }
 
 #[cfg(test)]

@@ -9,11 +9,16 @@ use super::layout::Layout;
 macro_rules! address {
     ($prefix:literal) => {
         concat!(
-            $prefix, "_street_1 VARCHAR(20) NOT NULL, ",
-            $prefix, "_street_2 VARCHAR(20) NOT NULL, ",
-            $prefix, "_city VARCHAR(20) NOT NULL, ",
-            $prefix, "_state CHAR(2) NOT NULL, ",
-            $prefix, "_zip CHAR(9) NOT NULL"
+            $prefix,
+            "_street_1 VARCHAR(20) NOT NULL, ",
+            $prefix,
+            "_street_2 VARCHAR(20) NOT NULL, ",
+            $prefix,
+            "_city VARCHAR(20) NOT NULL, ",
+            $prefix,
+            "_state CHAR(2) NOT NULL, ",
+            $prefix,
+            "_zip CHAR(9) NOT NULL"
         )
     };
 }

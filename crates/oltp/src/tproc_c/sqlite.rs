@@ -111,11 +111,9 @@ impl Database for TprocCSqlite {
             self.layout()?;
             return Err(Error::Exists { path: self.path.clone() });
         }
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&self.path)
-            .map_err(|e| io("create", &self.path, e, "check that the directory exists and may be written to"))?;
+        OpenOptions::new().write(true).create_new(true).open(&self.path).map_err(|e| {
+            io("create", &self.path, e, "check that the directory exists and may be written to")
+        })?;
         let mut sql = format!(
             "PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={USER_VERSION}; PRAGMA journal_mode=WAL; \
              BEGIN; CREATE TABLE {CATALOGUE} (name TEXT PRIMARY KEY, value INTEGER NOT NULL);"
@@ -136,13 +134,17 @@ impl Database for TprocCSqlite {
             sql += &format!("INSERT INTO {CATALOGUE} VALUES ('{name}', {value});");
         }
         let connection = iolite_db::sqlite::open(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?;
-        connection.execute_batch(&(sql + "COMMIT;")).map_err(|e| engine("create the tables of", &self.path, e))
+        connection
+            .execute_batch(&(sql + "COMMIT;"))
+            .map_err(|e| engine("create the tables of", &self.path, e))
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>> {
         let connection = iolite_db::sqlite::open(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?;
         connection
-            .execute_batch("PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=16384;")
+            .execute_batch(
+                "PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=16384;",
+            )
             .map_err(|e| engine("configure", &self.path, e))?;
         Ok(Box::new(SqliteLoader { connection, path: self.path.clone(), insert: String::new() }))
     }
@@ -176,7 +178,8 @@ impl Database for TprocCSqlite {
         }
         let beside = COMPANIONS.map(|suffix| PathBuf::from(format!("{}{suffix}", self.path.display())));
         for path in [self.path.clone()].into_iter().chain(beside).filter(|path| path.exists()) {
-            fs::remove_file(&path).map_err(|e| io("remove", &path, e, "check the directory's permissions"))?;
+            fs::remove_file(&path)
+                .map_err(|e| io("remove", &path, e, "check the directory's permissions"))?;
         }
         Ok(())
     }
@@ -293,7 +296,9 @@ impl Statements for SqliteSession {
         let read = || -> rusqlite::Result<Vec<Vec<Value>>> {
             let mut statement = self.connection.prepare_cached(&Dialect::SQLITE.sql(text))?;
             let columns = statement.column_count();
-            let row = |row: &rusqlite::Row<'_>| (0..columns).map(|column| Ok(value(row.get_ref(column)?))).collect();
+            let row = |row: &rusqlite::Row<'_>| {
+                (0..columns).map(|column| Ok(value(row.get_ref(column)?))).collect()
+            };
             statement.query_map(params_from_iter(values.iter().map(Parameter)), row)?.collect()
         };
         read().map_err(|e| self.fault("read", e))

@@ -42,8 +42,7 @@ pub(super) trait Statements {
 const CUSTOMER_AND_TAX: &str = "SELECT c_discount, c_last, c_credit, w_tax FROM @customer, @warehouse \
     WHERE w_id = ? AND c_w_id = w_id AND c_d_id = ? AND c_id = ?";
 const NEXT_ORDER: &str = "SELECT d_next_o_id, d_tax FROM @district WHERE d_w_id = ? AND d_id = ? %LOCK";
-const TAKE_ORDER: &str =
-    "UPDATE @district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?";
+const TAKE_ORDER: &str = "UPDATE @district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?";
 const INSERT_ORDER: &str = "INSERT INTO @orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, \
     o_all_local) VALUES (?, ?, ?, ?, %NOW, NULL, ?, ?)";
 const INSERT_NEW_ORDER: &str = "INSERT INTO @new_order (no_w_id, no_d_id, no_o_id) VALUES (?, ?, ?)";
@@ -57,11 +56,13 @@ const INSERT_LINE: &str = "INSERT INTO @order_line (ol_w_id, ol_d_id, ol_o_id, o
     ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, #)";
 
 const PAY_WAREHOUSE: &str = "UPDATE @warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?";
-const WAREHOUSE: &str = "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM @warehouse WHERE w_id = ?";
+const WAREHOUSE: &str =
+    "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM @warehouse WHERE w_id = ?";
 const PAY_DISTRICT: &str = "UPDATE @district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?";
 const DISTRICT: &str = "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM @district \
     WHERE d_w_id = ? AND d_id = ?";
-const BY_NAME: &str = "SELECT c_id FROM @customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = # ORDER BY c_first";
+const BY_NAME: &str =
+    "SELECT c_id FROM @customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = # ORDER BY c_first";
 const PAYER: &str = "SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
     c_credit_lim, c_discount, c_balance, c_credit FROM @customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? %LOCK";
 const CREDIT: usize = 12;
@@ -80,11 +81,13 @@ const LAST_ORDER: &str = "SELECT o_id, o_carrier_id FROM @orders WHERE o_w_id = 
 const LINES: &str = "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount FROM @order_line \
     WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
 
-const OLDEST: &str = "SELECT no_o_id FROM @new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1 %LOCK";
+const OLDEST: &str =
+    "SELECT no_o_id FROM @new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1 %LOCK";
 const TAKE_OLDEST: &str = "DELETE FROM @new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?";
 const BUYER: &str = "SELECT o_c_id FROM @orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?";
 const CARRY: &str = "UPDATE @orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?";
-const DELIVERED: &str = "UPDATE @order_line SET ol_delivery_d = %NOW WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
+const DELIVERED: &str =
+    "UPDATE @order_line SET ol_delivery_d = %NOW WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
 const AMOUNT: &str = "SELECT CAST(SUM(ol_amount) AS %INT) FROM @order_line \
     WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
 const CHARGE: &str = "UPDATE @customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 \
@@ -135,7 +138,12 @@ fn numbers<const N: usize>(values: [i64; N]) -> [Value; N] {
 }
 
 /// The one row that must be there.
-fn row(session: &mut dyn Statements, text: &'static str, values: &[Value], what: &str) -> Outcome<Vec<Value>> {
+fn row(
+    session: &mut dyn Statements,
+    text: &'static str,
+    values: &[Value],
+    what: &str,
+) -> Outcome<Vec<Value>> {
     let row = session.query(text, values)?.into_iter().next();
     row.ok_or_else(|| session.damaged(what))
 }
@@ -182,7 +190,12 @@ fn new_order(session: &mut dyn Statements, input: &NewOrder) -> Outcome<Done> {
 }
 
 /// The customer's number: of those of one name the middle one in the order of first names, rounded up.
-fn identify(session: &mut dyn Statements, warehouse: i64, district: i64, customer: &Customer) -> Outcome<i64> {
+fn identify(
+    session: &mut dyn Statements,
+    warehouse: i64,
+    district: i64,
+    customer: &Customer,
+) -> Outcome<i64> {
     let name = match customer {
         Customer::Id(id) => return Ok(*id),
         Customer::Name(name) => name,

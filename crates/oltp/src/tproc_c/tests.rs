@@ -97,7 +97,10 @@ fn a_new_database_has_the_specification_s_rows_and_is_consistent() {
     assert_eq!(number(directory.path(), dates), 0);
     let customers = "SELECT COUNT(DISTINCT o_c_id) FROM orders WHERE o_w_id = 2 AND o_d_id = 7";
     assert_eq!(number(directory.path(), customers), 30);
-    assert_eq!(number(directory.path(), "SELECT MAX(n) FROM (SELECT COUNT(DISTINCT c_last) n FROM customer)"), 30);
+    assert_eq!(
+        number(directory.path(), "SELECT MAX(n) FROM (SELECT COUNT(DISTINCT c_last) n FROM customer)"),
+        30
+    );
     assert_eq!(violated(database.as_ref()), Vec::<String>::new());
     let again = build(database.as_ref(), small(1), 1, 5, &mut go);
     assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
@@ -152,7 +155,10 @@ fn a_dropped_or_doubled_order_is_found() {
             &["2", "4", "orders", "lines"],
         ),
         ("DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id = 25", &["3"]),
-        ("DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 5 AND ol_number = 1", &["4", "lines"]),
+        (
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 5 AND ol_number = 1",
+            &["4", "lines"],
+        ),
         ("UPDATE district SET d_ytd = d_ytd + 1 WHERE d_id = 3", &["1"]),
         ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 3", &["2", "orders"]),
     ] {
@@ -162,7 +168,10 @@ fn a_dropped_or_doubled_order_is_found() {
         assert_eq!(violated(database.as_ref()), expected, "{sql}");
         let conditions = check(database.as_ref()).unwrap();
         let places: Vec<_> = conditions.iter().flat_map(|one| &one.violations).collect();
-        assert!(places.iter().all(|place| place.warehouse == 1 && [0, 3].contains(&place.district)), "{places:?}");
+        assert!(
+            places.iter().all(|place| place.warehouse == 1 && [0, 3].contains(&place.district)),
+            "{places:?}"
+        );
     }
 }
 
@@ -214,7 +223,11 @@ fn an_open_loop_counts_from_when_transactions_were_due() {
 fn a_task_for_another_database_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let database = built(directory.path(), 1);
-    for wrong in [task(small(2), 1, 1), task(small(1), 0, 1), TprocCTask { stop: Stop::default(), ..task(small(1), 1, 1) }] {
+    for wrong in [
+        task(small(2), 1, 1),
+        task(small(1), 0, 1),
+        TprocCTask { stop: Stop::default(), ..task(small(1), 1, 1) },
+    ] {
         let refused = run(&database, &wrong, 0, Clock::best(), &Control::default(), &mut Kept::default());
         assert!(refused.is_err(), "{wrong:?}");
     }

@@ -181,7 +181,8 @@ impl Worker<'_> {
         Err(Error::Engine {
             doing: "finish a transaction of TPROC-C in",
             place: "the database".into(),
-            cause: format!("it was ended as a deadlock's victim, or for want of a lock, {REPEATED} times").into(),
+            cause: format!("it was ended as a deadlock's victim, or for want of a lock, {REPEATED} times")
+                .into(),
             remedy: "look for another session that holds locks (iolite waits watch), or use fewer virtual users",
         })
     }

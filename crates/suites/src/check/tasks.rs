@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, Durable, FileTarget, FileTask, Iops,
-    Measure, MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy, TprocCTask,
+    Measure, MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
+    TprocCTask,
 };
 
 use super::CheckOptions;

@@ -55,9 +55,8 @@ impl TprocCMysql {
     /// The catalogue's entries; `None` where there is nothing of ours.
     fn find(&self, context: &Context, conn: &mut Conn) -> Result<Option<Vec<(String, i64)>>> {
         let sql = "SELECT table_comment FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?";
-        let comment: Option<String> = conn
-            .exec_first(sql, (named(CATALOGUE),))
-            .map_err(|e| self.failed("look for TPROC-C in", e))?;
+        let comment: Option<String> =
+            conn.exec_first(sql, (named(CATALOGUE),)).map_err(|e| self.failed("look for TPROC-C in", e))?;
         match comment.as_deref() {
             None => return Ok(None),
             Some(MARK) => {}
@@ -118,14 +117,20 @@ impl Database for TprocCMysql {
         let mut conn = self.instance.target().open()?;
         let sql = "SET SESSION unique_checks = 0, foreign_key_checks = 0, autocommit = 0";
         conn.query_drop(sql).map_err(|e| self.failed("configure a session of", e))?;
-        Ok(Box::new(MysqlLoader { conn, instance: self.instance.clone(), insert: String::new(), rows: String::new() }))
+        Ok(Box::new(MysqlLoader {
+            conn,
+            instance: self.instance.clone(),
+            insert: String::new(),
+            rows: String::new(),
+        }))
     }
 
     fn finish(&self) -> Result<()> {
         let (_, mut conn) = self.instance.open()?;
         let failed = |e| self.failed("finish TPROC-C in", e);
         procedures::CREATE.iter().try_for_each(|sql| conn.query_drop(sql)).map_err(failed)?;
-        conn.query_drop(format!("INSERT INTO {} VALUES ('{COMPLETE}', 1)", named(CATALOGUE))).map_err(failed)?;
+        conn.query_drop(format!("INSERT INTO {} VALUES ('{COMPLETE}', 1)", named(CATALOGUE)))
+            .map_err(failed)?;
         self.settle()
     }
 
@@ -144,8 +149,10 @@ impl Database for TprocCMysql {
         if self.find(&context, &mut conn)?.is_none() {
             return Ok(());
         }
-        let mut sql: Vec<String> =
-            procedures::NAMES.iter().map(|name| format!("DROP PROCEDURE IF EXISTS {}", named(name))).collect();
+        let mut sql: Vec<String> = procedures::NAMES
+            .iter()
+            .map(|name| format!("DROP PROCEDURE IF EXISTS {}", named(name)))
+            .collect();
         sql.extend(Table::ALL.map(|table| format!("DROP TABLE IF EXISTS {}", named(table.name()))));
         // Last: as long as it is there, the rest is known as ours.
         sql.push(format!("DROP TABLE {}", named(CATALOGUE)));
@@ -233,9 +240,12 @@ struct MysqlReader {
 
 impl Reader for MysqlReader {
     fn orders(&mut self) -> Result<u64> {
-        let sql = format!("SELECT CAST(COALESCE(SUM(d_next_o_id), 0) AS UNSIGNED) FROM {}", named("district"));
-        let sum: Option<u64> =
-            self.conn.query_first(sql).map_err(|e| self.instance.target().refusal("read the orders of", e))?;
+        let sql =
+            format!("SELECT CAST(COALESCE(SUM(d_next_o_id), 0) AS UNSIGNED) FROM {}", named("district"));
+        let sum: Option<u64> = self
+            .conn
+            .query_first(sql)
+            .map_err(|e| self.instance.target().refusal("read the orders of", e))?;
         Ok(sum.unwrap_or(0))
     }
 

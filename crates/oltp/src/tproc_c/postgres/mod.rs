@@ -58,7 +58,8 @@ impl TprocCPostgres {
         if row.get::<_, Option<String>>(0).as_deref() != Some(MARK) {
             return Err(Error::Foreign { path: self.path() });
         }
-        let rows = client.query(&format!("SELECT name, value FROM {SCHEMA}.{CATALOGUE}"), &[]).map_err(failed)?;
+        let rows =
+            client.query(&format!("SELECT name, value FROM {SCHEMA}.{CATALOGUE}"), &[]).map_err(failed)?;
         Ok(Some(Found { entries: rows.iter().map(|row| (row.get(0), row.get(1))).collect() }))
     }
 }
@@ -75,7 +76,9 @@ impl Database for TprocCPostgres {
     fn create(&self, layout: Layout) -> Result<()> {
         let mut client = self.target.connect()?;
         match self.find(&mut client)? {
-            Some(found) if schema::is_complete(&found.entries) => return Err(Error::Exists { path: self.path() }),
+            Some(found) if schema::is_complete(&found.entries) => {
+                return Err(Error::Exists { path: self.path() });
+            }
             Some(_) => return Err(Error::Incomplete { path: self.path() }),
             None => {}
         }
@@ -174,10 +177,8 @@ impl PostgresLoader {
     fn copy(&mut self) -> Result<()> {
         let Some(table) = self.table.filter(|_| !self.rows.is_empty()) else { return Ok(()) };
         let failed = |e| self.target.failed("copy rows into", e);
-        let mut copy: CopyInWriter<'_> = self
-            .client
-            .copy_in(&format!("COPY {SCHEMA}.{} FROM STDIN", table.name()))
-            .map_err(failed)?;
+        let mut copy: CopyInWriter<'_> =
+            self.client.copy_in(&format!("COPY {SCHEMA}.{} FROM STDIN", table.name())).map_err(failed)?;
         let written = copy.write_all(&self.rows);
         match written {
             Ok(()) => copy.finish().map(drop).map_err(failed)?,
@@ -232,13 +233,16 @@ struct PostgresReader {
 impl Reader for PostgresReader {
     fn orders(&mut self) -> Result<u64> {
         let sql = format!("SELECT COALESCE(SUM(d_next_o_id), 0)::BIGINT FROM {SCHEMA}.district");
-        let row = self.client.query_one(&sql, &[]).map_err(|e| self.target.failed("read the orders of", e))?;
+        let row =
+            self.client.query_one(&sql, &[]).map_err(|e| self.target.failed("read the orders of", e))?;
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
     fn transactions(&mut self) -> Result<Option<u64>> {
-        let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
-        let row = self.client.query_one(sql, &[]).map_err(|e| self.target.failed("read the counters of", e))?;
+        let sql =
+            "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
+        let row =
+            self.client.query_one(sql, &[]).map_err(|e| self.target.failed("read the counters of", e))?;
         Ok(row.get::<_, Option<i64>>(0).map(i64::unsigned_abs))
     }
 

@@ -45,7 +45,11 @@ impl Calls {
     }
 
     /// Calls the function of a transaction.
-    pub(super) fn call(&self, client: &mut Client, transaction: &Transaction) -> Result<Done, postgres::Error> {
+    pub(super) fn call(
+        &self,
+        client: &mut Client,
+        transaction: &Transaction,
+    ) -> Result<Done, postgres::Error> {
         const COMMITTED: Done = Done::Committed { skipped: 0 };
         // Sessions without procedures do not come here.
         let Some(prepared) = &self.0 else { return Ok(Done::Again) };

@@ -26,7 +26,11 @@ pub(super) struct PostgresSession {
 }
 
 impl PostgresSession {
-    pub(super) fn open(target: Arc<Target>, durability: Durability, procedures: bool) -> Result<PostgresSession> {
+    pub(super) fn open(
+        target: Arc<Target>,
+        durability: Durability,
+        procedures: bool,
+    ) -> Result<PostgresSession> {
         let mut client = target.connect()?;
         let failed = |e| target.failed("configure a session of", e);
         let commit = match durability {
@@ -37,7 +41,11 @@ impl PostgresSession {
         if let Some(commit) = commit {
             client.batch_execute(&format!("SET synchronous_commit = {commit}")).map_err(failed)?;
         }
-        let calls = if procedures { procedures::Calls::prepare(&mut client).map_err(failed)? } else { Default::default() };
+        let calls = if procedures {
+            procedures::Calls::prepare(&mut client).map_err(failed)?
+        } else {
+            Default::default()
+        };
         Ok(PostgresSession { client, target, procedures, prepared: HashMap::new(), calls })
     }
 
