@@ -15,6 +15,7 @@ mod pts;
 mod search;
 mod study;
 mod sweep;
+mod user_sweep;
 
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicPreparation};
@@ -35,3 +36,4 @@ pub use study::{
     StudyStep, Subject,
 };
 pub use sweep::{Sweep, SweepError, SweepFound, SweepNext, SweepOptions};
+pub use user_sweep::{UserSweep, UserSweepError};

@@ -2,7 +2,7 @@
 
 use iolite_model::{AccessLine, AccessSpec, Bytes, Nanos};
 
-use super::{Configuration, Cycle, Manager, TestKind, Worker};
+use super::configuration::{Configuration, Cycle, Manager, TestKind, Worker};
 
 /// Lines of an access specification at most, as in Iometer.
 const LINES: usize = 100;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use iolite_model::{AccessSpec, Nanos};
 
-use super::{Configuration, Cycle, Manager, Setup, TestKind, Worker};
+use super::configuration::{Configuration, Cycle, Manager, Setup, TestKind, Worker};
 
 /// Version of the format.
 const VERSION: &str = "Version 1.1.0";

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use iolite_model::AccessLine;
+use iolite_model::{AccessLine, AccessSpec, Bytes, Nanos};
 
 use super::*;
 

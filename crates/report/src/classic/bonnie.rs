@@ -5,7 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
-use super::{KILO, Meaning, cpu, meanings, result, stamp};
+use super::parts::{KILO, Meaning, cpu, meanings, result, stamp};
 use crate::pen::{Ink, Pen};
 
 /// Version of the CSV line.

@@ -5,7 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
-use super::{KILO, Meaning, meanings, result, stamp};
+use super::parts::{KILO, Meaning, meanings, result, stamp};
 use crate::pen::{Ink, Pen};
 
 const MEANINGS: [Meaning; 9] = [

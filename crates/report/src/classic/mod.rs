@@ -16,10 +16,10 @@
 mod bonnie;
 mod dd;
 mod iozone;
+mod parts;
 
-use iolite_model::{ClassicStep, ClassicTerms};
+use iolite_model::ClassicTerms;
 use iolite_results::Run;
-use iolite_stats::PhaseResult;
 use serde_json::{Value, json};
 
 use crate::pen::{Ink, Pen, Style};
@@ -29,16 +29,6 @@ use crate::{answer, json as shared, machine};
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-classic/1";
-
-/// Bytes of a kilobyte as these programs count it.
-const KILO: f64 = 1024.0;
-
-/// A line of a test with what it means for a database.
-#[derive(Debug, Clone, Copy)]
-struct Meaning {
-    phase: &'static str,
-    means: &'static str,
-}
 
 /// The terminal output of a run of these tests.
 pub(crate) fn text(run: &Run, terms: &ClassicTerms, style: Style) -> String {
@@ -75,34 +65,6 @@ pub(crate) fn json(run: &Run, terms: &ClassicTerms) -> Value {
         "verdict": run.verdict.as_ref().map(shared::verdict),
         "ending": shared::ending(&crate::ending(run)),
     })
-}
-
-/// The result of a step; `None` where it was not run to its end.
-fn result(run: &Run, step: ClassicStep) -> Option<&PhaseResult> {
-    let name = step.name();
-    run.phases.iter().find(|phase| phase.info.task.name() == name)
-}
-
-/// CPU time of the program in a phase, in percent of its time.
-fn cpu(run: &Run, phase: &PhaseResult) -> f64 {
-    let usage: iolite_model::Usage = run.of_phase(phase.info.index).unwrap_or_default();
-    let seconds = phase.totals.measured as f64;
-    if seconds > 0.0 { 100.0 * (usage.user.0 + usage.system.0) as f64 / seconds } else { 0.0 }
-}
-
-/// How much came from the device, as the cache column of other tables has it.
-fn stamp(phase: &PhaseResult) -> String {
-    crate::table::stamp(phase.end.cache.stamp())
-}
-
-/// What the phases mean, one per line.
-fn meanings(meanings: &[Meaning], pen: Pen) -> String {
-    let width = meanings.iter().map(|meaning| meaning.phase.len()).max().unwrap_or(0) + 4;
-    let line = |meaning: &Meaning| {
-        let label = format!("  {:<rest$}", meaning.phase, rest = width - 2);
-        pen.item(&label, width, meaning.means)
-    };
-    meanings.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ mod verdict;
 
 use std::path::PathBuf;
 
-use iolite_model::{
-    BonniePhase, Bytes, ClassicStep, ClassicTerms, DdStep, IozoneTest, MetadataStep, Nanos, Task,
-};
+use iolite_model::{BonniePhase, Bytes, ClassicTerms, DdStep, IozoneTest, Nanos, Task};
 use iolite_results::Run;
 
 use crate::procedure::{Conclusions, Procedure, Step};
@@ -102,21 +100,6 @@ fn stages(terms: &ClassicTerms) -> Vec<Stage> {
         stages.push(Stage::Remove((1..=iozone.processes).map(tasks::iozone_file).collect()));
     }
     stages
-}
-
-/// The result of a step in a run, where it came to its end.
-fn result(run: &Run, step: ClassicStep) -> Option<&iolite_stats::PhaseResult> {
-    let name = step.name();
-    run.phases.iter().find(|phase| phase.info.task.name() == name)
-}
-
-/// What the engine does in a step of names.
-const fn operation(step: MetadataStep) -> iolite_model::MetadataOperation {
-    match step {
-        MetadataStep::Create => iolite_model::MetadataOperation::Create,
-        MetadataStep::Stat => iolite_model::MetadataOperation::Stat,
-        MetadataStep::Delete => iolite_model::MetadataOperation::Unlink,
-    }
 }
 
 #[cfg(test)]

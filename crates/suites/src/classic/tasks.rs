@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, BackendKind, BonniePhase, BonnieTerms, Bytes, ClassicStep, DdStep, DdTerms, FileTarget, FileTask,
-    IozoneTerms, IozoneTest, MetadataTask, Mix, Nanos, Stop, SyncMethod, Target, Task,
+    IozoneTerms, IozoneTest, MetadataOperation, MetadataStep, MetadataTask, Mix, Nanos, Stop, SyncMethod,
+    Target, Task,
 };
-
-use super::operation;
 
 /// The file that dd writes and reads back.
 pub(super) const DD: &str = "ddfile";
@@ -163,4 +162,13 @@ pub(super) fn iozone(terms: &IozoneTerms, test: IozoneTest, process: u32, keep_c
     // What has just been read is read again from wherever it is: that is the test.
     let invalidate = task.invalidate && test != IozoneTest::Reread;
     Task::File(FileTask { access, stop, seed, invalidate, ..task })
+}
+
+/// What the engine does in a step of names.
+const fn operation(step: MetadataStep) -> MetadataOperation {
+    match step {
+        MetadataStep::Create => MetadataOperation::Create,
+        MetadataStep::Stat => MetadataOperation::Stat,
+        MetadataStep::Delete => MetadataOperation::Unlink,
+    }
 }

@@ -7,8 +7,6 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{PhaseResult, Streamed};
 
-use super::result;
-
 /// The profile whose bounds these are.
 const PROFILE: &str = "oltp-flash";
 
@@ -111,4 +109,10 @@ fn unless_cached(reason: Reason, phases: &[&PhaseResult]) -> Reason {
         return Reason { fitness: Fitness::Marginal, measured, ..reason };
     }
     reason
+}
+
+/// The result of a step in a run, where it came to its end.
+fn result(run: &Run, step: ClassicStep) -> Option<&PhaseResult> {
+    let name = step.name();
+    run.phases.iter().find(|phase| phase.info.task.name() == name)
 }
