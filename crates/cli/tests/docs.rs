@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["check"],
     &["run"],
@@ -43,6 +43,8 @@ const COMMANDS: [&[&str]; 29] = [
     &["ranio", "reset"],
     &["ranio", "purge"],
     &["db"],
+    &["results"],
+    &["results", "compare"],
 ];
 
 /// docs/cli.md, made from the help texts.

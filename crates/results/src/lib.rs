@@ -4,6 +4,7 @@
 //! those that the store has kept, gets the same run; every output is a function of it.
 
 mod asked;
+pub mod comparison;
 mod fold;
 mod readings;
 mod run;
