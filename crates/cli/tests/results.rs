@@ -202,14 +202,14 @@ fn a_run_that_was_killed_shows_how_far_it_came() {
 #[test]
 fn runs_are_compared_and_conditions_decide_the_exit_code() {
     let place = Place::new();
-    let reads = |block: &str| {
+    let writes = |block: &str| {
         format!(
-            "[[tasks]]\n[tasks.io]\nname = 'reads'\ntarget.file = {{ name = 'data', size = '1MiB', create = true }}\n\
-             backend = 'sync'\nblock = '{block}'\nstop.runtime = '400ms'\ninterval = '20ms'\n"
+            "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.file = {{ name = 'data', size = '1MiB', create = true }}\n\
+             backend = 'sync'\nmix = 'write'\nblock = '{block}'\nstop.runtime = '400ms'\ninterval = '20ms'\n"
         )
     };
     let (small, large) =
-        (job(&place, "small.toml", &reads("4KiB")), job(&place, "large.toml", &reads("64KiB")));
+        (job(&place, "small.toml", &writes("4KiB")), job(&place, "large.toml", &writes("64KiB")));
     for job in [&small, &small, &large] {
         let output = iolite(&place, &["run", job, "--directory", place.data().to_str().unwrap()]);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -225,9 +225,9 @@ fn runs_are_compared_and_conditions_decide_the_exit_code() {
     );
     assert!(document["repeats_suggested"].as_u64().is_some_and(|repeats| repeats >= 5), "{document}");
     let caveats = document["caveats"].to_string();
-    assert!(caveats.contains("block 4KiB -> 64KiB"), "{caveats}");
+    assert!(caveats.contains("block 4096 -> 65536"), "{caveats}");
     let printed = text(&iolite(&place, &["results", "compare", "latest~1", "latest"]));
-    for part in ["reads, concurrency 1", "95 % interval", "ANSWER: ", "only the variation within one run"] {
+    for part in ["writes, concurrency 1", "95 % interval", "ANSWER: ", "only the variation within one run"] {
         assert!(printed.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {printed}");
     }
     let sets = ["results", "compare", "--before", "it's 4 KiB", "--after", "latest", "--json"];
@@ -242,7 +242,7 @@ fn runs_are_compared_and_conditions_decide_the_exit_code() {
     assert_eq!(failed.status.code(), Some(3), "{}", stderr(&failed));
     assert!(text(&failed).contains("FAILED: "), "{}", text(&failed));
     assert_eq!(fails("rate > 1000000000").status.code(), Some(0));
-    for wrong in ["p99 ~ 5", "write p99 > 1s"] {
+    for wrong in ["p99 ~ 5", "read p99 > 1s"] {
         assert_eq!(fails(wrong).status.code(), Some(2), "{wrong}");
     }
     for wrong in [&["latest", "latest"][..], &["latest"], &["latest", "nope"], &["--before", "latest"]] {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use iolite_model::{Nanos, OpKind};
 
-use super::{Comparison, Figure, FigureComparison, Finding};
+use super::figures::Figure;
+use super::{Comparison, FigureComparison, Finding};
 
 /// A bound that a comparison is not to exceed: `[KIND] FIGURE >|< BOUND`.
 ///
@@ -53,7 +54,9 @@ impl FromStr for Condition {
             [figure] => (None, figure),
             [kind, figure] => (Some(kind), figure),
             _ => {
-                return Err(error("a figure stands on the left, perhaps with a kind of operation".to_owned()));
+                return Err(error(
+                    "a figure stands on the left, perhaps with a kind of operation".to_owned(),
+                ));
             }
         };
         let kind = kind

@@ -6,6 +6,7 @@ use iolite_model::{Bandwidth, Iops, Layer, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Difference, Direction, Estimate, PhaseResult};
 use serde::{Deserialize, Serialize};
 
+use super::settings::settings;
 use super::{FigureComparison, Finding, PartComparison};
 
 /// A figure that is compared.
@@ -145,7 +146,7 @@ pub(super) fn parts<'a>(phases: impl Iterator<Item = &'a PhaseResult>) -> Vec<Pa
 
 /// Whether two tasks ask for the same, but for the random numbers and the length.
 fn alike(one: &Task, other: &Task) -> bool {
-    super::circumstances::settings(one).iter().eq(super::circumstances::settings(other).iter())
+    settings(one).iter().eq(settings(other).iter())
 }
 
 /// Parts by name, for an error.

@@ -3,6 +3,7 @@
 mod circumstances;
 mod condition;
 mod figures;
+mod settings;
 #[cfg(test)]
 mod tests;
 

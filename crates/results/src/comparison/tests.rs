@@ -133,7 +133,7 @@ fn what_makes_runs_less_comparable_is_named() {
     cached.phases[0].end.cache.device_written = Some(Bytes(0));
     let caveats = compare(&[&one], &[&cached]).caveats.join("\n");
     for part in [
-        "block 4KiB -> 8KiB",
+        "block 4096 -> 8192",
         "Not comparable: `reads` was stamped unknown before and cached after",
         "elsewhere",
     ] {
