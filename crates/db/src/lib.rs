@@ -6,6 +6,8 @@
 
 mod error;
 pub mod gtm;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod ini;
 mod instance;
 mod monitor;
 #[cfg(feature = "mysql")]
@@ -17,6 +19,8 @@ mod private;
 mod server;
 pub mod space;
 pub mod sqlite;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod tls;
 mod url;
 
 pub use error::{Error, Result};

@@ -100,7 +100,8 @@ pub struct Try {
     pub purpose: TryPurpose,
     /// How it came out.
     pub outcome: TryOutcome,
-    /// The quantile of the response times, as the histogram has it; `None` where nothing completed.
+    /// The quantile of the response times that was judged: by operations or by time, whichever is longer; `None` where nothing
+    /// completed.
     pub quantile: Option<Nanos>,
     /// Operations that it rests on.
     pub operations: u64,
@@ -120,6 +121,10 @@ pub enum LatencyAnswer {
         load: Load,
         /// More was not tried.
         limited: bool,
+        /// The largest load that surely kept it (lower end of a 95 % interval within this run); `None` where none is that sure.
+        low: Option<Load>,
+        /// The smallest load that surely did not: the answer lies below it.
+        high: Option<Load>,
     },
     /// Even the lowest load broke it.
     NoneKept {

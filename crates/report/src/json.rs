@@ -13,12 +13,13 @@
 //! | `run.host` | `name`, `kernel`, `architecture`, `cpu`, `cpus`, `memory_bytes`, `virtualisation` |
 //! | `run.storage` | `directory`, `filesystem`, `devices` (each before the ones it rests on) |
 //! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
-//! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `verified` |
+//! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `changes`, `verified` |
 //! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest are the fields of a job (docs/job.md), sizes in bytes and times in nanoseconds |
 //! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unwritten`, `compressed`, `unknown (other I/O on the device)`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `own_read_bytes` and `own_written_bytes` (this program's part, null where it is not known), `resident_before`, `resident_after`, `unwritten`, `compressed` (shares from 0 to 1), `direct_confirmed` |
 //! | `phases[].outstanding` | `at_end`, `lost`, `oldest_ns`, `backlog` |
 //! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`, `trim`, `create`...), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
-//! | `…iops` | `value`, `low`, `high` (95 % interval), `standard_error`, `effective_samples` |
+//! | `phases[].changes` | null, or `operation` (whose rate changed) and `found`: list of `kind` (`level-shift`, `stall`, `periodic`), `at_seconds` (since the start of the measured part), `before_iops` and `after_iops` (estimates), `seconds` (of a stall), `period_seconds`, `amplitude` (share of the mean rate) |
+//! | `…iops` | `value`, `low`, `high` (95 % interval, of the variation within this run), `standard_error`, `effective_samples` |
 //! | `…response_ns` | `mean` (an estimate like `iops`), `p50`, `p90`, `p99`, `p99_9`, `p99_99`, `max`; each quantile has `value`, `low`, `high` and `resolved`: whether there were operations enough for both ends of its interval |
 //! | `…service_ns` | `p50`, `p90`, `p99`, `p99_9`, `p99_99` as numbers: the device's part of the response |
 //! | `phases[].errors` | list: `kind`, `class` (`short`, `device`, `space`, `again`, `unsupported`, `verify`, `other`), `count`, `first_offsets` (bytes), `first` (the first one in words) |
@@ -26,6 +27,7 @@
 //! | `phases[].rate` | null in a closed loop, or `asked_iops`, `achieved_iops`, `backlog`, `kept` |
 //! | `phases[].verified` | null, or `units`, `wrong`, `unknown`, `unreadable`, `incomplete`, `first` (list: `offset` in bytes, `what`) |
 //! | `knees` | list: `name`, `phases` (indices), `concurrency` (`value`, `low`, `high`), `iops` (at the knee, by the model), `plateau_iops` (an estimate), `saturated`, `relative_residual`, `model` (`name` `usl` or `asymptotes`, its parameters, `text`) |
+//! | `preconditioned` | null, or of a thorough check `steady`, `rounds`, `iops` (mean of the last five rounds), `deviation_percent` |
 //! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
 //! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`) |
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
@@ -34,7 +36,9 @@ use iolite_model::{
     Cache, CacheStamp, Calibration, Device, DeviceCounters, Ending, ErrorTally, Filesystem, Finding, Host,
     Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Task, Verdict, Verified, Warning,
 };
-use iolite_stats::{Estimate, Histogram, Knee, PhaseResult, ScalingModel};
+use iolite_stats::{
+    Change, Estimate, Histogram, Knee, PhaseChanges, PhaseResult, Preconditioned, ScalingModel,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{KneeFound, Report};
@@ -54,9 +58,19 @@ pub fn json(report: &Report) -> Value {
         "calibration": report.calibration.as_ref().map(calibration),
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
         "knees": report.knees.iter().map(knee).collect::<Vec<_>>(),
+        "preconditioned": report.preconditioned.as_ref().map(preconditioned),
         "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),
         "verdict": report.verdict.as_ref().map(verdict),
         "ending": ending(&report.ending),
+    })
+}
+
+fn preconditioned(found: &Preconditioned) -> Value {
+    json!({
+        "steady": found.steady,
+        "rounds": found.rounds,
+        "iops": found.iops,
+        "deviation_percent": found.deviation_percent,
     })
 }
 
@@ -158,6 +172,7 @@ pub(crate) fn phase(result: &PhaseResult) -> Value {
         "errors": end.errors.iter().map(tally).collect::<Vec<_>>(),
         "stuck": end.stuck.iter().map(stuck).collect::<Vec<_>>(),
         "rate": end.rate.map(rate),
+        "changes": PhaseChanges::of(result).as_ref().map(changes),
         "verified": end.verified.as_ref().map(verified),
     })
 }
@@ -191,6 +206,25 @@ fn stuck(stuck: &Stuck) -> Value {
         "kind": stuck.kind.name(),
         "offset": stuck.offset,
         "age_ns": stuck.age.0,
+    })
+}
+
+fn changes(found: &PhaseChanges) -> Value {
+    let change = |change: &Change| match change {
+        Change::LevelShift { at, before, after } => json!({
+            "kind": "level-shift",
+            "at_seconds": at,
+            "before_iops": estimate(before),
+            "after_iops": estimate(after),
+        }),
+        Change::Stall { at, seconds } => json!({ "kind": "stall", "at_seconds": at, "seconds": seconds }),
+        Change::Periodic { seconds, amplitude } => {
+            json!({ "kind": "periodic", "period_seconds": seconds, "amplitude": amplitude })
+        }
+    };
+    json!({
+        "operation": found.operation.name(),
+        "found": found.changes.iter().map(change).collect::<Vec<_>>(),
     })
 }
 

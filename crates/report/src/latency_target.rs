@@ -9,8 +9,8 @@
 //! | `name`, `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run; the phases are the tries |
 //! | `task` | what was searched on, as in a phase |
 //! | `target` | `bound_ns`, `quantile`, `window_ns`, `ramp_ns`, `parameter` (`depth` or `rate`), `most` (null for none), `precision` (null for a depth) |
-//! | `tries` | list: `phase` (index), `window_ns`, `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`, `too few`: tried again in a longer window), `quantile_ns` (null where nothing completed), `operations`, `iops`, `backlog` |
-//! | `answer` | null, or `depth` or `rate_iops` (the other null), `limited` |
+//! | `tries` | list: `phase` (index), `window_ns`, `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`, `too few`: tried again in a longer window), `quantile_ns` (by operations or by time, whichever is longer; null where nothing completed), `operations`, `iops`, `backlog` |
+//! | `answer` | null, or `depth` or `rate_iops` (the other null), `limited`, `low` (the largest load that surely keeps the bound, with 95 % certainty within this run; null where none is that sure), `high` (the smallest that surely does not; null likewise) |
 //! | `failure` | null, or why the search could not go on |
 
 use iolite_model::{
@@ -200,7 +200,7 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
             let text = format!("none: even {}{least} did not keep {quantile} within {bound}", told(*lowest));
             item(Ink::Bad, "ANSWER: ", text)
         }
-        Some(LatencyAnswer::Found { load, limited }) => {
+        Some(LatencyAnswer::Found { load, limited, low, high }) => {
             let kept = report
                 .tries
                 .iter()
@@ -212,12 +212,23 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
             if let (Load::Depth(_), Some(last)) = (load, kept.last()) {
                 facts.push(format!("at {} IOPS", last.rate));
             }
+            facts.extend(sure(*low, *high));
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
             let more = if *limited { "more was not allowed to be tried" } else { "with more it does not" };
             let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", told(*load));
             item(Ink::Good, "ANSWER: ", text)
         }
     }
+}
+
+/// What the answer's interval is, in words.
+fn sure(low: Option<Load>, high: Option<Load>) -> Option<String> {
+    let parts: Vec<String> =
+        [low.map(|low| format!("at least {low}")), high.map(|high| format!("below {high}"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    (!parts.is_empty()).then(|| format!("95 % interval within this run: {}", parts.join(", ")))
 }
 
 /// The document of a search.
@@ -288,9 +299,19 @@ fn load(load: Load) -> (Option<u32>, Option<f64>) {
 }
 
 fn found(answer: &LatencyAnswer) -> Option<Value> {
-    let LatencyAnswer::Found { load: largest, limited } = answer else { return None };
+    let LatencyAnswer::Found { load: largest, limited, low, high } = answer else { return None };
     let (depth, rate) = load(*largest);
-    Some(json!({ "depth": depth, "rate_iops": rate, "limited": limited }))
+    let end = |load: &Load| match *load {
+        Load::Depth(depth) => f64::from(depth),
+        Load::Rate(rate) => rate.0,
+    };
+    Some(json!({
+        "depth": depth,
+        "rate_iops": rate,
+        "limited": limited,
+        "low": low.as_ref().map(end),
+        "high": high.as_ref().map(end),
+    }))
 }
 
 #[cfg(test)]

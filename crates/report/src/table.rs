@@ -54,7 +54,7 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     let unresolved = rows.iter().any(|row| row.is_unresolved);
     let knee = pen.glyph("▸", ">");
     let mut legend = pen.clean(format_args!(
-        "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response"
+        "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times: response"
     ));
     if rows.iter().any(|row| row.is_knee) {
         legend += &format!("; {knee} knee");
@@ -67,6 +67,10 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     }
     if let Some(span) = random_span(report) {
         legend += &format!("; random I/O spans {span}");
+    }
+    if let Some(found) = &report.preconditioned {
+        let steady = if found.steady { "steady" } else { "not steady" };
+        legend += &pen.clean(format_args!("; {steady} after {} rounds of random writes", found.rounds));
     }
     if report.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
         legend += &format!("; {}", words::SETS);

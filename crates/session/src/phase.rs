@@ -11,7 +11,7 @@ use iolite_model::{
 };
 use iolite_observe::{CacheProbe, ReleaseWatch};
 use iolite_results::Run;
-use iolite_stats::{Detail, PhaseTotals};
+use iolite_stats::{Detail, PhaseChanges, PhaseTotals};
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
 use serde::{Deserialize, Serialize};
@@ -169,7 +169,8 @@ impl Session<'_> {
         failure.map_or(Ok(()), |failure| Err(anyhow::anyhow!(failure)))
     }
 
-    /// Records the end of a phase: what is known of it besides its intervals, then the end, then the warnings.
+    /// Records the end of a phase: what is known of it besides its intervals, then the end, then what its intervals
+    /// show, and the warnings.
     fn end_phase(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) {
         let phase = info.index;
         self.events.conclude(Concluded::of_phase(phase, &outcome.usage));
@@ -181,6 +182,7 @@ impl Session<'_> {
         }
         self.events.event(&Event::PhaseEnded(phase_end(phase, outcome, cache)));
         let Some(result) = self.run().phases.last() else { return };
+        let changes = PhaseChanges::of(result);
         debug_assert!(
             outcome.ending != Ending::Completed || result.totals == outcome.totals,
             "the events of phase {phase} do not add up to what was measured"
@@ -190,6 +192,9 @@ impl Session<'_> {
         let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));
         let warnings = doubts(result, outcome.first_error());
         warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
+        if let Some(changes) = changes {
+            self.events.conclude(Concluded::of_phase(phase, &changes));
+        }
         let measured = iolite_model::Nanos(outcome.totals.measured);
         let released = self.events.released(phase);
         let cpus = self.run().info.host.cpus;
@@ -254,3 +259,6 @@ fn open(path: &Path, reach: u64) -> Option<(File, u64)> {
     let length = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?.len();
     Some((File::open(path).ok()?, length.min(reach)))
 }
+
+#[cfg(test)]
+mod tests;

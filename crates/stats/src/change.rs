@@ -3,7 +3,12 @@
 //! Sources, calibration and figures: docs/statistics.md.
 
 mod period;
+mod phase;
 mod shift;
+
+use serde::{Deserialize, Serialize};
+
+pub use phase::PhaseChanges;
 
 use crate::estimate::{Direction, Estimate};
 
@@ -18,7 +23,8 @@ const STALL_SHARE: f64 = 0.1;
 const STALL_COUNT: f64 = 40.0;
 
 /// Something that did not stay as it was within a run. Times in seconds since the start of the measured part.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "change")]
 pub enum Change {
     /// The rate changed from one level to another and stayed there.
     LevelShift {

@@ -1,7 +1,7 @@
 //! Doubts about a phase that has been measured.
 
-use iolite_model::{Arrival, Ending, Iops, Mix, Nanos, OpKind, Task, Warning};
-use iolite_stats::{Change, PhaseResult, changes};
+use iolite_model::{Ending, Iops, Mix, Nanos, Task, Warning};
+use iolite_stats::{Change, PhaseChanges, PhaseResult};
 
 /// Measured time below which a figure is said to rest on little.
 const SHORT: Nanos = Nanos(250_000_000);
@@ -57,17 +57,10 @@ fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warni
 
 /// What did not stay as it was within a phase that is meant to go on alike: level shifts, the longest stall, a period.
 fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
-    if !is_uniform(&result.info.task) {
-        return Vec::new();
-    }
-    let total = |kind: OpKind| result.totals.series.iter().map(|point| point.operations[kind]).sum::<u64>();
-    let kind = OpKind::all().max_by_key(|&kind| total(kind)).unwrap_or(OpKind::Read);
-    let series: Vec<_> =
-        result.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect();
     let nanos = |seconds: f64| Nanos((seconds * 1e9).round() as u64);
     let mut warnings = Vec::new();
     let (mut stalls, mut longest) = (0u32, (0.0, 0.0));
-    for change in changes(&series) {
+    for change in PhaseChanges::of(result).into_iter().flat_map(|found| found.changes) {
         match change {
             Change::LevelShift { at, before, after } => warnings.push(Warning::LevelShift {
                 phase: phase.into(),
@@ -93,20 +86,9 @@ fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
     warnings
 }
 
-/// Whether a task asks for the same all the time: bursts, pauses and traces have a course of their own.
-fn is_uniform(task: &Task) -> bool {
-    match task {
-        Task::File(task) => {
-            !matches!(task.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
-        }
-        Task::Metadata(_) => false,
-        Task::Database(_) => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use iolite_model::FileTask;
+    use iolite_model::{Arrival, FileTask, OpKind};
     use iolite_stats::Point;
 
     use super::*;

@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 use super::facts::Version;
+use super::option_file;
+use crate::tls::{self, TlsMode, TlsSettings};
 use crate::{Error, Result};
 
 /// Where servers put their socket when nobody says otherwise, for `localhost` without a port (clients of MariaDB and MySQL
@@ -31,6 +33,8 @@ const READ_WRITE: &str = "SET SESSION TRANSACTION READ WRITE";
 #[derive(Clone)]
 pub struct Target {
     opts: Opts,
+    /// Whether a connection that the server can't encrypt will do.
+    unencrypted: bool,
     /// The URL without its password.
     pub place: String,
     /// The database's name within the server.
@@ -38,33 +42,41 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads a URL: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, optionally with `?socket=PATH`.
+    /// Reads a URL: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, optionally with `?socket=PATH` and `sslmode`, `sslrootcert`,
+    /// `sslcert`, `sslkey` (or MySQL's words for them: `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`). What it leaves out comes
+    /// from `~/.my.cnf`.
     ///
     /// # Errors
-    /// [`Error::Url`]; the password is in no message.
+    /// [`Error::Url`]; the password is in no message. [`Error::Io`] for certificates that are not there.
     pub fn parse(url: &str) -> Result<Target> {
+        Target::completed(url, &option_file::settings())
+    }
+
+    fn completed(url: &str, settings: &[(String, String)]) -> Result<Target> {
         let refused = |why: &str| {
             Error::Url(format!(
                 "the database's URL {why}: write mysql://USER:PASSWORD@HOST:PORT/DATABASE, or \
                  mysql://USER:PASSWORD@localhost/DATABASE?socket=PATH, special characters as %XX"
             ))
         };
+        let (url, mut tls) = TlsSettings::take(url)?;
         let rest = url
             .strip_prefix("mysql://")
             .or_else(|| url.strip_prefix("mariadb://"))
             .ok_or_else(|| refused("does not begin with mysql:// or mariadb://"))?;
         let query = rest.split_once('?').map_or("", |(_, query)| query);
         if query.split('&').any(|pair| !pair.is_empty() && !pair.starts_with("socket=")) {
-            return Err(refused("has a parameter that is not `socket`"));
+            return Err(refused("has a parameter that is neither `socket` nor one of TLS"));
         }
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
         let opts = Opts::from_url(&format!("mysql://{rest}")).map_err(|_| refused("can't be read"))?;
+        let opts: Opts = option_file::complete(opts, authority, settings, &mut tls)?.into();
         let schema = opts.get_db_name().unwrap_or_default().to_owned();
         if schema.is_empty() {
             return Err(refused("names no database"));
         }
         let socket = opts.get_socket().map(str::to_owned);
         let host = opts.get_ip_or_hostname().into_owned();
-        let authority = rest.split(['/', '?']).next().unwrap_or_default();
         let port = authority.rsplit('@').next().unwrap_or_default().rsplit(']').next().unwrap_or_default();
         let usual = || {
             let named = host == "localhost" && !port.contains(':');
@@ -75,13 +87,16 @@ impl Target {
             Some(socket) => format!("mysql://{user}{host}/{schema}?socket={socket}"),
             None => format!("mysql://{user}{host}:{}/{schema}", opts.get_tcp_port()),
         };
+        let socket = socket.or_else(usual);
+        let protected = if socket.is_none() { protection(&tls)? } else { None };
         let opts = OptsBuilder::from_opts(opts)
-            .socket(socket.or_else(usual))
+            .socket(socket)
+            .ssl_opts(protected)
             .prefer_socket(false)
             .tcp_nodelay(true)
             .tcp_connect_timeout(Some(CONNECT))
             .into();
-        Ok(Target { opts, place, schema })
+        Ok(Target { opts, unencrypted: tls.mode() == TlsMode::Prefer, place, schema })
     }
 
     /// Whether the server must be on this host, as far as the way to it tells.
@@ -91,7 +106,7 @@ impl Target {
 
     /// A new connection, set as all of ours.
     pub fn open(&self) -> Result<Conn> {
-        let mut conn = Conn::new(self.opts.clone()).map_err(|e| self.refusal("connect to", e))?;
+        let mut conn = self.handshake().map_err(|e| self.refusal("connect to", e))?;
         let version = Version::of(&mut conn).map_err(|e| self.refusal("ask for the version of", e))?;
         version.check(&self.place)?;
         // A limit on the time of statements would end a batch, or a setup, half-way.
@@ -106,9 +121,40 @@ impl Target {
         Ok(conn)
     }
 
+    fn handshake(&self) -> mysql::Result<Conn> {
+        match Conn::new(self.opts.clone()) {
+            // Preferred, not required: once more without.
+            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if self.unencrypted => {
+                Conn::new(OptsBuilder::from_opts(self.opts.clone()).ssl_opts(None::<SslOpts>))
+            }
+            answer => answer,
+        }
+    }
+
+    /// How connections reach the server: client-timed operations bear the encryption's time.
+    pub(super) fn connection(&self, conn: &mut Conn) -> mysql::Result<String> {
+        if self.opts.get_socket().is_some() {
+            return Ok("unix socket".to_owned());
+        }
+        let status = |conn: &mut Conn, name: &str| -> mysql::Result<String> {
+            let row: Option<(String, String)> =
+                conn.query_first(format!("SHOW SESSION STATUS LIKE '{name}'"))?;
+            Ok(row.map(|(_, value)| value).unwrap_or_default())
+        };
+        let cipher = status(conn, "Ssl_cipher")?;
+        if cipher.is_empty() {
+            return Ok("TCP, not encrypted".to_owned());
+        }
+        Ok(format!("{} {cipher}", status(conn, "Ssl_version")?))
+    }
+
     /// The server's (or the way's) refusal, with what usually helps.
     pub fn refusal(&self, doing: &'static str, error: mysql::Error) -> Error {
-        let (cause, remedy) = explain(error);
+        let denied = code(&error) == Some(1045);
+        let (cause, mut remedy) = explain(error);
+        if denied && self.opts.get_socket().is_none() && self.opts.get_ssl_opts().is_none() {
+            remedy = UNENCRYPTED;
+        }
         Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
     }
 
@@ -129,6 +175,22 @@ impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Target({})", self.place)
     }
+}
+
+/// The driver's form of what is wanted; `None` for connections that are not to be encrypted.
+fn protection(tls: &TlsSettings) -> Result<Option<SslOpts>> {
+    if tls.mode() == TlsMode::Disable {
+        return Ok(None);
+    }
+    tls.check()?;
+    let identity = tls.certificate.clone().zip(tls.key.clone());
+    Ok(Some(
+        SslOpts::default()
+            .with_root_cert_path(tls.root.clone())
+            .with_client_identity(identity.map(|(certificate, key)| ClientIdentity::new(certificate, key)))
+            .with_danger_accept_invalid_certs(!matches!(tls.mode(), TlsMode::VerifyCa | TlsMode::VerifyFull))
+            .with_danger_skip_domain_validation(tls.mode() != TlsMode::VerifyFull),
+    ))
 }
 
 /// Whether the connection is gone, so that a new one may do.
@@ -152,6 +214,15 @@ pub fn code(error: &mysql::Error) -> Option<u16> {
 fn explain(error: mysql::Error) -> (String, &'static str) {
     match error {
         mysql::Error::MySqlError(error) => (error.to_string(), remedy(error.code, &error.message)),
+        error if tls::remedy(&error.to_string()).is_some() => {
+            let text = error.to_string();
+            let remedy = tls::remedy(&text).unwrap_or_default();
+            (text, remedy)
+        }
+        mysql::Error::DriverError(error @ DriverError::TlsNotSupported) => (
+            error.to_string(),
+            "the server has no TLS: use sslmode=prefer or disable, or give it a certificate (ssl_cert, ssl_key)",
+        ),
         error if error.to_string().contains("lookup address") => {
             (error.to_string(), "no host of that name is known here: correct the URL")
         }
@@ -168,13 +239,16 @@ fn explain(error: mysql::Error) -> (String, &'static str) {
         mysql::Error::DriverError(error @ mysql::DriverError::CouldNotConnect(_)) => {
             (error.to_string(), "check that the server runs, its socket or host and port, and its error log")
         }
-        mysql::Error::DriverError(error) => (
-            error.to_string(),
-            "check that it is a MariaDB or MySQL server that takes connections without TLS",
-        ),
+        mysql::Error::DriverError(error) => {
+            (error.to_string(), "check that it is a MariaDB or MySQL server, and look at its error log")
+        }
         error => (error.to_string(), "look at the server's error log"),
     }
 }
+
+/// What helps where access is denied to a connection without TLS: MariaDB has no other words for that.
+const UNENCRYPTED: &str = "the connection was not encrypted, and a server or an account that requires TLS refuses it in these \
+                           words: use sslmode=require; otherwise check the user and the password";
 
 /// What helps where a message is larger than the server takes.
 const TOO_LARGE: &str = "raise the server's max_allowed_packet";
@@ -182,7 +256,14 @@ const TOO_LARGE: &str = "raise the server's max_allowed_packet";
 /// By the numbers of MariaDB's and MySQL's error reference, which agree here.
 fn remedy(code: u16, message: &str) -> &'static str {
     match code {
-        1045 | 1698 | 1524 => "check the user and the password in the URL",
+        1045 | 1698 | 1524 => {
+            "check the user and the password (URL or ~/.my.cnf); an account declared with REQUIRE X509 is refused in the same \
+             words without sslcert and sslkey"
+        }
+        // ER_SECURE_TRANSPORT_REQUIRED in MySQL and in MariaDB.
+        3159 | 4166 => {
+            "the server takes encrypted connections only: use sslmode=require, or a socket on its own host"
+        }
         1049 => "create that database in the server (CREATE DATABASE), or name another in the URL",
         1044 | 1142 | 1143 | 1227 | 1370 | 1410 => {
             "the user lacks a privilege: GRANT ALL ON the database TO the user, and for counters and flushing \
@@ -221,6 +302,23 @@ fn remedy(code: u16, message: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_are_encrypted_as_asked_for() {
+        let target = |query: &str| Target::completed(&format!("mysql://me@db.example.org/x{query}"), &[]);
+        let plain = target("?sslmode=disable").unwrap();
+        assert!(plain.opts.get_ssl_opts().is_none());
+        let preferred = target("").unwrap();
+        assert!(preferred.unencrypted && preferred.opts.get_ssl_opts().unwrap().accept_invalid_certs());
+        let required = target("?ssl-mode=REQUIRED").unwrap();
+        assert!(!required.unencrypted && required.opts.get_ssl_opts().is_some());
+        assert!(target("?sslmode=verify-ca").unwrap_err().to_string().contains("sslrootcert=FILE"));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let full = target(&format!("?sslmode=verify-full&sslrootcert={}", file.path().display())).unwrap();
+        let tls = full.opts.get_ssl_opts().unwrap();
+        assert!(!tls.accept_invalid_certs() && !tls.skip_domain_validation());
+        assert_eq!(tls.root_cert_path(), Some(file.path()));
+    }
 
     #[test]
     fn urls_name_a_database_and_hide_the_password() {

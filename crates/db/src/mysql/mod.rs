@@ -5,6 +5,7 @@
 pub mod connect;
 pub mod counters;
 pub mod facts;
+mod option_file;
 pub mod server;
 
 use std::path::PathBuf;
@@ -91,7 +92,13 @@ impl Mysql {
 
 impl Instance for Mysql {
     fn describe(&self, durability: Durability) -> Result<Description> {
-        Ok(self.open()?.0.facts.describe(&self.target, durability))
+        let (context, mut conn) = self.open()?;
+        let mut description = context.facts.describe(&self.target, durability);
+        let connection = self.target.connection(&mut conn);
+        let connection =
+            connection.map_err(|e| self.target.refusal("ask for the connection's state of", e))?;
+        description.settings.push(("connection".to_owned(), connection));
+        Ok(description)
     }
 
     fn files(&self) -> Result<Files> {

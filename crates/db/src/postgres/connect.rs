@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::failure::failed;
+use super::defaults::{self, Surroundings};
+use super::failure::{failed, is_handshake};
+use super::tls;
+use crate::tls::{TlsMode, TlsSettings};
 use crate::{Error, Result};
 
 /// The oldest version that will do, as `server_version_num` has it: procedures that commit came with 11.
@@ -24,28 +28,38 @@ const SESSION: &str = "SELECT set_config(s.name, w.value, false) FROM pg_catalog
 /// A PostgreSQL database, by its URL.
 pub struct Target {
     config: Config,
+    /// What makes connections secure, where they may be.
+    tls: Option<MakeRustlsConnect>,
     place: String,
     unix_socket: bool,
     loopback: bool,
 }
 
 impl Target {
-    /// Reads a URL as libpq has it. What it leaves out is as with libpq: the socket's usual directory, the name of the user,
-    /// the password from `PGPASSWORD`.
+    /// Reads a URL as libpq has it. What it leaves out is as with libpq: from the service, the environment and the password
+    /// file, the socket's usual directory, the name of the user.
     ///
     /// # Errors
-    /// [`Error::Url`] without the password in it; [`Error::Unsupported`] where it asks for TLS.
+    /// [`Error::Url`] without the password in it; [`Error::Io`] and [`Error::Engine`] for certificates that can't be used.
     pub fn new(url: &str) -> Result<Target> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Target::within(url, &Surroundings { variable: &variable })
+    }
+
+    fn within(url: &str, surroundings: &Surroundings) -> Result<Target> {
+        let (url, service) = defaults::take_service(url);
+        let (url, mut tls) = TlsSettings::take(&url)?;
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words may hold pieces of a password that is not encoded as URLs want it.
             Error::Url(
                 "the URL of PostgreSQL can't be understood: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, for a unix \
                  socket postgres://USER@/DATABASE?host=/DIRECTORY&port=PORT, with anything but letters and digits in \
-                 passwords as %XX; of options known by libpq sslmode=disable|prefer and connect_timeout do"
+                 passwords as %XX; of the options of libpq service, sslmode, sslrootcert, sslcert, sslkey and \
+                 connect_timeout can be used"
                     .to_owned(),
             )
         })?;
-        // Read otherwise, the end of a password would be taken for a part of the host, and told.
+        // Read otherwise, the end of a password would be taken for a part of the host, and shown.
         let authority =
             url.split("://").nth(1).unwrap_or_default().split(['/', '?']).next().unwrap_or_default();
         if authority.matches('@').count() > 1 {
@@ -53,8 +67,8 @@ impl Target {
                 "the URL of PostgreSQL has more than one @: write those in a password as %40".into(),
             ));
         }
-        refuse_tls(&config)?;
-        complete(&mut config);
+        defaults::complete(&mut config, &mut tls, &surroundings.settings(service.as_deref())?)?;
+        complete(&mut config, surroundings);
         let place = place(&config);
         let loopback = |host: &Host| match host {
             Host::Tcp(name) => {
@@ -65,7 +79,14 @@ impl Target {
         let hosts = config.get_hosts();
         let unix_socket = hosts.iter().all(|host| matches!(host, Host::Unix(_)));
         let loopback = hosts.iter().all(loopback);
-        Ok(Target { unix_socket, loopback, place, config })
+        // As with libpq, nothing is encrypted on a socket of this host, whatever is asked for.
+        let connector = if unix_socket { None } else { tls::connector(&tls, &place)? };
+        config.ssl_mode(match (&connector, tls.mode()) {
+            (None, _) => SslMode::Disable,
+            (Some(_), TlsMode::Prefer) => SslMode::Prefer,
+            (Some(_), _) => SslMode::Require,
+        });
+        Ok(Target { unix_socket, loopback, place, config, tls: connector })
     }
 
     /// Whether the server must be on this host, as far as the way to it tells.
@@ -98,13 +119,24 @@ impl Target {
     /// # Errors
     /// [`Error::Engine`], [`Error::TooOld`].
     pub fn connect(&self) -> Result<Client> {
-        let mut client = self.config.connect(NoTls).map_err(|e| self.failed("connect to", e))?;
+        let mut client = self.handshake().map_err(|e| self.failed("connect to", e))?;
         let row = client
             .query_one("SELECT current_setting('server_version_num')::int, version()", &[])
             .map_err(|e| self.failed("ask the version of", e))?;
         self.admit(row.get(0), row.get(1))?;
         client.execute(SESSION, &[]).map_err(|e| self.failed("configure a session of", e))?;
         Ok(client)
+    }
+
+    fn handshake(&self) -> std::result::Result<Client, postgres::Error> {
+        let Some(tls) = &self.tls else { return self.config.connect(NoTls) };
+        match self.config.connect(tls.clone()) {
+            // Preferred, not required: as libpq, once more without.
+            Err(error) if is_handshake(&error) && self.config.get_ssl_mode() == SslMode::Prefer => {
+                self.config.clone().ssl_mode(SslMode::Disable).connect(NoTls)
+            }
+            answer => answer,
+        }
     }
 
     /// A failure of something done with this database.
@@ -132,32 +164,19 @@ impl fmt::Debug for Target {
     }
 }
 
-fn refuse_tls(config: &Config) -> Result<()> {
-    match config.get_ssl_mode() {
-        SslMode::Disable | SslMode::Prefer => Ok(()),
-        _ => Err(Error::Unsupported {
-            database: "PostgreSQL",
-            what: "be reached with TLS (sslmode=require) by this program",
-            remedy: "run iolite on the server's own host, or tunnel (ssh -L 5432:localhost:5432 HOST), with \
-                     sslmode=disable; operations are timed on the server either way",
-        }),
-    }
-}
-
-/// Adds what the URL leaves out and libpq would add.
-fn complete(config: &mut Config) {
+/// Adds what neither the URL nor its surroundings say, as libpq would.
+fn complete(config: &mut Config, surroundings: &Surroundings) {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let usual = Path::new("/var/run/postgresql");
         config.host_path(if usual.is_dir() { usual } else { Path::new("/tmp") });
     }
     if config.get_user().is_none()
-        && let Some(user) =
-            std::env::var("PGUSER").or_else(|_| std::env::var("USER")).ok().filter(|user| !user.is_empty())
+        && let Some(user) = (surroundings.variable)("USER")
     {
         config.user(&user);
     }
     if config.get_password().is_none()
-        && let Ok(password) = std::env::var("PGPASSWORD")
+        && let Some(password) = surroundings.password(config)
     {
         config.password(password);
     }
@@ -210,10 +229,18 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_refused_with_a_way_out() {
-        let error = Target::new("postgres://me@host/db?sslmode=require").unwrap_err().to_string();
-        assert!(error.contains("TLS") && error.contains("sslmode=disable"), "{error}");
-        Target::new("postgres://me@host/db?sslmode=prefer").unwrap();
+    fn sockets_are_never_encrypted_and_hosts_are_where_possible() {
+        let nothing = Surroundings { variable: &|_| None };
+        let mode = |url: &str| {
+            let target = Target::within(url, &nothing).unwrap();
+            (target.config.get_ssl_mode(), target.tls.is_some())
+        };
+        assert_eq!(mode("postgres://me@host/db"), (SslMode::Prefer, true));
+        assert_eq!(mode("postgres://me@host/db?sslmode=require"), (SslMode::Require, true));
+        assert_eq!(mode("postgres://me@host/db?sslmode=disable"), (SslMode::Disable, false));
+        assert_eq!(mode("postgres://me@/db?host=/tmp&sslmode=require"), (SslMode::Disable, false));
+        let error = Target::within("postgres://me@host/db?sslmode=verify-full", &nothing).unwrap_err();
+        assert!(error.to_string().contains("sslrootcert=FILE"), "{error}");
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(super) fn describe(target: &Target, durability: Durability) -> Result<Descri
     let checkpoint =
         if may_checkpoint(&mut client).map_err(failed)? { "yes" } else { "not permitted to this role" };
     settings.push(("checkpoint before a run".to_owned(), checkpoint.to_owned()));
+    settings.push(("connection".to_owned(), connection(target, &mut client)));
     Ok(Description {
         engine: "PostgreSQL".to_owned(),
         version,
@@ -80,6 +81,18 @@ fn durable_by(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
         text.push_str(": a crash of the host may tear blocks, unless the storage writes them in one piece");
     }
     text
+}
+
+/// How connections reach the server: client-timed operations bear the encryption's time.
+fn connection(target: &Target, client: &mut Client) -> String {
+    if target.unix_socket() {
+        return "unix socket".to_owned();
+    }
+    let sql = "SELECT version || ' ' || cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl";
+    match client.query_opt(sql, &[]) {
+        Ok(Some(row)) => row.get(0),
+        _ => "TCP, not encrypted".to_owned(),
+    }
 }
 
 fn may_checkpoint(client: &mut Client) -> std::result::Result<bool, postgres::Error> {

@@ -5,7 +5,7 @@ use std::io;
 
 use postgres::error::{DbError, SqlState};
 
-use crate::Error;
+use crate::{Error, tls};
 
 /// A failure as the whole program tells them.
 pub(crate) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {
@@ -40,11 +40,36 @@ fn answered(answer: &DbError) -> String {
     text
 }
 
+/// Whether the connection failed while its protection was agreed on.
+pub(super) fn is_handshake(error: &postgres::Error) -> bool {
+    error.code().is_none() && error.to_string() == HANDSHAKE
+}
+
+/// How the driver words a failed handshake; it has no kind for it.
+const HANDSHAKE: &str = "error performing TLS handshake";
+
 fn remedy(error: &postgres::Error) -> &'static str {
-    match error.code() {
-        Some(state) => answer_remedy(state),
-        None => way_remedy(error),
+    match error.as_db_error() {
+        Some(answer) => access_remedy(answer.message()).unwrap_or_else(|| answer_remedy(answer.code())),
+        None => tls::remedy(&told(error)).unwrap_or_else(|| way_remedy(error)),
     }
+}
+
+/// What helps where the server takes this user only over protected connections. It gives the same code as for a wrong password
+/// (28000), and words that have been the same since version 9.5 (auth.c).
+fn access_remedy(message: &str) -> Option<&'static str> {
+    if message.contains("no pg_hba.conf entry") && message.contains("no encryption") {
+        return Some(
+            "the server lets this user in only over TLS, or not from this host: use sslmode=require (or verify-full with \
+             sslrootcert=FILE), or add a line to pg_hba.conf",
+        );
+    }
+    if message.contains("no pg_hba.conf entry") {
+        return Some("the server does not let this user in from this host: add a line to pg_hba.conf");
+    }
+    message.contains("valid client certificate").then_some(
+        "the server wants a certificate of the client: add sslcert=FILE and sslkey=FILE to the URL",
+    )
 }
 
 /// What helps when there was no answer.
@@ -73,8 +98,8 @@ fn way_remedy(error: &postgres::Error) -> &'static str {
         "invalid configuration" => {
             "give the password in the URL (postgres://USER:PASSWORD@HOST/DATABASE) or in the environment as PGPASSWORD"
         }
-        "error performing TLS handshake" => {
-            "this program speaks no TLS: add sslmode=disable to the URL, or tunnel"
+        HANDSHAKE => {
+            "the server has no TLS, or none that is spoken here: use sslmode=prefer or disable, or look at its setting ssl"
         }
         "timeout waiting for server" => "the host does not respond: correct the URL, or check firewalls",
         _ => GONE,

@@ -2,11 +2,13 @@
 
 pub mod connect;
 pub mod copy;
+mod defaults;
 mod describe;
 pub mod failure;
 pub mod files;
 mod physical;
 pub mod server;
+mod tls;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,7 +52,7 @@ impl Postgres {
     /// The database at a URL as libpq has it (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`). Nothing is connected to yet.
     ///
     /// # Errors
-    /// [`Error::Url`](crate::Error::Url); [`Error::Unsupported`](crate::Error::Unsupported) where it asks for TLS.
+    /// As [`Target::new`].
     pub fn new(url: &str) -> Result<Postgres> {
         Ok(Postgres { target: Arc::new(Target::new(url)?), monitor: Mutex::default() })
     }

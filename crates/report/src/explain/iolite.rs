@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::iolite_doubts::doubts;
 use super::tree::Inside::{Each, Many, One, Part, Texts};
-use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Plain, Seconds, Share};
-use super::tree::{Meaning, Unit, Walk, key, main, quantity};
+use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Percent, Plain, Seconds, Share};
+use super::tree::{Meaning, Walk, key, main};
 use crate::pen::{Ink, Pen};
 use crate::text::filled;
 
@@ -19,7 +20,7 @@ pub(super) fn knows(format: &str) -> bool {
 const ESTIMATE: &[Meaning] = &[
     main("value", One(Iops), "operations a second"),
     main("low", One(Iops), "the true rate is above this"),
-    main("high", One(Iops), "and below this, with 95 % certainty"),
+    main("high", One(Iops), "and below this, with 95 % certainty, within this run"),
     key("standard_error", One(Iops), "uncertainty of the rate"),
     key("effective_samples", One(Plain), "how many independent observations it rests on"),
 ];
@@ -27,7 +28,7 @@ const ESTIMATE: &[Meaning] = &[
 const MEAN: &[Meaning] = &[
     main("value", One(Nanos), "the average; hides the few that took very long"),
     key("low", One(Nanos), "the true mean is above this"),
-    key("high", One(Nanos), "and below this, with 95 % certainty"),
+    key("high", One(Nanos), "and below this, with 95 % certainty, within this run"),
     key("standard_error", One(Nanos), "uncertainty of the mean"),
     key("effective_samples", One(Plain), "how many independent observations it rests on"),
 ];
@@ -35,7 +36,7 @@ const MEAN: &[Meaning] = &[
 const QUANTILE: &[Meaning] = &[
     main("value", One(Nanos), "this share of the operations took less"),
     key("low", One(Nanos), "the true one is above this"),
-    key("high", One(Nanos), "and below this, with 95 % certainty"),
+    key("high", One(Nanos), "and below this, with 95 % certainty, within this run"),
     key("resolved", One(Plain), "whether there were enough operations for it"),
 ];
 
@@ -117,11 +118,27 @@ const ENDING: &[Meaning] = &[
     main("error", One(Plain), "why it failed"),
 ];
 
+const CHANGE: &[Meaning] = &[
+    main("kind", One(Plain), "level-shift, stall or periodic"),
+    main("at_seconds", One(Seconds), "when, since the start of the measured part"),
+    main("before_iops", Part(ESTIMATE), "the rate before"),
+    main("after_iops", Part(ESTIMATE), "the rate after"),
+    main("seconds", One(Seconds), "how long a stall lasted"),
+    main("period_seconds", One(Seconds), "length of a period"),
+    key("amplitude", One(Share), "how far the rate rises and falls, as a share of its mean"),
+];
+
+const CHANGES: &[Meaning] = &[
+    main("operation", One(Plain), "the kind of operation whose rate changed"),
+    main("found", Each(CHANGE), "each change"),
+];
+
 const PHASE: &[Meaning] = &[
     main("concurrency", One(Count), "operations outstanding at once"),
     main("measured_seconds", One(Seconds), "how long it was measured, without its ramp"),
     main("cache", Part(CACHE), "how much of what was requested reached the device"),
     main("operations", Each(OPERATIONS), "what each kind of operation did"),
+    main("changes", Part(CHANGES), "what did not stay as it was"),
     main("rate", Part(RATE), "whether the rate asked for was kept"),
     main("verified", Part(VERIFIED), "whether what was read is what was written"),
     key("name", One(Plain), "name of the phase"),
@@ -175,12 +192,21 @@ const ANSWER: &[Meaning] = &[
     main("depth", One(Count), "the most operations outstanding that keep the bound"),
     main("rate_iops", One(Iops), "the most operations a second that keep the bound"),
     key("limited", One(Plain), "whether more was not allowed to be tried"),
+    main("low", One(Plain), "the largest load that surely keeps the bound, within this run"),
+    main("high", One(Plain), "the smallest load that surely does not"),
 ];
 
 const FINDING: &[Meaning] = &[
     main("text", One(Plain), "what the comparison says"),
     key("kind", One(Plain), "the same for programs"),
     key("data", Texts, "its figures"),
+];
+
+const PRECONDITIONED: &[Meaning] = &[
+    main("steady", One(Plain), "whether their rate no longer changed"),
+    main("rounds", One(Count), "rounds until then"),
+    key("iops", One(Iops), "mean rate of the last five"),
+    key("deviation_percent", One(Percent), "how far one of them lies from that mean at most"),
 ];
 
 const TOP: &[Meaning] = &[
@@ -195,6 +221,7 @@ const TOP: &[Meaning] = &[
     key("run", Part(RUN), "where and when"),
     key("calibration", Part(CALIBRATION), "what the program costs itself"),
     key("failure", One(Plain), "why the search could not go on"),
+    main("preconditioned", Part(PRECONDITIONED), "the random writes before a thorough check's measurement"),
     key("knees", Many, "loads beyond which more operations outstanding bring little"),
     key("groups", Many, "phases that are reported as one"),
     key("tries", Many, "the search, try by try"),
@@ -224,70 +251,4 @@ pub(super) fn explain(document: &Value, all: bool, pen: Pen) -> String {
             + &phase.as_object().map_or_else(String::new, |phase| walk.object(phase, PHASE, 0))
     });
     filled(std::iter::once(head).chain(phases).chain([super::legend(all, pen)]))
-}
-
-/// What is to be doubted in a phase.
-fn doubts(phase: &Value) -> Vec<String> {
-    let at = |path: &str| phase.pointer(path);
-    let number = |path: &str| at(path).and_then(Value::as_f64).unwrap_or(0.0);
-    let mut doubts = Vec::new();
-    match at("/ending/kind").and_then(Value::as_str) {
-        Some("failed") => doubts.push("it failed: the figures are of what came before".to_owned()),
-        Some("interrupted") => {
-            doubts.push("it was interrupted: the figures are of what came before".to_owned())
-        }
-        _ => {}
-    }
-    match at("/cache/stamp").and_then(Value::as_str) {
-        Some("cached") => doubts.push("memory served it, not the device".to_owned()),
-        Some("partly cached") => {
-            let share = quantity(number("/cache/cached_share"), Unit::Share);
-            doubts.push(format!("a cache served {share} of it"));
-        }
-        Some("unknown") => {
-            doubts.push("whether the device was reached is not known: no counters show it".to_owned())
-        }
-        _ => {}
-    }
-    if number("/outstanding/lost") > 0.0 {
-        doubts.push("operations never came back: the device hangs; see the kernel log (dmesg)".to_owned());
-    }
-    if at("/rate/kept").and_then(Value::as_bool) == Some(false) {
-        doubts.push(
-            "the rate asked for was not kept: response times grew with the time, and so depend on its length"
-                .to_owned(),
-        );
-    }
-    if number("/verified/wrong") > 0.0 {
-        doubts.push("data that was read is not what was written".to_owned());
-    }
-    for operations in phase.get("operations").and_then(Value::as_array).into_iter().flatten() {
-        doubts.extend(doubts_of_kind(operations));
-    }
-    doubts
-}
-
-fn doubts_of_kind(operations: &Value) -> Vec<String> {
-    let kind = operations.get("kind").and_then(Value::as_str).unwrap_or("?");
-    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64).unwrap_or(0.0);
-    let mut doubts = Vec::new();
-    if number(operations, "errors") > 0.0 {
-        doubts.push(format!("{kind}: operations failed, see `errors` (--all)"));
-    }
-    if let Some(iops) = operations.get("iops") {
-        let (value, low, high) = (number(iops, "value"), number(iops, "low"), number(iops, "high"));
-        if value > 0.0 && (high - low) / 2.0 > value * 0.1 {
-            let half = (high - low) / 2.0 / value * 100.0;
-            doubts.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
-        }
-    }
-    let response = operations.get("response_ns");
-    let unresolved = ["p99", "p99_9"].iter().find(|key| {
-        let quantile = response.and_then(|response| response.get(**key));
-        quantile.and_then(|quantile| quantile.get("resolved")).and_then(Value::as_bool) == Some(false)
-    });
-    if let Some(key) = unresolved {
-        doubts.push(format!("{kind}: too few operations to tell {}", key.replace('_', ".")));
-    }
-    doubts
 }

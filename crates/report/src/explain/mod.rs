@@ -3,6 +3,7 @@
 mod fio;
 mod fio_doubts;
 mod iolite;
+mod iolite_doubts;
 pub mod job;
 mod tree;
 

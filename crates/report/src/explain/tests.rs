@@ -288,3 +288,62 @@ proptest! {
         }
     }
 }
+
+/// A phase of iolite's that has nothing wrong, of which some keys are as given.
+fn own(phase: Value, task: Value, read: Value) -> Value {
+    let mut of_read = json!({ "kind": "read", "operations": 3_000_000, "errors": 0,
+        "iops": { "value": 100_000.0, "low": 99_000.0, "high": 101_000.0 },
+        "response_ns": { "mean": { "value": 80_000.0 }, "p99": { "value": 2e5, "resolved": true }, "max": 3_000_000 } });
+    merge(&mut of_read, read);
+    let mut of_task = json!({ "kind": "file", "direct": true, "arrival": "closed", "backend": "lib-aio", "contents": { "fill": "random" } });
+    merge(&mut of_task, task);
+    let series: Vec<_> = (0..30)
+        .map(|second| json!({ "start_seconds": second, "seconds": 1.0, "operations": { "read": 100_000 } }))
+        .collect();
+    let mut of_phase = json!({ "name": "a", "concurrency": 8, "measured_seconds": 30.0, "ending": { "kind": "completed" },
+        "cache": { "stamp": "device" }, "task": of_task, "operations": [of_read], "changes": null, "series": series });
+    merge(&mut of_phase, phase);
+    json!({ "format": "iolite-run/1", "warnings": [], "phases": [of_phase] })
+}
+
+/// Series of seconds with so many reads each.
+fn course(counts: impl Iterator<Item = u64>) -> Value {
+    counts.map(|count| json!({ "seconds": 1.0, "operations": { "read": count } })).collect::<Vec<_>>().into()
+}
+
+#[test]
+fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
+    let nothing = || json!({});
+    let times = |mean: f64, p99: f64, max: f64| json!({ "response_ns": { "mean": { "value": mean }, "p99": { "value": p99 }, "max": max } });
+    assert_eq!(doubts_of(&own(nothing(), nothing(), nothing())), [""; 0]);
+    let slow_second = course((0..30).map(|second| if second == 9 { 30_000 } else { 100_000 }));
+    let scattered = course((0..30).map(|second| if second % 2 == 0 { 160_000 } else { 85_000 }));
+    let written = json!([{ "kind": "write", "operations": 9_000_000 }]);
+    for (part, phase, task, read) in [
+        ("it failed", json!({ "ending": { "kind": "failed" } }), nothing(), nothing()),
+        ("operations failed", nothing(), nothing(), json!({ "errors": 3 })),
+        ("400 ms are too short", json!({ "measured_seconds": 0.4 }), nothing(), nothing()),
+        ("a stall, or a state that changed", json!({ "series": slow_second }), nothing(), nothing()),
+        ("scattered by", json!({ "series": scattered }), nothing(), nothing()),
+        ("10 times the mean", nothing(), nothing(), times(80_000.0, 800_000.0, 1e6)),
+        ("one operation took 2.00 s", nothing(), nothing(), times(8e4, 8e4, 2e9)),
+        ("part of them may come from memory", nothing(), json!({ "direct": false }), nothing()),
+        ("is memory's", nothing(), json!({ "direct": false }), times(900.0, 900.0, 900.0)),
+        (
+            "writes went through the page cache",
+            json!({ "operations": written }),
+            json!({ "direct": false }),
+            nothing(),
+        ),
+        (
+            "zeros were written",
+            json!({ "operations": written }),
+            json!({ "contents": { "fill": "zeros" } }),
+            nothing(),
+        ),
+        ("8 outstanding operations were not reached", nothing(), nothing(), times(10_000.0, 10_000.0, 1e6)),
+    ] {
+        let doubts = doubts_of(&own(phase, task, read));
+        assert!(doubts.iter().any(|doubt| doubt.contains(part)), "{part}: {doubts:#?}");
+    }
+}

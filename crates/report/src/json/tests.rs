@@ -46,6 +46,7 @@ fn the_keys_are_a_promise() {
     .phases[].cache.resident_before
     .phases[].cache.stamp
     .phases[].cache.unwritten
+    .phases[].changes
     .phases[].concurrency
     .phases[].ending.error
     .phases[].ending.kind
@@ -165,6 +166,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.watch.operations
     .phases[].task.workers
     .phases[].verified
+    .preconditioned
     .run.command
     .run.host.architecture
     .run.host.cpu

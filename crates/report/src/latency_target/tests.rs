@@ -52,7 +52,8 @@ fn depths() -> LatencyReport {
         each(3, depth(3), Search, Kept, 910),
         each(4, depth(3), Confirmation, Kept, 940),
     ];
-    let answer = LatencyAnswer::Found { load: depth(3), limited: false };
+    let answer =
+        LatencyAnswer::Found { load: depth(3), limited: false, low: Some(depth(2)), high: Some(depth(4)) };
     report(LoadParameter::Depth { most: 256 }, tries, answer)
 }
 
@@ -91,7 +92,8 @@ fn the_tries_and_the_answer() {
                 3  25,000   940 µs     123,456   certainty      ✓ kept
 
     ANSWER: p99.9 stays within 1.00 ms up to 3 operations outstanding (940 µs in the worse of two windows, at
-            25,000 IOPS); with more it does not
+            25,000 IOPS, 95 % interval within this run: at least 2 outstanding, below 4 outstanding); with more it
+            does not
     ");
     insta::assert_snapshot!(body(&rates(), Style { unicode: false, width: 60, ..UNICODE }), @"
     target   p99.9 of at most 1.00 ms: the most operations a
@@ -128,7 +130,8 @@ fn windows_that_had_to_be_longer_are_told() {
 #[test]
 fn other_answers_in_a_sentence() {
     let told = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
-    let limited = LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true };
+    let limited =
+        LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true, low: None, high: None };
     let answers = [
         None,
         Some(LatencyAnswer::Failed("the device hangs".into())),
@@ -178,7 +181,10 @@ fn the_document_holds_it_all() {
     assert!(document["answer"].is_null() && document["failure"].is_null());
     assert_eq!(document["phases"][0]["series"].as_array().unwrap().len(), 10);
     let document = json(&depths());
-    assert_eq!(document["answer"], json!({ "depth": 3, "rate_iops": null, "limited": false }));
+    assert_eq!(
+        document["answer"],
+        json!({ "depth": 3, "rate_iops": null, "limited": false, "low": 2.0, "high": 4.0 })
+    );
     let failed = LatencyReport { answer: Some(LatencyAnswer::Failed("x".into())), ..depths() };
     assert_eq!(json(&failed)["failure"], "x");
 }

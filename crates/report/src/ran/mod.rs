@@ -110,8 +110,10 @@ fn legend(report: &RanReport, pen: Pen) -> String {
     let Some(phase) = report.phase.as_ref().filter(|phase| !phase.totals.is_empty()) else {
         return String::new();
     };
-    let mut parts =
-        vec!["±: 95 % interval of the rate; -: too few operations to tell, or not counted".to_owned()];
+    let mut parts = vec![
+        "±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted"
+            .to_owned(),
+    ];
     if phase.totals.operations(OpKind::Write) > 0 {
         parts.push(words::SETS.to_owned());
     }

@@ -197,8 +197,8 @@ fn random_reads() {
        CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
                 were busy
 
-    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; asked for: block reads; device:
-    of everybody on it; database: its own calls of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; asked for: block
+    reads; device: of everybody on it; database: its own calls of the operating system
     ");
 }
 
@@ -244,9 +244,9 @@ fn random_sets_within_the_program() {
        CPU      this program used 80.0 ms in 252 ms (32 % of one CPU): 88 % of the 91.0 ms that this host's CPUs
                 were busy; the database runs within it
 
-    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; sets are in the database's memory
-    until their commit; asked for: block reads, sets, commits; device: of everybody on it; database: its own calls
-    of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; sets are in the
+    database's memory until their commit; asked for: block reads, sets, commits; device: of everybody on it;
+    database: its own calls of the operating system
     ");
 }
 
@@ -293,9 +293,9 @@ fn both_after_a_ramp() {
        CPU      this program used 3.10 ms in 500 ms (0.6 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
                 were busy
 
-    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; sets are in the database's memory
-    until their commit; asked for: block reads, sets, commits; device: of everybody on it; database: its own calls
-    of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; sets are in the
+    database's memory until their commit; asked for: block reads, sets, commits; device: of everybody on it;
+    database: its own calls of the operating system
     ");
 }
 
@@ -339,9 +339,9 @@ fn a_remote_database_and_an_interrupted_run() {
        CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU); how busy this host's CPUs were is not
                 known
 
-    ±: 95 % interval of the rate; -: too few operations to tell, or not counted; sets are in the database's memory
-    until their commit; asked for: block reads, sets, commits; device: of everybody on it; database: its own calls
-    of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; sets are in the
+    database's memory until their commit; asked for: block reads, sets, commits; device: of everybody on it;
+    database: its own calls of the operating system
 
     warnings
       1. zram0 keeps its data in memory, gone at the next restart: measure where the database is to be
@@ -410,11 +410,11 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
                 one CPU): 3.4 % of the 91.0 ms that this host's
                 CPUs were busy
 
-    +/-: 95 % interval of the rate; -: too few operations to
-    tell, or not counted; sets are in the database's memory
-    until their commit; asked for: block reads, sets, commits;
-    device: of everybody on it; database: its own calls of the
-    operating system
+    +/-: 95 % interval of the rate, within this run; -: too few
+    operations to tell, or not counted; sets are in the
+    database's memory until their commit; asked for: block
+    reads, sets, commits; device: of everybody on it; database:
+    its own calls of the operating system
     ");
 }
 

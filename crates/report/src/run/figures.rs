@@ -1,7 +1,7 @@
 //! Figures in columns: one line per kind of operation.
 
 use iolite_model::{Iops, Nanos, OpKind, Quantile, Task};
-use iolite_stats::{Estimate, Histogram, PhaseResult, Summary};
+use iolite_stats::{Estimate, Histogram, PhaseChanges, PhaseResult, Summary};
 
 use crate::pen::{Pen, count};
 use crate::table::{NONE, mebibytes, nanos, percent};
@@ -41,6 +41,9 @@ impl Figures {
             let Summary { rate, bytes_per_second, mean, max, operations, .. } = summary;
             cells[1] = Iops(rate.value).to_string();
             cells[2] = percent(rate.relative_half_width());
+            if let Some(levels) = levels(result, kind) {
+                (cells[1], cells[2]) = (levels, "levels".to_owned());
+            }
             cells[3] = mebibytes(bytes_per_second);
             cells[4] = nanos(mean.value);
             quantiles(&mut cells, operations, |quantile| {
@@ -68,6 +71,21 @@ impl Figures {
         let heading = Line { label: String::new(), cells: heading.map(|title| pen.clean(title)) };
         let lines: Vec<&Line> = std::iter::once(&heading).chain(&self.lines).collect();
         columns(&lines, &SPARED, indent, pen)
+    }
+}
+
+/// The rates where a phase had several: their mean is a rate that never was. `None` where there was one.
+fn levels(result: &PhaseResult, kind: OpKind) -> Option<String> {
+    let levels = PhaseChanges::of(result)?.levels(result, kind);
+    let rates: Vec<f64> = levels.iter().map(|level| level.value).collect();
+    match rates.as_slice() {
+        [] => None,
+        [before, after] => Some(format!("{} > {}", Iops(*before), Iops(*after))),
+        rates => {
+            let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            let max = rates.iter().copied().fold(0.0, f64::max);
+            Some(format!("{} to {}", Iops(min), Iops(max)))
+        }
     }
 }
 

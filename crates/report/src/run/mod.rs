@@ -81,7 +81,7 @@ fn legend(report: &RunReport, pen: Pen) -> String {
     pen.item(
         "",
         0,
-        "±: 95 % interval of the rate; times: response, since the operation was meant to start (service: since it was \
+        "±: 95 % interval of the rate, within this run (levels: the rate before and after it changed); times: response, since the operation was meant to start (service: since it was \
          issued); -: too few operations to tell; course: the rate over the measured time",
     )
 }

@@ -2,14 +2,17 @@
 //! verification found.
 
 use iolite_model::{
-    CacheStamp, Ending, ErrorTally, Layer, OpKind, Outstanding, RateKept, Stuck, Task, Verified,
+    CacheStamp, Ending, ErrorTally, Iops, Layer, Nanos, OpKind, Outstanding, RateKept, Stuck, Task, Verified,
 };
-use iolite_stats::PhaseResult;
+use iolite_stats::{Change, Estimate, PhaseChanges, PhaseResult};
 
 use crate::pen::{Ink, Pen, count};
 
 /// Stuck operations that are told one by one.
 const STUCK: usize = 8;
+
+/// Changes that are reported one by one.
+const CHANGES: usize = 8;
 
 /// A note: what it is about, how bad it is, and what it says.
 pub(crate) struct Note {
@@ -40,6 +43,7 @@ pub(super) fn notes(phase: &PhaseResult, together: bool) -> Vec<Note> {
     if let Some(more) = end.stuck.len().checked_sub(STUCK).filter(|&more| more > 0) {
         notes.push(Note::of("", Ink::Bad, format!("and {more} more")));
     }
+    notes.extend(PhaseChanges::of(phase).iter().flat_map(changes));
     notes.extend(cache(phase, together));
     match &end.ending {
         Ending::Completed => {}
@@ -101,10 +105,44 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
         let text = format!(
             "of {} operations in flight at the end the slowest took {}, longer than any before",
             count(at_end),
-            iolite_model::Nanos(phase.totals.drain_max)
+            Nanos(phase.totals.drain_max)
         );
         Note::of("drain", Ink::Doubt, text)
     })
+}
+
+/// What did not stay as it was, each change with its instant.
+fn changes(found: &PhaseChanges) -> Vec<Note> {
+    let time = Nanos::from_secs_f64;
+    let level = |level: &Estimate| {
+        format!("{} IOPS ({} to {})", Iops(level.value), Iops(level.low), Iops(level.high))
+    };
+    let text = |change: &Change| match change {
+        Change::LevelShift { at, before, after } => {
+            format!(
+                "at {} the rate went from {} to {} and stayed there; 95 % intervals, within this run",
+                time(*at),
+                level(before),
+                level(after)
+            )
+        }
+        Change::Stall { at, seconds } => {
+            format!("at {} it stalled for {}: less than a tenth of the usual rate", time(*at), time(*seconds))
+        }
+        Change::Periodic { seconds, amplitude } => {
+            format!(
+                "the rate rises and falls every {}, by {:.0} % of its mean",
+                time(*seconds),
+                amplitude * 100.0
+            )
+        }
+    };
+    let shown = found.changes.iter().take(CHANGES).map(text);
+    let mut notes: Vec<Note> = shown.map(|text| Note::of("changed", Ink::Doubt, text)).collect();
+    if let Some(more) = found.changes.len().checked_sub(CHANGES).filter(|&more| more > 0) {
+        notes.push(Note::of("", Ink::Doubt, format!("and {more} more changes")));
+    }
+    notes
 }
 
 fn flow_max(phase: &PhaseResult) -> u64 {

@@ -72,8 +72,9 @@ pub(super) fn table(report: &SweepReport, pen: Pen) -> String {
             lines.push(Line { label, cells: cells.map(|cell| pen.clean(cell)) });
         }
     }
-    let mut legend =
-        String::from("±: 95 % interval of the rate; times: response; -: too few operations to tell");
+    let mut legend = String::from(
+        "±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell",
+    );
     if report.steps.iter().any(|step| is_knee(report, step)) {
         legend.insert_str(0, &format!("{}: the knee; ", mark(pen)));
     }

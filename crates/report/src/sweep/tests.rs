@@ -187,7 +187,7 @@ fn the_published_series() {
        ▸ 4  6,008  7.6 %   658 µs   639 µs   913 µs   938 µs      -  7.03 ms  device
          8  6,136  7.1 %  1.28 ms  1.24 ms  1.77 ms  1.82 ms      -  13.6 ms  device
         16  6,144  7.2 %  2.55 ms  2.48 ms  3.55 ms  3.64 ms      -  27.3 ms  device
-    ▸: the knee; ±: 95 % interval of the rate; times: response; -: too few operations to tell
+    ▸: the knee; ±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell
 
     jobs  IOPS                                   mean response
        1  ███████▊                        1,596  ███████▎                         614 µs
@@ -220,8 +220,8 @@ fn the_same_where_there_is_little_room() {
        > 4  6,008  7.6 %   658 us      -  7.03 ms  device
          8  6,136  7.1 %  1.28 ms      -  13.6 ms  device
         16  6,144  7.2 %  2.55 ms      -  27.3 ms  device
-    >: the knee; +/-: 95 % interval of the rate; times:
-    response; -: too few operations to tell
+    >: the knee; +/-: 95 % interval of the rate, within this
+    run; times: response; -: too few operations to tell
 
     jobs  IOPS                       mean response
        1  #####               1,596  #####                614 us
@@ -266,8 +266,8 @@ fn reads_sets_and_commits_apart() {
     commits     1     200  0.0 %   840 µs   833 µs        -        -      -  1.24 ms
                 5     848  1.4 %   881 µs   858 µs  1.22 ms        -      -  5.00 ms
                10   1,100  1.4 %   872 µs   854 µs  1.22 ms        -      -  5.00 ms
-    ±: 95 % interval of the rate; times: response; -: too few operations to tell; each line is of all repetitions;
-    all: the time that a job takes for one operation, its share of the commit included
+    ±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell; each line is of
+    all repetitions; all: the time that a job takes for one operation, its share of the commit included
 
     jobs  IOPS                                    mean response
        1  █████▌                           4,000  █████████████████████████████▍  105 µs

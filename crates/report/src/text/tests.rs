@@ -53,8 +53,9 @@ fn a_whole_check() {
                                  8  31,500    246  7.2 %   250 µs   243 µs   356 µs  1.42 ms  3.22 ms  device
       RanWrite, sets             2  24,000    1.5  7.0 %  8.88 µs  8.59 µs  12.6 µs  50.0 µs   111 µs  unknown
         commits                      2,400      -  9.2 %   685 µs   668 µs   979 µs        -  3.89 ms
-    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response; ▸ knee;
-    -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory until their commit
+    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
+    response; ▸ knee; -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory
+    until their commit
 
     knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
           model: universal scalability law (17,267 IOPS with one outstanding, σ=0.2209, κ=0.000522), off by 4.0 %
@@ -127,9 +128,9 @@ fn ascii_has_only_ascii() {
                                  8  31,500    246  7.2 %   250 us   243 us   356 us  1.42 ms  3.22 ms  device
       RanWrite, sets             2  24,000    1.5  7.0 %  8.88 us  8.59 us  12.6 us  50.0 us   111 us  unknown
         commits                      2,400      -  9.2 %   685 us   668 us   979 us        -  3.89 ms
-    load: operations outstanding, or jobs of the database; +/-: 95 % interval of the rate; times: response; >
-    knee; -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory until their
-    commit
+    load: operations outstanding, or jobs of the database; +/-: 95 % interval of the rate, within this run; times:
+    response; > knee; -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory
+    until their commit
 
     knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
           model: universal scalability law (17,267 IOPS with one outstanding, sigma=0.2209, kappa=0.000522), off
@@ -212,8 +213,8 @@ fn an_interrupted_run_has_no_verdict() {
       random read 8 KiB      1  17,960    140  7.1 %  54.8 µs  53.2 µs  78.0 µs  310 µs  646 µs  device
                              2  27,500    215  7.2 %  71.6 µs  69.4 µs   102 µs  406 µs  896 µs  device
         ! interrupted
-    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response; random
-    I/O spans 1 GiB
+    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
+    response; random I/O spans 1 GiB
 
     INTERRUPTED: the table holds what was measured until then
     VERDICT: none (the run did not come to its end)
@@ -287,8 +288,8 @@ fn errors_stand_in_their_row() {
       commit, preallocated      1   2,000   15.6  2.1 %   412 µs   400 µs  588 µs       -  2.34 ms  unknown
         ! 5 errors
         fdatasync alone             2,000      -  2.1 %   392 µs   381 µs  560 µs       -  2.22 ms  1 error
-    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate; times: response; -: too
-    few operations to tell; random I/O spans 1 GiB
+    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
+    response; -: too few operations to tell; random I/O spans 1 GiB
 
     FAILED: the device failed
     VERDICT: none (the run did not come to its end)
@@ -363,4 +364,19 @@ proptest! {
         prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");
         prop_assert!(unicode || text.is_ascii(), "{text:?}");
     }
+}
+
+#[test]
+fn a_thorough_check_says_whether_its_writes_became_steady() {
+    let found = |steady| {
+        Some(iolite_stats::Preconditioned { steady, rounds: 7, iops: 20_000.0, deviation_percent: 4.0 })
+    };
+    let told = |steady| {
+        let report = Report { preconditioned: found(steady), ..synthetic::check() };
+        text(&report, UNICODE).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(told(true).contains("; steady after 7 rounds of random writes"), "{}", told(true));
+    assert!(told(false).contains("; not steady after 7 rounds of random writes"));
+    let json = crate::json(&Report { preconditioned: found(true), ..synthetic::check() });
+    assert_eq!(json["preconditioned"]["rounds"], 7);
 }

@@ -1,10 +1,14 @@
 //! The largest load under which response times keep a bound: so many operations outstanding, or so many a second.
 //!
-//! Each try is a window of its own. The load is doubled from a low one until the bound is broken twice in a row (a rate whose
-//! first try breaks it is halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an
-//! answer only if two windows have kept the bound. Where a window gives too few operations for the quantile, it is repeated, and
+//! Each try is a window of its own. The load is doubled from a low one until the bound is broken (a rate whose first try breaks it is
+//! halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an answer only if two
+//! windows have kept the bound, and too high only if two in a row have broken it.
+//!
+//! A quantile is judged by operations and by time: a closed loop that stalls has few slow operations, but whoever comes at a random
+//! instant waits (coordinated omission). Operations in flight and those that were due but not issued count. Where a window gives too few operations for the quantile, it is repeated, and
 //! all that follow are as long as it takes, up to ten times what was asked for.
 
+mod interval;
 mod search;
 mod windows;
 
@@ -49,6 +53,10 @@ pub enum LatencyConclusion {
         load: Load,
         /// More was not tried: the device can perhaps do more.
         limited: bool,
+        /// The largest load that surely kept it.
+        low: Option<Load>,
+        /// The smallest load that surely did not.
+        high: Option<Load>,
     },
     /// Even the lowest load broke it.
     NoneKept {
@@ -62,7 +70,9 @@ pub enum LatencyConclusion {
 impl From<LatencyConclusion> for LatencyAnswer {
     fn from(conclusion: LatencyConclusion) -> LatencyAnswer {
         match conclusion {
-            LatencyConclusion::Found { load, limited } => LatencyAnswer::Found { load, limited },
+            LatencyConclusion::Found { load, limited, low, high } => {
+                LatencyAnswer::Found { load, limited, low, high }
+            }
             LatencyConclusion::NoneKept { lowest } => LatencyAnswer::NoneKept { lowest },
             LatencyConclusion::Failed(failure) => LatencyAnswer::Failed(failure.to_string()),
         }
@@ -244,7 +254,10 @@ impl LatencySearch {
         }
         match state.plan() {
             Plan::Over(conclusion) => {
-                let conclusion = conclusion.clone();
+                let mut conclusion = conclusion.clone();
+                if let LatencyConclusion::Found { low, high, .. } = &mut conclusion {
+                    (*low, *high) = interval::interval(&tries, self.target.bound);
+                }
                 LatencyStep::Done(Box::new(LatencyFound { target: self.target, tries, conclusion }))
             }
             _ => LatencyStep::Run(Box::new(self.task(&state, history.len()))),

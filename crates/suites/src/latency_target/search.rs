@@ -63,7 +63,7 @@ pub(super) struct State {
     /// The largest of them, and the smallest that broke it.
     low: Option<f64>,
     high: Option<f64>,
-    /// The load that broke the bound on the way up, before it is tried again.
+    /// The load that broke the bound in the last window, before it is tried again.
     doubted: Option<f64>,
     steps_down: u32,
 }
@@ -191,9 +191,7 @@ impl State {
         if kept {
             self.kept.push(load);
             self.low = Some(load);
-        } else if self.low.is_some() && self.high.is_none() && self.doubted != Some(load) {
-            // A moment's disturbance on the way up would put all that the device can do out of reach: it has to break twice.
-            self.doubted = Some(load);
+        } else if self.is_doubtful(load) {
             return Plan::Search(load);
         } else {
             self.high = Some(load);
@@ -207,12 +205,28 @@ impl State {
         }
     }
 
+    /// Whether a load that has just broken the bound is to be tried again: a moment's disturbance would put all that the device can
+    /// do out of reach, so that it has to break it twice in a row.
+    fn is_doubtful(&mut self, load: f64) -> bool {
+        let first = self.doubted != Some(load);
+        self.doubted = first.then_some(load);
+        first
+    }
+
     fn confirmed(&mut self, load: f64, kept: bool, scale: &Scale) -> Plan {
         if kept {
             self.kept.push(load);
             let windows = self.kept.iter().filter(|&&other| other == load).count();
-            let found = LatencyConclusion::Found { load: scale.load(load), limited: load >= scale.most };
+            let found = LatencyConclusion::Found {
+                load: scale.load(load),
+                limited: load >= scale.most,
+                low: None,
+                high: None,
+            };
             return if windows >= WINDOWS { Plan::Over(found) } else { Plan::Confirm(load) };
+        }
+        if self.is_doubtful(load) {
+            return Plan::Confirm(load);
         }
         if load <= scale.lowest {
             return none_kept(scale);

@@ -42,7 +42,11 @@ impl Device {
         let asked = task.asked_rate();
         let most = self.servers / self.service;
         let (rate, mean) = match asked {
-            None => self.closed(f64::from(task.concurrency)),
+            // Little's law: what is slower by the noise comes as much more rarely.
+            None => {
+                let (rate, mean) = self.closed(f64::from(task.concurrency));
+                (rate / noise, mean)
+            }
             Some(asked) => self.open(asked.0).unwrap_or((most, window.as_secs_f64() / 2.0)),
         };
         let count = (rate * window.as_secs_f64()) as u64;
@@ -146,7 +150,7 @@ fn search(device: Device, base: FileTask, target: LatencyTarget) -> (Vec<FileTas
 
 fn found(found: &LatencyFound) -> (Load, bool) {
     match found.conclusion {
-        LatencyConclusion::Found { load, limited } => (load, limited),
+        LatencyConclusion::Found { load, limited, .. } => (load, limited),
         _ => panic!("{found:#?}"),
     }
 }
@@ -157,9 +161,9 @@ fn the_largest_depth_is_found_exactly_and_confirmed() {
     let (tasks, outcome) = search(FLASH, base(), target(1000, LoadParameter::Depth { most: 256 }));
     assert_eq!(found(&outcome), (Load::Depth(8), false));
     let depths: Vec<_> = tasks.iter().map(|task| task.concurrency).collect();
-    assert_eq!(depths, [1, 2, 4, 8, 16, 16, 12, 10, 9, 8]);
+    assert_eq!(depths, [1, 2, 4, 8, 16, 16, 12, 12, 10, 10, 9, 9, 8]);
     assert!(tasks.iter().all(|task| task.workers == 1 && task.arrival == Arrival::Closed));
-    assert_eq!(tasks.iter().map(|task| task.seed).collect::<Vec<_>>(), (5..15).collect::<Vec<_>>());
+    assert_eq!(tasks.iter().map(|task| task.seed).collect::<Vec<_>>(), (5..18).collect::<Vec<_>>());
     let last = outcome.tries.last().unwrap();
     assert_eq!((last.purpose, last.outcome), (TryPurpose::Confirmation, TryOutcome::Kept));
     let quantile = last.quantile.unwrap().0 as f64;
@@ -199,7 +203,7 @@ fn the_largest_rate_is_found_within_its_precision() {
 fn a_start_that_is_too_fast_comes_down() {
     let task = FileTask { arrival: Arrival::Poisson(Iops(60_000.0)), ..base() };
     let (tasks, outcome) = search(FLASH, task, target(1000, RATE));
-    let rates: Vec<_> = tasks[..3].iter().map(|task| task.asked_rate().unwrap().0).collect();
+    let rates: Vec<_> = tasks[..5].iter().step_by(2).map(|task| task.asked_rate().unwrap().0).collect();
     assert_eq!(rates, [60_000.0, 30_000.0, 15_000.0]);
     assert_eq!(outcome.tries[0].outcome, TryOutcome::Behind);
     assert!(outcome.tries[0].backlog > 0);
@@ -220,7 +224,7 @@ fn the_most_allowed_is_said_to_be_the_limit() {
 fn a_bound_that_nothing_keeps_has_no_answer() {
     let (tasks, outcome) = search(FLASH, base(), target(400, LoadParameter::Depth { most: 64 }));
     assert_eq!(outcome.conclusion, LatencyConclusion::NoneKept { lowest: Load::Depth(1) });
-    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks.len(), 2);
     let (_, outcome) = search(FLASH, base(), target(400, RATE));
     let LatencyConclusion::NoneKept { lowest: Load::Rate(lowest) } = outcome.conclusion else {
         panic!("{outcome:#?}")
@@ -290,15 +294,15 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
 
 #[test]
 fn an_answer_that_is_not_kept_again_goes_down() {
-    // The tenth window and those after it are slower by a fifth.
-    let noise = |window| if window >= 9 { 1.2 } else { 1.0 };
+    // The thirteenth window and those after it are slower by a fifth.
+    let noise = |window| if window >= 12 { 1.2 } else { 1.0 };
     let depth = LoadParameter::Depth { most: 256 };
     let (tasks, outcome) = search_noisily(FLASH, base(), target(1000, depth), noise);
     assert_eq!(found(&outcome), (Load::Depth(7), false));
-    let depths: Vec<_> = tasks[9..].iter().map(|task| task.concurrency).collect();
-    assert_eq!(depths, [8, 7, 7]);
+    let depths: Vec<_> = tasks[12..].iter().map(|task| task.concurrency).collect();
+    assert_eq!(depths, [8, 8, 7, 7]);
     // Slower with every window, once the search has closed in.
-    let worse = |window: usize| 1.4f64.powi(window.saturating_sub(8) as i32);
+    let worse = |window: usize| 1.4f64.powi(window.saturating_sub(11) as i32);
     let (_, outcome) = search_noisily(FLASH, base(), target(1000, depth), worse);
     assert_eq!(outcome.conclusion, LatencyConclusion::NoneKept { lowest: Load::Depth(1) });
 }
@@ -372,8 +376,82 @@ fn brief(bound_us: u64, parameter: LoadParameter) -> LatencyTarget {
     LatencyTarget { quantile: Quantile(0.5), window, ..target(bound_us, parameter) }
 }
 
+/// A window of one operation at a time: so many of 100 us, then one that takes until its end.
+fn stalled(stall: Nanos) -> PhaseResult {
+    let window = Nanos::SECOND;
+    let task = FileTask { concurrency: 1, stop: Stop { runtime: Some(window), ..Stop::default() }, ..base() };
+    let timetable = Timetable { ramp_end: 0, interval: window.0 / 10, end: window.0 };
+    let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
+    let mut collector = Collector::new(0, vec![feed]);
+    let mut at = 0;
+    while at + 100_000 <= window.0 - stall.0 {
+        let (kind, bytes) = (OpKind::Read, 8192);
+        recorder.record(Completion { kind, intended: at, issued: at, completed: at + 99_999, bytes });
+        at += 100_000;
+        collector.collect(at);
+    }
+    recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+    let (_, _, totals) = collector.finish(0, window.0);
+    let mut result = PhaseResult { totals, ..FLASH.run(0, &task, 1.0) };
+    result.end.outstanding = Outstanding { at_end: 1, oldest: stall, ..Outstanding::default() };
+    result.end.rate = None;
+    result
+}
+
+#[test]
+fn stalled_and_unissued_operations_count_by_the_time_they_take() {
+    let target = target(1000, LoadParameter::Depth { most: 8 });
+    let judged = |result: &PhaseResult, target: &LatencyTarget| {
+        Window::of(result, target).judge(Load::Depth(1), TryPurpose::Search).unwrap()
+    };
+    // One operation of 9,000, but every tenth arrival would have waited.
+    assert_eq!(judged(&stalled(Nanos(100_000_000)), &target), TryOutcome::Broken);
+    assert_eq!(judged(&stalled(Nanos(0)), &target), TryOutcome::Kept);
+    // Due and not issued: though the rate counts as kept, 3 % were not served in time.
+    let open = FileTask { arrival: Arrival::Poisson(Iops(10_000.0)), ..base() };
+    let stop = Stop { runtime: Some(Nanos::SECOND), ..Stop::default() };
+    let mut result = FLASH.run(0, &FileTask { stop, ..open }, 1.0);
+    assert_eq!(judged(&result, &target), TryOutcome::Kept);
+    result.end.outstanding.backlog = 300;
+    assert_eq!(judged(&result, &target), TryOutcome::Broken);
+}
+
+#[test]
+fn thirty_runs_on_a_device_of_known_answer_agree() {
+    // True answer 8 (8.68 by the law). Windows differ by 5 %, and one in 40 is disturbed.
+    let mut state = 1u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let (mut exact, mut within) = (0, 0);
+    for run in 0..30 {
+        let noise: Vec<f64> = (0..200)
+            .map(|_| {
+                let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+                if uniform() < 0.025 { 50.0 } else { (0.05 * normal).exp() }
+            })
+            .collect();
+        let depth = LoadParameter::Depth { most: 256 };
+        let slow = Device { service: 1e-3, ..FLASH };
+        let (_, outcome) = search_noisily(slow, base(), target(10_000, depth), |window| noise[window]);
+        let LatencyConclusion::Found { load: Load::Depth(depth), low, high, .. } = outcome.conclusion else {
+            panic!("run {run}: {outcome:#?}")
+        };
+        assert!((6..=10).contains(&depth), "run {run}: {outcome:#?}");
+        exact += usize::from((8..=9).contains(&depth));
+        let value = |load: Option<Load>, none: u32| match load {
+            Some(Load::Depth(depth)) => depth,
+            _ => none,
+        };
+        within += usize::from(value(low, 0) <= 8 && value(high, 256) > 8);
+    }
+    println!("of 30 runs {exact} answer 8 or 9, and {within} intervals hold the true answer");
+    assert!(exact >= 24 && within >= 28, "{exact} answers, {within} intervals");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn any_monotone_device_gives_the_true_answer(
@@ -387,7 +465,7 @@ proptest! {
         };
         // The histogram and the simulation's steps tell the median within some percent.
         match outcome.conclusion {
-            LatencyConclusion::Found { load: Load::Depth(depth), limited } => {
+            LatencyConclusion::Found { load: Load::Depth(depth), limited, .. } => {
                 prop_assert!(keeps(depth, 0.95));
                 prop_assert_eq!(limited, depth == most);
                 prop_assert!(depth == most || !keeps(depth + 1, 1.05));
@@ -396,7 +474,7 @@ proptest! {
             LatencyConclusion::Failed(ref failure) => prop_assert!(false, "{}", failure),
             LatencyConclusion::Found { .. } => prop_assert!(false),
         }
-        prop_assert!(tasks.len() <= 22, "{}", tasks.len());
+        prop_assert!(tasks.len() <= 36, "{}", tasks.len());
     }
 
     #[test]
@@ -415,7 +493,7 @@ proptest! {
         let (_, outcome) = search_noisily(device, base(), target, noise);
         if let LatencyConclusion::Found { load, .. } = outcome.conclusion {
             let kept = outcome.tries.iter().filter(|each| each.load == load && each.outcome == TryOutcome::Kept);
-            prop_assert_eq!(kept.count(), 2);
+            prop_assert!(kept.count() >= 2);
         }
     }
 }

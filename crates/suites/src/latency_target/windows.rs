@@ -9,6 +9,9 @@ use super::{LatencyFailure, LatencyTarget, Load, Try, TryOutcome, TryPurpose, un
 /// Operations beyond a quantile that it has to rest on: with fewer, one slow operation more or less decides.
 const BEYOND: f64 = 10.0;
 
+/// Ages of what is in flight at the end that are told apart.
+const AGES: u64 = 64;
+
 /// The least number of operations that a quantile can rest on: 1,000 for p99.
 pub(super) fn needed(quantile: Quantile) -> u64 {
     // The quantile's own rounding must not ask for one more: 10 / (1 - 0.9) is a little above 100.
@@ -85,10 +88,53 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The quantile of the response times; no histogram tells more than the exact maximum.
+    /// The quantile of the response times: of the operations, or of what an arrival at a random instant would wait, whichever is
+    /// longer. No histogram tells more than the exact maximum.
     fn quantile(&self) -> Option<Nanos> {
         let occurred = self.response.count() > 0;
-        occurred.then(|| self.response.quantile(self.target.quantile).min(self.longest))
+        let by_operations = || self.response.quantile(self.target.quantile).min(self.longest);
+        occurred.then(|| self.quantile_by_time(by_operations()))
+    }
+
+    /// The shortest time, at least this one, that an arrival at a random instant waits longer than with no more than the
+    /// probability allowed.
+    fn quantile_by_time(&self, least: Nanos) -> Nanos {
+        let allowed = 1.0 - self.target.quantile.0;
+        if self.share_above(least) <= allowed {
+            return least;
+        }
+        let longest = self.longest.max(self.result.end.outstanding.oldest);
+        if self.share_above(longest) > allowed {
+            // So much is overdue that no time within the window is long enough.
+            return self.target.window.max(longest);
+        }
+        // The histogram's own resolution: between two buckets that have anything there is nothing to find but the age of what
+        // is in flight.
+        let mut times: Vec<Nanos> =
+            self.response.iter().map(|(time, _)| time).filter(|time| *time > least).collect();
+        let oldest = self.result.end.outstanding.oldest.0;
+        times.extend((1..=AGES).map(|part| Nanos(oldest / AGES * part)));
+        times.push(longest);
+        times.sort_unstable();
+        let first = times.partition_point(|time| self.share_above(*time) > allowed);
+        times.get(first).copied().unwrap_or(longest)
+    }
+
+    /// The probability of waiting longer than `time` at a random instant. In an open loop these are the late operations, those in
+    /// flight and those not yet issued included; in a closed one the share of the time, over all outstanding operations, for which
+    /// they had taken longer. Operations in flight at the end are taken as evenly old, up to the oldest.
+    fn share_above(&self, time: Nanos) -> f64 {
+        let outstanding = self.result.end.outstanding;
+        let (count, age) = (outstanding.at_end as f64, outstanding.oldest.0.max(1) as f64);
+        let older = outstanding.oldest.saturating_sub(time).0 as f64;
+        if self.result.end.rate.is_some() {
+            let backlog = outstanding.backlog as f64;
+            let late = self.response.count_above(time) as f64 + count * older / age + backlog;
+            return late / (self.response.count() as f64 + count + backlog).max(1.0);
+        }
+        let excess = self.response.excess_above(time) + count * older * older / age / 2.0;
+        let slots = f64::from(self.result.info.task.concurrency().max(1));
+        excess / (self.result.totals.measured as f64 * slots).max(1.0)
     }
 
     fn outcome(&self, purpose: TryPurpose) -> TryOutcome {

@@ -66,7 +66,7 @@ impl RanPostgres {
     /// ask. Nothing is connected to yet.
     ///
     /// # Errors
-    /// [`Error::Url`]; [`Error::Unsupported`] where it asks for TLS.
+    /// [`Error::Url`]; [`Error::Io`] and [`Error::Engine`] for certificates that can't be used.
     pub fn new(url: &str, settings: Settings) -> Result<RanPostgres> {
         let instance = Arc::new(Postgres::new(url)?);
         Ok(RanPostgres {

@@ -1,0 +1,97 @@
+//! What a URL leaves out and the clients of MariaDB and MySQL find in `~/.my.cnf`.
+//!
+//! Source: MariaDB's knowledge base, "Configuring MariaDB with Option Files"; MySQL's manual, 6.2.2.2.
+
+use mysql::{Opts, OptsBuilder};
+
+use crate::tls::TlsSettings;
+use crate::{Error, Result, ini};
+
+/// The sections that clients read.
+const SECTIONS: [&str; 5] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client"];
+
+/// The user's own settings; none without the file.
+pub(super) fn settings() -> Vec<(String, String)> {
+    let Some(home) = std::env::var_os("HOME") else { return Vec::new() };
+    let text = std::fs::read_to_string(std::path::Path::new(&home).join(".my.cnf")).unwrap_or_default();
+    ini::settings(&text, &SECTIONS)
+}
+
+/// Completes what a URL with this authority (`USER:PASSWORD@HOST:PORT`) leaves out. As with the clients, what stands later in the
+/// file replaces what stands earlier. A user in the URL is somebody else, whose password the file does not have.
+pub(super) fn complete(
+    opts: Opts,
+    authority: &str,
+    settings: &[(String, String)],
+    tls: &mut TlsSettings,
+) -> Result<OptsBuilder> {
+    let (login, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let named = !host.is_empty() && host != "localhost";
+    let (user, mut builder) = (opts.get_user().map(str::to_owned), OptsBuilder::from_opts(opts.clone()));
+    let mut own_password = None;
+    for (name, value) in settings.iter().rev() {
+        let name = name.replace('_', "-");
+        if tls.set(&name, value)? {
+            continue;
+        }
+        match name.as_str() {
+            "ssl" | "ssl-verify-server-cert" if matches!(value.as_str(), "0" | "off" | "OFF" | "FALSE") => {}
+            "ssl" => drop(tls.set("sslmode", "require")?),
+            "user" if user.is_none() && login.is_empty() => builder = builder.user(Some(value)),
+            "password" if opts.get_pass().is_none() => own_password = own_password.or(Some(value.clone())),
+            "host" if host.is_empty() => builder = builder.ip_or_hostname(Some(value)),
+            "port" if !named && !host.contains(':') => {
+                let port = value.parse().map_err(|_| wrong("port"))?;
+                builder = builder.tcp_port(port);
+            }
+            "socket" if !named && opts.get_socket().is_none() => builder = builder.socket(Some(value)),
+            _ => {}
+        }
+    }
+    let of_file = settings.iter().rev().find(|(name, _)| name == "user").map(|(_, value)| value.as_str());
+    if own_password.is_some() && (user.is_none() || user.as_deref() == of_file) {
+        builder = builder.pass(own_password);
+    }
+    Ok(builder)
+}
+
+fn wrong(name: &str) -> Error {
+    Error::Url(format!("`{name}` in ~/.my.cnf can't be used: correct it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::TlsMode;
+
+    fn completed(url: &str, file: &str) -> (Opts, TlsSettings) {
+        let mut tls = TlsSettings::default();
+        let authority = url.strip_prefix("mysql://").unwrap().split('/').next().unwrap();
+        let opts = Opts::from_url(url).unwrap();
+        let builder = complete(opts, authority, &ini::settings(file, &SECTIONS), &mut tls).unwrap();
+        (builder.into(), tls)
+    }
+
+    #[test]
+    fn the_file_fills_in_what_the_url_leaves_out() {
+        let file = "[client]\nuser=me\npassword=old\npassword='se cret'\nssl-ca=/ca.pem\nssl_mode=VERIFY_CA\n[mysqld]\nuser=x\n";
+        let (opts, tls) = completed("mysql://db.example.org/shop", file);
+        assert_eq!((opts.get_user(), opts.get_pass()), (Some("me"), Some("se cret")));
+        assert_eq!((tls.mode(), tls.root), (TlsMode::VerifyCa, Some("/ca.pem".into())));
+        let (opts, _) = completed("mysql://me@db.example.org/shop", file);
+        assert_eq!(opts.get_pass(), Some("se cret"));
+        // Another user's password is another.
+        let (opts, _) = completed("mysql://you@db.example.org/shop", file);
+        assert_eq!((opts.get_user(), opts.get_pass()), (Some("you"), None));
+        let (opts, _) = completed("mysql://me:mine@db.example.org/shop", file);
+        assert_eq!(opts.get_pass(), Some("mine"));
+    }
+
+    #[test]
+    fn a_socket_of_the_file_is_for_this_host() {
+        let file = "[mysql]\nsocket=/run/x.sock\nport=77\n";
+        assert_eq!(completed("mysql://localhost/shop", file).0.get_socket(), Some("/run/x.sock"));
+        let (opts, _) = completed("mysql://db.example.org/shop", file);
+        assert_eq!((opts.get_socket(), opts.get_tcp_port()), (None, 3306));
+    }
+}

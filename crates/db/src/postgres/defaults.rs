@@ -1,0 +1,223 @@
+//! What a URL leaves out and libpq adds: a service's settings, the environment, the password file.
+//!
+//! Sources: PostgreSQL's manual, "Environment Variables", "The Connection Service File" and "The Password File" (34.15 to 34.17).
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use postgres::Config;
+use postgres::config::Host;
+
+use crate::tls::{TlsSettings, decoded};
+use crate::{Error, Result, ini};
+
+/// Where a service file is looked for after the user's own.
+const SYSTEM_SERVICES: [&str; 2] =
+    ["/etc/postgresql-common/pg_service.conf", "/etc/sysconfig/pgsql/pg_service.conf"];
+/// Names of libpq's settings that we know, and the environment's names for them.
+const VARIABLES: [(&str, &str); 11] = [
+    ("host", "PGHOST"),
+    ("hostaddr", "PGHOSTADDR"),
+    ("port", "PGPORT"),
+    ("dbname", "PGDATABASE"),
+    ("user", "PGUSER"),
+    ("password", "PGPASSWORD"),
+    ("connect_timeout", "PGCONNECT_TIMEOUT"),
+    ("sslmode", "PGSSLMODE"),
+    ("sslrootcert", "PGSSLROOTCERT"),
+    ("sslcert", "PGSSLCERT"),
+    ("sslkey", "PGSSLKEY"),
+];
+
+/// The environment that a URL is completed from, so that tests have one of their own.
+pub(super) struct Surroundings<'a> {
+    /// Value of a variable that is set and not empty.
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Surroundings<'_> {
+    fn home(&self, file: &str) -> Option<PathBuf> {
+        Some(PathBuf::from((self.variable)("HOME")?).join(file))
+    }
+
+    /// Settings by name, the more important before the others: of the service (the URL's, or the environment's), then the
+    /// environment's own.
+    ///
+    /// # Errors
+    /// [`Error::Url`] for a service that no file has.
+    pub(super) fn settings(&self, service: Option<&str>) -> Result<Vec<(String, String)>> {
+        let service = service.map(str::to_owned).or_else(|| (self.variable)("PGSERVICE"));
+        let mut settings = match service {
+            Some(name) => self.service(&name)?,
+            None => Vec::new(),
+        };
+        for (name, variable) in VARIABLES {
+            if let Some(value) = (self.variable)(variable) {
+                settings.push((name.to_owned(), value));
+            }
+        }
+        Ok(settings)
+    }
+
+    fn service(&self, name: &str) -> Result<Vec<(String, String)>> {
+        let own =
+            (self.variable)("PGSERVICEFILE").map(PathBuf::from).or_else(|| self.home(".pg_service.conf"));
+        let files = own.into_iter().chain(SYSTEM_SERVICES.map(PathBuf::from));
+        files
+            .filter_map(|file| std::fs::read_to_string(file).ok())
+            .map(|text| ini::settings(&text, &[name]))
+            .find(|settings| !settings.is_empty())
+            .ok_or_else(|| {
+                Error::Url(format!(
+                    "no service `{name}` in ~/.pg_service.conf, PGSERVICEFILE or {}: correct its name",
+                    SYSTEM_SERVICES[0]
+                ))
+            })
+    }
+
+    /// The password for this connection from the password file. A file that others may read is not used, as in libpq.
+    pub(super) fn password(&self, config: &Config) -> Option<String> {
+        let file = (self.variable)("PGPASSFILE").map(PathBuf::from).or_else(|| self.home(".pgpass"))?;
+        let mode = std::fs::metadata(&file).ok()?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return None;
+        }
+        let text = std::fs::read_to_string(file).ok()?;
+        let host = match config.get_hosts().first() {
+            Some(Host::Tcp(name)) => name.clone(),
+            Some(Host::Unix(path))
+                if path != Path::new("/var/run/postgresql") && path != Path::new("/tmp") =>
+            {
+                path.display().to_string()
+            }
+            _ => "localhost".to_owned(),
+        };
+        let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
+        let user = config.get_user().unwrap_or_default();
+        let database = config.get_dbname().unwrap_or(user);
+        text.lines().find_map(|line| matching(line, [&host, &port, database, user]))
+    }
+}
+
+/// The password of a line `host:port:database:user:password` whose first four fit (`*` fits all, `\` takes the next as it is).
+fn matching(line: &str, wanted: [&str; 4]) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => fields.last_mut()?.extend(characters.next()),
+            ':' if fields.len() <= wanted.len() => fields.push(String::new()),
+            other => fields.last_mut()?.push(other),
+        }
+    }
+    let fits = wanted.iter().zip(&fields).all(|(wanted, field)| field == "*" || field == wanted);
+    (fits && fields.len() == wanted.len() + 1).then(|| fields.pop()).flatten()
+}
+
+/// Takes `service` out of a URL's parameters.
+pub(super) fn take_service(url: &str) -> (String, Option<String>) {
+    let Some((before, query)) = url.split_once('?') else { return (url.to_owned(), None) };
+    let (service, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| pair.starts_with("service="));
+    let rest = if others.is_empty() { before.to_owned() } else { format!("{before}?{}", others.join("&")) };
+    (rest, service.first().map(|pair| decoded(&pair["service=".len()..])))
+}
+
+/// Completes what the URL has left out. Settings that are not known here are for other clients.
+pub(super) fn complete(
+    config: &mut Config,
+    tls: &mut TlsSettings,
+    settings: &[(String, String)],
+) -> Result<()> {
+    let hosts_given = !config.get_hosts().is_empty() || !config.get_hostaddrs().is_empty();
+    let mut port = None;
+    for (name, value) in settings {
+        if tls.set(name, value)? {
+            continue;
+        }
+        let wrong = || Error::Url(format!("`{name}` of the service file or the environment can't be used"));
+        match name.as_str() {
+            "host" if !hosts_given && config.get_hosts().is_empty() => {
+                config.host(value);
+            }
+            "hostaddr" if !hosts_given && config.get_hostaddrs().is_empty() => {
+                config.hostaddr(value.parse().map_err(|_| wrong())?);
+            }
+            "port" => port = port.or(Some(value.parse::<u16>().map_err(|_| wrong())?)),
+            "dbname" if config.get_dbname().is_none() => {
+                config.dbname(value);
+            }
+            "user" if config.get_user().is_none() => {
+                config.user(value);
+            }
+            "password" if config.get_password().is_none() => {
+                config.password(value);
+            }
+            "connect_timeout" if config.get_connect_timeout().is_none() => {
+                let seconds = value.parse().map_err(|_| wrong())?;
+                config.connect_timeout(std::time::Duration::from_secs(seconds));
+            }
+            _ => {}
+        }
+    }
+    if let (Some(port), true) = (port, config.get_ports().is_empty()) {
+        config.port(port);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn password_lines_fit_by_field() {
+        let wanted = ["db.example.org", "5432", "shop", "me"];
+        assert_eq!(matching("db.example.org:5432:shop:me:secret", wanted).as_deref(), Some("secret"));
+        assert_eq!(matching("*:*:*:me:a\\:b:c\\\\d", wanted).as_deref(), Some("a:b:c\\d"));
+        for other in ["other:5432:shop:me:x", "#*:*:*:*:x", "*:*:*:you:x", "*:*:*", ""] {
+            assert_eq!(matching(other, wanted), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_the_url_leaves_out_comes_from_service_environment_and_password_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        std::fs::write(path(".pg_service.conf"), "[shop]\nhost=db.example.org\nsslmode=require\nuser=s\n")
+            .unwrap();
+        std::fs::write(path(".pgpass"), "db.example.org:77:shop:s:secret\n").unwrap();
+        std::fs::set_permissions(path(".pgpass"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let mut variables = HashMap::from([
+            ("HOME", directory.path().display().to_string()),
+            ("PGUSER", "e".to_owned()),
+            ("PGPORT", "77".to_owned()),
+        ]);
+        let variable = |name: &str| variables.get(name).cloned();
+        let surroundings = Surroundings { variable: &variable };
+        let (url, service) = take_service("postgres:///shop?service=shop");
+        assert_eq!(url, "postgres:///shop");
+        let settings = surroundings.settings(service.as_deref()).unwrap();
+        let (mut config, mut tls): (Config, _) = (url.parse().unwrap(), TlsSettings::default());
+        complete(&mut config, &mut tls, &settings).unwrap();
+        assert_eq!(config.get_hosts(), [Host::Tcp("db.example.org".into())]);
+        assert_eq!((config.get_user(), config.get_ports()), (Some("s"), &[77][..]));
+        assert_eq!(tls.mode, Some(crate::tls::TlsMode::Require));
+        assert_eq!(surroundings.password(&config).as_deref(), Some("secret"));
+        // Others may read it: not used.
+        std::fs::set_permissions(path(".pgpass"), std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(surroundings.password(&config), None);
+        assert!(surroundings.settings(Some("other")).unwrap_err().to_string().contains("`other`"));
+        // What the URL says stands.
+        let (mut config, mut tls): (Config, _) =
+            ("postgres://u@h:5/d".parse().unwrap(), TlsSettings::default());
+        complete(&mut config, &mut tls, &settings).unwrap();
+        assert_eq!((config.get_user(), config.get_ports().len()), (Some("u"), 1));
+        variables.clear();
+    }
+}

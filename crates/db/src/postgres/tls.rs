@@ -1,0 +1,148 @@
+//! TLS towards PostgreSQL, by rustls.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::tls::{TlsMode, TlsSettings};
+use crate::{Error, Result};
+
+/// What makes connections secure as the settings want it; `None` where they are not to be.
+///
+/// # Errors
+/// [`Error::Url`] for settings that contradict one another, [`Error::Engine`] for certificates that can't be used.
+pub(super) fn connector(settings: &TlsSettings, place: &str) -> Result<Option<MakeRustlsConnect>> {
+    if settings.mode() == TlsMode::Disable {
+        return Ok(None);
+    }
+    settings.check()?;
+    let unusable = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Engine {
+        doing: "prepare TLS for",
+        place: place.to_owned(),
+        cause,
+        remedy: "give certificates and keys in PEM: sslrootcert, sslcert and sslkey",
+    };
+    configuration(settings).map(|config| Some(MakeRustlsConnect::new(config))).map_err(unusable)
+}
+
+fn configuration(
+    settings: &TlsSettings,
+) -> std::result::Result<ClientConfig, Box<dyn std::error::Error + Send + Sync>> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match (settings.mode(), &settings.root) {
+        (mode @ (TlsMode::VerifyCa | TlsMode::VerifyFull), Some(file)) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in CertificateDer::pem_file_iter(file)? {
+                roots.add(certificate?)?;
+            }
+            let chain =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
+            if mode == TlsMode::VerifyFull { chain } else { Arc::new(AnyName(chain)) }
+        }
+        _ => Arc::new(AnyCertificate(provider.clone())),
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    match (&settings.certificate, &settings.key) {
+        (Some(certificate), Some(key)) => {
+            let chain =
+                CertificateDer::pem_file_iter(certificate)?.collect::<std::result::Result<Vec<_>, _>>()?;
+            Ok(builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_file(key)?)?)
+        }
+        _ => Ok(builder.with_no_client_auth()),
+    }
+}
+
+/// For `verify-ca`: the chain counts, the name in the certificate does not.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, TlsError> {
+        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+            // The name is looked at last, when the chain has been found good.
+            Err(TlsError::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            answer => answer,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// For `prefer` and `require`: encrypted, with whoever has the key of the certificate that was shown.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,191 @@
+//! How far a connection to a server is protected: the words of libpq (`sslmode` and companions) and of MySQL (`ssl-mode`),
+//! which mean the same in the URL of either.
+
+use std::path::PathBuf;
+
+use crate::{Error, Result};
+
+/// What a connection has to be. libpq's modes ("SSL Mode Descriptions", PostgreSQL's manual, 34.19.3), in MySQL's words
+/// DISABLED, PREFERRED, REQUIRED, VERIFY_CA and VERIFY_IDENTITY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TlsMode {
+    /// Never encrypted.
+    Disable,
+    /// Encrypted where the server can do it; its certificate is not verified. The default, as in libpq and MySQL.
+    Prefer,
+    /// Encrypted, or no connection; the server's certificate is not verified unless an authority's certificate is given.
+    Require,
+    /// Encrypted, and the server's certificate comes from the authority given.
+    VerifyCa,
+    /// The same, and it was issued for the host of the URL.
+    VerifyFull,
+}
+
+impl TlsMode {
+    fn parse(word: &str) -> Result<TlsMode> {
+        match word.to_ascii_lowercase().replace('_', "-").as_str() {
+            "disable" | "disabled" => Ok(TlsMode::Disable),
+            "allow" | "prefer" | "preferred" => Ok(TlsMode::Prefer),
+            "require" | "required" => Ok(TlsMode::Require),
+            "verify-ca" => Ok(TlsMode::VerifyCa),
+            "verify-full" | "verify-identity" => Ok(TlsMode::VerifyFull),
+            _ => Err(Error::Url(
+                "sslmode is one of disable, prefer, require, verify-ca and verify-full".to_owned(),
+            )),
+        }
+    }
+}
+
+/// What is known of the protection wanted; each source (URL, service file, environment) fills in what those before it left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct TlsSettings {
+    pub(crate) mode: Option<TlsMode>,
+    /// Certificates of the authorities that are trusted, in PEM.
+    pub(crate) root: Option<PathBuf>,
+    /// Certificate of this client, in PEM, and its key.
+    pub(crate) certificate: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+}
+
+impl TlsSettings {
+    /// Takes what concerns TLS out of a URL's parameters; the URL without them, and what they say.
+    ///
+    /// # Errors
+    /// [`Error::Url`] for a mode that there is not.
+    pub(crate) fn take(url: &str) -> Result<(String, TlsSettings)> {
+        let mut settings = TlsSettings::default();
+        let Some((before, query)) = url.split_once('?') else { return Ok((url.to_owned(), settings)) };
+        let mut others = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !settings.set(name, &decoded(value))? {
+                others.push(pair);
+            }
+        }
+        let rest =
+            if others.is_empty() { before.to_owned() } else { format!("{before}?{}", others.join("&")) };
+        Ok((rest, settings))
+    }
+
+    /// Sets what `name` stands for where it is not set yet; whether the name concerns TLS at all.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
+        let path = Some(PathBuf::from(value));
+        match name.to_ascii_lowercase().replace('_', "-").as_str() {
+            "sslmode" | "ssl-mode" => {
+                self.mode = self.mode.or(Some(TlsMode::parse(value)?));
+            }
+            "sslrootcert" | "ssl-ca" => self.root = self.root.take().or(path),
+            "sslcert" | "ssl-cert" => self.certificate = self.certificate.take().or(path),
+            "sslkey" | "ssl-key" => self.key = self.key.take().or(path),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The mode in force. An authority that is given is there to be asked: `require` verifies it, as in libpq.
+    pub(crate) fn mode(&self) -> TlsMode {
+        match self.mode.unwrap_or(TlsMode::Prefer) {
+            TlsMode::Require if self.root.is_some() => TlsMode::VerifyCa,
+            mode => mode,
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Url`] where verification is asked for without an authority, or a certificate comes without its key.
+    pub(crate) fn check(&self) -> Result<()> {
+        if matches!(self.mode(), TlsMode::VerifyCa | TlsMode::VerifyFull) && self.root.is_none() {
+            return Err(Error::Url(
+                "verifying the server's certificate needs the certificate of the authority that issued it: add \
+                 sslrootcert=FILE (PEM) to the URL, or use sslmode=require"
+                    .to_owned(),
+            ));
+        }
+        if self.certificate.is_some() != self.key.is_some() {
+            return Err(Error::Url("sslcert=FILE and sslkey=FILE belong together: give both".to_owned()));
+        }
+        for file in [&self.root, &self.certificate, &self.key].into_iter().flatten() {
+            std::fs::metadata(file).map_err(|source| Error::Io {
+                doing: "read",
+                path: file.clone(),
+                source,
+                remedy: "correct sslrootcert, sslcert or sslkey",
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A part of a URL with its %XX replaced.
+pub(crate) fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// What helps against a failed handshake, by the words of rustls (`rustls::Error`, `CertificateError`); `None` for other errors.
+pub(crate) fn remedy(text: &str) -> Option<&'static str> {
+    let holds = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if holds(&["Expired", "certificate expired", "certificate has expired"]) {
+        return Some(
+            "the server's certificate has expired: have it renewed, or use sslmode=require, which does not verify it",
+        );
+    }
+    if holds(&["NotValidForName", "not valid for name"]) {
+        return Some(
+            "the server's certificate was issued for another host: write a host that it names (subjectAltName) into the URL, \
+             or use sslmode=verify-ca",
+        );
+    }
+    if holds(&["UnknownIssuer", "BadSignature", "CaUsedAsEndEntity", "unknown issuer"]) {
+        return Some(
+            "the server's certificate was not issued by the authority in sslrootcert: name the right file, or use \
+             sslmode=require, which does not verify it",
+        );
+    }
+    if holds(&["CertificateRequired", "certificate required"]) {
+        return Some(
+            "the server wants a certificate of the client: add sslcert=FILE and sslkey=FILE to the URL",
+        );
+    }
+    if holds(&[
+        "invalid peer certificate",
+        "received fatal alert",
+        "InvalidCertificate",
+        "peer is incompatible",
+    ]) {
+        return Some(
+            "the two sides found no protection to agree on: look at the server's log, its certificate and the versions of TLS \
+             that it allows (1.2 and 1.3 are spoken here)",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_taken_out_of_the_url() {
+        let (rest, tls) =
+            TlsSettings::take("postgres://me@h/db?sslmode=verify-full&port=7&sslrootcert=/a%20b.pem")
+                .unwrap();
+        assert_eq!(rest, "postgres://me@h/db?port=7");
+        assert_eq!((tls.mode(), tls.root), (TlsMode::VerifyFull, Some("/a b.pem".into())));
+        let (rest, tls) = TlsSettings::take("mysql://me@h/db?ssl-mode=VERIFY_IDENTITY&ssl_ca=x").unwrap();
+        assert_eq!((rest.as_str(), tls.mode()), ("mysql://me@h/db", TlsMode::VerifyFull));
+        let (rest, tls) = TlsSettings::take("mysql://me@h/db").unwrap();
+        assert_eq!((rest.as_str(), tls.mode()), ("mysql://me@h/db", TlsMode::Prefer));
+        assert!(TlsSettings::take("mysql://h/db?sslmode=perhaps").is_err());
+    }
+
+    #[test]
+    fn an_authority_given_is_asked() {
+        let (_, tls) = TlsSettings::take("postgres://h/db?sslmode=require&sslrootcert=/x").unwrap();
+        assert_eq!(tls.mode(), TlsMode::VerifyCa);
+        let missing = tls.check().unwrap_err().to_string();
+        assert!(missing.contains("/x") && missing.contains("sslrootcert"), "{missing}");
+        let (_, tls) = TlsSettings::take("postgres://h/db?sslmode=verify-full").unwrap();
+        assert!(tls.check().unwrap_err().to_string().contains("sslrootcert=FILE"));
+        let (_, tls) = TlsSettings::take("postgres://h/db?sslcert=/x").unwrap();
+        assert!(tls.check().unwrap_err().to_string().contains("sslkey"));
+    }
+}

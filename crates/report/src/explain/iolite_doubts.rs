@@ -1,0 +1,238 @@
+//! What is to be doubted in a result of iolite's: at least what is found in one of fio's.
+
+use serde_json::Value;
+
+use super::tree::{Unit, quantity};
+
+/// Shorter is no measurement, in seconds.
+const SHORT: f64 = 1.0;
+
+/// Reads faster than any device responds, in nanoseconds.
+const MEMORY_NS: f64 = 4000.0;
+
+/// Intervals from which on their spread says something.
+const INTERVALS: usize = 4;
+
+/// What is to be doubted in a phase.
+pub(super) fn doubts(phase: &Value) -> Vec<String> {
+    let at = |path: &str| phase.pointer(path);
+    let number = |path: &str| at(path).and_then(Value::as_f64).unwrap_or(0.0);
+    let mut doubts = Vec::new();
+    match at("/ending/kind").and_then(Value::as_str) {
+        Some("failed") => doubts.push("it failed: the figures are of what came before".to_owned()),
+        Some("interrupted") => {
+            doubts.push("it was interrupted: the figures are of what came before".to_owned())
+        }
+        _ => {}
+    }
+    match at("/cache/stamp").and_then(Value::as_str) {
+        Some("cached") => doubts.push("memory served it, not the device".to_owned()),
+        Some("partly cached") => {
+            let share = quantity(number("/cache/cached_share"), Unit::Share);
+            doubts.push(format!("a cache served {share} of it"));
+        }
+        Some("unknown (other I/O on the device)") => doubts.push(
+            "whether the device was reached is not known: other I/O on it covers this program's".to_owned(),
+        ),
+        Some("unknown") => {
+            doubts.push("whether the device was reached is not known: no counters show it".to_owned())
+        }
+        _ => {}
+    }
+    if number("/outstanding/lost") > 0.0 {
+        doubts.push("operations never came back: the device hangs; see the kernel log (dmesg)".to_owned());
+    }
+    if at("/rate/kept").and_then(Value::as_bool) == Some(false) {
+        doubts.push(
+            "the rate asked for was not kept: response times grew with the time, and so depend on its length"
+                .to_owned(),
+        );
+    }
+    if number("/verified/wrong") > 0.0 {
+        doubts.push("data that was read is not what was written".to_owned());
+    }
+    doubts.extend(short(phase));
+    doubts.extend(through_the_page_cache(phase));
+    doubts.extend(depth(phase));
+    doubts.extend(changes(phase));
+    for operations in kinds(phase) {
+        doubts.extend(of_kind(operations));
+        doubts.extend(unsteady(phase, operations));
+    }
+    doubts
+}
+
+fn kinds(phase: &Value) -> impl Iterator<Item = &Value> {
+    phase.get("operations").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn field(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or(0.0)
+}
+
+fn short(phase: &Value) -> Option<String> {
+    let seconds = phase.get("measured_seconds").and_then(Value::as_f64)?;
+    (seconds < SHORT).then(|| {
+        let seconds = quantity(seconds, Unit::Seconds);
+        format!("{seconds} are too short to tell anything: give a runtime of 30 s or more")
+    })
+}
+
+/// What a task that is not direct leaves open, and what it writes.
+fn through_the_page_cache(phase: &Value) -> Vec<String> {
+    let Some(task) = phase.get("task").filter(|task| task["kind"] == "file") else { return Vec::new() };
+    let mut doubts = Vec::new();
+    let of = |name: &str| kinds(phase).find(|kind| kind["kind"] == name && field(kind, "/operations") > 0.0);
+    let is_buffered =
+        task["direct"] == false && task.pointer("/target/kind").is_none_or(|kind| kind != "null");
+    if let Some(read) = of("read").filter(|_| is_buffered) {
+        let mean = field(read, "/response_ns/mean/value");
+        doubts.push(if mean > 0.0 && mean < MEMORY_NS {
+            let mean = quantity(mean, Unit::Nanos);
+            format!("cached: a mean of {mean} is memory's, not a device's (not direct)")
+        } else {
+            "reads went through the page cache (not direct): part of them may come from memory, and sequential ones from \
+             read-ahead"
+                .to_owned()
+        });
+    }
+    let is_durable = ["sync", "end_sync", "durable"].iter().any(|key| !task[*key].is_null());
+    if of("write").is_some() && is_buffered && !is_durable {
+        doubts.push(
+            "writes went through the page cache (not direct): they are over when memory has them, unless sync, end_sync or \
+             durable is set"
+                .to_owned(),
+        );
+    }
+    if of("write").is_some() && task["contents"].to_string().contains("\"zeros\"") {
+        doubts.push(
+            "zeros were written: storage that compresses, deduplicates or detects zeros stored next to nothing".to_owned(),
+        );
+    }
+    doubts
+}
+
+/// Whether the depth that was asked for was reached, by Little's law: rate times response time is what was in flight.
+fn depth(phase: &Value) -> Option<String> {
+    let task = phase.get("task").filter(|task| task["kind"] == "file" && task["arrival"] == "closed")?;
+    let asked = field(phase, "/concurrency");
+    let all = kinds(phase).filter(|kind| kind["kind"] != "commit");
+    let in_flight: f64 =
+        all.map(|kind| field(kind, "/iops/value") * field(kind, "/response_ns/mean/value") / 1e9).sum();
+    (asked > 1.0 && in_flight > 0.0 && in_flight < asked / 2.0).then(|| {
+        let engine = task["backend"].as_str().unwrap_or("the back end");
+        format!(
+            "{asked:.0} outstanding operations were not reached: {in_flight:.1} were in flight on average (rate x response \
+             time); the submission waits ({engine}), or the program was the limit"
+        )
+    })
+}
+
+/// The changes that the detector has found.
+fn changes(phase: &Value) -> Vec<String> {
+    let found = phase.pointer("/changes/found").and_then(Value::as_array).into_iter().flatten();
+    let seconds = |change: &Value, key: &str| quantity(field(change, key), Unit::Seconds);
+    let rate = |change: &Value, key: &str| quantity(field(change, key), Unit::Iops);
+    let text = |change: &Value| match change["kind"].as_str()? {
+        "level-shift" => Some(format!(
+            "the rate changed {} after the start, from {} to {} IOPS, and stayed there: a state that changed (burst credits, a \
+             throttle, a write cache that filled, garbage collection); the mean of both is a rate that never was",
+            seconds(change, "/at_seconds"),
+            rate(change, "/before_iops/value"),
+            rate(change, "/after_iops/value")
+        )),
+        "stall" => Some(format!(
+            "next to nothing completed for {}, {} after the start: a stall; see the kernel log (dmesg)",
+            seconds(change, "/seconds"),
+            seconds(change, "/at_seconds")
+        )),
+        "periodic" => Some(format!(
+            "the rate rises and falls every {}, by {} of its mean: checkpoints, write-back or a throttle",
+            seconds(change, "/period_seconds"),
+            quantity(field(change, "/amplitude"), Unit::Share)
+        )),
+        _ => None,
+    };
+    found.filter_map(text).collect()
+}
+
+/// Whether the rate was the same from interval to interval, where no change explains that it was not.
+fn unsteady(phase: &Value, operations: &Value) -> Option<String> {
+    let kind = operations["kind"].as_str()?;
+    let series: Vec<(f64, f64)> = phase
+        .get("series")?
+        .as_array()?
+        .iter()
+        .map(|point| (field(point, "/seconds"), point["operations"][kind].as_f64().unwrap_or(0.0)))
+        .collect();
+    let longest = series.iter().fold(0.0, |longest: f64, point| longest.max(point.0));
+    // The rest at the end may be too short for a rate.
+    let rates: Vec<f64> = series
+        .iter()
+        .filter(|point| point.0 > longest / 2.0)
+        .map(|(seconds, count)| count / seconds)
+        .collect();
+    let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    if rates.len() < INTERVALS || mean <= 0.0 || phase["changes"].is_object() {
+        return None;
+    }
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len() as f64;
+    let rate = |value: f64| quantity(value, Unit::Iops);
+    // Few operations in an interval vary by themselves: of a Poisson process a deviation of three.
+    let chance = 3.0 / (mean * longest).max(1e-9).sqrt();
+    if least < mean * 0.5 && 1.0 - least / mean > chance {
+        return Some(format!(
+            "{kind}: the slowest interval had {} IOPS against {} in the mean: a stall, or a state that changed (a write cache \
+             that filled, garbage collection)",
+            rate(least),
+            rate(mean)
+        ));
+    }
+    let share = variance.sqrt() / mean;
+    (share > 0.3_f64.max(chance)).then(|| {
+        format!(
+            "{kind}: the rate scattered by {:.0} %: unsteady, look at its course over time",
+            share * 100.0
+        )
+    })
+}
+
+fn of_kind(operations: &Value) -> Vec<String> {
+    let kind = operations.get("kind").and_then(Value::as_str).unwrap_or("?");
+    let nanos = |value: f64| quantity(value, Unit::Nanos);
+    let mut doubts = Vec::new();
+    if field(operations, "/errors") > 0.0 {
+        doubts.push(format!("{kind}: operations failed, see `errors` (--all)"));
+    }
+    let (value, low, high) =
+        (field(operations, "/iops/value"), field(operations, "/iops/low"), field(operations, "/iops/high"));
+    if value > 0.0 && (high - low) / 2.0 > value * 0.1 {
+        let half = (high - low) / 2.0 / value * 100.0;
+        doubts.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
+    }
+    let unresolved = ["p99", "p99_9"]
+        .iter()
+        .find(|key| operations.pointer(&format!("/response_ns/{key}/resolved")) == Some(&Value::Bool(false)));
+    if let Some(key) = unresolved {
+        doubts.push(format!("{kind}: too few operations to tell {}", key.replace('_', ".")));
+    }
+    let (mean, p99, max) = (
+        field(operations, "/response_ns/mean/value"),
+        field(operations, "/response_ns/p99/value"),
+        field(operations, "/response_ns/max"),
+    );
+    if mean > 0.0 && p99 > mean * 5.0 {
+        doubts.push(format!(
+            "{kind}: p99 is {}, {:.0} times the mean of {}: the mean hides what one in a hundred waits for",
+            nanos(p99),
+            p99 / mean,
+            nanos(mean)
+        ));
+    }
+    if max > 1e9 {
+        doubts
+            .push(format!("{kind}: one operation took {}: a stall; see the kernel log (dmesg)", nanos(max)));
+    }
+    doubts
+}

@@ -1,0 +1,103 @@
+//! The changes within a phase, as they are recorded.
+
+use iolite_model::{Arrival, Conclusion, OpKind, Task};
+use serde::{Deserialize, Serialize};
+
+use super::{Change, changes};
+use crate::estimate::{Direction, Estimate};
+use crate::summary::PhaseResult;
+
+/// What did not stay as it was within a phase: concluded at the phase's end, where there is anything to report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseChanges {
+    /// The kind of operation whose rate changed: the phase's main one.
+    pub operation: OpKind,
+    /// The changes: level shifts by time, stalls by time, then periodicity. Never empty.
+    pub changes: Vec<Change>,
+}
+
+impl Conclusion for PhaseChanges {
+    const KIND: &'static str = "changes";
+}
+
+impl PhaseChanges {
+    /// The changes within a phase that asks for the same load all the time; `None` where it did not, and where nothing
+    /// changed.
+    pub fn of(phase: &PhaseResult) -> Option<PhaseChanges> {
+        if !is_uniform(&phase.info.task) {
+            return None;
+        }
+        let operation = main_kind(phase);
+        let changes = changes(&series(phase, operation));
+        (!changes.is_empty()).then_some(PhaseChanges { operation, changes })
+    }
+
+    /// The instants of the level shifts, in seconds since the start of the measured part.
+    pub fn shifts(&self) -> Vec<f64> {
+        let at = |change: &Change| match change {
+            Change::LevelShift { at, .. } => Some(*at),
+            Change::Stall { .. } | Change::Periodic { .. } => None,
+        };
+        self.changes.iter().filter_map(at).collect()
+    }
+
+    /// The rates of a kind of operation between the level shifts, in order; empty without shifts.
+    pub fn levels(&self, phase: &PhaseResult, kind: OpKind) -> Vec<Estimate> {
+        let shifts = self.shifts();
+        if shifts.is_empty() {
+            return Vec::new();
+        }
+        let mut levels = vec![Vec::new(); shifts.len() + 1];
+        let mut begin = 0.0;
+        for (seconds, count) in series(phase, kind) {
+            let middle = begin + seconds / 2.0;
+            levels[shifts.iter().filter(|&&at| at <= middle).count()].push((seconds, count));
+            begin += seconds;
+        }
+        levels.iter().map(|level| Estimate::rate(level, Direction::HigherIsBetter)).collect()
+    }
+}
+
+/// The kind that most of the measured time's operations are of; the commit where there are any.
+fn main_kind(phase: &PhaseResult) -> OpKind {
+    let total = |kind: OpKind| phase.totals.series.iter().map(|point| point.operations[kind]).sum::<u64>();
+    if total(OpKind::Sync) > 0 && total(OpKind::Commit) > 0 {
+        return OpKind::Commit;
+    }
+    OpKind::all().max_by_key(|&kind| total(kind)).unwrap_or(OpKind::Read)
+}
+
+fn series(phase: &PhaseResult, kind: OpKind) -> Vec<(f64, f64)> {
+    phase.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect()
+}
+
+/// Whether a task asks for the same all the time: bursts, pauses and traces have a course of their own.
+fn is_uniform(task: &Task) -> bool {
+    match task {
+        Task::File(task) => {
+            !matches!(task.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
+        }
+        Task::Metadata(_) => false,
+        Task::Database(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_read_back() {
+        let level = |value| Estimate::rate(&[(1.0, value), (1.0, value + 1.0)], Direction::HigherIsBetter);
+        let changes = PhaseChanges {
+            operation: OpKind::Read,
+            changes: vec![
+                Change::LevelShift { at: 2.0, before: level(22_000.0), after: level(0.0) },
+                Change::Stall { at: 0.1 + 0.2, seconds: 0.5 },
+                Change::Periodic { seconds: 5.0, amplitude: 0.3 },
+            ],
+        };
+        let concluded = iolite_model::Concluded::of_phase(3, &changes);
+        assert_eq!(concluded.read::<PhaseChanges>(), Some(changes));
+    }
+}
