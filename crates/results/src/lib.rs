@@ -4,11 +4,13 @@
 //! those that the store has kept, gets the same run; every output is a function of it.
 
 mod asked;
+mod besides;
 pub mod comparison;
 mod fold;
 mod readings;
 mod run;
 
 pub use asked::Asked;
+pub use besides::{Besides, ReadBack};
 pub use readings::Readings;
 pub use run::Run;

@@ -188,7 +188,9 @@ fn line(store: &Store, summary: RunSummary) -> anyhow::Result<RunLine> {
 /// Prints a run as it was printed when it ended; one that was cut short, or goes on, as far as it came.
 fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
     let run = read(store, &find(store, name)?)?;
-    Ok(output::print(&show(&run, format, output::style()))?)
+    // Of fio's jobs in fio's form.
+    let of_fio = iolite_fio::output::show(&run, format == Format::Json);
+    Ok(output::print(&of_fio.unwrap_or_else(|| show(&run, format, output::style())))?)
 }
 
 /// A run as far as it came.
