@@ -180,7 +180,7 @@ pub(super) fn matched<'a>(before: &'a [Vec<Part>], after: &'a [Vec<Part>]) -> Ve
 pub(super) fn left_out(before: &[Vec<Part>], after: &[Vec<Part>], matched: &[Matched<'_>]) -> Vec<String> {
     let is_used = |part: &&Part| {
         let same = |used: &&Part| std::ptr::eq(*used, *part);
-        matched.iter().any(|matched| matched.before.iter().chain(&matched.after).any(|used| same(used)))
+        matched.iter().any(|matched| matched.before.iter().chain(&matched.after).any(same))
     };
     let unused = |side: &[Vec<Part>]| {
         let parts: Vec<Part> = side.iter().flatten().filter(|part| !is_used(part)).cloned().collect();
