@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use iolite_model::{Ending, OpKind, PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
 use iolite_stats::{PhaseResult, SteadyRule, SteadyWatch};
 
-use crate::Run;
+use crate::run::Run;
 
 /// Largest range of the values of a window in percent of their mean (SNIA SSS PTS 2.0.2, steady state).
 pub const MAX_RANGE: f64 = 20.0;
