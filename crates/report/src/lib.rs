@@ -9,11 +9,8 @@ use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
 mod answer;
 mod chart;
-<<<<<<< HEAD
 pub mod classic;
-=======
 pub mod comparison;
->>>>>>> main
 pub mod explain;
 mod json;
 mod knees;
