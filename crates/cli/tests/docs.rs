@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 34] = [
     &[],
     &["check"],
     &["run"],
@@ -42,6 +42,11 @@ const COMMANDS: [&[&str]; 29] = [
     &["ranio", "export"],
     &["ranio", "reset"],
     &["ranio", "purge"],
+    &["tproc-c"],
+    &["tproc-c", "build"],
+    &["tproc-c", "run"],
+    &["tproc-c", "check"],
+    &["tproc-c", "purge"],
     &["db"],
 ];
 

@@ -63,6 +63,7 @@ fn threads(task: &Task) -> u32 {
         Task::File(task) => task.workers,
         Task::Metadata(task) => task.workers,
         Task::Database(task) => task.workers,
+        Task::TprocC(task) => task.users,
     }
 }
 

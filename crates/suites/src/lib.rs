@@ -14,6 +14,7 @@ mod shuffle;
 mod steady;
 mod study;
 mod sweep;
+mod user_sweep;
 
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use database::database_warnings;
@@ -31,3 +32,4 @@ pub use study::{
     StudyStep, Subject,
 };
 pub use sweep::{Sweep, SweepError, SweepFound, SweepNext, SweepOptions};
+pub use user_sweep::{UserSweep, UserSweepError};

@@ -93,7 +93,7 @@ fn is_uniform(task: &Task) -> bool {
             !matches!(task.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
         }
         Task::Metadata(_) => false,
-        Task::Database(_) => true,
+        Task::Database(_) | Task::TprocC(_) => true,
     }
 }
 
