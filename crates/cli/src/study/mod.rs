@@ -48,7 +48,9 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
         lab.warn(Warning::LeftOut { what: format!("direct reads of {}", args.block), why });
         (study.subject.direct, study.device) = (false, None);
     }
-    lab.conduct(&study.steps(iolite_session::unix_now().0), Ok, |windows, history| study.findings(windows, history))
+    lab.conduct(&study.steps(iolite_session::unix_now().0), Ok, |windows, history| {
+        study.findings(windows, history)
+    })
 }
 
 fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
@@ -124,7 +126,9 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
         }
         study.blocks.retain(fits);
     }
-    lab.conduct(&study.steps(iolite_session::unix_now().0), Ok, |windows, history| study.findings(windows, history))
+    lab.conduct(&study.steps(iolite_session::unix_now().0), Ok, |windows, history| {
+        study.findings(windows, history)
+    })
 }
 
 /// What of an existing target may be destroyed.

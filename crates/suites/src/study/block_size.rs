@@ -52,7 +52,8 @@ pub struct BlockSizeStudy {
 impl BlockSizeStudy {
     /// All steps: the windows in a random order, which follows from the seed.
     pub fn steps(&self, seed: u64) -> Vec<StudyStep<BlockPoint>> {
-        let sizes = |&read_percent: &u8| self.blocks.iter().map(move |&block| BlockPoint { block, read_percent });
+        let sizes =
+            |&read_percent: &u8| self.blocks.iter().map(move |&block| BlockPoint { block, read_percent });
         let mut points: Vec<BlockPoint> = self.read_percents.iter().flat_map(sizes).collect();
         shuffle(&mut points, seed);
         self.subject.lay_out().into_iter().chain(points.into_iter().map(|point| self.step(point))).collect()

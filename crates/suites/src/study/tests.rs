@@ -97,7 +97,8 @@ fn cache() -> CacheStudy {
 #[test]
 fn the_same_reads_go_every_way() {
     let steps = cache().steps(5);
-    let mut ways: Vec<_> = steps.iter().filter_map(|step| Some((step.circumstance?.way, step.before))).collect();
+    let mut ways: Vec<_> =
+        steps.iter().filter_map(|step| Some((step.circumstance?.way, step.before))).collect();
     assert!(!ways.is_sorted_by_key(|(way, _)| *way), "the order is random");
     ways.sort_by_key(|(way, _)| *way);
     let each = [
@@ -107,9 +108,8 @@ fn the_same_reads_go_every_way() {
         (CacheWay::Raw, Before::Drop),
     ];
     assert_eq!(ways, each.iter().flat_map(|way| [*way, *way]).collect::<Vec<_>>());
-    let is_random = |step: &&StudyStep<CachePoint>| {
-        step.circumstance.is_some_and(|point| point.order == Order::Random)
-    };
+    let is_random =
+        |step: &&StudyStep<CachePoint>| step.circumstance.is_some_and(|point| point.order == Order::Random);
     let mut random: Vec<_> = steps.iter().filter(is_random).collect();
     random.sort_by_key(|step| step.circumstance.map(|point| point.way));
     for step in &random {
@@ -251,7 +251,11 @@ fn read_ahead_is_worth_what_it_brings() {
 fn the_setting_that_scans_want_is_named_and_the_present_one_is_tried() {
     // 256 KiB is best, and much more is worse. The present setting is in no list.
     let settings = [64, 256, 4096].map(|kib| Bytes(kib << 10)).to_vec();
-    let study = |present: u64| ReadAheadStudy { settings: settings.clone(), present: Bytes(present << 10), ..read_ahead() };
+    let study = |present: u64| ReadAheadStudy {
+        settings: settings.clone(),
+        present: Bytes(present << 10),
+        ..read_ahead()
+    };
     let found = |study: &ReadAheadStudy| {
         let (windows, history) = run(&study.steps(7), |point: &ReadAheadPoint| {
             let rate = match point.read_ahead.0 >> 10 {
@@ -267,7 +271,10 @@ fn the_setting_that_scans_want_is_named_and_the_present_one_is_tried() {
     };
     assert_eq!(study(128).steps(7).len(), 8, "the present setting too");
     let text = found(&study(128));
-    assert!(text.contains("want a read-ahead of 256 KiB") && text.contains("a larger one would serve"), "{text}");
+    assert!(
+        text.contains("want a read-ahead of 256 KiB") && text.contains("a larger one would serve"),
+        "{text}"
+    );
     assert!(text.contains("more is not better: with a read-ahead of 4 MiB"), "{text}");
     assert!(found(&study(4096)).contains("a smaller one would serve scans"), "{}", found(&study(4096)));
     assert!(found(&study(512)).contains(": leave it as it is"), "{}", found(&study(512)));
