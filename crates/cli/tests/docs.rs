@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 34] = [
+const COMMANDS: [&[&str]; 36] = [
     &[],
     &["check"],
     &["run"],
@@ -48,6 +48,8 @@ const COMMANDS: [&[&str]; 34] = [
     &["tproc-c", "check"],
     &["tproc-c", "purge"],
     &["db"],
+    &["results"],
+    &["results", "compare"],
 ];
 
 /// docs/cli.md, made from the help texts.
