@@ -13,6 +13,7 @@ mod procedure;
 mod profiles;
 mod pts;
 mod search;
+mod shuffle;
 mod study;
 mod sweep;
 mod user_sweep;
