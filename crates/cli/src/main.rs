@@ -12,6 +12,7 @@ mod job;
 mod output;
 mod profiles;
 mod ran;
+mod reference;
 mod results;
 mod run;
 mod setup;
@@ -58,6 +59,8 @@ fn main() -> ExitCode {
         Command::RanIo(args) => ran::run(args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
+        Command::Completions(args) => reference::completions(&args),
+        Command::Man(args) => reference::man(&args),
     };
     result
         .unwrap_or_else(|error| {

@@ -5,14 +5,15 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io::{ErrorKind, Seek, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["check"],
     &["run"],
@@ -43,6 +44,8 @@ const COMMANDS: [&[&str]; 29] = [
     &["ranio", "reset"],
     &["ranio", "purge"],
     &["db"],
+    &["completions"],
+    &["man"],
 ];
 
 /// docs/cli.md, made from the help texts.
@@ -247,8 +250,8 @@ fn is_current(name: &str, page: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, page).unwrap();
     }
-    let told = fs::read_to_string(&path).unwrap_or_default();
-    assert!(told == page, "docs/{name} is out of date: UPDATE_DOCS=1 cargo test --test docs");
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/{name} is out of date: UPDATE_DOCS=1 cargo test --test docs");
 }
 
 #[test]
@@ -264,4 +267,85 @@ fn the_reference_of_jobs_is_current() {
 #[test]
 fn the_reference_of_fio_s_options_is_current() {
     is_current("fio.md", &iolite_fio::language::reference::page());
+}
+
+/// Runs a program on a text where it is installed; `None` where it is not.
+fn filtered(program: &str, arguments: &[&str], text: &[u8]) -> Option<Output> {
+    let mut input = tempfile::tempfile().unwrap();
+    input.write_all(text).unwrap();
+    input.rewind().unwrap();
+    match Command::new(program).args(arguments).stdin(input).env("LC_ALL", "C.UTF-8").output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("skipped: {program} is not installed");
+            None
+        }
+        Err(error) => panic!("{program}: {error}"),
+    }
+}
+
+#[test]
+fn manual_pages_render_without_complaints() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_iolite")).arg("man").arg(directory.path()).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let mut pages: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    let names: Vec<_> = pages.iter().map(|page| page.file_name().unwrap().to_string_lossy()).collect();
+    for name in
+        ["iolite.1", "iolite-check.1", "iolite-ranread-sweep.1", "iolite-study-cache.1", "iolite-fio.1"]
+    {
+        assert!(names.iter().any(|found| found == name), "{names:?}");
+    }
+    let check = fs::read_to_string(directory.path().join("iolite-check.1")).unwrap();
+    for part in [
+        "\n.SH NAME\n",
+        "\n.SH OPTIONS\n",
+        "\\-\\-budget\\-time",
+        ".SH \"EXIT STATUS\"",
+        "\\-\\-profile etcd",
+    ] {
+        assert!(check.contains(part), "{part}: {check}");
+    }
+    for page in pages {
+        let text = fs::read(&page).unwrap();
+        for (program, arguments) in
+            [("groff", &["-man", "-ww", "-Tutf8", "-z", "-"][..]), ("mandoc", &["-T", "lint", "-W", "error"])]
+        {
+            let Some(output) = filtered(program, arguments, &text) else { continue };
+            let complaints = String::from_utf8_lossy(&output.stderr).into_owned()
+                + &String::from_utf8_lossy(&output.stdout);
+            assert!(
+                output.status.success() && complaints.is_empty(),
+                "{program} {}: {complaints}",
+                page.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for (shell, program, arguments) in
+        [("bash", "bash", &["-n"][..]), ("zsh", "zsh", &["-n"]), ("fish", "fish", &["--no-execute"])]
+    {
+        let made = Command::new(env!("CARGO_BIN_EXE_iolite")).args(["completions", shell]).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let script = String::from_utf8_lossy(&made.stdout);
+        assert!(script.contains("latency-target") && script.contains("budget-time"), "{script}");
+        let Some(output) = filtered(program, arguments, &made.stdout) else { continue };
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
+    }
+    // What is typed is completed: `iolite lat` becomes `iolite latency-target`.
+    let script = "source <(\"$IOLITE\" completions bash); COMP_WORDS=(iolite lat); COMP_CWORD=1; _iolite iolite lat iolite; \
+                  echo \"${COMPREPLY[@]}\"";
+    let bash = Command::new("bash")
+        .args(["--norc", "-c", script])
+        .env("IOLITE", env!("CARGO_BIN_EXE_iolite"))
+        .output();
+    match bash {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "latency-target\n", "{output:?}"),
+        Err(error) => println!("skipped: bash: {error}"),
+    }
 }
