@@ -1,7 +1,7 @@
 //! The guard: nothing is written except into files that this program made, inside a directory that it made.
 //!
 //! A run's files live in a [`Scratch`] directory. Its `owner` file is locked while the run lives and lists every file
-//! before it is made, so that the next run can tell a dead run's leftovers, and removes exactly those. Many small files
+//! before it is made, so that the next run can recognise a dead run's leftovers, and removes exactly those. Many small files
 //! are listed as one [`tree`]: by its name with a slash after it, which versions without trees take for no file's.
 
 pub(crate) mod tree;
@@ -29,7 +29,7 @@ const PREFIX: &str = ".iolite-";
 /// How long a run may take from making its directory to owning it.
 const BEGINNING: Duration = Duration::from_secs(60);
 
-/// The file that tells whose a scratch directory is, and what is in it.
+/// The file that records the owner of a scratch directory and its contents.
 const OWNER: &str = "owner";
 
 /// Its name until it is locked.

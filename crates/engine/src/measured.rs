@@ -26,7 +26,7 @@ const LONGEST_WAIT: u64 = 100_000_000;
 /// Waiting shorter than this is done by looking at the clock: sleeping is not that exact.
 const SPIN: u64 = 100_000;
 
-/// Error number told of what was read and is not what was written (EILSEQ on Linux, all architectures we build for).
+/// Error number for data that was read and is not what was written (EILSEQ on Linux, all architectures we build for).
 const WRONG: i32 = 84;
 
 /// What a slot's buffer holds for the next write.

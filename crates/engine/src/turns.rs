@@ -8,7 +8,7 @@ use iolite_model::JobTask;
 
 use crate::error::EngineError;
 
-/// How often whoever waits for its turn looks whether it is called off.
+/// How often a waiting worker checks whether its turn is called off.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How a task has ended.

@@ -264,7 +264,7 @@ fn devices_without_an_end_are_read_and_written() {
         for (path, mix) in
             [("/dev/null", Mix::Write), ("/dev/zero", Mix::Read), ("/dev/zero", Mix::ReadPercent(50))]
         {
-            // What the kernel does not splice to, it tells.
+            // What the kernel does not splice to, it reports.
             if kind == BackendKind::Mmap || kind == BackendKind::Splice && mix != Mix::Read {
                 continue;
             }

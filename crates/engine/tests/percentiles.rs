@@ -33,7 +33,7 @@ struct Logged<B> {
     backend: B,
     /// When the last reaping was over.
     reaped: Instant,
-    /// Of each slot underway: when the reaping before it was over, and when it was submitted.
+    /// Of each slot in flight: when the reaping before it was over, and when it was submitted.
     underway: Vec<Option<[Instant; 2]>>,
     /// Beginnings of what was reaped last, from the outside.
     returned: Vec<Instant>,

@@ -165,7 +165,7 @@ fn cpu_time() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// Data made up, and data compared, must not be told as the device's time: the other operations are on their way.
+/// Data made up, and data compared, must not be recorded as the device's time: the other operations are on their way.
 #[test]
 fn what_the_program_does_with_data_is_not_service_time() {
     undisturbed(|| {

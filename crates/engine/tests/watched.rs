@@ -35,7 +35,7 @@ fn events() -> Events<impl FnMut(&Event) + Send> {
 }
 
 impl<F> Events<F> {
-    /// What was told of each operation, by worker.
+    /// What was reported of each operation, by worker.
     fn operations(&self, phase: u32, worker: u32) -> Vec<LoggedOperation> {
         let logs = self.0.iter().filter_map(|event| match event {
             Event::Operations(log) if (log.phase, log.worker) == (phase, worker) => Some(&log.operations),
@@ -173,7 +173,7 @@ fn what_is_not_asked_for_is_not_kept() {
     assert_eq!((outcome.detail, events.operations(0, 0).len()), (None, 0));
 }
 
-/// Operations that come back slowly are told all the same, before the chunk is full.
+/// Operations that complete slowly are reported all the same, before the chunk is full.
 #[test]
 fn operations_are_told_while_the_phase_lasts() {
     let control = Control::default();
@@ -195,7 +195,7 @@ fn operations_are_told_while_the_phase_lasts() {
     assert_eq!(logged, outcome.totals.operations(OpKind::Read) + drained);
 }
 
-/// Runs for a minute, unless `ask` ends it when it is told of the first measured interval.
+/// Runs for a minute, unless `ask` ends it when the first measured interval is reported.
 fn ended(task: &FileTask, ask: impl Fn(&Control) + Send) -> (Outcome, u64) {
     let control = Control::default();
     let asker = control.clone();
@@ -375,7 +375,7 @@ fn a_thousand_tasks_start_together() {
     assert!(outcomes.iter().all(|outcome| outcome.ending == Ending::Completed && done(outcome) == 10));
 }
 
-/// A thread cannot use more of a CPU than the time that has passed: of 600 ms only the last 100 are told.
+/// A thread cannot use more of a CPU than the time that has passed: of 600 ms only the last 100 are reported.
 #[test]
 fn what_the_ramp_has_used_of_the_machine_is_not_told() {
     let task = FileTask { ramp: Nanos(500 * MS), ..task("ramped", runtime(100 * MS)) };

@@ -1,4 +1,4 @@
-//! What the block devices beneath some paths did while it counted, as fio tells it.
+//! Counters of the block devices beneath some paths over an interval, as fio reports them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

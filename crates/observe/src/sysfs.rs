@@ -45,7 +45,7 @@ impl Sysfs {
         Some(Block { directory: self.link(number).canonicalize().ok()?, number })
     }
 
-    /// All devices of the btrfs file system that has the device `number`; just that one where btrfs tells nothing.
+    /// All devices of the btrfs file system that has the device `number`; just that one where btrfs reports nothing.
     pub(crate) fn btrfs_members(&self, number: Number) -> Vec<Number> {
         entries(&self.root.join("fs/btrfs"))
             .iter()
@@ -83,7 +83,7 @@ impl Block {
         self.directory.join(name).exists()
     }
 
-    /// Numbers of the devices it rests on directly; `backing` tells those under a loop device's file.
+    /// Numbers of the devices it rests on directly; `backing` returns those under a loop device's file.
     pub(crate) fn rests_on(&self, backing: &dyn Fn(&Path) -> Vec<Number>) -> Vec<Number> {
         if let Some(disk) = self.disk() {
             return vec![disk.number];
@@ -173,7 +173,7 @@ impl Block {
     fn vendor_and_model(&self) -> Option<String> {
         // MMC cards have a name instead of a model.
         let model = self.attribute("device/model").or_else(|| self.attribute("device/name"));
-        // On PCI and virtio the vendor is a number, which tells a reader nothing.
+        // On PCI and virtio the vendor is a number, which means nothing to a reader.
         let vendor = self.attribute("device/vendor").filter(|vendor| !vendor.starts_with("0x"));
         match (vendor, model) {
             (Some(vendor), Some(model)) if !model.starts_with(&vendor) => Some(format!("{vendor} {model}")),

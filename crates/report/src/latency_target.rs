@@ -53,7 +53,7 @@ pub struct LatencyReport {
     pub answer: Option<LatencyAnswer>,
     /// The tries' phases.
     pub phases: Vec<PhaseResult>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,

@@ -48,7 +48,7 @@ pub struct Report {
     pub phases: Vec<PhaseResult>,
     /// One per search for a knee that found one.
     pub knees: Vec<KneeFound>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// The answer, where one was reached.
     pub verdict: Option<Verdict>,

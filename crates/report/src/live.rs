@@ -1,4 +1,4 @@
-//! Progress while a run is under way: a bar on a terminal, a line per phase elsewhere.
+//! Progress while a run is in progress: a bar on a terminal, a line per phase elsewhere.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -36,7 +36,7 @@ pub enum LiveKind {
 /// The live view: a consumer of a run's events. Dropped at any time, it leaves the terminal clean.
 pub struct Live {
     view: Shown,
-    /// The phases under way, in the order they started.
+    /// The phases in progress, in the order they started.
     phases: Vec<Phase>,
 }
 
@@ -47,7 +47,7 @@ enum Shown {
     Quiet,
 }
 
-/// A phase under way.
+/// A phase in progress.
 struct Phase {
     index: u32,
     name: String,
@@ -127,7 +127,7 @@ impl Live {
         self.draw();
     }
 
-    /// Shows the latest interval of the phase under way; of several, each one's rate.
+    /// Shows the latest interval of the phase in progress; of several, each one's rate.
     fn draw(&self) {
         let Shown::Bar(bar) = &self.view else { return };
         let text = match self.phases.as_slice() {

@@ -43,7 +43,7 @@ enum View {
     },
     Lines {
         out: Box<dyn Write + Send>,
-        /// The last part that was told, in percent.
+        /// The last percentage that was printed.
         told: u64,
     },
     Quiet,
@@ -74,7 +74,7 @@ impl Progress {
             }
             View::Lines { out, told } => {
                 let part = percent(done, total) / STEP * STEP;
-                // The last one is told when it is finished.
+                // The last one is printed when it is finished.
                 if part > *told && part < 100 {
                     *told = part;
                     let amounts = amounts(self.unit, done, total);
@@ -86,7 +86,7 @@ impl Progress {
         }
     }
 
-    /// All is done: the bar goes away, the last line tells how long it took.
+    /// All is done: the bar goes away, the last line says how long it took.
     pub fn finish(mut self) {
         let (done, took) = (self.latest.0, self.started.elapsed());
         let speed = speed(self.unit, done as f64 / took.as_secs_f64());
@@ -94,7 +94,7 @@ impl Progress {
         self.close(&format!("done, {} in {}{speed}", amount(self.unit, done), Nanos::from(took)));
     }
 
-    /// It came to no end: the bar goes away, the last line tells how far it came.
+    /// It came to no end: the bar goes away, the last line says how far it came.
     pub fn abandon(mut self) {
         let (done, total) = self.latest;
         self.close(&format!("ended at {} %, {}", percent(done, total), amounts(self.unit, done, total)));
@@ -175,7 +175,7 @@ fn amount(unit: ProgressUnit, value: u64) -> String {
     }
 }
 
-/// `None` where there is none to tell.
+/// `None` where there is none.
 fn speed(unit: ProgressUnit, rate: f64) -> Option<String> {
     (rate > 0.0 && rate.is_finite()).then(|| match unit {
         ProgressUnit::Bytes => Bandwidth(rate).to_string(),

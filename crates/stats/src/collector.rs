@@ -128,7 +128,7 @@ impl Collector {
     }
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {
-        // The drain has no end of its own: its length is told as zero.
+        // The drain has no end of its own: its length is reported as zero.
         let length = if end == u64::MAX { 0 } else { end.saturating_sub(start) };
         Interval {
             phase: self.phase,
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Feeds a day of intervals through two workers, collected every other of them: intervals told, and the totals.
+    /// Feeds a day of intervals through two workers, collected every other of them: intervals reported, and the totals.
     fn day(interval: u64, intervals: u64) -> (u64, PhaseTotals) {
         let timetable = Timetable { ramp_end: 0, interval, end: interval * intervals };
         let (mut recorders, feeds): (Vec<_>, Vec<_>) =

@@ -14,7 +14,7 @@ pub(crate) struct OpRecord {
     pub(crate) service: Histogram,
 }
 
-/// Counts of one kind of operation as another process tells them, the histograms as durations and how often each.
+/// Counts of one kind of operation as another process reports them; histograms are pairs of duration and count.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) kind: OpKind,
@@ -92,7 +92,7 @@ impl Counts {
         }
     }
 
-    /// Adds what another process tells.
+    /// Adds what another process reports.
     pub(crate) fn add_told(&mut self, told: &Told) {
         let record = self.0.entry(told.kind).get_or_insert_default();
         record.sums.merge(&told.sums);

@@ -1,4 +1,4 @@
-//! Which time intervals have been told of, so that idle time can be told too.
+//! Which time intervals have been reported, so that idle time can be reported too.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl Coverage {
     }
 
     /// The oldest idle time, once there are more stretches than are kept; it is then covered. Should a worker that was
-    /// held up since then have a share in it after all, that share is told besides.
+    /// held up since then have a share in it after all, that share is reported separately.
     pub(crate) fn oldest_idle(&mut self) -> Option<(u64, u64)> {
         if self.0.len() <= STRETCHES {
             return None;

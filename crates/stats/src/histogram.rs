@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tally::{checked_lowest, index, lowest};
 
-/// Longest duration told apart from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
+/// Longest duration distinguished from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
 pub(crate) const LONGEST: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits: a value read back is within 0.1 % of the one recorded.

@@ -25,7 +25,7 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// A merger for collectors of this timetable; where it ends is of no account.
+    /// A merger for collectors of this timetable; its end is ignored.
     pub fn new(timetable: Timetable) -> Merger {
         let series = Series::new(timetable.ramp_end, timetable.interval);
         let sections = Sections::new(timetable.ramp_end, timetable.interval);
@@ -104,7 +104,7 @@ mod tests {
         recorder.record(Completion { kind, intended, issued, completed, bytes: latency });
     }
 
-    /// What collectors of some workers each tell. One that is late finds snapshots missing, so that intervals are prolonged.
+    /// What the collectors of some workers each report. One that is late finds snapshots missing, so that intervals are prolonged.
     fn collect(
         timetable: Timetable,
         workers: &[Vec<Op>],
@@ -132,7 +132,7 @@ mod tests {
         (intervals, totals)
     }
 
-    /// Splits the workers over processes and merges what these tell.
+    /// Splits the workers over processes and merges what they report.
     fn merged(timetable: Timetable, workers: &[Vec<Op>], processes: usize, measured: u64) -> PhaseTotals {
         let mut merger = Merger::new(timetable);
         for process in 0..processes {

@@ -34,7 +34,7 @@ pub(crate) struct Series {
     spans: Vec<Span>,
 }
 
-/// Neighbouring cells whose counts can't be told apart: as a rule, one.
+/// Neighbouring cells whose counts cannot be distinguished: as a rule, one.
 #[derive(Debug, Clone)]
 struct Span {
     start: u64,
@@ -85,7 +85,7 @@ impl Series {
         for (kind, sums) in counted.into_iter().filter(|(_, sums)| !sums.is_empty()) {
             point.get_or_insert_with(Point::default).count(kind, sums);
         }
-        // Idle time is what is left between the points: whoever tells of it, and in which pieces, makes no difference.
+        // Idle time is what is left between the points: who reports it, and in how many pieces, makes no difference.
         let Some(point) = point else { return };
         self.reach(end);
         self.insert(Span { start, end, point });

@@ -136,7 +136,7 @@ impl PhaseTotals {
     }
 }
 
-/// Sections of the same time as one; of another number they cannot be told to be of the same time, and none remain.
+/// Sections of the same time as one; with another number they cannot be matched in time, and none remain.
 fn sections_side_by_side(one: &[Section], other: &[Section]) -> Vec<Section> {
     if one.len() != other.len() {
         return Vec::new();

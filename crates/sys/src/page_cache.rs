@@ -21,7 +21,7 @@ const WINDOW: u64 = 1 << 30;
 ///
 /// # Errors
 ///
-/// Whatever the kernel answers; `PermissionDenied` where it would not tell this user the truth, because the user
+/// Any error of the kernel; `PermissionDenied` where the kernel would report a wrong value to this user, because the user
 /// neither owns the file nor may write to it.
 pub fn resident_bytes(file: &File, offset: u64, length: u64) -> io::Result<u64> {
     match by_cachestat(file, offset, length) {
@@ -39,7 +39,7 @@ pub fn resident_bytes(file: &File, offset: u64, length: u64) -> io::Result<u64> 
 ///
 /// Dropping is advice to the kernel (posix_fadvise(2), `DONTNEED`): pages stay that only partly lie in the span,
 /// belong to a folio (up to some megabytes) that does, are mapped or locked by a process, or were dirtied again
-/// meanwhile. [`resident_bytes`] tells what is left.
+/// meanwhile. [`resident_bytes`] returns what is left.
 ///
 /// # Errors
 ///

@@ -24,7 +24,7 @@ pub struct ThreadUsage {
 /// What the calling thread has used since it began.
 ///
 /// # Errors
-/// The kernel does not tell, which no Linux since 2.6.26 does.
+/// The kernel does not report it; every Linux since 2.6.26 does.
 pub fn of_this_thread() -> io::Result<ThreadUsage> {
     let run_delay = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let run_delay = run_delay.as_deref().and_then(run_delay_of).unwrap_or_default();
@@ -39,7 +39,7 @@ fn run_delay_of(text: &str) -> Option<Duration> {
 /// CPU time of all threads of this process since it began, those that have ended included; its children's not.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel does not report it.
 pub fn of_this_process() -> io::Result<Duration> {
     of(libc::RUSAGE_SELF).map(|usage| usage.user + usage.system)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often whoever opens the barrier looks whether to give up.
+/// How often the thread that opens the barrier checks whether to give up.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A barrier that opens at an instant which all its parties learn.
@@ -65,7 +65,7 @@ impl Barrier {
 
 /// Where a group, its workers being ready, waits for whatever starts together with it.
 pub trait StartLine: Send + Sync {
-    /// The instant that time counts from, on the phase's clock; `None` when it is called off. `give_up` tells that the
+    /// The instant that time counts from, on the phase's clock; `None` when it is called off. `give_up` says that the
     /// user wants to stop.
     fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64>;
 

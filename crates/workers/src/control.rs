@@ -109,7 +109,7 @@ impl Control {
         self.phase.syncing.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The end of what [`sync_begins`](Control::sync_begins) tells.
+    /// The end of what [`sync_begins`](Control::sync_begins) has announced.
     pub fn sync_ends(&self) {
         self.phase.syncing.fetch_sub(1, Ordering::Relaxed);
     }

@@ -92,7 +92,7 @@ pub enum Arrivals {
         begun: u64,
         /// Operations left until the next pause.
         left: u32,
-        /// Operations underway.
+        /// Operations in flight.
         underway: u64,
         /// The latest completion.
         completed: u64,
@@ -228,7 +228,7 @@ impl Arrivals {
     }
 
     /// The instant that the next operation is meant to start at; `None` in a closed loop, where it is "now". Before a
-    /// pause, whose end is not known until [`completed`](Arrivals::completed) has told of all operations, it is the end
+    /// pause, whose end is not known until [`completed`](Arrivals::completed) has reported all operations, it is the end
     /// of time.
     #[inline]
     pub fn next(&self) -> Option<u64> {

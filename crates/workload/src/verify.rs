@@ -1,4 +1,4 @@
-//! The verified unit: what is written so that it can be told from anything else when it is read.
+//! The verified unit: written so that it can be distinguished from anything else when it is read.
 //!
 //! A unit begins with a header of [`Seal::HEADER`] bytes, numbers least significant byte first:
 //!
@@ -64,7 +64,7 @@ pub enum Expected {
     Anyone,
 }
 
-/// What is wrong with a unit; for people as text.
+/// What is wrong with a unit; its text is for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
     /// It is not whole: so many bytes.
@@ -218,7 +218,7 @@ impl Seal {
         }
     }
 
-    /// Whether a sound header is the right one. What is wrong in more than one way is told by the most telling: of
+    /// Whether a sound header is the right one. What is wrong in more than one way is reported by the most specific kind: of
     /// another run, nothing else counts.
     fn judge(&self, header: &Header, offset: u64, expected: Expected) -> Result<(), Wrong> {
         let anyone = expected == Expected::Anyone;

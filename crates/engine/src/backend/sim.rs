@@ -62,11 +62,11 @@ pub struct SimFaults {
     pub error: f64,
     /// With this error number.
     pub error_number: i32,
-    /// It moves, and tells, fewer bytes than asked for.
+    /// It moves, and reports, fewer bytes than requested.
     pub short: f64,
-    /// A write that is told to be done has not happened.
+    /// A write that is reported as completed has not happened.
     pub lost: f64,
-    /// Of a write that is told to be done only the first sectors have been written.
+    /// Of a write that is reported as completed only the first sectors have been written.
     pub torn: f64,
 }
 

@@ -143,7 +143,7 @@ impl Backend for Threads {
         self.errands.clear();
         let mut used = Usage::default();
         if self.in_flight == 0 {
-            // One that died has been told of by `reap`.
+            // One that died has been reported by `reap`.
             self.threads
                 .drain(..)
                 .filter_map(|thread| thread.join().ok())

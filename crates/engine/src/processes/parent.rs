@@ -25,7 +25,7 @@ use crate::phase::{Phase, Ran, Verifying};
 /// How long processes may take to get ready.
 const PREPARATION: Duration = Duration::from_secs(60);
 
-/// What a child beyond its end is given to tell the rest.
+/// Time that a child beyond its end is given to send the rest.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What came from a child; `None` when its output has ended.

@@ -46,7 +46,7 @@ pub(crate) struct Judge {
     pub(crate) seal: Seal,
     /// Units that nobody here has written are somebody else's, rather than unknown.
     pub(crate) anyone: bool,
-    /// Headers tell where a unit is in its file, whatever task reads it.
+    /// Headers contain the position of a unit in its file, whichever task reads it.
     pub(crate) targets: Targets,
 }
 
@@ -97,7 +97,7 @@ impl Checker {
         }
     }
 
-    /// Notes an operation as underway, and which others it contests with.
+    /// Notes an operation as in flight, and which others it contests with.
     fn depart(&mut self, op: &Op, number: Option<u32>) {
         let mut new = Underway { offset: op.offset, length: op.length, number, contested: false };
         for other in self.underway.iter_mut().flatten() {

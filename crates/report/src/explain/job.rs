@@ -16,7 +16,7 @@ use crate::words;
 /// Columns of the labels.
 const LABEL: usize = 14;
 
-/// Files that are told one by one.
+/// Max files that are described one by one.
 const FILES: usize = 4;
 
 /// What is known of the machine and of what the job names.
@@ -114,7 +114,7 @@ fn duration(job: &Job) -> Option<Nanos> {
     sets.map(|sets| Nanos(sets.into_iter().fold(0, u64::saturating_add))).filter(|time| time.0 > 0)
 }
 
-/// Tasks that are told as one: clones, each on its own files perhaps.
+/// Tasks that are described as one: clones, each on its own files perhaps.
 struct Alike {
     numbers: Vec<usize>,
     name: String,
@@ -123,7 +123,7 @@ struct Alike {
     files: Vec<String>,
 }
 
-/// Tasks that start together; those that do the same are told once.
+/// Tasks that start together; those that do the same are described once.
 fn set_text(set: &[JobTask], number: &mut usize, surroundings: &Surroundings, pen: Pen) -> String {
     let mut told: Vec<Alike> = Vec::new();
     for task in set {
@@ -166,7 +166,7 @@ fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {
     out
 }
 
-/// The task without what tells clones apart. Files are alike that are both missing, or both there and of one size.
+/// The task without what distinguishes clones. Files are alike that are both missing, or both there and of one size.
 fn masked(task: &JobTask, surroundings: &Surroundings) -> JobTask {
     let JobTask::Io(task) = task else { return task.clone() };
     let mut task = task.clone();

@@ -51,7 +51,7 @@ pub(super) enum Inside {
     Percentiles,
     /// Settings or other texts by name.
     Texts,
-    /// Too much to be told: only how many there are.
+    /// Too many to be printed: only their number is.
     Many,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Meaning {
     pub(super) text: &'static str,
 }
 
-/// A key that is told only when all are.
+/// A key that is printed only when all are.
 pub(super) const fn key(key: &'static str, inside: Inside, text: &'static str) -> Meaning {
     Meaning { key, matters: false, inside, text }
 }

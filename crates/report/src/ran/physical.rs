@@ -1,4 +1,4 @@
-//! Physical against logical for people: the counts side by side, then what they say.
+//! Physical against logical counts as text: the counts side by side, then what they say.
 
 use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DeviceCounters, Iops, Physical, Task};
 use iolite_stats::PhaseResult;

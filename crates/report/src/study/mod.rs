@@ -52,7 +52,7 @@ pub struct StudyReport<C> {
     pub setting: Option<StudySetting>,
     /// All finished phases.
     pub phases: Vec<PhaseResult>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
@@ -85,7 +85,7 @@ pub trait Circumstance: Sized + Serialize + DeserializeOwned {
     /// Its keys in the document.
     fn keys(&self) -> Value;
 
-    /// The windows for people; `pen` writes them.
+    /// The windows as text; `pen` writes them.
     #[doc(hidden)]
     fn figures(report: &StudyReport<Self>, style: Style) -> String;
 }
@@ -225,7 +225,7 @@ fn rates(result: &PhaseResult) -> Option<(f64, f64)> {
     (operations > 0.0 && seconds > 0.0).then(|| (operations / seconds, bytes / seconds))
 }
 
-/// A quantile of the response times, of reads or writes whichever is the longer; `None` where too few operations tell it.
+/// A quantile of the response times, of reads or writes whichever is the longer; `None` where there are too few operations.
 fn slowest(result: &PhaseResult, share: f64) -> Option<f64> {
     let quantile = iolite_model::Quantile(share);
     let of = |kind| {

@@ -46,7 +46,7 @@ pub struct SweepReport {
     pub phases: Vec<PhaseResult>,
     /// What the phases took.
     pub uses: Vec<DatabaseUse>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,

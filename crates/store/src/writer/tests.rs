@@ -26,7 +26,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Feeds a run to a store that can't take it all: told once, everything accepted, everything counted.
+/// Feeds a run to a store that cannot take it all: reported once, everything accepted, everything counted.
 fn fails_once(path: &Path, text: &str) -> Error {
     let (mut writer, told) = watched(path);
     let events = synthetic::database_run("r", 1, 20);

@@ -463,7 +463,7 @@ proptest! {
         let keeps = |depth: u32, factor: f64| {
             device.closed(f64::from(depth)).1 * 2f64.ln() * factor <= bound_us as f64 * 1e-6
         };
-        // The histogram and the simulation's steps tell the median within some percent.
+        // The histogram and the simulation's steps determine the median within some percent.
         match outcome.conclusion {
             LatencyConclusion::Found { load: Load::Depth(depth), limited, .. } => {
                 prop_assert!(keeps(depth, 0.95));

@@ -10,7 +10,7 @@ use crate::verify::Seal;
 /// Checks what verification asks of a task that makes sense otherwise.
 ///
 /// # Errors
-/// It would check nothing, or could not tell what is right.
+/// It would check nothing, or could not know what is right.
 pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     check_unit(task, verify)?;
     check_operations(task, verify)?;

@@ -13,7 +13,7 @@ use iolite_model::{Access, Arrival, BackendKind, Fill};
 const PLAIN: Style = Style { color: false, unicode: true, width: 110 };
 const RING: BackendKind = BackendKind::IoUring(RingOptions::PLAIN);
 
-/// A task about which there is no doubt: direct reads of much, for long.
+/// A task without warnings: direct reads of much, for long.
 fn sound() -> FileTask {
     FileTask {
         name: "reads".into(),
