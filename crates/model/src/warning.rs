@@ -159,13 +159,24 @@ pub enum Warning {
     /// What a check of this size and length cannot see.
     #[error(
         "not excluded: a cache of the device, controller or host that holds {span}, and burst credits that last longer than \
-         {time}; give a larger --budget-space and --budget-time"
+         {time}; give a larger --budget-space and --budget-time, or --thorough"
     )]
     NotExcluded {
         /// Size of the data file.
         span: Bytes,
         /// Time of the check.
         time: Nanos,
+    },
+    /// Random writes before a thorough check did not become steady.
+    #[error(
+        "random writes were not steady after {rounds} rounds (the last five differ from their mean by up to {percent:.0} %): the \
+         figures are of a state that still changes; give a larger --budget and --max-write"
+    )]
+    NotSteady {
+        /// Rounds.
+        rounds: u32,
+        /// Largest distance of one of the last five from their mean, in percent.
+        percent: f64,
     },
     /// The rate went from one level to another in mid-run.
     #[error(

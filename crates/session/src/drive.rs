@@ -26,6 +26,9 @@ pub trait Environment<P: Procedure> {
     fn inside_database(&mut self, _session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
         bail!("there is no database to run {} on", task.name)
     }
+
+    /// Notified of a step that failed and that the procedure survives.
+    fn failed(&mut self, _procedure: &mut P, _error: &anyhow::Error) {}
 }
 
 /// The environment of procedures that need nothing.
@@ -72,7 +75,7 @@ impl Session<'_> {
     fn step<P: Procedure>(
         &mut self,
         tasks: Vec<Task>,
-        procedure: &P,
+        procedure: &mut P,
         environment: &mut impl Environment<P>,
     ) -> anyhow::Result<()> {
         let before = self.history().len();
@@ -89,7 +92,10 @@ impl Session<'_> {
         }
         match self.set(&jobs) {
             // A phase that failed has a result all the same, from which the procedure sees what it means.
-            Err(_) if procedure.survives_failures() && self.history().len() > before => Ok(()),
+            Err(error) if procedure.survives_failures() && self.history().len() > before => {
+                environment.failed(procedure, &error);
+                Ok(())
+            }
             other => other,
         }
     }

@@ -6,8 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::language::Thread;
-use crate::language::lower::{Log, LogKind};
+use crate::language::thread::Thread;
+use crate::language::thread::{Log, LogKind};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;

@@ -24,6 +24,8 @@ fn options() -> CheckOptions {
         target_response: None,
         time: CheckOptions::DEFAULT_TIME,
         space: Bytes(4 << 30),
+        thorough: false,
+        free: Bytes(1 << 40),
         direct: true,
         io_uring: true,
         volatile: None,

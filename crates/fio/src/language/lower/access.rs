@@ -3,7 +3,7 @@
 use iolite_model::{Access, Bytes, Mix, ZoneCycle};
 
 use super::sizes::used;
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
 
 /// The order of the offsets.
 ///

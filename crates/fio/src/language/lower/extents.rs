@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{Bytes, NamedFile};
 
-use super::Place;
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::thread::Place;
 use crate::language::value::Amount;
 
 /// The most files of a thread.

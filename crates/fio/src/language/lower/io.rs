@@ -5,10 +5,11 @@ use iolite_model::{
     NamedFile, Nanos, Overwrite, Regions, Reserve, SyncMethod, SyncRule, Target,
 };
 
-use super::{Place, access, extents, sizes, stop};
+use super::{access, extents, sizes, stop};
+use crate::language::options::Spec;
 use crate::language::options::files::Hint;
 use crate::language::options::io::Direction;
-use crate::language::spec::Spec;
+use crate::language::thread::Place;
 
 /// Distance of the values of bandwidth and rate that fio's statistics are made of.
 const INTERVAL: Nanos = Nanos(500_000_000);

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
 
-use super::{Place, Thread};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::thread::{Place, Thread};
 use crate::language::value::Amount;
 
 /// The operations on names of a thread.

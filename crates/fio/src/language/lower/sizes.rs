@@ -2,7 +2,7 @@
 
 use iolite_model::{Bytes, Mix, SizeLaw, Sizes};
 
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
 
 /// Reads, writes and trims by their place in a list of three.
 const READS: usize = 0;

@@ -3,7 +3,7 @@
 use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop};
 
 use super::extents::share;
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
 use crate::language::value::Amount;
 
 /// What ends a job whose files, sizes and order of offsets are known. Sizes of files are 0 where only the file will tell.

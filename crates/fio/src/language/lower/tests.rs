@@ -7,8 +7,9 @@ use iolite_model::{
     SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
-use super::{ExitAll, ExitWhat, Place, Thread, lower, preparation};
-use crate::language::option::samples::spec;
+use super::{lower, preparation};
+use crate::language::options::option::samples::spec;
+use crate::language::thread::{ExitAll, ExitWhat, Place, Thread};
 
 const FIRST: Place = Place { number: 0, job: 0, clone: 0, group: 0, together: false };
 

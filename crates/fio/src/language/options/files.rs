@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolite_model::{Bytes, Durable, FileOrder, Reserve};
 
 use super::entry::{count, missing, opt, put};
-use crate::language::option::{Form, Opt};
+use crate::language::options::option::{Form, Opt};
 use crate::language::value::{Amount, Given};
 
 /// Files and extents.

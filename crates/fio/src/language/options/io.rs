@@ -9,8 +9,8 @@ use iolite_model::Bytes;
 pub use self::distribution::{Distribution, Hot};
 
 use super::entry::{missing, opt, put};
-use crate::language::lower::Place;
-use crate::language::option::{Form, Opt};
+use crate::language::options::option::{Form, Opt};
+use crate::language::thread::Place;
 use crate::language::value::Given;
 
 /// Direction and order of the I/O.

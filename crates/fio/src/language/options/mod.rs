@@ -1,4 +1,4 @@
-//! The table of options: one file per group.
+//! The table of options: one file per group. What the settings of a job say, typed, is a [`Spec`]: one part per group.
 
 pub mod buffers;
 pub mod depth;
@@ -9,6 +9,7 @@ pub mod files;
 pub mod io;
 pub mod job;
 pub mod logging;
+pub mod option;
 pub mod placement;
 pub mod rate;
 pub mod sizes;
@@ -16,7 +17,40 @@ pub mod steady;
 pub mod trace;
 pub mod verify;
 
-use super::option::Opt;
+use option::Opt;
+
+/// A job as its settings describe it. Its default is fio's.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spec {
+    /// Name, clones, order and length of jobs.
+    pub job: job::Job,
+    /// Files and extents.
+    pub files: files::Files,
+    /// Direction and order of the I/O.
+    pub io: io::Io,
+    /// Sizes of operations.
+    pub sizes: sizes::Sizes,
+    /// What is written, and buffers.
+    pub buffers: buffers::Buffers,
+    /// Engines and their own options.
+    pub engine: engine::Engine,
+    /// Queue depth.
+    pub depth: depth::Depth,
+    /// Rates, think time, latency targets.
+    pub rate: rate::Rate,
+    /// Verification.
+    pub verify: verify::Verify,
+    /// Steady state.
+    pub steady: steady::Steady,
+    /// Statistics and logs.
+    pub logging: logging::Logging,
+    /// Errors.
+    pub errors: errors::Errors,
+    /// Traces and replay.
+    pub trace: trace::Trace,
+    /// CPUs, memory nodes, priorities, users.
+    pub placement: placement::Placement,
+}
 
 /// A group of options.
 #[derive(Debug, Clone, Copy)]
@@ -50,4 +84,9 @@ pub const GROUPS: &[Group] = &[
 /// All options.
 pub fn all() -> impl Iterator<Item = &'static Opt> {
     GROUPS.iter().flat_map(|group| group.options)
+}
+
+/// The option of this name or alias.
+pub fn find(name: &str) -> Option<&'static Opt> {
+    all().find(|option| option.name == name || option.aliases.contains(&name))
 }

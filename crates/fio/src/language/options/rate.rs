@@ -4,9 +4,9 @@ mod arrival;
 
 use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
 
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, Thread};
 use crate::language::value::{Given, Unit};
 
 /// Something for reads, for writes and for trims, where there is any.
@@ -427,7 +427,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, lowered, spec, task};
+    use crate::language::options::option::samples::{io, lowered, spec, task};
     use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace};
 
     fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), String> {

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, SizeLaw, WeightedSize};
 
 use super::entry::{opt, put};
-use crate::language::option::{Form, Opt};
+use crate::language::options::option::{Form, Opt};
 use crate::language::value::Given;
 
 /// Sizes of operations; three stand for reads, writes and trims.

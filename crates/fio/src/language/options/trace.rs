@@ -11,11 +11,11 @@ use iolite_model::{
 };
 
 use crate::language::job_file::Surroundings;
-use crate::language::lower::{Log, LogKind, LogValue, Place, Thread};
-use crate::language::option::{Form, Opt, Support};
+use crate::language::options::Spec;
 use crate::language::options::io::{Direction, Io};
+use crate::language::options::option::{Form, Opt, Support};
 use crate::language::options::{files, sizes};
-use crate::language::spec::Spec;
+use crate::language::thread::{Log, LogKind, LogValue, Place, Thread};
 use crate::language::value::Amount;
 
 /// Traces and replay.

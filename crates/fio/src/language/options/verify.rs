@@ -9,9 +9,9 @@ use iolite_model::{
     Verify as TaskVerify,
 };
 
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, Thread};
 
 /// Verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -415,7 +415,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, lowered, task};
+    use crate::language::options::option::samples::{io, lowered, task};
     use iolite_model::{Contents, FilesTarget, MetadataTask, SyncMethod, WeightedSize};
 
     fn verified(settings: &[(&str, &str)], task: FileTask) -> Result<TaskVerify, String> {
