@@ -14,6 +14,7 @@ use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::reference::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
+use crate::tproc_c::TprocCArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -70,6 +71,9 @@ pub(crate) enum Command {
     /// Random reads and writes inside a database, batch by batch (PerfTools' RanIO)
     #[command(name = "ranio")]
     RanIo(RanArgs<IoOptions>),
+    /// Transactions derived from TPC-C inside a database, by virtual users (TPROC-C)
+    #[command(name = "tproc-c")]
+    TprocC(TprocCArgs),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
     /// List, show, annotate and delete stored runs

@@ -19,6 +19,7 @@ mod setup;
 mod signals;
 mod storage;
 mod study;
+mod tproc_c;
 mod verify;
 
 use std::path::Path;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),
+        Command::TprocC(args) => tproc_c::run(args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),

@@ -13,7 +13,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: &[&[&str]] = &[
     &[],
     &["check"],
     &["run"],
@@ -43,6 +43,11 @@ const COMMANDS: [&[&str]; 31] = [
     &["ranio", "export"],
     &["ranio", "reset"],
     &["ranio", "purge"],
+    &["tproc-c"],
+    &["tproc-c", "build"],
+    &["tproc-c", "run"],
+    &["tproc-c", "check"],
+    &["tproc-c", "purge"],
     &["db"],
     &["completions"],
     &["man"],
@@ -53,7 +58,7 @@ fn commands() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
-    for command in COMMANDS {
+    for &command in COMMANDS {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();

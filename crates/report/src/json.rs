@@ -183,6 +183,7 @@ pub(crate) fn task(task: &Task) -> Value {
         Task::File(task) => ("file", serde_json::to_value(task)),
         Task::Metadata(task) => ("metadata", serde_json::to_value(task)),
         Task::Database(task) => ("database", serde_json::to_value(task)),
+        Task::TprocC(task) => ("tproc-c", serde_json::to_value(task)),
     };
     // A task is text and numbers, which always serialise.
     let mut value = fields.unwrap_or_default();
@@ -340,7 +341,7 @@ pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Valu
     })
 }
 
-fn knee(result: &KneeFound) -> Value {
+pub(crate) fn knee(result: &KneeFound) -> Value {
     let mut value = knee_found(&result.knee);
     value["name"] = result.name.clone().into();
     value["phases"] = result.phases.clone().into();

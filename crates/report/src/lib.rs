@@ -28,6 +28,7 @@ pub mod sweep;
 mod synthetic;
 mod table;
 mod text;
+pub mod tproc_c;
 mod words;
 
 pub use json::{JSON_FORMAT, json};

@@ -1,7 +1,7 @@
 //! The driver: step after step of a procedure.
 
 use anyhow::bail;
-use iolite_model::{DbTask, Event, JobTask, Sink, Task};
+use iolite_model::{DbTask, Event, JobTask, Sink, Task, TprocCTask};
 use iolite_suites::{Nothing, Procedure, Step};
 
 use crate::session::Session;
@@ -24,6 +24,14 @@ pub trait Environment<P: Procedure> {
     /// # Errors
     /// The run can't go on. A phase that fails is no error: its ending says so.
     fn inside_database(&mut self, _session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+        bail!("there is no database to run {} on", task.name)
+    }
+
+    /// Runs transactions of TPROC-C.
+    ///
+    /// # Errors
+    /// As [`inside_database`](Environment::inside_database).
+    fn transactions(&mut self, _session: &mut Session<'_>, task: TprocCTask) -> anyhow::Result<()> {
         bail!("there is no database to run {} on", task.name)
     }
 
@@ -85,6 +93,7 @@ impl Session<'_> {
                 Task::File(task) => jobs.push(JobTask::Io(Box::new(task))),
                 Task::Metadata(task) => jobs.push(JobTask::Metadata(task)),
                 Task::Database(task) => environment.inside_database(self, task)?,
+                Task::TprocC(task) => environment.transactions(self, task)?,
             }
         }
         if jobs.is_empty() {

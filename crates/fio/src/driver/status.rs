@@ -90,6 +90,7 @@ impl State {
             iolite_model::Task::File(task) => (task.ramp, task.interval),
             iolite_model::Task::Metadata(task) => (task.ramp, task.interval),
             iolite_model::Task::Database(task) => (task.ramp, task.interval),
+            iolite_model::Task::TprocC(task) => (task.ramp, task.interval),
         };
         let timetable = Timetable { ramp_end: ramp.0, interval: interval.0, end: u64::MAX };
         // A further try of the same thread takes the place of the one before.

@@ -94,6 +94,7 @@ impl LogWriter {
                 Task::File(task) => task.workers,
                 Task::Metadata(task) => task.workers,
                 Task::Database(task) => task.workers,
+                Task::TprocC(task) => task.users,
             };
             let logs = thread.logs.iter().map(|log| writer.open(log, thread, workers)).collect();
             let phase = Phase {

@@ -383,3 +383,17 @@ fn credits_that_outlast_a_usual_check_are_found_by_a_thorough_one() {
         |w: &Warning| matches!(w, Warning::NotExcluded { time, .. } if *time == Nanos(75_000_000_000));
     assert!(warnings.iter().any(sustained), "{warnings:?}");
 }
+
+#[test]
+fn a_layout_bound_by_cpu_does_not_cap_the_verdict() {
+    let limited = |layout| {
+        let limit = iolite_model::HostLimit::CpuBound(0.99);
+        vec![Warning::GeneratorLimited { phase: "sequential write 1 MiB".into(), layout, limit }]
+    };
+    let judged = |warnings: Vec<Warning>| {
+        let mut check = Check::new(options()).unwrap();
+        check.take_note(&warnings);
+        check.beside.len()
+    };
+    assert_eq!((judged(limited(true)), judged(limited(false))), (0, 1));
+}

@@ -175,10 +175,10 @@ impl Check {
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
-    /// Takes note of what was beside the storage.
+    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they are.
     fn take_note(&mut self, warnings: &[Warning]) {
         let beside = |warning: &&Warning| {
-            matches!(warning, Warning::GeneratorLimited { .. } | Warning::ForeignLoad { .. })
+            matches!(warning, Warning::GeneratorLimited { layout: false, .. } | Warning::ForeignLoad { .. })
         };
         self.beside = warnings.iter().filter(beside).cloned().collect();
     }

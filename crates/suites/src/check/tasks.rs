@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, Durable, FileTarget, FileTask, Iops,
     Measure, MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
+    TprocCTask,
 };
 
 use super::CheckOptions;
@@ -312,6 +313,7 @@ pub(super) fn with_seed(task: Task, seed: u64) -> Task {
         Task::File(task) => Task::File(FileTask { seed, ..task }),
         Task::Metadata(task) => Task::Metadata(MetadataTask { seed, ..task }),
         Task::Database(task) => Task::Database(DbTask { seed, ..task }),
+        Task::TprocC(task) => Task::TprocC(TprocCTask { seed, ..task }),
     }
 }
 
@@ -321,6 +323,7 @@ fn named(task: Task, name: &str) -> Task {
         Task::File(task) => Task::File(FileTask { name, ..task }),
         Task::Metadata(task) => Task::Metadata(MetadataTask { name, ..task }),
         Task::Database(task) => Task::Database(DbTask { name, ..task }),
+        Task::TprocC(task) => Task::TprocC(TprocCTask { name, ..task }),
     }
 }
 

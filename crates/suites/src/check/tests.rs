@@ -84,7 +84,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             Target::File(target) if file.mix.writes() => target.size,
             _ => Bytes(0),
         },
-        Task::Metadata(_) | Task::Database(_) => Bytes(0),
+        Task::Metadata(_) | Task::Database(_) | Task::TprocC(_) => Bytes(0),
     };
     PhaseResult {
         info: PhaseInfo { index, task: task.clone(), started: Nanos(0) },
