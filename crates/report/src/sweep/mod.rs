@@ -149,7 +149,7 @@ fn found(report: &SweepReport, pen: Pen) -> String {
         return end;
     }
     match &report.knee {
-        Some(knee) => knees::told(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &end,
+        Some(knee) => knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &end,
         None => {
             let none = "none: it takes at least two numbers of jobs to see one";
             pen.item(&pen.paint(Ink::Strong, "knee  "), END.len(), none) + &end
