@@ -396,8 +396,8 @@ mod tests {
         fs::write(&precious, "x").unwrap();
         let mut found = remove_leftovers(dir.path()).unwrap();
         found.sort_by(|a, b| a.run.cmp(&b.run));
-        let told: Vec<_> = found.iter().map(|l| (l.run.0.as_str(), l.files, l.kept)).collect();
-        assert_eq!(told, [("dead", 1, false), ("mixed", 1, true)]);
+        let reported: Vec<_> = found.iter().map(|l| (l.run.0.as_str(), l.files, l.kept)).collect();
+        assert_eq!(reported, [("dead", 1, false), ("mixed", 1, true)]);
         assert!(!dead.path().exists() && precious.exists());
         assert_eq!(fs::read_dir(precious.parent().unwrap()).unwrap().count(), 1);
         fs::remove_file(precious).unwrap();

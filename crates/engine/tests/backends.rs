@@ -201,7 +201,7 @@ fn the_same_past_the_page_cache() {
 }
 
 #[test]
-fn short_transfers_and_errors_are_told_as_they_are() {
+fn short_transfers_and_errors_are_reported_as_they_are() {
     for kind in kinds() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");

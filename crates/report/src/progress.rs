@@ -46,7 +46,7 @@ enum View {
     Lines {
         out: Box<dyn Write + Send>,
         /// The last percentage that was printed.
-        told: u64,
+        rendered: u64,
     },
     Quiet,
 }
@@ -70,15 +70,15 @@ impl Progress {
                 bar.set_position(done);
                 if drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW) {
                     *drawn = Some(Instant::now());
-                    let told = told(self.unit, (done, total), bar.per_sec(), bar.eta());
-                    bar.set_message(format!("{}: {told}", self.what));
+                    let rendered = rendered(self.unit, (done, total), bar.per_sec(), bar.eta());
+                    bar.set_message(format!("{}: {rendered}", self.what));
                 }
             }
-            View::Lines { out, told } => {
+            View::Lines { out, rendered } => {
                 let part = percent(done, total) / STEP * STEP;
                 // The last one is printed when it is finished.
-                if part > *told && part < 100 {
-                    *told = part;
+                if part > *rendered && part < 100 {
+                    *rendered = part;
                     let amounts = amounts(self.unit, done, total);
                     // A view must not fail: a closed pipe costs the lines and nothing else.
                     let _ = writeln!(out, "{}: {part} %, {amounts}", self.what).and_then(|()| out.flush());
@@ -107,7 +107,7 @@ impl Progress {
     }
 
     fn lines(out: Box<dyn Write + Send>, what: &str, unit: ProgressUnit) -> Progress {
-        Progress::of(View::Lines { out, told: 0 }, what, unit)
+        Progress::of(View::Lines { out, rendered: 0 }, what, unit)
     }
 
     fn bar(target: ProgressDrawTarget, color: bool, what: &str, unit: ProgressUnit) -> Progress {
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Progress {
 }
 
 /// Beside the bar: so much of so much, how fast, and how long still.
-fn told(unit: ProgressUnit, (done, total): (u64, u64), rate: f64, left: Duration) -> String {
+fn rendered(unit: ProgressUnit, (done, total): (u64, u64), rate: f64, left: Duration) -> String {
     let mut parts = vec![amounts(unit, done, total)];
     if done > 0
         && done < total

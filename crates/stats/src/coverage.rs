@@ -66,16 +66,19 @@ mod tests {
     }
 
     #[test]
-    fn every_idle_time_is_told_once_however_many() {
+    fn every_idle_time_is_reported_once_however_many() {
         let mut coverage = Coverage::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let count = 3 * STRETCHES as u64;
         for number in 0..count {
             coverage.add(number * 20, number * 20 + 10);
-            told.extend(coverage.oldest_idle());
+            reported.extend(coverage.oldest_idle());
             assert!(coverage.0.len() <= STRETCHES);
         }
-        told.extend(coverage.idle(0, count * 20));
-        assert_eq!(told, (0..count).map(|number| (number * 20 + 10, number * 20 + 20)).collect::<Vec<_>>());
+        reported.extend(coverage.idle(0, count * 20));
+        assert_eq!(
+            reported,
+            (0..count).map(|number| (number * 20 + 10, number * 20 + 20)).collect::<Vec<_>>()
+        );
     }
 }

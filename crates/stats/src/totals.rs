@@ -2,7 +2,7 @@
 
 use iolite_model::{OpKind, OpTotals, PerKind};
 
-use crate::counts::{Counts, OpRecord, Told};
+use crate::counts::{Counts, OpRecord, ReportedCounts};
 use crate::histogram::{Histogram, HistogramError};
 use crate::sections::Section;
 use crate::series::Point;
@@ -58,7 +58,7 @@ impl PhaseTotals {
     pub fn of_counts(measured: u64, operations: &[OpTotals]) -> Result<PhaseTotals, HistogramError> {
         let mut counts = Counts::default();
         for totals in operations {
-            counts.add_told(&Told::try_from(totals)?);
+            counts.add_reported(&ReportedCounts::try_from(totals)?);
         }
         Ok(PhaseTotals { counts, measured, ..PhaseTotals::default() })
     }

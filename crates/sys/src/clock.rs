@@ -173,7 +173,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(200));
         let (ours, theirs) = ((clock.now() - ours) as f64, (monotonic() - theirs) as f64);
         // A preemption between the two readings may add some milliseconds on a busy machine.
-        assert!((ours / theirs - 1.0).abs() < 0.05, "{} told {ours} ns for {theirs} ns", clock.name());
+        assert!((ours / theirs - 1.0).abs() < 0.05, "{} reported {ours} ns for {theirs} ns", clock.name());
     }
 
     #[test]

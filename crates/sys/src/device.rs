@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_opened_through_links_and_told_without() {
+    fn a_file_is_opened_through_links_and_named_without() {
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().canonicalize().unwrap().join("real file");
         fs::write(&real, "12345").unwrap();
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_are_told_by_name() {
+    fn holders_are_reported_by_name() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("holders/dm-7/dm")).unwrap();
         fs::write(dir.path().join("holders/dm-7/dm/name"), "vg-data\n").unwrap();

@@ -141,7 +141,7 @@ fn by_mincore(file: &File, offset: u64, length: u64) -> io::Result<u64> {
     if length == 0 {
         return Ok(0);
     }
-    refuse_unless_told_the_truth(file)?;
+    refuse_if_the_kernel_hides_residency(file)?;
     let page = rustix::param::page_size() as u64;
     let end = offset.checked_add(length).ok_or(io::ErrorKind::InvalidInput)?;
     let mut start = offset / page * page;
@@ -156,7 +156,7 @@ fn by_mincore(file: &File, offset: u64, length: u64) -> io::Result<u64> {
 
 /// Fails where mincore(2) would report every page as resident: since Linux 5.2 it does so for users who neither own
 /// the file nor may write to it (mm/mincore.c, `can_do_mincore`).
-fn refuse_unless_told_the_truth(file: &File) -> io::Result<()> {
+fn refuse_if_the_kernel_hides_residency(file: &File) -> io::Result<()> {
     let user = rustix::process::geteuid();
     if user.is_root() || file.metadata()?.uid() == user.as_raw() {
         return Ok(());

@@ -819,7 +819,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_number_and_waiting_ends() {
+    fn errors_are_reported_by_number_and_waiting_ends() {
         let Some((mut ring, _file)) = ring(1) else { return };
         ring.submit_and_wait(1, Duration::from_millis(1)).unwrap();
         ring.push(RingOp::Read, 0, u64::MAX / 2, 4096).unwrap();

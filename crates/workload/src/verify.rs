@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_may_be_wrong_is_told() {
+    fn each_thing_that_may_be_wrong_is_reported() {
         for check in CHECKS {
             let unit = stamped(check);
             let seal = seal(check);
@@ -432,7 +432,7 @@ mod tests {
 
     /// The header of one write with the rest of another: the second half never arrived.
     #[test]
-    fn a_torn_write_is_told() {
+    fn a_torn_write_is_reported() {
         for check in CHECKS {
             let mut old = vec![0x11; 512];
             seal(check).stamp(&mut old, 8192, 2);
@@ -575,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_the_numbers() {
+    fn people_see_the_numbers() {
         for (wrong, part) in [
             (Wrong::Misdirected { belongs: 4096 }, "belongs at byte 4096"),
             (Wrong::Stale { found: 3, expected: 9 }, "number 9 was written, number 3"),

@@ -136,12 +136,12 @@ impl Judge {
         verified.units += 1;
         if let Err(wrong) = self.seal.inspect(unit, self.targets.locate(offset).1, expected) {
             verified.wrong += 1;
-            verified.note(offset, || self.told(offset, &wrong.to_string()));
+            verified.note(offset, || self.described(offset, &wrong.to_string()));
         }
     }
 
     /// What is wrong, with the file where there are several.
-    pub(super) fn told(&self, offset: u64, wrong: &str) -> String {
+    pub(super) fn described(&self, offset: u64, wrong: &str) -> String {
         match self.targets.path_of(offset) {
             Some((path, offset)) => format!("in {} at byte {offset}: {wrong}", path.display()),
             None => wrong.to_owned(),

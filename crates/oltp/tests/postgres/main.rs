@@ -461,7 +461,7 @@ fn strangers_are_left_alone(server: &Server, database: &RanPostgres) {
 }
 
 #[test]
-fn ways_to_the_server_that_do_not_work_are_told() {
+fn ways_to_the_server_that_do_not_work_are_reported() {
     let Some(server) = Server::start_in(tempfile::tempdir().unwrap(), true) else { return };
     let error = |url: &str| {
         let error = RanPostgres::new(url, Settings::default()).unwrap().sizes().unwrap_err().to_string();
@@ -537,7 +537,7 @@ fn server_starts_and_stops_once(server: &Server) {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     // Dropped after the server, which has been stopped by then.
     let Some(small) = Small::new(160) else { return };
     let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), false) else { return };

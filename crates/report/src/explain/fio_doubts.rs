@@ -314,7 +314,7 @@ fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
         }
         if clipped >= CLIPPED_NS || max >= CLIPPED_NS && percentiles.is_some() {
             doubts.push(format!(
-                "{direction}: fio's percentiles end at 17.1 s; what took longer is told as that (the maximum is exact)"
+                "{direction}: fio's percentiles end at 17.1 s; what took longer is reported as that (the maximum is exact)"
             ));
         }
     }

@@ -125,25 +125,25 @@ struct Alike {
 
 /// Tasks that start together; those that do the same are described once.
 fn set_text(set: &[JobTask], number: &mut usize, surroundings: &Surroundings, pen: Pen) -> String {
-    let mut told: Vec<Alike> = Vec::new();
+    let mut rendered: Vec<Alike> = Vec::new();
     for task in set {
         *number += 1;
         let name = task.task().name().to_owned();
         let masked = task_text(&masked(task, surroundings), surroundings, pen);
         let files = doubts::paths_of(task).into_iter().map(|path| path.display().to_string()).collect();
-        match told.last_mut() {
+        match rendered.last_mut() {
             Some(last) if last.name == name && last.masked == masked => {
                 last.numbers.push(*number);
                 last.files.extend(files);
             }
             _ => {
                 let text = task_text(task, surroundings, pen);
-                told.push(Alike { numbers: vec![*number], name, masked, text, files });
+                rendered.push(Alike { numbers: vec![*number], name, masked, text, files });
             }
         }
     }
-    let beside = if told.len() > 1 { ", together with the others of this step" } else { "" };
-    told.into_iter().map(|alike| alike_text(alike, beside, pen)).collect()
+    let beside = if rendered.len() > 1 { ", together with the others of this step" } else { "" };
+    rendered.into_iter().map(|alike| alike_text(alike, beside, pen)).collect()
 }
 
 fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {

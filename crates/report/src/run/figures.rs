@@ -93,8 +93,8 @@ fn levels(result: &PhaseResult, kind: OpKind) -> Option<String> {
 fn quantiles(cells: &mut [String; COLUMNS], operations: u64, value: impl Fn(Quantile) -> Option<f64>) {
     for (column, quantile) in (FIRST_QUANTILE..).zip(QUANTILES.map(Quantile)) {
         let is_resolved = Estimate::resolves(quantile, operations);
-        let told = value(quantile).filter(|_| is_resolved).map(nanos);
-        cells[column] = told.unwrap_or_else(|| NONE.to_owned());
+        let rendered = value(quantile).filter(|_| is_resolved).map(nanos);
+        cells[column] = rendered.unwrap_or_else(|| NONE.to_owned());
     }
 }
 

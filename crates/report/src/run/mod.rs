@@ -18,7 +18,7 @@ pub(crate) use json::operations as operations_json;
 pub use json::phase as phase_json;
 pub use json::{JSON_FORMAT, json, verified_json};
 pub(crate) use notes::Note;
-pub(crate) use phase::{INDENT, asked, came, told};
+pub(crate) use phase::{INDENT, asked, came, rendered};
 
 /// A run of a job with all that is to be said of it.
 #[derive(Debug, Clone, PartialEq)]

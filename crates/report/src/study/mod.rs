@@ -230,12 +230,12 @@ fn slowest(result: &PhaseResult, share: f64) -> Option<f64> {
     let quantile = iolite_model::Quantile(share);
     let of = |kind| {
         let operations = result.totals.operations(kind);
-        let told =
+        let rendered =
             (operations > 0).then(|| result.quantile(kind, quantile).map(|estimate| estimate.value))?;
-        Some(told.filter(|_| Estimate::resolves(quantile, operations)))
+        Some(rendered.filter(|_| Estimate::resolves(quantile, operations)))
     };
-    let told: Option<Vec<f64>> = [OpKind::Read, OpKind::Write].into_iter().filter_map(of).collect();
-    told?.into_iter().reduce(f64::max)
+    let rendered: Option<Vec<f64>> = [OpKind::Read, OpKind::Write].into_iter().filter_map(of).collect();
+    rendered?.into_iter().reduce(f64::max)
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl<'a> Window<'a> {
     }
 
     /// The try as it is reported.
-    pub(super) fn told(&self, state: &State, load: Load, outcome: TryOutcome) -> Try {
+    pub(super) fn reported(&self, state: &State, load: Load, outcome: TryOutcome) -> Try {
         Try {
             phase: self.result.info.index,
             window: state.window(),

@@ -262,12 +262,12 @@ impl Sweep {
 
 /// Closer looks and repetitions that could not be started: the end of the rise is reported as such.
 fn left_out(refusals: &[Refusal], end: &SweepEnd) -> Vec<Warning> {
-    let told = |refusal: &&Refusal| matches!(end, SweepEnd::NotStarted { jobs, why } if *jobs == refusal.jobs && *why == refusal.why);
+    let reported = |refusal: &&Refusal| matches!(end, SweepEnd::NotStarted { jobs, why } if *jobs == refusal.jobs && *why == refusal.why);
     let warning = |refusal: &Refusal| Warning::LeftOut {
         what: format!("a step with {} jobs", refusal.jobs),
         why: refusal.why.clone(),
     };
-    refusals.iter().filter(|refusal| !told(refusal)).map(warning).collect()
+    refusals.iter().filter(|refusal| !reported(refusal)).map(warning).collect()
 }
 
 /// What the operation is called.

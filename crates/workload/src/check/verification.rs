@@ -89,7 +89,7 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
     WorkloadError::unless(
         task.mix.writes() || verify.anyone,
         || "the phase is to be verified and writes nothing".to_owned(),
-        "only what it has written itself can be told right from wrong, unless anyone may have written it",
+        "only what it has written itself can be verified, unless anyone may have written it",
         "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
     )?;
     WorkloadError::unless(

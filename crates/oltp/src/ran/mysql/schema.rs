@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_ours_are_told_from_others() {
+    fn names_of_ours_are_distinguished_from_others() {
         for name in ["iolite_catalogue", "iolite_blocks", "RanWriteGlobal1", "RanWriteGlobal9999"] {
             assert!(is_table_of_ours(name, false) && is_table_of_ours(name, true), "{name}");
             assert!(is_table_of_ours(&name.to_lowercase(), true));

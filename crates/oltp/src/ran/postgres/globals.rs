@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_rather_than_what_followed_from_it() {
+    fn a_failure_is_reported_rather_than_what_followed_from_it() {
         let failure = || Err(Error::Url("x".to_owned()));
         for results in [[Err(Error::Cancelled), failure()], [failure(), Err(Error::Cancelled)]] {
             assert!(matches!(first_cause(results.into_iter()), Err(Error::Url(_))));
