@@ -57,7 +57,7 @@ pub(crate) fn run(run: &Run, format: Format) -> io::Result<()> {
     print(&show(run, format, style()))
 }
 
-/// Tells of a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
+/// Reports a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
 pub(crate) fn failure(run: &Run, quiet: bool) {
     if let Some(Ending::Failed(reason)) = &run.ending
         && quiet

@@ -100,7 +100,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Opens a target, having made sure that it may be written to where `access` asks for that. Tells its whole size.
+    /// Opens a target, having made sure that it may be written to where `access` asks for that. Returns its whole size.
     ///
     /// # Errors
     /// It can't be opened, or may not be written to.

@@ -181,7 +181,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// Tells the kernel in which order the files will be read.
+    /// Advises the kernel in which order the files will be read.
     ///
     /// # Errors
     /// It does not take that.

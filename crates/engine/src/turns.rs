@@ -134,7 +134,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Tells that the task has ended, and whether it completed.
+    /// Records that the task has ended, and whether it completed.
     pub(crate) fn over(self, completed: bool) {
         let end = if completed { End::Completed } else { End::Otherwise };
         self.turns.ends()[self.task].get_or_insert(end);

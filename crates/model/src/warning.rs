@@ -1,4 +1,4 @@
-//! Doubts about a measurement: typed, each with advice.
+//! Warnings about a measurement: typed, each with advice.
 
 use serde::{Deserialize, Serialize};
 

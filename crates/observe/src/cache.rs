@@ -58,7 +58,7 @@ impl<'a> CacheProbe<'a> {
         probe
     }
 
-    /// Tells this program's I/O from that of others: the processes that do I/O on `storage` are this one and its descendants.
+    /// Separates this program's I/O from that of others: the processes that do I/O on `storage` are this one and its descendants.
     #[must_use]
     pub fn on(mut self, storage: &'a Storage) -> CacheProbe<'a> {
         self.storage = Some(storage);

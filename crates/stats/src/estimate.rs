@@ -128,7 +128,7 @@ impl Estimate {
     }
 
     /// A quantile from order statistics: the interval lies between the observations of two ranks that a binomial
-    /// count tells (Conover 1999, Practical Nonparametric Statistics, 3.2); nothing is assumed of the distribution.
+    /// count gives (Conover 1999, Practical Nonparametric Statistics, 3.2); nothing is assumed of the distribution.
     ///
     /// `value_at(q)` is the smallest observation that at least the share `q` of all do not exceed, as a histogram
     /// gives it (0 the smallest, 1 the largest). The ranks are exact where the shorter tail expects at most 100

@@ -153,7 +153,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Tells the names in it one by one, however many. Where names are removed meanwhile, others may be left out.
+    /// Passes on the names in it one by one, however many. Where names are removed meanwhile, others may be left out.
     ///
     /// # Errors
     /// As getdents(2).

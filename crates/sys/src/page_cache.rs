@@ -61,7 +61,7 @@ pub fn drop_clean(file: &File, offset: u64, length: u64) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, offset, Some(length), Advice::DontNeed)?)
 }
 
-/// Tells the kernel that the file will be read at random, so that it does not read ahead, or one after the other, so that it
+/// Advises the kernel that the file will be read at random, so that it does not read ahead, or one after the other, so that it
 /// reads further ahead. Holds for what is read through this open file.
 ///
 /// # Errors

@@ -385,7 +385,7 @@ impl Ring {
     }
 
     /// Hands what is queued to the kernel and waits until `at_least` operations have come back or `timeout` is over;
-    /// where completions are polled, until any has. With an `at_least` of 0 it only looks. Tells whether there was anything
+    /// where completions are polled, until any has. With an `at_least` of 0 it only looks. Returns whether there was anything
     /// to wait for: what the kernel does within the submission (reads from the page cache, say) is back at once.
     ///
     /// # Errors

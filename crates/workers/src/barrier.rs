@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Barrier {
-    /// Tells that a party is ready, and waits for the decision: the instant that time counts from, or `None` when it is
+    /// Reports that a party is ready, and waits for the decision: the instant that time counts from, or `None` when it is
     /// called off.
     pub fn pass(&self) -> Option<u64> {
         let mut state = self.lock();
@@ -34,7 +34,7 @@ impl Barrier {
         state.decided.flatten()
     }
 
-    /// Tells that a party will never be ready: the barrier stays shut.
+    /// Reports that a party will never be ready: the barrier stays shut.
     pub fn leave(&self) {
         self.lock().gone += 1;
         self.changed.notify_all();
@@ -69,7 +69,7 @@ pub trait StartLine: Send + Sync {
     /// user wants to stop.
     fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64>;
 
-    /// Tells that this group will never be ready.
+    /// Reports that this group will never be ready.
     fn leave(&self);
 }
 

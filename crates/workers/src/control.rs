@@ -104,7 +104,7 @@ impl Control {
         self.phase.failure.get().map(String::as_str)
     }
 
-    /// Tells that a worker waits, or no longer waits, for what it has written to become durable.
+    /// Records that a worker waits, or no longer waits, for what it has written to become durable.
     pub fn sync_begins(&self) {
         self.phase.syncing.fetch_add(1, Ordering::Relaxed);
     }

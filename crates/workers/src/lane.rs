@@ -88,7 +88,7 @@ pub struct WorkerStart {
 }
 
 impl WorkerStart {
-    /// Tells that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
+    /// Reports that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
     /// phase is off.
     pub fn ready(mut self) -> Option<WorkerLane> {
         let mut lane = self.lane.take()?;
@@ -179,14 +179,14 @@ impl WorkerLane {
         }
     }
 
-    /// Tells whoever looks from outside that this worker is about to make a system call from which it may not come back:
+    /// Publishes that this worker is about to make a system call from which it may not come back:
     /// `issued` in nanoseconds since the phase's start.
     #[inline]
     pub fn enter(&self, kind: OpKind, offset: u64, issued: u64) {
         self.board.begin(kind.code(), offset, issued);
     }
 
-    /// Tells that it has come back.
+    /// Publishes that it has returned.
     #[inline]
     pub fn leave(&self) {
         self.board.end();

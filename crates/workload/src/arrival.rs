@@ -295,7 +295,7 @@ impl Arrivals {
         }
     }
 
-    /// Tells that an operation, with all that had to follow it, is back since the instant `at`, whether well or not; to
+    /// Records that an operation, with all that had to follow it, is back since the instant `at`, whether well or not; to
     /// be called once per operation. Only think time takes note: a pause begins when the last operation before it is
     /// back.
     #[inline]

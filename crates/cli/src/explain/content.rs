@@ -18,7 +18,7 @@ pub(super) enum Content {
     Job,
 }
 
-/// Tells what a text is.
+/// Identifies what a text is.
 ///
 /// # Errors
 /// It is JSON that is damaged, or a result in a form that is not explained: says what to give.

@@ -72,7 +72,7 @@ impl Threads {
     }
 }
 
-/// What a thread of the pool does, until nobody can ask it for anything more. Tells what it has used of the machine.
+/// What a thread of the pool does, until nobody can ask it for anything more. Returns what it has used of the machine.
 fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) -> ThreadUsage {
     while let Ok(mut errand) = errands.recv() {
         errand.result = medium.blocking(&errand.op, &mut errand.buffer);

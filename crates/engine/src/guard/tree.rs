@@ -95,7 +95,7 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Removes a directory with what is ours in it: directories of the `levels` below, then files. Tells whether it is
+    /// Removes a directory with what is ours in it: directories of the `levels` below, then files. Returns whether it is
     /// gone.
     fn directory(&mut self, parent: &Directory, name: &str, levels: &[Part]) -> bool {
         let Ok(directory) = parent.open_directory(name) else { return false };

@@ -68,7 +68,7 @@ pub fn serve_worker() -> io::Result<()> {
     }
 }
 
-/// Tells what was measured, and verifies when the parent says so.
+/// Sends what was measured, and verifies when the parent says so.
 fn conclude(ran: Ran, line: &ParentsLine, control: &Control) -> io::Result<()> {
     let Ran { mut outcome, verification } = ran;
     let end = Message::End(Box::new(ChildEnd {

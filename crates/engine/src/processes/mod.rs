@@ -2,7 +2,7 @@
 //!
 //! A child is this program again, called as [`WORKER_COMMAND`]. It gets an [`Assignment`] as a line of JSON, opens the
 //! target anew by way of a descriptor that it inherits, says [`Message::Ready`], learns the instant of the start (on
-//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. Told [`END`] it ends early. When its standard input ends it stops:
+//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. On [`END`] it ends early. When its standard input ends it stops:
 //! that is how a parent interrupts it, and what happens when a parent dies.
 
 mod child;

@@ -162,7 +162,7 @@ impl Family {
         }
     }
 
-    /// Tells the children to verify, and adds up what they find.
+    /// Asks the children to verify, and adds up what they find.
     fn verify(mut self, outcome: &mut Outcome, control: &Control) -> Result<(), EngineError> {
         self.release(0);
         let verified = outcome.verified.get_or_insert_default();

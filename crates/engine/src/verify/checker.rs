@@ -41,7 +41,7 @@ impl Checks for Unchecked {
     fn finish(self, _end: &mut WorkerEnd) {}
 }
 
-/// Tells right from wrong.
+/// Decides what is right and what is wrong.
 pub(crate) struct Judge {
     pub(crate) seal: Seal,
     /// Units that nobody here has written are somebody else's, rather than unknown.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use iolite_db::{Instance, Result};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 
-/// Told while something long is done: how much of how much, in bytes for [`Adapter::setup`], in subscripts for
+/// Called while something long is done: how much of how much, in bytes for [`Adapter::setup`], in subscripts for
 /// [`Adapter::add_globals`] and [`Adapter::count_subscripts`]. [`ControlFlow::Break`] ends it with
 /// [`Error::Cancelled`](iolite_db::Error::Cancelled).
 pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;

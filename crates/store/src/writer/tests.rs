@@ -7,7 +7,7 @@ use iolite_model::{Ending, RunId};
 use super::*;
 use crate::synthetic;
 
-/// Tells the helper process of the kill test where to write.
+/// Names the path that the helper process of the kill test writes to.
 const HELPER_PATH: &str = "IOLITE_STORE_TEST_PATH";
 
 /// A writer whose failures end up in the returned list.

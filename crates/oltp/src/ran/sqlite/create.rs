@@ -110,7 +110,7 @@ fn refuse_existing(directory: &Path) -> Result<()> {
 struct Fill<'a> {
     path: &'a Path,
     seed: u64,
-    /// Told the pages, or the subscripts, that are there.
+    /// Called with the number of pages, or subscripts, that exist.
     tell: &'a mut dyn FnMut(u64) -> Result<()>,
 }
 
