@@ -230,10 +230,12 @@ fn of_type(field: &Field) -> String {
     let plain = match text.as_str() {
         "String" | "PathBuf" => "text",
         "bool" => "true or false",
-        "i8" | "u8" | "u32" | "u64" | "f64" | "Iops" => "number",
+        "i8" | "u8" | "u16" | "u32" | "u64" | "f64" | "Iops" => "number",
         "Bytes" => "size",
         "Nanos" => "time",
         "Bandwidth" => "size a second",
+        // Written as the list of its operations.
+        "Trace" => return format!("[TracedOp](#tracedop) (list){note}"),
         other => return format!("[{other}](#{}){note}", other.to_lowercase()),
     };
     format!("{plain}{note}")
@@ -353,4 +355,43 @@ fn completions_are_scripts_of_their_shells() {
         Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "latency-target\n", "{output:?}"),
         Err(error) => println!("skipped: bash: {error}"),
     }
+}
+
+/// Where GitHub puts a heading: lower case, blanks as hyphens, no punctuation.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// The text of a page without its blocks of code.
+fn prose(page: &str) -> String {
+    page.split("```").step_by(2).collect()
+}
+
+#[test]
+fn links_of_the_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages: Vec<_> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
+    pages.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut links = 0;
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        for link in prose(&fs::read_to_string(page).unwrap()).split("](").skip(1) {
+            let link = link.split(')').next().unwrap();
+            if link.contains("://") {
+                continue;
+            }
+            let (path, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { page.clone() } else { page.with_file_name(path) };
+            let text = fs::read_to_string(&target)
+                .unwrap_or_else(|error| panic!("{}: {link}: {error}", page.display()));
+            let text = prose(&text);
+            let mut headings = text.lines().filter(|line| line.starts_with('#'));
+            let found =
+                section.is_empty() || headings.any(|line| anchor(line.trim_start_matches('#')) == section);
+            assert!(found, "{}: {link}: no such section", page.display());
+            links += 1;
+        }
+    }
+    assert!(links > 20, "{links}");
 }
