@@ -1,7 +1,7 @@
 //! The reference pages are what the program and its sources say.
 
 // Helpers of tests may give up as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 
 use std::fmt::Write;
 use std::fs;
