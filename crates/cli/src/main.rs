@@ -82,9 +82,9 @@ fn fio_arguments() -> Option<std::env::ArgsOs> {
     arguments.next().filter(|command| command == "fio").map(|_| arguments)
 }
 
-/// This program as a worker of another one's phase: not for people to call.
+/// This program as a worker of another one's phase: not to be called by users.
 fn worker() -> ExitCode {
-    // Where there can be no handler the limit still ends the worker, which its parent tells.
+    // Where there can be no handler the limit still ends the worker, which its parent reports.
     let _ = signals::survive_file_limits();
     match iolite_engine::serve_worker() {
         Ok(()) => Exit::Fit.into(),

@@ -237,7 +237,7 @@ fn an_interrupted_setup_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing_half_made() {
+fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
     if !is_root() {
         return println!("skipped: only root can mount");
     }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_of_another_form_is_told() {
+    fn what_is_damaged_or_of_another_form_is_reported() {
         for (text, part) in [
             ("", "empty"),
             (" \n", "empty"),

@@ -53,7 +53,7 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Exists`](iolite_db::Error::Exists) when there is one already, [`Error::Layout`](iolite_db::Error::Layout) and [`Error::NoSpace`](iolite_db::Error::NoSpace) (where the space can be seen)
-    /// before anything is made, [`Error::Cancelled`](iolite_db::Error::Cancelled) when `progress` said so. `progress` is told 0 once something has been made,
+    /// before anything is made, [`Error::Cancelled`](iolite_db::Error::Cancelled) when `progress` said so. `progress` gets 0 once something has been made,
     /// not before. What was made until an error stays until [`Adapter::purge`]; nothing else uses it: it is
     /// [`Error::Incomplete`](iolite_db::Error::Incomplete).
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()>;

@@ -532,7 +532,7 @@ fn defaults_of_the_server_do_not_matter() {
     assert_eq!(server.ask("SHOW TABLES"), "");
 }
 
-/// What fails once something was made is told so before: whoever calls then removes it.
+/// What fails once something was made is reported before: the caller then removes it.
 #[test]
 fn a_setup_that_fails_early_has_reported_that_it_began() {
     let Some(server) = Server::start(&Options::default()) else { return };

@@ -237,7 +237,7 @@ fn writes_are_counted(server: &Server, database: &RanPostgres) {
         (0..40).map(|cycle| Cycle::Sets((0..50).map(|set| 1 + cycle * 500 + set * 10).collect())).collect();
     within.perform(&batch(cycles), &mut done).unwrap();
     assert_eq!(done.len(), 40 * 51);
-    // A commit each, as the session has told when its batch was over.
+    // A commit each, as the session has reported when its batch was over.
     until("the log's counters", || {
         let did = database.instance().counters().unwrap().since(&before);
         did.log_syncs.unwrap() >= 40 && did.log_writes.unwrap() >= 40
