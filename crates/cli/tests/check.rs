@@ -113,7 +113,7 @@ fn the_results_are_readable_with_sqlite3() {
 
 /// The same reads, around the page cache and through it.
 #[test]
-fn the_stamp_reports_the_device_from_the_cache() {
+fn the_stamp_distinguishes_the_device_from_the_cache() {
     undisturbed(|| {
         let place = Place::new();
         if iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {

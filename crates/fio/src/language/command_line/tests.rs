@@ -44,7 +44,7 @@ fn general_options_are_distinguished_from_files() {
 }
 
 #[test]
-fn what_only_reports_something_ends_the_line() {
+fn what_only_prints_something_ends_the_line() {
     for (text, action) in [
         ("-v --nonsense", Action::Version),
         ("--vers", Action::Version),

@@ -236,7 +236,7 @@ fn extents_of_what_is_there_follow_from_its_size() {
 }
 
 #[test]
-fn what_only_the_file_will_report_is_left_open() {
+fn what_only_the_file_determines_is_left_open() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing").display().to_string();
     let task = |settings: &[(&str, &str)]| {
@@ -783,7 +783,7 @@ fn what_is_reported_of_operations_is_watched() {
 }
 
 #[test]
-fn the_kernel_is_reported_the_order_of_offsets() {
+fn the_kernel_is_advised_of_the_order_of_offsets() {
     for (settings, advice) in [
         (&[][..], Advice::Sequential),
         (&[("rw", "randread")], Advice::Random),
