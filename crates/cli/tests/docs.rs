@@ -49,6 +49,8 @@ const COMMANDS: &[&[&str]] = &[
     &["tproc-c", "check"],
     &["tproc-c", "purge"],
     &["db"],
+    &["results"],
+    &["results", "compare"],
     &["completions"],
     &["man"],
 ];
