@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The URL of a database under test. [`Display`](fmt::Display) leaves its password out.
 #[derive(Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_told_apart() {
+    fn urls_are_distinguished() {
         let parse = |text| DatabaseUrl::parse(text).unwrap();
         assert_eq!(parse("sqlite:/var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));
         assert_eq!(parse("sqlite:///var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));

@@ -8,8 +8,8 @@ use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 use super::facts::Version;
 use super::option_file;
+use crate::error::{Error, Result};
 use crate::tls::{self, TlsMode, TlsSettings};
-use crate::{Error, Result};
 
 /// Where servers put their socket when nobody says otherwise, for `localhost` without a port (clients of MariaDB and MySQL
 /// don't take TCP for that either).
@@ -99,7 +99,7 @@ impl Target {
         Ok(Target { opts, unencrypted: tls.mode() == TlsMode::Prefer, place, schema })
     }
 
-    /// Whether the server must be on this host, as far as the way to it tells.
+    /// Whether the server must be on this host, as far as the way to it shows.
     pub fn is_local(&self) -> bool {
         self.opts.get_socket().is_some() || self.opts.addr_is_loopback()
     }

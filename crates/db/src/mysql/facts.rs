@@ -8,7 +8,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connect::Target;
-use crate::{Description, Error, Files, Result};
+use crate::error::{Error, Result};
+use crate::instance::{Description, Files};
 
 /// Which server, as `VERSION()` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +148,7 @@ impl Facts {
         self.number("max_allowed_packet").unwrap_or(1 << 20)
     }
 
-    /// Whether names of tables don't tell capitals.
+    /// Whether names of tables are case-insensitive.
     pub fn folds_names(&self) -> bool {
         self.number("lower_case_table_names").is_some_and(|how| how != 0)
     }
