@@ -11,6 +11,7 @@ use crate::classic::ClassicArgs;
 use crate::database::DbArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
+use crate::iometer::IometerArgs;
 use crate::pts::PtsArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::reference::{CompletionsArgs, ManArgs};
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     /// Purges the device, preconditions it, and repeats a grid of mixes and block sizes in rounds until the figures are steady.
     /// Destroys all data on the device; a whole run takes a day, and goes on after a crash with --resume.
     Pts(Box<PtsArgs>),
+    /// Iometer's access specifications and configuration files (.icf)
+    Iometer(Box<IometerArgs>),
     /// Random reads of blocks inside a database, by as many jobs as you like (PerfTools' RanRead)
     #[command(name = "ranread")]
     RanRead(RanArgs<ReadOptions>),

@@ -9,6 +9,7 @@ mod database;
 mod exit;
 mod explain;
 mod fio;
+mod iometer;
 mod job;
 mod output;
 mod profiles;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
         Command::Classic(args) => classic::run(*args),
+        Command::Iometer(args) => iometer::run(*args),
         Command::Pts(args) => pts::run(*args),
         Command::Db(args) => database::run(&args),
         Command::RanRead(args) => ran::run(args),

@@ -1,4 +1,4 @@
-//! The suites people know: `iolite classic`.
+//! The suites people know: `iolite classic`, `iolite pts`, `iolite iometer`.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -155,4 +155,44 @@ fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
     let output = suite(&place, &["pts", path, "--size", "1MiB", "--allow-overwrite", path]);
     assert!(stderr(&output).contains("too small"), "{}", stderr(&output));
     assert!(std::fs::read(&file).unwrap().iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn seven_patterns_are_run_and_their_best_compared_with_their_worst() {
+    let place = Place::new();
+    let data = place.data();
+    let asked =
+        ["iometer", "patterns", data.to_str().unwrap(), "--size", "8MiB", "--time", "100ms", "--json"];
+    let output = suite(&place, &asked);
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(document["points"].as_array().unwrap().len(), 7);
+    assert!(document["ratios"]["operations"].as_f64().unwrap() >= 1.0);
+    assert_eq!(document["csv"].as_str().unwrap().lines().count(), 4 + 7);
+    let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
+    assert!(text.contains("IO/s: best / worst = "), "{text}");
+    assert_eq!(entries(&data), Vec::<String>::new());
+}
+
+#[test]
+fn configuration_files_are_run_and_network_workers_refused_by_name() {
+    let place = Place::new();
+    let data = place.data();
+    let printed = suite_plain(&["iometer", "print"]);
+    let manager = "'Manager ID, manager name\n\t1,HOST\n'Worker\n\tWorker 1\n'Worker type\n\tDISK\n\
+                   'Assigned access specs\n\tFile Server\n'End assigned access specs\n'End worker\n'End manager\n";
+    let file = place.root.path().join("test.icf");
+    std::fs::write(&file, format!("{printed}{manager}")).unwrap();
+    let asked = ["iometer", "run", file.to_str().unwrap(), data.to_str().unwrap()];
+    let asked = [&asked[..], &["--size", "8MiB", "--time", "100ms", "--json"]].concat();
+    let document = json(&suite(&place, &asked));
+    assert_eq!(document["points"][0]["name"], "File Server");
+    std::fs::write(&file, format!("{printed}{manager}").replace("\tDISK", "\tNETWORK,TCP")).unwrap();
+    let output = suite(&place, &asked);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`Worker 1` is of type NETWORK,TCP"), "{}", stderr(&output));
+}
+
+fn suite_plain(arguments: &[&str]) -> String {
+    String::from_utf8(Command::new(IOLITE).args(arguments).output().unwrap().stdout).unwrap()
 }

@@ -12,6 +12,7 @@ mod chart;
 pub mod classic;
 pub mod comparison;
 pub mod explain;
+pub mod iometer;
 mod json;
 mod knees;
 pub mod latency_target;

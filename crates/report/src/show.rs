@@ -1,6 +1,6 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
-use iolite_model::{BlockPoint, CachePoint, ClassicTerms, PtsTerms, ReadAheadPoint};
+use iolite_model::{BlockPoint, CachePoint, ClassicTerms, IometerTerms, PtsTerms, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
-use crate::{Report, classic, latency_target, pts, ran, run as job, study, sweep, tproc_c};
+use crate::{Report, classic, iometer, latency_target, pts, ran, run as job, study, sweep, tproc_c};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,12 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "classic" => match run.concluded::<ClassicTerms>().next() {
             Some(terms) => {
                 either(format, || classic::text(run, &terms, style), || classic::json(run, &terms))
+            }
+            None => of_job(run, format, style),
+        },
+        "iometer" => match run.concluded::<IometerTerms>().next() {
+            Some(terms) => {
+                either(format, || iometer::text(run, &terms, style), || iometer::json(run, &terms))
             }
             None => of_job(run, format, style),
         },

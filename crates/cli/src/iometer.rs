@@ -1,0 +1,239 @@
+//! `iolite iometer`: access specifications on a directory.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+use iolite_engine::Control;
+use iolite_jobs::iometer::{
+    Configuration, Manager, Setup, TestKind, Worker, parse, patterns, print, standard,
+};
+use iolite_model::{
+    AccessSpec, BackendKind, Bytes, Concluded, Ending, IometerPoint, IometerTerms, Nanos, RingOptions,
+    Warning,
+};
+use iolite_results::Asked;
+use iolite_session::{Bare, ending};
+use iolite_suites::{Iometer, IometerAccess};
+
+use crate::args::OutputArgs;
+use crate::exit::{self, Exit, UsageError};
+use crate::{output, setup, signals};
+
+/// Smallest test file: a block of the largest usual size for every operation of a small test.
+const LEAST: Bytes = Bytes(4 << 20);
+
+const EXAMPLES: &str = "\
+Examples:
+  How far apart are the best and the worst figure of this storage?
+      iolite iometer patterns /data
+  A configuration file of Iometer's (disk workers; its targets are replaced by a file in this directory):
+      iolite iometer run nightly.icf /data --size 10GiB
+  A standard access specification, with 16 outstanding operations:
+      iolite iometer spec 'File Server' /data --depth 16
+  All standard specifications as a configuration file:
+      iolite iometer print > standard.icf";
+
+/// `iolite iometer` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct IometerArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Seven patterns, from small random to large sequential, with the ratio of best to worst
+    Patterns {
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+    /// Run the test of a configuration file (.icf)
+    Run {
+        /// The file
+        #[arg(value_name = "FILE.icf")]
+        file: PathBuf,
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+    /// Run one standard access specification
+    Spec {
+        /// Its name, as `iolite iometer print` has it
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+    /// Print the standard access specifications as a configuration file
+    Print,
+}
+
+/// Where and how long.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlaceArgs {
+    /// A directory on the storage, in which a test file is created and removed at the end
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+
+    /// Size of the test file
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    size: Bytes,
+
+    /// Measured time of each point [default: the file's run time, otherwise 5s]
+    #[arg(long, value_name = "TIME")]
+    time: Option<Nanos>,
+
+    /// Outstanding operations of each worker, where no file says it
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    depth: u32,
+
+    /// Workers, where no file says it
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    workers: u32,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs a test, or prints the standard specifications.
+///
+/// # Errors
+/// The file is none, or the directory can't be used. A failure later is part of what is printed.
+pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
+    match args.action {
+        Action::Print => {
+            let configuration = Configuration { specs: standard(), ..Configuration::default() };
+            output::print(&print(&configuration))?;
+            Ok(Exit::Fit)
+        }
+        Action::Patterns { place } => {
+            let configuration = alone(patterns(), &place);
+            test(&place, &configuration, "seven access patterns", true)
+        }
+        Action::Spec { name, place } => {
+            let found = standard().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(&name));
+            let spec = found.ok_or_else(|| {
+                UsageError(format!(
+                    "there is no standard access specification `{name}`: see `iolite iometer print`"
+                ))
+            })?;
+            let configuration = alone(vec![spec], &place);
+            test(&place, &configuration, &name, false)
+        }
+        Action::Run { file, place } => {
+            let configuration = read(&file)?;
+            let name = match configuration.setup.description.as_str() {
+                "" => file.display().to_string(),
+                description => description.to_owned(),
+            };
+            test(&place, &configuration, &name, false)
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Configuration, UsageError> {
+    let bytes = std::fs::read(file)
+        .map_err(|error| UsageError(format!("cannot read {}: {error}; check the path", file.display())))?;
+    // Files of older Windows have names in encodings of their own: what is no UTF-8 is replaced.
+    parse(&String::from_utf8_lossy(&bytes))
+        .map_err(|error| UsageError(format!("{}: {error}", file.display())))
+}
+
+/// Specifications done by the workers of the command line.
+fn alone(specs: Vec<AccessSpec>, place: &PlaceArgs) -> Configuration {
+    let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+    let worker = Worker { depth: place.depth, specs: names, ..Worker::default() };
+    let workers = vec![worker; place.workers as usize];
+    Configuration { setup: Setup::default(), specs, managers: vec![Manager { name: String::new(), workers }] }
+}
+
+/// The points of a configuration: each specification of the first worker, with the loads that the test type asks for.
+fn points(configuration: &Configuration) -> Vec<IometerPoint> {
+    let workers: Vec<&Worker> = configuration
+        .managers
+        .iter()
+        .flat_map(|manager| &manager.workers)
+        .filter(|it| !it.specs.is_empty())
+        .collect();
+    let Some(first) = workers.first() else { return Vec::new() };
+    let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
+    let setup = &configuration.setup;
+    let (counts, depths) = match setup.kind {
+        // There is one target: the test file.
+        TestKind::Normal | TestKind::Targets => (vec![count], vec![first.depth]),
+        TestKind::Workers => (setup.workers.values(count), vec![first.depth]),
+        TestKind::Depths => (vec![count], setup.depths.values(first.depth)),
+    };
+    let mut points = Vec::new();
+    for spec in
+        first.specs.iter().filter_map(|name| configuration.specs.iter().find(|spec| spec.name == *name))
+    {
+        for &workers in &counts {
+            for &depth in &depths {
+                points.push(IometerPoint { spec: spec.clone(), workers, depth: depth.max(1) });
+            }
+        }
+    }
+    points
+}
+
+fn test(
+    place: &PlaceArgs,
+    configuration: &Configuration,
+    name: &str,
+    patterns: bool,
+) -> anyhow::Result<Exit> {
+    let directory = setup::directory(&place.directory)?;
+    let storage = iolite_observe::storage(&directory)?;
+    let points = points(configuration);
+    if points.is_empty() {
+        let message = "no worker of the file has an access specification assigned: there is nothing to run";
+        return Err(UsageError(message.into()).into());
+    }
+    let size = place.size.round_down(LEAST.0.min(1 << 20));
+    if size < LEAST || storage.filesystem.size.0 > 0 && size > storage.filesystem.free {
+        let free = storage.filesystem.free;
+        let message =
+            format!("--size {}: give at least {LEAST}, and at most what is free ({free})", place.size);
+        return Err(UsageError(message).into());
+    }
+    let default = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
+    let run_time = place.time.or(default).unwrap_or(Nanos(5 * Nanos::SECOND.0));
+    let terms = IometerTerms {
+        test: name.to_owned(),
+        patterns,
+        points,
+        size,
+        run_time,
+        ramp: configuration.setup.ramp,
+    };
+    let control = Control::new(signals::interrupt_flag()?);
+    let each = run_time.0.saturating_add(terms.ramp.0);
+    let duration = Nanos(each.saturating_mul(terms.points.len() as u64));
+    let mut session = setup::begin(storage, &directory, &place.output, duration, &control)?;
+    session.conclude(Concluded::of(&Asked::new("iometer", name)));
+    session.conclude(Concluded::of(&terms));
+    session.scratch().claim(iolite_sys::file::PROBE.as_ref())?;
+    let direct = iolite_sys::file::direct_io_works(session.scratch().path())?;
+    if !direct {
+        let filesystem = session.run().info.storage.filesystem.kind.clone();
+        session.warn(Warning::NoDirectIo { filesystem });
+    }
+    let backend = match iolite_sys::ring::available() {
+        Ok(()) => BackendKind::IoUring(RingOptions::PLAIN),
+        Err(error) => {
+            session.warn(Warning::NoIoUring { reason: error.to_string() });
+            BackendKind::Threads
+        }
+    };
+    let failure =
+        session.drive(&mut Iometer::new(&terms, IometerAccess { backend, direct }), &mut Bare).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, place.output.format())?;
+    output::failure(&run, place.output.quiet);
+    Ok(match run.ending {
+        Some(Ending::Completed) => Exit::Fit,
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Interrupted) | None => Exit::Interrupted,
+    })
+}
