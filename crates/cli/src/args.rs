@@ -8,6 +8,7 @@ use iolite_model::{Bytes, Nanos};
 use iolite_report::Format;
 
 use crate::database::DbArgs;
+use crate::durability::DurabilityArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     RanIo(RanArgs<IoOptions>),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
+    /// Show whether acknowledged writes and commits survive a crash or a power cut
+    Durability(Box<DurabilityArgs>),
     /// List, show, annotate and delete stored runs
     Results(Box<ResultsArgs>),
     /// Explain a result, or a job before it is run, in plain words

@@ -5,6 +5,7 @@
 mod args;
 mod check;
 mod database;
+mod durability;
 mod exit;
 mod explain;
 mod fio;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),
+        Command::Durability(args) => durability::run(*args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
     };

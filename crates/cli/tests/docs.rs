@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 33] = [
     &[],
     &["check"],
     &["run"],
@@ -23,6 +23,10 @@ const COMMANDS: [&[&str]; 29] = [
     &["study", "cache"],
     &["study", "readahead"],
     &["study", "blocksize"],
+    &["durability"],
+    &["durability", "run"],
+    &["durability", "witness"],
+    &["durability", "check"],
     &["explain"],
     &["ranread"],
     &["ranread", "run"],

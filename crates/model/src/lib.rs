@@ -4,6 +4,7 @@
 //! live view and the report read those events. Nothing here touches a file, a clock, a thread or a terminal.
 
 mod access;
+pub mod acknowledged;
 mod arrival;
 mod backend;
 mod cache;

@@ -9,6 +9,7 @@ use iolite_stats::{KneeFound, PhaseResult};
 
 mod answer;
 mod chart;
+pub mod durability;
 pub mod explain;
 mod json;
 mod knees;

@@ -1,5 +1,6 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
+use iolite_model::acknowledged::Findings;
 use iolite_model::{BlockPoint, CachePoint, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
-use crate::{Report, latency_target, ran, run as job, study, sweep};
+use crate::{Report, durability, latency_target, ran, run as job, study, sweep};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,12 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "latency-target" => match LatencyReport::of(run) {
             Some(report) => {
                 either(format, || latency_target::text(&report, style), || latency_target::json(&report))
+            }
+            None => of_job(run, format, style),
+        },
+        "durability" => match run.concluded::<Findings>().last() {
+            Some(found) => {
+                either(format, || durability::text(&found, style), || durability::json(run, &found))
             }
             None => of_job(run, format, style),
         },
