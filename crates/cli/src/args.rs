@@ -14,6 +14,7 @@ use crate::explain::ExplainArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
+use crate::tproc_c::TprocCArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -70,6 +71,9 @@ pub(crate) enum Command {
     /// Random reads and writes inside a database, batch by batch (PerfTools' RanIO)
     #[command(name = "ranio")]
     RanIo(RanArgs<IoOptions>),
+    /// Transactions derived from TPC-C inside a database, by virtual users (TPROC-C)
+    #[command(name = "tproc-c")]
+    TprocC(TprocCArgs),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
     /// Show whether acknowledged writes and commits survive a crash or a power cut
@@ -88,6 +92,8 @@ Examples:
       iolite check . --target-iops 5000 --target-response 2ms
   By another profile, in half a minute:
       iolite check /var/lib/etcd --profile etcd --budget-time 30s
+  Before it goes into service: on a full device, in its steady state, without burst credits:
+      iolite check /var/lib/postgresql --thorough --budget 1h --max-write 500GiB
   For machines:
       iolite check . --json | jq .verdict
   By a profile of my own:
@@ -116,12 +122,18 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) target_response: Option<Nanos>,
 
-    /// Time for the whole check
-    #[arg(long, value_name = "TIME", default_value = "90s")]
-    pub(crate) budget_time: Nanos,
+    /// Fill the free space, write until the rate is steady, and read for a quarter of the time before
+    /// anything is judged: sees the end of burst credits and of caches that a short check does not
+    #[arg(long)]
+    pub(crate) thorough: bool,
 
-    /// Bytes that may be written in all [default: a tenth of the free space, at most 4GiB]
-    #[arg(long, value_name = "SIZE")]
+    /// Time for the whole check [default: 90s; with --thorough 2h]
+    #[arg(long, visible_alias = "budget", value_name = "TIME")]
+    pub(crate) budget_time: Option<Nanos>,
+
+    /// Bytes that may be written in all [default: a tenth of the free space, at most 4GiB; with
+    /// --thorough 1.8 times the free space, of which the data file takes four fifths]
+    #[arg(long, visible_alias = "max-write", value_name = "SIZE")]
     pub(crate) budget_space: Option<Bytes>,
 
     /// Go through the page cache instead of around it (no O_DIRECT): shows what a cache hides

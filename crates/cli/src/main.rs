@@ -19,6 +19,7 @@ mod setup;
 mod signals;
 mod storage;
 mod study;
+mod tproc_c;
 mod verify;
 
 use std::path::Path;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),
         Command::Durability(args) => durability::run(*args),
+        Command::TprocC(args) => tproc_c::run(args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
     };

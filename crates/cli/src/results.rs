@@ -185,7 +185,9 @@ fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
         anyhow::bail!("run {id} has no beginning: the results were changed by hand");
     };
     run.close();
-    Ok(output::print(&show(&run, format, output::style()))?)
+    // Of fio's jobs in fio's form.
+    let of_fio = iolite_fio::output::show(&run, format == Format::Json);
+    Ok(output::print(&of_fio.unwrap_or_else(|| show(&run, format, output::style())))?)
 }
 
 fn delete(store: &mut Store, names: &[String]) -> anyhow::Result<()> {

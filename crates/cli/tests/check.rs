@@ -71,6 +71,33 @@ fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_thorough_check_writes_until_the_rate_is_steady_and_reads_on() {
+    let place = Place::new();
+    let arguments = ["--thorough", "--budget", "20s", "--max-write", "128M", "--json"];
+    let output = place.check(&place.data(), &arguments).output().unwrap();
+    let code = output.status.code().unwrap();
+    assert!([0, 3, 4].contains(&code), "{code}: {}", stderr(&output));
+    let document = json(&output);
+    let found = &document["preconditioned"];
+    let rounds = phases(&document, "precondition, random write 8 KiB").len();
+    assert_eq!(found["rounds"].as_u64(), Some(rounds as u64), "{found}");
+    assert!((1..=20).contains(&rounds), "{rounds}");
+    let steady = found["steady"].as_bool().unwrap();
+    let warned = document["warnings"].as_array().unwrap().iter().any(|w| w["kind"] == "not-steady");
+    assert_ne!(steady, warned, "{found}");
+    assert_eq!(phases(&document, "sustained random read 8 KiB").len(), 1);
+    let written = |name: &str| {
+        phases(&document, name)
+            .iter()
+            .map(|phase| phase["cache"]["requested_written_bytes"].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    assert!(written("sequential write 1 MiB") <= (128 << 20) * 45 / 100);
+    assert!(written("precondition, random write 8 KiB") <= (128 << 20) * 36 / 100);
+    assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
+}
+
+#[test]
 fn the_results_are_readable_with_sqlite3() {
     let place = Place::new();
     assert!(place.check(&place.data(), &SHORT).stdout(Stdio::null()).status().unwrap().code().is_some());

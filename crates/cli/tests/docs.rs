@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 33] = [
+const COMMANDS: [&[&str]; 38] = [
     &[],
     &["check"],
     &["run"],
@@ -46,6 +46,11 @@ const COMMANDS: [&[&str]; 33] = [
     &["ranio", "export"],
     &["ranio", "reset"],
     &["ranio", "purge"],
+    &["tproc-c"],
+    &["tproc-c", "build"],
+    &["tproc-c", "run"],
+    &["tproc-c", "check"],
+    &["tproc-c", "purge"],
     &["db"],
 ];
 

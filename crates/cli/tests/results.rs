@@ -198,3 +198,52 @@ fn a_run_that_was_killed_shows_how_far_it_came() {
     assert!(operations["operations"].as_u64().unwrap() > 0, "{operations}");
     assert!(Path::new(&place.results()).exists());
 }
+
+/// Runs fio's jobs, and holds what is shown of the run against what was printed, in the form that was asked for.
+fn fio_shown_as_printed(place: &Place, arguments: &[&str]) -> String {
+    let directory = place.data();
+    let mut command = Command::new(IOLITE);
+    command.arg("fio").args(arguments).current_dir(&directory).env("IOLITE_RESULTS", place.results());
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}{}", text(&output), stderr(&output));
+    let printed = text(&output);
+    assert_eq!(text(&iolite(place, &["results", "show", "latest"])), printed, "{arguments:?}");
+    printed
+}
+
+#[test]
+fn jobs_of_fio_are_shown_as_they_were_printed() {
+    let place = Place::new();
+    let common = ["--ioengine=psync", "--size=1m", "--bs=4k"];
+    let fio = |arguments: &[&str]| fio_shown_as_printed(&place, &[&common[..], arguments].concat());
+    let two = fio(&["--name=a", "--rw=randwrite", "--name=b", "--rw=read", "--description=the second"]);
+    assert!(two.contains("a: (g=0): rw=randwrite") && two.contains("Run status group 0"), "{two}");
+    let grouped = fio(&["--name=g", "--rw=randrw", "--numjobs=2", "--group_reporting=1"]);
+    assert!(grouped.contains("(groupid=0, jobs=2)"), "{grouped}");
+    let walled = fio(&["--name=w", "--rw=write", "--name=r", "--stonewall", "--rw=randread"]);
+    assert!(walled.contains("Run status group 1"), "{walled}");
+    fio(&["--name=v", "--rw=write", "--verify=crc32c", "--do_verify=1"]);
+    fio(&["--name=e", "--rw=write", "--exec_prerun=true", "--create_only=1"]);
+    let terse = fio(&["--name=t", "--rw=write", "--minimal"]);
+    assert_eq!(terse.split(';').next(), Some("3"), "{terse}");
+
+    let both = ["--name=j", "--rw=randwrite", "--output-format=normal,json", "--iodepth=4"];
+    let both = fio(&[&both[..], &["--ioengine=libaio", "--steadystate=iops:50%", "--ss_dur=2"]].concat());
+    assert!(both.contains("\"fio version\"") && both.contains("Run status group"), "{both}");
+    let printed = parsed(&fio(&["--name=j", "--rw=write", "--output-format=json"]));
+    assert_eq!(parsed(&text(&iolite(&place, &["results", "json", "latest"]))), printed);
+    assert_eq!(printed["jobs"][0]["write"]["io_bytes"], 1 << 20);
+}
+
+#[test]
+fn a_job_of_fio_that_failed_is_shown_with_its_error() {
+    let place = Place::new();
+    let mut command = Command::new(IOLITE);
+    command.args(["fio", "--name=x", "--rw=read", "--size=1m", "--output-format=json"]);
+    command.arg("--exec_prerun=false").env("IOLITE_RESULTS", place.results()).current_dir(place.data());
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let printed = parsed(&text(&output));
+    assert_ne!(printed["jobs"][0]["error"], 0, "{printed}");
+    assert_eq!(parsed(&text(&iolite(&place, &["results", "show", "latest"]))), printed);
+}

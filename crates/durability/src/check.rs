@@ -9,10 +9,11 @@ use std::path::Path;
 use iolite_model::acknowledged::{Findings, Loss, LossKind, Method, Plan};
 
 use crate::database::{Commits, missing};
+use crate::error::Result;
 use crate::files::{path, slot_path};
 use crate::plan::{directory, slot};
 use crate::record::{Found, Identity, read};
-use crate::{Acknowledged, Result};
+use crate::witness::Acknowledged;
 
 /// Losses that are listed one by one; all are counted.
 const LISTED: usize = 100;
@@ -25,7 +26,7 @@ fn nothing_found(known: &Acknowledged) -> Findings {
         judged: 0,
         lost: 0,
         losses: Vec::new(),
-        torn_under_way: 0,
+        torn_in_progress: 0,
     }
 }
 
@@ -84,7 +85,7 @@ impl Worker<'_> {
         } else {
             Some(File::open(path(self.plan, self.worker)))
         };
-        // The last write of each place has to be there, or one that was under way.
+        // The last write of each place has to be there, or one that was in progress.
         let first =
             if self.plan.method.replaces() { self.last.saturating_sub(self.plan.slots) + 1 } else { 1 };
         for number in first..=self.last {
@@ -103,15 +104,15 @@ impl Worker<'_> {
     fn judge(&self, number: u64, found: io::Result<Option<Found>>, findings: &mut Findings) {
         let identity = Identity { worker: self.worker, number };
         let mut lose = |kind| lose(findings, identity, kind, || self.place(number));
-        // Of this worker, only the write after the last acknowledged one can have been under way.
-        let under_way = |other: Identity| {
+        // Of this worker, only the write after the last acknowledged one can have been in progress.
+        let in_progress = |other: Identity| {
             other.worker == self.worker
                 && other.number == self.last + 1
                 && slot(self.plan, other.number) == slot(self.plan, number)
         };
         match found {
-            Ok(Some(Found::Whole(other))) if other == identity || under_way(other) => {}
-            Ok(Some(Found::Torn(other))) if under_way(other) => findings.torn_under_way += 1,
+            Ok(Some(Found::Whole(other))) if other == identity || in_progress(other) => {}
+            Ok(Some(Found::Torn(other))) if in_progress(other) => findings.torn_in_progress += 1,
             Ok(Some(Found::Torn(_))) => lose(LossKind::Torn),
             Ok(Some(Found::Whole(other))) if self.is_older(other, number) => lose(LossKind::Stale),
             Ok(Some(Found::Whole(_))) => lose(LossKind::Misplaced),
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_under_way_may_be_there_and_torn_and_is_no_loss() {
+    fn a_write_in_progress_may_be_there_and_torn_and_is_no_loss() {
         // Write 11 would go to the place of write 7, the third.
         let directory = tempfile::tempdir().unwrap();
         let known = written(directory.path(), Method::Overwrite);
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(check(&known).unwrap().lost, 0);
         file.write_all_at(&[&new[..512], &old[512..]].concat(), 2 * 4096).unwrap();
         let findings = check(&known).unwrap();
-        assert_eq!((findings.lost, findings.torn_under_way), (0, 1));
+        assert_eq!((findings.lost, findings.torn_in_progress), (0, 1));
     }
 
     #[test]

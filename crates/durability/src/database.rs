@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use iolite_db::{DatabaseUrl, Error as DbError};
 use iolite_model::acknowledged::{Plan, RunKey};
 
+use crate::error::{Error, Result};
 use crate::record::Identity;
-use crate::{Error, Result};
 
 /// A connection that commits, and that can say what is there.
 pub trait Commits: Send {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::acknowledged::{Method, Plan};
 
-use crate::Result;
+use crate::error::Result;
 use crate::error::io as failed;
 use crate::plan::{directory, slot};
 use crate::record::{Identity, fill};

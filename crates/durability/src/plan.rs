@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use iolite_model::acknowledged::{Plan, RunKey};
 
+use crate::error::{Error, Result};
 use crate::record::SMALLEST;
-use crate::{Error, Result};
 
 /// The largest block.
 const LARGEST: u64 = 64 << 20;

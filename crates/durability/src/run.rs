@@ -9,9 +9,11 @@ use iolite_db::DatabaseUrl;
 use iolite_model::Bytes;
 use iolite_model::acknowledged::Plan;
 
+use crate::database;
+use crate::error::Result;
 use crate::files::{Writer, prepare};
 use crate::record::Identity;
-use crate::{Result, Witness, database};
+use crate::witness::Witness;
 
 /// What ends a run, beside an error.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::io as failed;
+use crate::error::{Error, Result};
 use crate::witness::HEADING;
-use crate::{Error, Result};
 
 /// How long a client may take to show its token.
 const PATIENCE: Duration = Duration::from_secs(10);

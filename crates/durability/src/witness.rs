@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use iolite_model::acknowledged::Plan;
 
 use crate::error::io as failed;
+use crate::error::{Error, Result};
 use crate::record::Identity;
-use crate::{Error, Result};
 
 /// First line of the notes.
 pub(crate) const HEADING: &str = "iolite-witness 1";

@@ -74,11 +74,8 @@ fn killed(private: &mut Private, notes: &Path, commits: u64) -> Findings {
     };
     let witness = Witness::file(notes, None, false).unwrap();
     let interrupted = AtomicBool::new(false);
-    let limits = Limits {
-        duration: Some(Duration::from_secs(120)),
-        bytes: Bytes(1 << 40),
-        interrupted: &interrupted,
-    };
+    let limits =
+        Limits { duration: Some(Duration::from_secs(120)), bytes: Bytes(1 << 40), interrupted: &interrupted };
     std::thread::scope(|scope| {
         let running = scope.spawn(|| run(&plan, Some(&url), &witness, &limits, &mut |_| {}));
         let deadline = Instant::now() + Duration::from_secs(100);

@@ -62,7 +62,7 @@ fn survived(method: Method, syncs_kept: Option<u64>) -> Option<Findings> {
 fn what_an_honest_file_system_has_acknowledged_is_there() {
     for method in Method::FILES {
         let Some(findings) = survived(method, None) else { return };
-        assert_eq!((findings.lost, findings.torn_under_way), (0, 0), "{method:?}: {findings:?}");
+        assert_eq!((findings.lost, findings.torn_in_progress), (0, 0), "{method:?}: {findings:?}");
         let judged = if method == Method::Append { WRITES } else { 8 };
         assert_eq!(findings.judged, judged * u64::from(WORKERS), "{method:?}");
     }

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use iolite_fio::language::{Document, Surroundings, job_file, option};
+use iolite_fio::language::{Document, Surroundings, job_file, options};
 
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
 
@@ -47,7 +47,7 @@ fn all_options_of_the_examples_are_known() {
     let mut unknown = Vec::new();
     for (_, document) in examples() {
         for setting in document.sections.iter().flat_map(|section| &section.settings) {
-            if option::find(&setting.name).is_none() {
+            if options::find(&setting.name).is_none() {
                 unknown.push(format!("{}: {}", setting.origin, setting.name));
             }
         }

@@ -5,8 +5,8 @@
 
 use std::process::Command;
 
-use iolite_fio::language::option::find;
 use iolite_fio::language::options::engine;
+use iolite_fio::language::options::find;
 
 /// What the installed fio prints, if there is one that isn't ours.
 fn fio(argument: &str) -> Option<String> {

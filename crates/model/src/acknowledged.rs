@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Conclusion};
+use crate::concluded::Conclusion;
+use crate::units::Bytes;
 
 /// Names a run in every block that it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,9 +158,9 @@ pub struct Findings {
     pub lost: u64,
     /// The first of them.
     pub losses: Vec<Loss>,
-    /// Writes under way at the crash that are there in part, in the place of an older, acknowledged one: no broken promise, but
+    /// Writes in progress at the crash that are there in part, in the place of an older, acknowledged one: no broken promise, but
     /// the storage does not write blocks of this size in one piece.
-    pub torn_under_way: u64,
+    pub torn_in_progress: u64,
 }
 
 impl Conclusion for Findings {

@@ -28,6 +28,7 @@ mod study;
 mod sweep;
 mod target;
 mod task;
+mod tproc_c;
 mod trace;
 mod units;
 mod verdict;
@@ -70,6 +71,7 @@ pub use task::{
     Advice, Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement,
     SyncMethod, SyncRule, Task, Watch,
 };
+pub use tproc_c::{TprocCCounted, TprocCCounts, TprocCDatabase, TprocCTask};
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};

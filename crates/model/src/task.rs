@@ -11,6 +11,7 @@ use crate::load::{Contents, SizeLaw, Sizes};
 use crate::metadata::MetadataTask;
 use crate::priority::{IoPriority, PriorityShare};
 use crate::target::Target;
+use crate::tproc_c::TprocCTask;
 use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
 use crate::verify::Verify;
@@ -27,6 +28,8 @@ pub enum Task {
     Metadata(MetadataTask),
     /// Operations inside a database.
     Database(DbTask),
+    /// Transactions of TPROC-C inside a database.
+    TprocC(TprocCTask),
 }
 
 /// Which layer of the system a phase exercises.
@@ -377,6 +380,7 @@ impl Task {
             Task::File(task) => &task.name,
             Task::Metadata(task) => &task.name,
             Task::Database(task) => &task.name,
+            Task::TprocC(task) => &task.name,
         }
     }
 
@@ -386,7 +390,7 @@ impl Task {
             Task::File(FileTask { target: Target::Null { .. }, .. }) => Layer::Calibration,
             Task::File(_) => Layer::File,
             Task::Metadata(_) => Layer::Metadata,
-            Task::Database(_) => Layer::Database,
+            Task::Database(_) | Task::TprocC(_) => Layer::Database,
         }
     }
 
@@ -396,6 +400,7 @@ impl Task {
             Task::File(task) => task.concurrency,
             Task::Metadata(task) => task.workers,
             Task::Database(task) => task.workers,
+            Task::TprocC(task) => task.users,
         }
     }
 
@@ -405,6 +410,7 @@ impl Task {
             Task::File(task) => task.stop,
             Task::Metadata(task) => task.stop,
             Task::Database(task) => task.stop,
+            Task::TprocC(task) => task.stop,
         }
     }
 
@@ -414,6 +420,7 @@ impl Task {
             Task::File(task) => task.ramp,
             Task::Metadata(task) => task.ramp,
             Task::Database(task) => task.ramp,
+            Task::TprocC(task) => task.ramp,
         }
     }
 }

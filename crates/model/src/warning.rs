@@ -159,13 +159,24 @@ pub enum Warning {
     /// What a check of this size and length cannot see.
     #[error(
         "not excluded: a cache of the device, controller or host that holds {span}, and burst credits that last longer than \
-         {time}; give a larger --budget-space and --budget-time"
+         {time}; give a larger --budget-space and --budget-time, or --thorough"
     )]
     NotExcluded {
         /// Size of the data file.
         span: Bytes,
         /// Time of the check.
         time: Nanos,
+    },
+    /// Random writes before a thorough check did not become steady.
+    #[error(
+        "random writes were not steady after {rounds} rounds (the last five differ from their mean by up to {percent:.0} %): the \
+         figures are of a state that still changes; give a larger --budget and --max-write"
+    )]
+    NotSteady {
+        /// Rounds.
+        rounds: u32,
+        /// Largest distance of one of the last five from their mean, in percent.
+        percent: f64,
     },
     /// The rate went from one level to another in mid-run.
     #[error(
@@ -302,6 +313,9 @@ pub enum Warning {
     GeneratorLimited {
         /// The first phase that met the limit.
         phase: String,
+        /// The phase creates and fills a file that later ones use: what it met says nothing of them.
+        #[serde(default)]
+        layout: bool,
         /// The limit.
         limit: HostLimit,
     },
@@ -320,9 +334,10 @@ impl Warning {
     pub fn repeats(&self, other: &Warning) -> bool {
         match (self, other) {
             (Warning::ForeignLoad { .. }, Warning::ForeignLoad { .. }) => true,
-            (Warning::GeneratorLimited { limit, .. }, Warning::GeneratorLimited { limit: met, .. }) => {
-                limit.name() == met.name()
-            }
+            (
+                Warning::GeneratorLimited { limit, layout, .. },
+                Warning::GeneratorLimited { limit: met, layout: of_layout, .. },
+            ) => limit.name() == met.name() && layout == of_layout,
             (Warning::ProbeFailed { probe, .. }, Warning::ProbeFailed { probe: failed, .. }) => {
                 probe == failed
             }
@@ -343,9 +358,15 @@ mod tests {
             device: Bytes(device),
         };
         assert!(foreign("a", 5).repeats(&foreign("b", 7)));
-        let limited = |limit| Warning::GeneratorLimited { phase: "a".into(), limit };
+        let limited = |limit| Warning::GeneratorLimited { phase: "a".into(), layout: false, limit };
         assert!(limited(HostLimit::Steal(0.1)).repeats(&limited(HostLimit::Steal(0.2))));
         assert!(!limited(HostLimit::Steal(0.1)).repeats(&limited(HostLimit::CpuBound(1.0))));
+        let of_layout =
+            Warning::GeneratorLimited { phase: "lay out".into(), layout: true, limit: HostLimit::Steal(0.1) };
+        assert!(
+            !limited(HostLimit::Steal(0.1)).repeats(&of_layout),
+            "a later phase's is not hidden by the layout's"
+        );
         assert!(!Warning::ThroughCache.repeats(&foreign("a", 5)));
         assert!(Warning::ThroughCache.repeats(&Warning::ThroughCache));
     }

@@ -3,5 +3,6 @@
 
 mod error;
 pub mod ran;
+pub mod tproc_c;
 
 pub use error::OltpError;

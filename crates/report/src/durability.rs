@@ -1,7 +1,7 @@
 //! What became of acknowledged writes: the text and the JSON of `iolite durability check`.
 //!
 //! The document has `"format": "iolite-durability/1"`, `run` as in a run's document, and `durability`: the plan, `acknowledged`,
-//! `judged`, `lost`, `losses` (the first hundred), `torn_under_way`.
+//! `judged`, `lost`, `losses` (the first hundred), `torn_in_progress`.
 
 use iolite_model::acknowledged::{Findings, LossKind, Method};
 use iolite_results::Run;
@@ -51,11 +51,11 @@ fn answer(found: &Findings, pen: Pen) -> String {
             "The run had come to its end before: if no crash or power cut followed it, this shows nothing.",
         );
     }
-    if found.torn_under_way > 0 {
+    if found.torn_in_progress > 0 {
         text += &pen.item("", 0, format!(
-            "{} writes under way at the crash are there in part, over an older block: storage that writes blocks of {} in one piece \
+            "{} writes in progress at the crash are there in part, over an older block: storage that writes blocks of {} in one piece \
              would not have left these. A database on it needs its protection against torn pages (full_page_writes, doublewrite).",
-            count(found.torn_under_way), found.plan.block
+            count(found.torn_in_progress), found.plan.block
         ));
     }
     text
@@ -131,7 +131,7 @@ mod tests {
         };
         let loss = Loss { worker: 1, number: 77, kind: LossKind::Stale, place: "/data/x at 4096".into() };
         let losses = if lost > 0 { vec![loss] } else { Vec::new() };
-        Findings { plan, ended: false, acknowledged: 1000, judged: 256, lost, losses, torn_under_way: 0 }
+        Findings { plan, ended: false, acknowledged: 1000, judged: 256, lost, losses, torn_in_progress: 0 }
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
         let lost = text(&found(3), style);
         assert!(lost.starts_with("LOST: 3 of 1,000 acknowledged writes\n"), "{lost}");
         assert!(lost.contains("an older write in its place; the first is write 77 of worker 1"), "{lost}");
-        let ended = text(&Findings { ended: true, torn_under_way: 2, ..found(0) }, style);
-        assert!(ended.contains("this shows nothing") && ended.contains("2 writes under way"), "{ended}");
+        let ended = text(&Findings { ended: true, torn_in_progress: 2, ..found(0) }, style);
+        assert!(ended.contains("this shows nothing") && ended.contains("2 writes in progress"), "{ended}");
         let nothing = text(&Findings { acknowledged: 0, ..found(0) }, style);
         assert!(nothing.starts_with("Nothing shown"), "{nothing}");
     }

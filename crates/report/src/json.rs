@@ -27,6 +27,7 @@
 //! | `phases[].rate` | null in a closed loop, or `asked_iops`, `achieved_iops`, `backlog`, `kept` |
 //! | `phases[].verified` | null, or `units`, `wrong`, `unknown`, `unreadable`, `incomplete`, `first` (list: `offset` in bytes, `what`) |
 //! | `knees` | list: `name`, `phases` (indices), `concurrency` (`value`, `low`, `high`), `iops` (at the knee, by the model), `plateau_iops` (an estimate), `saturated`, `relative_residual`, `model` (`name` `usl` or `asymptotes`, its parameters, `text`) |
+//! | `preconditioned` | null, or of a thorough check `steady`, `rounds`, `iops` (mean of the last five rounds), `deviation_percent` |
 //! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
 //! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`) |
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
@@ -35,7 +36,9 @@ use iolite_model::{
     Cache, CacheStamp, Calibration, Device, DeviceCounters, Ending, ErrorTally, Filesystem, Finding, Host,
     Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Task, Verdict, Verified, Warning,
 };
-use iolite_stats::{Change, Estimate, Histogram, Knee, PhaseChanges, PhaseResult, ScalingModel};
+use iolite_stats::{
+    Change, Estimate, Histogram, Knee, PhaseChanges, PhaseResult, Preconditioned, ScalingModel,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{KneeFound, Report};
@@ -55,9 +58,19 @@ pub fn json(report: &Report) -> Value {
         "calibration": report.calibration.as_ref().map(calibration),
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
         "knees": report.knees.iter().map(knee).collect::<Vec<_>>(),
+        "preconditioned": report.preconditioned.as_ref().map(preconditioned),
         "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),
         "verdict": report.verdict.as_ref().map(verdict),
         "ending": ending(&report.ending),
+    })
+}
+
+fn preconditioned(found: &Preconditioned) -> Value {
+    json!({
+        "steady": found.steady,
+        "rounds": found.rounds,
+        "iops": found.iops,
+        "deviation_percent": found.deviation_percent,
     })
 }
 
@@ -170,6 +183,7 @@ pub(crate) fn task(task: &Task) -> Value {
         Task::File(task) => ("file", serde_json::to_value(task)),
         Task::Metadata(task) => ("metadata", serde_json::to_value(task)),
         Task::Database(task) => ("database", serde_json::to_value(task)),
+        Task::TprocC(task) => ("tproc-c", serde_json::to_value(task)),
     };
     // A task is text and numbers, which always serialise.
     let mut value = fields.unwrap_or_default();
@@ -327,7 +341,7 @@ pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Valu
     })
 }
 
-fn knee(result: &KneeFound) -> Value {
+pub(crate) fn knee(result: &KneeFound) -> Value {
     let mut value = knee_found(&result.knee);
     value["name"] = result.name.clone().into();
     value["phases"] = result.phases.clone().into();

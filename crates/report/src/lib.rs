@@ -5,7 +5,7 @@
 
 use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
 use iolite_results::Run;
-use iolite_stats::{KneeFound, PhaseResult};
+use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
 mod answer;
 mod chart;
@@ -29,6 +29,7 @@ pub mod sweep;
 mod synthetic;
 mod table;
 mod text;
+pub mod tproc_c;
 mod words;
 
 pub use json::{JSON_FORMAT, json};
@@ -49,6 +50,8 @@ pub struct Report {
     pub phases: Vec<PhaseResult>,
     /// One per search for a knee that found one.
     pub knees: Vec<KneeFound>,
+    /// What came of the random writes before a thorough check's measurement.
+    pub preconditioned: Option<Preconditioned>,
     /// The doubts, in the order they arose.
     pub warnings: Vec<Warning>,
     /// The answer, where one was reached.
@@ -65,6 +68,7 @@ impl Report {
             calibration: run.calibration.clone(),
             phases: run.phases.clone(),
             knees: run.concluded().collect(),
+            preconditioned: run.concluded().last(),
             warnings: run.warnings.clone(),
             verdict: run.verdict.clone(),
             ending: ending(run),

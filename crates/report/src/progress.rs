@@ -22,6 +22,8 @@ pub enum ProgressUnit {
     Bytes,
     /// Subscripts of globals.
     Subscripts,
+    /// Rows of tables.
+    Rows,
 }
 
 /// The view of something long, on standard error: a bar on a terminal, a line at each tenth elsewhere. Dropped at any
@@ -163,7 +165,9 @@ fn amounts(unit: ProgressUnit, done: u64, total: u64) -> String {
         0 => amount(unit, done),
         total => match unit {
             ProgressUnit::Bytes => format!("{} of {}", Bytes(done), Bytes(total)),
-            ProgressUnit::Subscripts => format!("{} of {}", count(done), amount(unit, total)),
+            ProgressUnit::Subscripts | ProgressUnit::Rows => {
+                format!("{} of {}", count(done), amount(unit, total))
+            }
         },
     }
 }
@@ -172,6 +176,7 @@ fn amount(unit: ProgressUnit, value: u64) -> String {
     match unit {
         ProgressUnit::Bytes => Bytes(value).to_string(),
         ProgressUnit::Subscripts => format!("{} subscripts", count(value)),
+        ProgressUnit::Rows => format!("{} rows", count(value)),
     }
 }
 
@@ -179,7 +184,7 @@ fn amount(unit: ProgressUnit, value: u64) -> String {
 fn speed(unit: ProgressUnit, rate: f64) -> Option<String> {
     (rate > 0.0 && rate.is_finite()).then(|| match unit {
         ProgressUnit::Bytes => Bandwidth(rate).to_string(),
-        ProgressUnit::Subscripts => format!("{} a second", Iops(rate)),
+        ProgressUnit::Subscripts | ProgressUnit::Rows => format!("{} a second", Iops(rate)),
     })
 }
 

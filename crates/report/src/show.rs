@@ -11,7 +11,8 @@ use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
-use crate::{Report, durability, latency_target, ran, run as job, study, sweep};
+use crate::tproc_c::TprocCReport;
+use crate::{Report, durability, latency_target, ran, run as job, study, sweep, tproc_c};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,10 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "ranread" | "ranwrite" | "ranio" => {
             let report = RanReport::of(run);
             either(format, || ran::text(&report, style), || ran::json(&report))
+        }
+        "tproc-c" | "tproc-c-sweep" => {
+            let report = TprocCReport::of(run);
+            either(format, || tproc_c::text(&report, style), || tproc_c::json(&report))
         }
         CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
         ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),

@@ -68,6 +68,10 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     if let Some(span) = random_span(report) {
         legend += &format!("; random I/O spans {span}");
     }
+    if let Some(found) = &report.preconditioned {
+        let steady = if found.steady { "steady" } else { "not steady" };
+        legend += &pen.clean(format_args!("; {steady} after {} rounds of random writes", found.rounds));
+    }
     if report.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
         legend += &format!("; {}", words::SETS);
     }

@@ -53,6 +53,7 @@ pub(crate) fn does(task: &Task) -> String {
         }
         Task::Metadata(task) => names(task),
         Task::Database(task) => database::does(task),
+        Task::TprocC(task) => database::transactions_of(task),
     }
 }
 
@@ -92,6 +93,7 @@ pub(crate) fn load(task: &Task) -> String {
         }
         Task::Metadata(task) => number(task.workers, "thread", "threads"),
         Task::Database(task) => number(task.workers, "job", "jobs"),
+        Task::TprocC(task) => database::users(task),
     }
 }
 

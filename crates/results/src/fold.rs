@@ -22,6 +22,7 @@ impl OpenPhase {
             Task::File(task) => task.interval,
             Task::Metadata(task) => task.interval,
             Task::Database(task) => task.interval,
+            Task::TprocC(task) => task.interval,
         };
         let (ramp, interval) = (info.task.ramp().0, interval.0.max(1));
         let merger = Merger::new(Timetable { ramp_end: ramp, interval, end: u64::MAX });

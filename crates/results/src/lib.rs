@@ -4,10 +4,12 @@
 //! those that the store has kept, gets the same run; every output is a function of it.
 
 mod asked;
+mod besides;
 mod fold;
 mod readings;
 mod run;
 
 pub use asked::Asked;
+pub use besides::{Besides, ReadBack};
 pub use readings::Readings;
 pub use run::Run;

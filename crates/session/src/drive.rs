@@ -1,7 +1,7 @@
 //! The driver: step after step of a procedure.
 
 use anyhow::bail;
-use iolite_model::{DbTask, Event, JobTask, Sink, Task};
+use iolite_model::{DbTask, Event, JobTask, Sink, Task, TprocCTask};
 use iolite_suites::{Nothing, Procedure, Step};
 
 use crate::session::Session;
@@ -26,6 +26,17 @@ pub trait Environment<P: Procedure> {
     fn inside_database(&mut self, _session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
         bail!("there is no database to run {} on", task.name)
     }
+
+    /// Runs transactions of TPROC-C.
+    ///
+    /// # Errors
+    /// As [`inside_database`](Environment::inside_database).
+    fn transactions(&mut self, _session: &mut Session<'_>, task: TprocCTask) -> anyhow::Result<()> {
+        bail!("there is no database to run {} on", task.name)
+    }
+
+    /// Notified of a step that failed and that the procedure survives.
+    fn failed(&mut self, _procedure: &mut P, _error: &anyhow::Error) {}
 }
 
 /// The environment of procedures that need nothing.
@@ -72,7 +83,7 @@ impl Session<'_> {
     fn step<P: Procedure>(
         &mut self,
         tasks: Vec<Task>,
-        procedure: &P,
+        procedure: &mut P,
         environment: &mut impl Environment<P>,
     ) -> anyhow::Result<()> {
         let before = self.history().len();
@@ -82,6 +93,7 @@ impl Session<'_> {
                 Task::File(task) => jobs.push(JobTask::Io(Box::new(task))),
                 Task::Metadata(task) => jobs.push(JobTask::Metadata(task)),
                 Task::Database(task) => environment.inside_database(self, task)?,
+                Task::TprocC(task) => environment.transactions(self, task)?,
             }
         }
         if jobs.is_empty() {
@@ -89,7 +101,10 @@ impl Session<'_> {
         }
         match self.set(&jobs) {
             // A phase that failed has a result all the same, from which the procedure sees what it means.
-            Err(_) if procedure.survives_failures() && self.history().len() > before => Ok(()),
+            Err(error) if procedure.survives_failures() && self.history().len() > before => {
+                environment.failed(procedure, &error);
+                Ok(())
+            }
             other => other,
         }
     }

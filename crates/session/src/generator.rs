@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use iolite_model::{BackendKind, GeneratorUse, Layer, Nanos, Task, Usage, Warning};
+use iolite_model::{Access, BackendKind, GeneratorUse, Layer, Nanos, Target, Task, Usage, Warning};
 
 /// What the host had counted when a phase was released.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +45,16 @@ pub(crate) fn limits(
         cpus,
         polls: polls(task),
     };
-    let warning = |limit| Warning::GeneratorLimited { phase: task.name().to_owned(), limit };
+    let layout = is_layout(task);
+    let warning = |limit| Warning::GeneratorLimited { phase: task.name().to_owned(), layout, limit };
     used.limits().into_iter().map(warning).collect()
+}
+
+/// Whether a phase creates a file and fills it from its beginning, for others to use.
+fn is_layout(task: &Task) -> bool {
+    let Task::File(task) = task else { return false };
+    let creates = matches!(&task.target, Target::File(file) if file.create);
+    creates && task.access == Access::Sequential && task.sync.is_none() && task.durable.is_none()
 }
 
 fn threads(task: &Task) -> u32 {
@@ -55,6 +63,7 @@ fn threads(task: &Task) -> u32 {
         Task::File(task) => task.workers,
         Task::Metadata(task) => task.workers,
         Task::Database(task) => task.workers,
+        Task::TprocC(task) => task.users,
     }
 }
 
@@ -70,7 +79,7 @@ fn polls(task: &Task) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Bytes, ExistingTarget, FileTask, HostLimit, RingOptions, Target};
+    use iolite_model::{Bytes, ExistingTarget, FileTarget, FileTask, HostLimit, RingOptions};
 
     const BUSY: Usage = Usage {
         user: Nanos(1_000_000_000),
@@ -100,12 +109,33 @@ mod tests {
                 overwrite: Default::default(),
             })
         };
-        let warning = Warning::GeneratorLimited { phase: "a".into(), limit: HostLimit::CpuBound(0.99) };
+        let warning =
+            Warning::GeneratorLimited { phase: "a".into(), layout: false, limit: HostLimit::CpuBound(0.99) };
         assert_eq!(limits_of(file_task(existing())), [warning]);
         assert_eq!(limits_of(file_task(Target::Null { size: Bytes::GIB })), []);
         let mut polling = file_task(existing());
         polling.backend =
             BackendKind::IoUring(RingOptions { completion_polling: true, ..RingOptions::PLAIN });
         assert_eq!(limits_of(polling), []);
+    }
+
+    #[test]
+    fn a_layout_that_was_bound_by_cpu_is_told_from_what_is_measured_later() {
+        let file = |create| FileTarget {
+            name: "data".into(),
+            size: Bytes::MIB,
+            create,
+            preallocate: true,
+            per_worker: false,
+        };
+        let of = |create, access| {
+            let task = FileTask { access, ..file_task(Target::File(file(create))) };
+            match limits_of(task).as_slice() {
+                [Warning::GeneratorLimited { layout, .. }] => *layout,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(of(true, Access::Sequential));
+        assert!(!of(false, Access::Sequential) && !of(true, Access::Random));
     }
 }

@@ -18,6 +18,5 @@ pub use drive::{Bare, Environment};
 pub use ending::{describe, ending};
 pub use events::Events;
 pub use patience::{GRACE, GaveUp, patiently};
-pub use phase::{Besides, ReadBack};
 pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};

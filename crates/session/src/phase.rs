@@ -6,66 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured, Outcome, run_set};
 use iolite_model::{
-    Bytes, Cache, Concluded, Conclusion, Ending, Event, JobTask, OpTotals, PhaseEnd, PhaseInfo, Sink, Target,
-    Task, Usage, Warning,
+    Bytes, Cache, Concluded, Ending, Event, JobTask, PhaseEnd, PhaseInfo, Sink, Target, Task, Warning,
 };
 use iolite_observe::{CacheProbe, ReleaseWatch};
-use iolite_results::Run;
-use iolite_stats::{Detail, PhaseChanges, PhaseTotals};
+use iolite_results::ReadBack;
+use iolite_stats::PhaseChanges;
 use iolite_suites::doubts;
 use iolite_sys::clock::Clock;
-use serde::{Deserialize, Serialize};
 
 use crate::ending::describe;
 use crate::events::Events;
 use crate::generator;
 use crate::session::Session;
-
-/// What reading back all that a phase has written counted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReadBack {
-    /// Measured time, in nanoseconds.
-    pub measured_ns: u64,
-    /// Counts by kind of operation.
-    pub operations: Vec<OpTotals>,
-}
-
-impl Conclusion for ReadBack {
-    const KIND: &'static str = "read-back";
-}
-
-impl ReadBack {
-    fn of(totals: &PhaseTotals) -> ReadBack {
-        ReadBack { measured_ns: totals.measured, operations: totals.by_kind() }
-    }
-
-    /// The counts; `None` where they are damaged.
-    pub fn totals(&self) -> Option<PhaseTotals> {
-        PhaseTotals::of_counts(self.measured_ns, &self.operations).ok()
-    }
-}
-
-/// What is known of a phase besides its result.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Besides {
-    /// What reading back all that was written counted.
-    pub read_back: Option<PhaseTotals>,
-    /// What its workers used of the machine.
-    pub usage: Usage,
-    /// What was kept of each operation.
-    pub detail: Option<Detail>,
-}
-
-impl Besides {
-    /// What a run says of a phase besides its result.
-    pub fn of(run: &Run, phase: u32) -> Besides {
-        Besides {
-            read_back: run.of_phase::<ReadBack>(phase).and_then(|read| read.totals()),
-            usage: run.of_phase(phase).unwrap_or_default(),
-            detail: run.of_phase(phase),
-        }
-    }
-}
 
 impl Session<'_> {
     /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is

@@ -119,13 +119,29 @@ fn without_stalls(points: &[(f64, f64)], rates: &[f64]) -> Vec<f64> {
 }
 
 fn level_shifts(points: &[(f64, f64)], borders: &[usize]) -> Vec<Change> {
-    let ends: Vec<usize> = borders.iter().copied().chain([points.len()]).collect();
-    let mut levels = Vec::new();
-    let mut start = 0;
-    for end in ends {
-        levels.push(Estimate::rate(&points[start..end], Direction::HigherIsBetter));
-        start = end;
+    if borders.is_empty() {
+        return Vec::new();
     }
+    let ends: Vec<usize> = borders.iter().copied().chain([points.len()]).collect();
+    let starts = [0].into_iter().chain(borders.iter().copied());
+    let segments: Vec<(usize, usize)> = starts.zip(ends).collect();
+    let middle = |&(start, end): &(usize, usize)| {
+        median(&points[start..end].iter().map(|(seconds, count)| count / seconds).collect::<Vec<_>>())
+    };
+    let middles: Vec<f64> = segments.iter().map(middle).collect();
+    let level = |(index, &(start, end)): (usize, &(usize, usize))| {
+        let own = middles[index];
+        let beside = |other: Option<usize>, point: usize| {
+            let other = other.and_then(|other| middles.get(other));
+            usize::from(other.is_some_and(|other| is_between(points[point], own, *other)))
+        };
+        // The point within which the rate changed belongs to neither level.
+        let first = start + beside(index.checked_sub(1), start);
+        let last = end - beside(Some(index + 1), end - 1);
+        let settled = points.get(first..last).filter(|settled| settled.len() > 1);
+        Estimate::rate(settled.unwrap_or(&points[start..end]), Direction::HigherIsBetter)
+    };
+    let levels: Vec<Estimate> = segments.iter().enumerate().map(level).collect();
     let shifts = borders.iter().zip(levels.iter().zip(levels.iter().skip(1)));
     let shift = |(&border, (&before, &after)): (&usize, (&Estimate, &Estimate))| Change::LevelShift {
         at: begin_of(points, border),
@@ -133,6 +149,12 @@ fn level_shifts(points: &[(f64, f64)], borders: &[usize]) -> Vec<Change> {
         after,
     };
     shifts.map(shift).collect()
+}
+
+/// Whether a point's rate has left its own level for another by more than a tenth of the way.
+fn is_between((seconds, count): (f64, f64), own: f64, other: f64) -> bool {
+    let way = (count / seconds - own) / (other - own);
+    way > 0.1 && way < 1.0
 }
 
 /// When a point begins, in seconds since the first one's start.

@@ -50,7 +50,25 @@ impl SweptStep {
         }
         steps.into_values().collect()
     }
+
+    /// The most jobs within the bounds of a sweep: every kind of operation takes `average` or less in the mean, and no more than
+    /// [`RARE`] of them longer than `ceiling`, with these jobs and with all fewer that were tried. `None` where not even the fewest
+    /// keep them.
+    pub fn most_within<'a>(steps: &'a [SweptStep], terms: &SweepTerms) -> Option<&'a SweptStep> {
+        steps.iter().take_while(|step| step.is_within(terms)).last()
+    }
+
+    fn is_within(&self, terms: &SweepTerms) -> bool {
+        TIMED.iter().all(|&kind| {
+            let Some(summary) = self.result.summary(kind) else { return true };
+            let slow = self.result.totals.response(kind).map_or(0, |times| times.count_above(terms.ceiling));
+            summary.mean.value <= terms.average.0 as f64 && slow as f64 <= RARE * summary.operations as f64
+        })
+    }
 }
+
+/// Share of the operations up to which those above a sweep's ceiling are rare.
+const RARE: f64 = 0.001;
 
 /// What a sweep over the number of jobs was asked for, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

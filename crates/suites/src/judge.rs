@@ -120,7 +120,7 @@ pub(crate) fn judge(
 /// A load generator at its limit shows itself, and a busy device what others do: neither is the storage alone.
 fn judge_beside(warning: &Warning) -> Option<Reason> {
     let (what, measured, asked) = match warning {
-        Warning::GeneratorLimited { phase, limit } => {
+        Warning::GeneratorLimited { phase, limit, layout: _ } => {
             ("load generator", format!("`{phase}`: {limit}"), "a host that is faster than its storage")
         }
         Warning::ForeignLoad { phase, requested, device } => (

@@ -13,6 +13,7 @@ mod search;
 mod steady;
 mod study;
 mod sweep;
+mod user_sweep;
 
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use database::database_warnings;
@@ -30,3 +31,4 @@ pub use study::{
     StudyStep, Subject,
 };
 pub use sweep::{Sweep, SweepError, SweepFound, SweepNext, SweepOptions};
+pub use user_sweep::{UserSweep, UserSweepError};

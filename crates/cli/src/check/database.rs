@@ -18,13 +18,17 @@ use iolite_suites::{Check, DatabaseSize};
 pub(super) struct OwnDatabase {
     /// Time for the whole check.
     time: Nanos,
+    /// When it must have been created, since the check's start.
+    deadline: Nanos,
     database: Option<Arc<dyn Adapter>>,
 }
 
 impl OwnDatabase {
     /// None yet; `time` is that of the whole check.
-    pub(super) fn new(time: Nanos) -> OwnDatabase {
-        OwnDatabase { time, database: None }
+    pub(super) fn new(time: Nanos, thorough: bool) -> OwnDatabase {
+        // The share of the time by which the database must have been created.
+        let percent = if thorough { 97 } else { 85 };
+        OwnDatabase { time, deadline: Nanos(time.0 / 100 * percent), database: None }
     }
 }
 
@@ -35,7 +39,7 @@ impl Environment<Check> for OwnDatabase {
         check: &mut Check,
         size: DatabaseSize,
     ) -> anyhow::Result<()> {
-        let limit = left(deadline(self.time), session.elapsed());
+        let limit = left(self.deadline, session.elapsed());
         match create(size, session, limit) {
             Made::Database(database) => self.database = Some(database),
             Made::Without(why) => check.without_database(why),
@@ -145,9 +149,4 @@ fn files(globals: u32) -> impl Iterator<Item = PathBuf> {
     names.chain(["RanRead".into()]).flat_map(|name| {
         ["", "-wal", "-shm", "-journal"].map(|suffix| PathBuf::from(format!("{name}.db{suffix}")))
     })
-}
-
-/// The share of a check's time by which the database must have been made.
-fn deadline(time: Nanos) -> Nanos {
-    Nanos(time.0 / 100 * 85)
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
-    let failure = session.drive(&mut check, &mut OwnDatabase::new(options.time)).err();
+    let failure = session.drive(&mut check, &mut OwnDatabase::new(options.time, options.thorough)).err();
     let ending = match (failure, &session.run().verdict) {
         (Some(failure), _) => iolite_session::ending(Some(failure), &control),
         (None, Some(_)) => Ending::Completed,

@@ -22,6 +22,9 @@ pub(super) struct Options {
     pub(super) target_response: Option<Nanos>,
     pub(super) time: Nanos,
     pub(super) space: Bytes,
+    pub(super) thorough: bool,
+    /// Free space of the file system.
+    pub(super) free: Bytes,
     pub(super) buffered: bool,
     /// Where the results go; `None` where there is no home to put them.
     pub(super) results: Result<PathBuf, String>,
@@ -41,8 +44,16 @@ impl Options {
         // A file system without a size (ramfs) does not tell what is free either.
         let sized = storage.filesystem.size.0 > 0;
         let free = if sized { storage.filesystem.free } else { args.budget_space.unwrap_or_default() };
-        let space = args.budget_space.unwrap_or(CheckOptions::default_space(free));
-        check_budgets(args.budget_time, space, free, args.budget_space.is_some(), &directory)?;
+        let (usual_time, usual_space) = if args.thorough {
+            (CheckOptions::THOROUGH_TIME, CheckOptions::thorough_space(free))
+        } else {
+            (CheckOptions::DEFAULT_TIME, CheckOptions::default_space(free))
+        };
+        let time = args.budget_time.unwrap_or(usual_time);
+        let space = args.budget_space.unwrap_or(usual_space);
+        // A thorough check writes its file more than once.
+        let fits = if args.thorough { Bytes(u64::MAX) } else { free };
+        check_budgets(time, space, fits, args.budget_space.is_some(), &directory)?;
         if args.target_response == Some(Nanos(0)) {
             return Err(UsageError("--target-response must be longer than zero".into()).into());
         }
@@ -53,8 +64,10 @@ impl Options {
             profile,
             target_iops: args.target_iops.map(Iops),
             target_response: args.target_response,
-            time: args.budget_time,
+            time,
             space,
+            thorough: args.thorough,
+            free,
             buffered: args.buffered,
             results: setup::usable_results(args.results)?,
             json: args.json,
@@ -70,6 +83,8 @@ impl Options {
             target_response: self.target_response,
             time: self.time,
             space: self.space,
+            thorough: self.thorough,
+            free: self.free,
             direct,
             io_uring,
             volatile: iolite_observe::volatile(&self.run.storage),

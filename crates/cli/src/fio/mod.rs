@@ -3,13 +3,11 @@
 //! Standard error stays empty unless something is wrong: programs that call fio take anything there for a failure.
 
 mod debug;
-mod latency;
+mod environment;
 mod output;
 mod overwrite;
-mod perform;
 mod run;
 pub(crate) mod surroundings;
-mod trigger;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where results go, and in which formats.
+//! Where results go.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -9,16 +9,12 @@ use anyhow::Context;
 use iolite_fio::language::command_line::OutputFormat;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::terse::TerseVersion;
-use iolite_fio::output::{self, Format, Results, header};
+use iolite_fio::output::{FioAsked, Format, Results, header};
 
-/// Digits of numbers in the text for people.
-const SIGNIFICANT: u32 = 4;
-
-/// The outputs that were asked for, shared by whoever has something to tell.
+/// What the command line asks of the outputs, and where they go; shared by all that print.
 #[derive(Debug, Clone)]
 pub(super) struct Outputs {
-    formats: Vec<Format>,
-    terse_version: TerseVersion,
+    asked: FioAsked,
     to: Arc<Mutex<To>>,
 }
 
@@ -33,7 +29,11 @@ impl Outputs {
     ///
     /// # Errors
     /// It can't be written to.
-    pub(super) fn open(invocation: &Invocation) -> anyhow::Result<Outputs> {
+    pub(super) fn open(
+        invocation: &Invocation,
+        threads: &[Thread],
+        global_settings: Vec<(String, String)>,
+    ) -> anyhow::Result<Outputs> {
         let to = match &invocation.output {
             None => To::Standard,
             Some(path) => {
@@ -43,46 +43,46 @@ impl Outputs {
                 To::File { file, path: path.clone() }
             }
         };
-        let terse_version = invocation.terse_version.and_then(|version| TerseVersion::of(version.into()));
         let format = |format: &OutputFormat| match format {
             OutputFormat::Normal => Format::Normal,
             OutputFormat::Terse => Format::Terse,
             OutputFormat::Json => Format::Json,
             OutputFormat::JsonPlus => Format::JsonPlus,
         };
-        let (formats, terse_version) =
-            (invocation.formats.0.iter().map(format).collect(), terse_version.unwrap_or_default());
-        Ok(Outputs { formats, terse_version, to: Arc::new(Mutex::new(to)) })
+        let terse_version = invocation.terse_version.and_then(|version| TerseVersion::of(version.into()));
+        let asked = FioAsked {
+            version: super::VERSION.into(),
+            formats: invocation.formats.0.iter().map(format).collect(),
+            terse_version: terse_version.unwrap_or_default(),
+            header: header(threads, &global_settings, super::VERSION),
+            global_settings,
+        };
+        Ok(Outputs { asked, to: Arc::new(Mutex::new(to)) })
     }
 
-    /// The formats.
-    pub(super) fn formats(&self) -> &[Format] {
-        &self.formats
+    /// What is to be printed.
+    pub(super) fn asked(&self) -> &FioAsked {
+        &self.asked
     }
 
-    /// Tells what is about to run, and what `--debug` asks for; only people want to know.
+    /// Prints what is about to run, and what `--debug` asks for: in normal output only.
     ///
     /// # Errors
     /// It can't be written.
-    pub(super) fn header(
-        &self,
-        threads: &[Thread],
-        global_settings: &[(String, String)],
-        debug: Option<&str>,
-    ) -> anyhow::Result<()> {
-        if self.formats.contains(&Format::Normal) {
-            self.write(&header::header(threads, global_settings, super::VERSION))?;
+    pub(super) fn header(&self, debug: Option<&str>) -> anyhow::Result<()> {
+        if self.asked.formats.contains(&Format::Normal) {
+            self.write(&self.asked.header)?;
             debug.map_or(Ok(()), |debug| self.write(debug))?;
         }
         Ok(())
     }
 
-    /// Tells results in all formats.
+    /// Prints results in all formats.
     ///
     /// # Errors
     /// They can't be written.
     pub(super) fn results(&self, results: &Results) -> anyhow::Result<()> {
-        self.write(&output::output(results, &self.formats, self.terse_version, SIGNIFICANT))
+        self.write(&self.asked.render(results))
     }
 
     /// Writes text as it is.

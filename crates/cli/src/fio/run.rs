@@ -1,38 +1,38 @@
-//! Runs a plan and tells what came of it.
+//! Runs a plan and prints what came of it.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use anyhow::Context;
 use iolite_engine::{Control, Overwriting};
 use iolite_fio::driver::status::ThreadOf;
-use iolite_fio::driver::{EtaLine, PhaseControl, Shared, Status, Watchers};
+use iolite_fio::driver::{EtaLine, FioJob, PhaseControl, Shared, Status, Trigger, Watchers, paths};
 use iolite_fio::language::command_line::Eta;
-use iolite_fio::language::lower::preparation;
 use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
-use iolite_fio::output::{JobResult, Results};
-use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage, Target, Warning};
+use iolite_fio::output::{FioEnded, JobResult, Results};
+use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage};
 use iolite_observe::DiskProbe;
 use iolite_report::LiveKind;
 use iolite_results::Asked;
-use iolite_session::{Events, Session, Setup, unix_now};
+use iolite_session::{Environment, Events, Session, Setup, unix_now};
 
 use super::debug;
+use super::environment::{self, Shell};
 use super::output::Outputs;
-use super::perform::Performance;
-use super::trigger::Trigger;
-use super::{Outcome, VERSION, overwrite};
+use super::{Outcome, overwrite};
 use crate::exit::UsageError;
 use crate::{output, setup, signals, storage};
 
-/// Runs the threads of a plan and tells the results in the formats asked for.
+/// Runs the threads of a plan and prints the results in the formats asked for.
 ///
 /// # Errors
-/// Nothing could be begun, or the results can't be told. What goes wrong with a job is part of its results.
+/// Nothing could be begun, or the results can't be printed. What goes wrong with a job is part of its results.
 pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome> {
     let Plan { threads, global_settings, .. } = plan;
     debug::refuse_unknown(invocation)?;
@@ -41,41 +41,48 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
         overwrite::ask(&threads)?;
     }
     let control = Control::new(signals::interrupt_flag()?);
-    let outputs = Outputs::open(invocation)?;
-    outputs.header(&threads, &global_settings, debug::told(invocation, &threads)?.as_deref())?;
+    let outputs = Outputs::open(invocation, &threads, global_settings)?;
+    outputs.header(debug::told(invocation, &threads)?.as_deref())?;
     let mut listeners = Listeners::new(invocation, &threads, &control);
     let mut session = set_up(invocation, &threads, &control, &outputs, &listeners.watchers)?;
-    let info = session.run().info.clone();
     let trigger = Trigger {
         file: invocation.trigger_file.clone(),
         after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
     };
-    let armed = trigger.arm(&control)?;
-    let asked = signals::status_flag()?;
-    listeners.status =
-        Some(interim(invocation, &listeners.watchers, asked, &info, &global_settings, &outputs));
+    let armed = trigger.arm(Box::new(Phases(control.clone())))?;
+    let (asked, info) = (signals::status_flag()?, session.run().info.clone());
+    let status = interim(invocation, &listeners.watchers, asked, info, &outputs);
+    listeners.status = Some(status.clone());
     listeners.listen(session.events());
-    let mut performance =
-        Performance { session: &mut session, watchers: &listeners.watchers, control: &control };
-    let jobs = performance.all(&threads, |results| listeners.done(results));
-    let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
-    let ending = ending(&jobs, &control);
-    let run = session.end(ending.clone());
-    let results = Results {
-        version: VERSION.into(),
-        ended_unix: unix_now(),
-        global_settings,
-        jobs,
-        disks,
-        run: run.info,
-        calibration: run.calibration,
-        warnings: run.warnings,
-        ending,
-    };
+    let job = FioJob::new(threads, listeners.watchers.clone(), Some(status));
+    let results = perform(session, job, &control, &listeners)?;
     outputs.results(&results)?;
     let logs = listeners.finish();
-    armed.fire(invocation.trigger.as_deref())?;
+    if let Some(command) = invocation.trigger.as_deref().filter(|_| armed.fired()) {
+        environment::run(command, &mut Command::new("/bin/sh"))?;
+    }
     conclude(&results, logs, armed.fired())
+}
+
+/// Runs all jobs, records what came of them, and ends the run.
+fn perform(
+    mut session: Session<'_>,
+    mut job: FioJob,
+    control: &Control,
+    listeners: &Listeners,
+) -> anyhow::Result<Results> {
+    if let Err(error) = session.drive(&mut job, &mut Shell) {
+        job.failed(environment::failure(&error));
+    }
+    while let Some(preparation) = job.remaining(session.run()) {
+        Shell.prepare(&mut session, &mut job, preparation)?;
+    }
+    let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
+    let concluded = job.conclude(session.run(), unix_now());
+    concluded.into_iter().for_each(|concluded| session.conclude(concluded));
+    session.conclude(Concluded::of(&FioEnded { ended_unix: unix_now(), disks }));
+    let ending = FioJob::ending(&job.results(session.run()), control.interrupted());
+    Results::of(&session.end(ending)).context("the results are incomplete")
 }
 
 /// Tells on standard error what went wrong, and how it ended.
@@ -97,17 +104,6 @@ fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Re
     })
 }
 
-fn ending(jobs: &[JobResult], control: &Control) -> Ending {
-    if control.interrupted() {
-        return Ending::Interrupted;
-    }
-    let failed = jobs.iter().find(|job| job.error != 0);
-    failed.map_or(Ending::Completed, |job| match &job.phase.end.ending {
-        Ending::Failed(reason) => Ending::Failed(reason.clone()),
-        _ => Ending::Failed(format!("job `{}` ended with error {}", job.thread.name, job.error)),
-    })
-}
-
 /// Checks every task before the first one does anything.
 fn validate(threads: &[Thread]) -> anyhow::Result<()> {
     for thread in threads {
@@ -120,41 +116,10 @@ fn validate(threads: &[Thread]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files and devices that threads work on.
-fn paths(threads: &[Thread]) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for thread in threads {
-        match &thread.task {
-            JobTask::Io(task) => match &task.target {
-                Target::Files(files) => paths.extend(files.files.iter().map(|file| file.path.clone())),
-                Target::Existing(existing) => paths.push(existing.path.clone()),
-                Target::Null { .. } | Target::File(_) => {}
-            },
-            JobTask::Metadata(_) => {}
-        }
-    }
-    paths.sort();
-    paths.dedup();
-    paths
-}
-
-/// Where the devices are that are told with the results. Like fio, none are told of names that are only made.
-fn told(threads: &[Thread]) -> Vec<PathBuf> {
-    let directory = |thread: &Thread| match &thread.task {
-        JobTask::Metadata(_) if preparation(thread).is_some() => {
-            Some(thread.directory.clone().unwrap_or_else(|| PathBuf::from(".")))
-        }
-        _ => None,
-    };
-    paths(threads).into_iter().chain(threads.iter().filter_map(directory)).collect()
-}
-
 /// The storage that the jobs are about: of all their files, which need not be there yet, or of the directory that names are
 /// made in.
 fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
-    let files = paths(threads);
-    let directories = threads.iter().filter_map(|thread| thread.directory.clone());
-    let places: Vec<PathBuf> = if files.is_empty() { directories.collect() } else { files };
+    let places = paths::places(threads);
     match storage::beneath(places.iter().map(PathBuf::as_path))? {
         Some(storage) => Ok(storage),
         None => Ok(iolite_observe::storage(Path::new("."))?),
@@ -179,7 +144,7 @@ fn set_up<'a>(
     let duration = setup::duration(&sets);
     let terminal = std::io::stdout().is_terminal();
     let (thread_of, out) = (thread_of(watchers), Box::new(std::io::stdout()));
-    let line = EtaLine::of(invocation, outputs.formats(), terminal, duration, thread_of, out);
+    let line = EtaLine::of(invocation, &outputs.asked().formats, terminal, duration, thread_of, out);
     let live = match invocation.eta {
         Eta::Auto if line.is_none() && output::can_draw() => {
             LiveKind::Terminal { color: output::colour_wanted() }
@@ -196,6 +161,7 @@ fn set_up<'a>(
     // As fio does: what the jobs name is overwritten, unless it is in use.
     session.scratch().allow_overwriting(Overwriting::Anything);
     session.conclude(Concluded::of(&Asked::new("fio", "")));
+    session.conclude(Concluded::of(outputs.asked()));
     line.into_iter().for_each(|line| session.events().listen(Box::new(line)));
     Ok(session)
 }
@@ -221,6 +187,10 @@ impl PhaseControl for Phases {
     fn fail_phase(&self, phase: u32, reason: String) {
         self.0.fail_phase(phase, reason);
     }
+
+    fn end_run(&self) {
+        self.0.interrupt_run();
+    }
 }
 
 /// Finds the thread that runs as a phase.
@@ -234,25 +204,13 @@ fn interim(
     invocation: &Invocation,
     watchers: &Watchers,
     asked: Arc<AtomicBool>,
-    run: &RunInfo,
-    global_settings: &[(String, String)],
+    run: RunInfo,
     outputs: &Outputs,
 ) -> Status {
-    let (outputs, run, global_settings) = (outputs.clone(), run.clone(), global_settings.to_vec());
+    let outputs = outputs.clone();
     let report = move |jobs: &[JobResult]| {
-        let results = Results {
-            version: VERSION.into(),
-            ended_unix: unix_now(),
-            global_settings: global_settings.clone(),
-            jobs: jobs.to_vec(),
-            disks: Vec::new(),
-            run: run.clone(),
-            calibration: None,
-            warnings: Vec::<Warning>::new(),
-            ending: Ending::Completed,
-        };
-        // The final results tell whether the output can be written to.
-        let _ = outputs.results(&results);
+        // Whether they can be written the results at the end say.
+        let _ = outputs.results(&Results::so_far(outputs.asked(), jobs, &run, unix_now()));
     };
     let every = invocation.status_interval.map(|every| Duration::from_nanos(every.0));
     Status::new(every, asked, thread_of(watchers), Box::new(report))
@@ -265,7 +223,7 @@ impl Listeners {
             logs.then(|| Shared::of(LogWriter::new(threads.iter().map(|thread| (thread.number, thread)))));
         let watchers = Watchers::new(Box::new(Phases(control.clone())), logs.clone());
         let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
-        let disks = Shared::of(DiskProbe::find(told(threads).iter().map(PathBuf::as_path)));
+        let disks = Shared::of(DiskProbe::find(paths::reported(threads).iter().map(PathBuf::as_path)));
         Listeners { watchers, logs, bandwidth, status: None, disks }
     }
 
@@ -275,15 +233,9 @@ impl Listeners {
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
         let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
-        let disks = std::iter::once(Box::new(Disks(self.disks.clone())) as Box<dyn Sink>);
+        let disks =
+            std::iter::once(Box::new(Disks { probe: self.disks.clone(), running: 0 }) as Box<dyn Sink>);
         logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| events.listen(listener));
-    }
-
-    fn done(&self, results: &[JobResult]) {
-        self.disks.with(DiskProbe::pause);
-        if let Some(status) = &self.status {
-            status.done(results);
-        }
     }
 
     /// Closes the logs; what could not be written is told.
@@ -295,13 +247,25 @@ impl Listeners {
     }
 }
 
-/// Begins to count what the disks do when a thread begins.
-struct Disks(Shared<DiskProbe>);
+/// Counts what the disks do while threads run.
+struct Disks {
+    probe: Shared<DiskProbe>,
+    /// Phases that have begun and not ended.
+    running: usize,
+}
 
 impl Sink for Disks {
     fn event(&mut self, event: &Event) {
-        if matches!(event, Event::PhaseReleased(_)) {
-            self.0.with(DiskProbe::resume);
+        match event {
+            Event::PhaseStarted(_) => self.running += 1,
+            Event::PhaseReleased(_) => self.probe.with(DiskProbe::resume),
+            Event::PhaseEnded(_) => {
+                self.running = self.running.saturating_sub(1);
+                if self.running == 0 {
+                    self.probe.with(DiskProbe::pause);
+                }
+            }
+            _ => {}
         }
     }
 }

@@ -113,7 +113,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// What it refuses; it did not answer; [`EngineError::Interrupted`].
-pub(super) fn answered<T: Send + 'static>(
+pub(crate) fn answered<T: Send + 'static>(
     control: &Control,
     ask: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
@@ -282,7 +282,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Readings at the beginning of a phase.
-struct Watch {
+pub(crate) struct Watch {
     monitor: Option<Monitor>,
     data: Option<DeviceCounters>,
     log: Option<DeviceCounters>,
@@ -291,7 +291,8 @@ struct Watch {
 }
 
 impl Watch {
-    fn start(place: &Place, database: Arc<dyn Instance>) -> Watch {
+    /// Reads for the first time.
+    pub(crate) fn start(place: &Place, database: Arc<dyn Instance>) -> Watch {
         let monitor = Monitor::start(database);
         Watch {
             monitor,
@@ -302,7 +303,8 @@ impl Watch {
         }
     }
 
-    fn finish(self, place: &Place, phase: u32) -> (DatabaseUse, Vec<Waited>) {
+    /// What was counted since.
+    pub(crate) fn finish(self, place: &Place, phase: u32) -> (DatabaseUse, Vec<Waited>) {
         let since = |counters: Option<&LeafCounters>, before: Option<DeviceCounters>| {
             counted(counters).zip(before).map(|(now, before)| now.since(before))
         };

@@ -15,6 +15,8 @@ mod sweep;
 use iolite_db::Error;
 
 pub(crate) use args::{IoOptions, RanArgs, ReadOptions, WriteOptions};
+pub(crate) use bench::{Watch, answered};
+pub(crate) use place::Place;
 
 use args::{Operation, Verb};
 

@@ -1,15 +1,9 @@
-//! What came of a thread: its error number, and the result of one that has not begun.
+//! What came of a thread: its error number, and the errors that it went on after.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use iolite_model::{Ending, ErrorClass, FileTask, JobTask, OnError, OpKind, Task};
+use iolite_stats::{Histogram, PhaseResult};
 
-use iolite_model::{
-    Cache, Ending, ErrorClass, FileTask, JobTask, Nanos, OnError, OpKind, Outstanding, PhaseEnd, PhaseInfo,
-    Task, Usage,
-};
-use iolite_stats::{Histogram, PhaseResult, PhaseTotals};
-
-use crate::language::Thread;
-use crate::output::JobResult;
+use crate::language::thread::Thread;
 
 /// Error numbers that results hold (Linux, all architectures we build for).
 pub const EIO: i32 = 5;
@@ -21,7 +15,7 @@ const EILSEQ: i32 = 84;
 const ETIMEDOUT: i32 = 110;
 
 /// The number of the error that ended a phase, 0 where none did; `failure` is the number of what kept its set from running.
-pub fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {
+pub(super) fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {
     let wrong = phase.end.verified.as_ref().is_some_and(|verified| verified.wrong + verified.unreadable > 0);
     if wrong {
         return EILSEQ;
@@ -44,7 +38,7 @@ fn too_long(phase: &PhaseResult) -> bool {
 }
 
 /// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
-pub fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
+pub(super) fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
     let JobTask::Io(task) = &thread.task else { return None };
     if task.on_error == OnError::stop_always() {
         return None;
@@ -62,39 +56,4 @@ fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {
         ErrorClass::Unsupported => EINVAL,
         ErrorClass::Short | ErrorClass::Device | ErrorClass::Other => EIO,
     })
-}
-
-/// The result of a thread that has not begun.
-pub fn not_begun(thread: &Thread) -> JobResult {
-    let task = thread.task.task();
-    let info = PhaseInfo { index: thread.number, task, started: Nanos(0) };
-    let end = PhaseEnd {
-        phase: thread.number,
-        ending: Ending::Interrupted,
-        measured: Nanos(0),
-        outstanding: Outstanding::default(),
-        cache: Cache::default(),
-        errors: Vec::new(),
-        stuck: Vec::new(),
-        rate: None,
-        verified: None,
-    };
-    JobResult {
-        thread: thread.clone(),
-        process: std::process::id(),
-        phase: PhaseResult { info, end, totals: PhaseTotals::default() },
-        detail: None,
-        read_back: None,
-        usage: Usage::default(),
-        started_unix: now(),
-        error: 0,
-        continued: None,
-        steady: None,
-        depth: None,
-    }
-}
-
-/// Nanoseconds since 1970.
-fn now() -> Nanos {
-    Nanos(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64))
 }

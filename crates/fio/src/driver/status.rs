@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use iolite_model::{Event, Interval, Nanos, PhaseInfo, Sink, Stage};
 use iolite_stats::{Merger, Timetable};
 
-use super::outcome::not_begun;
-use crate::language::Thread;
-use crate::output::JobResult;
+use crate::language::thread::Thread;
+use crate::output::result::JobResult;
 
 /// Called with the results so far.
 pub type Report = Box<dyn FnMut(&[JobResult]) + Send>;
@@ -91,12 +90,14 @@ impl State {
             iolite_model::Task::File(task) => (task.ramp, task.interval),
             iolite_model::Task::Metadata(task) => (task.ramp, task.interval),
             iolite_model::Task::Database(task) => (task.ramp, task.interval),
+            iolite_model::Task::TprocC(task) => (task.ramp, task.interval),
         };
         let timetable = Timetable { ramp_end: ramp.0, interval: interval.0, end: u64::MAX };
         // A further try of the same thread takes the place of the one before.
         self.running.retain(|_, running| running.result.thread.number != thread.number);
-        let running =
-            Running { result: not_begun(&thread), merger: Merger::new(timetable), ramp, reached: ramp };
+        let task = info.task.clone();
+        let result = JobResult::not_begun(thread.facts(), task, std::process::id(), Nanos(0));
+        let running = Running { result, merger: Merger::new(timetable), ramp, reached: ramp };
         self.running.insert(info.index, running);
     }
 

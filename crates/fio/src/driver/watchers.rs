@@ -8,10 +8,10 @@ use iolite_suites::{SteadyRule, SteadyWatch};
 
 use super::PhaseControl;
 use super::shared::Shared;
-use crate::language::Thread;
-use crate::language::lower::{ExitWhat, SteadyMeasure, SteadyState};
+use crate::language::thread::Thread;
+use crate::language::thread::{ExitWhat, SteadyMeasure, SteadyState};
 use crate::output::logs::LogWriter;
-use crate::output::{SteadyPoint, SteadyResult};
+use crate::output::result::{SteadyPoint, SteadyResult};
 
 /// Reads, writes and trims, in the order in which fio tells them.
 pub const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
@@ -48,7 +48,7 @@ impl Watchers {
     }
 
     /// Looks at these threads, which run as phases from `first` on.
-    pub fn watch(&self, threads: &[Thread], first: u32) {
+    pub fn watch<'a>(&self, threads: impl IntoIterator<Item = &'a Thread>, first: u32) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (phase, thread) in (first..).zip(threads) {
             if let Some(logs) = &state.logs {

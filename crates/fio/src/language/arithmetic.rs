@@ -1,6 +1,6 @@
 //! Arithmetic in values: `(4 * 1k + 512)`.
 
-use super::option::Form;
+use super::options::option::Form;
 use super::problem::quoted;
 use super::value::{Given, Unit};
 

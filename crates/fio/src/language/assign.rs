@@ -2,9 +2,10 @@
 
 use super::arithmetic::worked_out;
 use super::job_file::{Section, Setting};
-use super::option::{Form, Opt, Support, find};
+use super::options::Spec;
+use super::options::find;
+use super::options::option::{Form, Opt, Support};
 use super::problem::{Origin, Problem, Problems, did_you_mean, nearest, quoted};
-use super::spec::Spec;
 use super::value::Given;
 
 /// fio's engine where none is named.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use iolite_model::Nanos;
 
 use super::job_file::{Section, Setting};
-use super::option::{self, Form, Opt};
+use super::options;
+use super::options::option::{Form, Opt};
 use super::problem::{Origin, Problem, did_you_mean, nearest, quoted};
 
 mod general;
@@ -291,7 +292,7 @@ fn lookup(argument: &str, name: &str, origin: &Origin) -> Result<Known, Problem>
     if let Some(general) = exact {
         return Ok(Known::General(general));
     }
-    if let Some(option) = option::find(name) {
+    if let Some(option) = options::find(name) {
         return Ok(Known::Job(option));
     }
     let begun: Vec<(&str, Known)> =

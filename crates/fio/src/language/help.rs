@@ -1,9 +1,10 @@
 //! What `--help`, `--cmdhelp` and `--enghelp` print: from the tables, in the layout of fio's.
 
 use super::command_line::told;
-use super::option::{Form, Opt, Support, find};
 use super::options;
 use super::options::engine::{self, ENGINES, Kind};
+use super::options::find;
+use super::options::option::{Form, Opt, Support};
 use super::problem::{did_you_mean, nearest, quoted};
 
 /// Width of what stands before the colon in the help of one option.

@@ -7,10 +7,11 @@ use iolite_model::{JobTask, LayOut, Overwrite, Target};
 use super::assign::{Assignment, assignments, engine_of, told};
 use super::command_line::Invocation;
 use super::job_file::{Document, Section, Surroundings};
-use super::lower::{Place, Thread, lower};
-use super::option::{Form, Support};
+use super::lower::lower;
+use super::options::Spec;
+use super::options::option::{Form, Support};
 use super::problem::{Origin, Problem, Problems, quoted};
-use super::spec::Spec;
+use super::thread::{Place, Thread};
 use super::value::Given;
 
 /// Threads where `--max-jobs` doesn't say anything else.

@@ -1,7 +1,7 @@
 //! Sections back to text: as a job file, and as a command line.
 
 use super::job_file::{Document, Section, Setting, is_blank};
-use super::option;
+use super::options;
 use super::problem::{Problem, quoted};
 
 /// The document as a job file, with what it includes put in its place. Read again, it is the same document.
@@ -62,7 +62,7 @@ pub fn command_line(sections: &[Section]) -> String {
             words.push(word("name", Some(&section.name)));
         }
         words.extend(section.settings.iter().filter(|setting| !repeats(setting, section)).map(|setting| {
-            let name = option::find(&setting.name).map_or(setting.name.as_str(), |option| option.name);
+            let name = options::find(&setting.name).map_or(setting.name.as_str(), |option| option.name);
             word(name, setting.value.as_deref())
         }));
     }

@@ -2,9 +2,9 @@
 
 use super::command_line::told;
 use super::help::kind;
-use super::option::{Form, Opt, Support};
 use super::options::GROUPS;
 use super::options::engine::{ENGINES, Kind};
+use super::options::option::{Form, Opt, Support};
 
 /// The whole page.
 pub fn page() -> String {

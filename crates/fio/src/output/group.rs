@@ -1,7 +1,7 @@
 //! What is told as one: a job, or the jobs of a group with `group_reporting`. Counts and histograms are added up, nothing is
 //! averaged.
 
-use crate::language::Reporting;
+use crate::language::thread::Reporting;
 use iolite_model::{ErrorClass, FileTask, IoPriority, OpKind, Task, Usage};
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 

@@ -1,6 +1,6 @@
 //! What fio says before it runs: the jobs, its version, how many processes start.
 
-use crate::language::Thread;
+use crate::language::thread::Thread;
 use iolite_model::{
     BackendKind, BusyWork, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes, TracedKinds,
 };

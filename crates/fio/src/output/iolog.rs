@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-use crate::language::Thread;
+use crate::language::thread::Thread;
 use iolite_model::{Access, JobTask, LoggedOperation, OpKind, SyncMethod, Target, TracedKind};
 
 /// Operations that wait for others that were begun before them and are not back. One that is overtaken by more stands in the

@@ -233,19 +233,19 @@ pub(super) fn target(target: Option<&LatencyTarget>) -> (Nanos, Nanos, f64) {
     })
 }
 
-fn steady_state(criterion: &str, asked: &crate::language::lower::SteadyState, found: &SteadyResult) -> Json {
+fn steady_state(criterion: &str, asked: &crate::language::thread::SteadyState, found: &SteadyResult) -> Json {
     let percent = if asked.percent { "%" } else { "" };
     let mean = steady::means(found);
     let mut data =
         Members::default().with_int("bw_mean", mean.bytes as u64).with_int("iops_mean", mean.iops as u64);
-    if asked.measure == crate::language::lower::SteadyMeasure::Latency {
+    if asked.measure == crate::language::thread::SteadyMeasure::Latency {
         data = data.with_float("lat_mean", mean.latency);
     }
     let column = |value: fn(&super::result::SteadyPoint) -> f64| {
         Json::List(found.window.iter().map(|point| Json::int(value(point) as u64)).collect())
     };
     data = data.with("iops", column(|point| point.iops)).with("bw", column(|point| point.bytes));
-    if asked.measure == crate::language::lower::SteadyMeasure::Latency {
+    if asked.measure == crate::language::thread::SteadyMeasure::Latency {
         data = data.with("lat", column(|point| point.latency));
     }
     Members::default()

@@ -6,8 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::language::Thread;
-use crate::language::lower::{Log, LogKind};
+use crate::language::thread::Thread;
+use crate::language::thread::{Log, LogKind};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -94,6 +94,7 @@ impl LogWriter {
                 Task::File(task) => task.workers,
                 Task::Metadata(task) => task.workers,
                 Task::Database(task) => task.workers,
+                Task::TprocC(task) => task.users,
             };
             let logs = thread.logs.iter().map(|log| writer.open(log, thread, workers)).collect();
             let phase = Phase {

@@ -1,7 +1,8 @@
 //! What fio prints, for the programs and the people that read it: normal text, terse, JSON and JSON+, and its log files.
 //!
-//! The caller fills [`Results`]; everything here turns that into text. Log files are written while the jobs run, by
-//! [`logs::LogWriter`].
+//! What the outputs need besides the phases is recorded as conclusions of the run ([`recorded`]); [`Results`] are put together
+//! from the run, live or read back, and everything else here turns them into text. Log files are written while the jobs run,
+//! by [`logs::LogWriter`].
 
 mod bins;
 mod clock;
@@ -13,6 +14,7 @@ pub mod json;
 pub mod logs;
 pub mod normal;
 pub(crate) mod number;
+pub mod recorded;
 pub mod result;
 mod samples;
 mod steady;
@@ -25,12 +27,19 @@ mod times;
 mod value;
 mod windows;
 
+use serde::{Deserialize, Serialize};
+
 pub use header::header;
 pub use logs::{AggregateLog, LogError, LogWriter};
+pub use recorded::{FioAsked, FioEnded, JobEnded, show};
 pub use result::{JobResult, Results, SteadyPoint, SteadyResult};
 
+/// Figures of numbers in normal text.
+pub const SIGNIFICANT: u32 = 4;
+
 /// A format of the results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Text for people.
     Normal,

@@ -1,8 +1,12 @@
 //! What came of jobs, as plain data: the outputs' input.
 
-use crate::language::Thread;
-use iolite_model::{Calibration, DiskUse, Ending, Nanos, RunInfo, Usage, Warning};
+use crate::language::thread::ThreadFacts;
+use iolite_model::{
+    Cache, Calibration, DiskUse, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo, RunInfo, Task, Usage,
+    Warning,
+};
 use iolite_stats::{Detail, PhaseResult, PhaseTotals};
+use serde::{Deserialize, Serialize};
 
 /// All that is to be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +35,7 @@ pub struct Results {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobResult {
     /// What it was.
-    pub thread: Thread,
+    pub thread: ThreadFacts,
     /// Its process, or the number that its thread had.
     pub process: u32,
     /// What was measured. Of a thread that could not begin, a phase with empty totals.
@@ -54,29 +58,67 @@ pub struct JobResult {
     pub depth: Option<u32>,
 }
 
+impl JobResult {
+    /// The result of a thread that has not begun.
+    pub fn not_begun(thread: ThreadFacts, task: Task, process: u32, started_unix: Nanos) -> JobResult {
+        let number = thread.number;
+        let end = PhaseEnd {
+            phase: number,
+            ending: Ending::Interrupted,
+            measured: Nanos(0),
+            outstanding: Outstanding::default(),
+            cache: Cache::default(),
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
+        };
+        let info = PhaseInfo { index: number, task, started: Nanos(0) };
+        JobResult {
+            thread,
+            process,
+            phase: PhaseResult { info, end, totals: PhaseTotals::default() },
+            detail: None,
+            read_back: None,
+            usage: Usage::default(),
+            started_unix,
+            error: 0,
+            continued: None,
+            steady: None,
+            depth: None,
+        }
+    }
+}
+
 /// What came of a search for a steady state.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SteadyResult {
     /// Whether it was found.
     pub attained: bool,
     /// What was compared with the limit, last: in percent where that is.
+    #[serde(with = "iolite_model::real")]
     pub criterion: f64,
     /// Largest deviation from the mean over the window.
+    #[serde(with = "iolite_model::real")]
     pub max_deviation: f64,
     /// Slope over the window.
+    #[serde(with = "iolite_model::real")]
     pub slope: f64,
     /// The last window.
     pub window: Vec<SteadyPoint>,
 }
 
 /// A value of the window of a steady state.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SteadyPoint {
     /// Operations per second.
+    #[serde(with = "iolite_model::real")]
     pub iops: f64,
     /// Bytes per second.
+    #[serde(with = "iolite_model::real")]
     pub bytes: f64,
     /// Mean latency in nanoseconds.
+    #[serde(with = "iolite_model::real")]
     pub latency: f64,
 }
 

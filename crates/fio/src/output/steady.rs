@@ -1,6 +1,6 @@
 //! A steady state in words and means.
 
-use crate::language::lower::{SteadyMeasure, SteadyState};
+use crate::language::thread::{SteadyMeasure, SteadyState};
 
 use super::result::{SteadyPoint, SteadyResult};
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::language::lower::{Log, LogKind, LogValue};
-use crate::language::{Reporting, Thread};
+use crate::language::thread::{Log, LogKind, LogValue};
+use crate::language::thread::{Reporting, Thread};
 use iolite_model::{Access, DiskCounts, DiskUse, Ending, JobTask, Mix, Nanos, OpKind, Task, Usage};
 use iolite_stats::Detail;
 
@@ -80,7 +80,7 @@ pub(crate) fn job(name: &str, number: u32, loads: &[(OpKind, f64)]) -> JobResult
     let mut phase = phase;
     phase.info.started = Nanos(0);
     JobResult {
-        thread: thread(name, number, task),
+        thread: thread(name, number, task).facts(),
         process: 1000 + number,
         phase,
         detail: None,

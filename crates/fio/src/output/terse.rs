@@ -2,6 +2,7 @@
 
 use iolite_model::{DiskUse, Quantile};
 use iolite_stats::Histogram;
+use serde::{Deserialize, Serialize};
 
 use super::group::{Direction, Entry, Flow, entries, shares};
 use super::result::Results;
@@ -11,7 +12,8 @@ use super::samples::Samples;
 const PERCENTILES: usize = 20;
 
 /// Versions of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TerseVersion {
     /// Without fio's version and the disks; the description on a line of its own.
     V2,

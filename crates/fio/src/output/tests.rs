@@ -1,6 +1,6 @@
 //! What is told of synthetic results, and whether it is told as the installed fio tells it.
 
-use crate::language::lower::{SteadyMeasure, SteadyState};
+use crate::language::thread::{SteadyMeasure, SteadyState};
 use iolite_model::{ErrorClass, ErrorTally, LatencyTarget, LoadParameter, Nanos, OpKind, Quantile, Warning};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolite_model::{LoggedOperation, OpKind};
 
-use crate::language::lower::{Log, LogKind, LogValue};
+use crate::language::thread::{Log, LogKind, LogValue};
 
 use super::bins::{COLUMNS, bucket};
 

@@ -3,6 +3,8 @@
 // Each test program takes what it needs.
 #![allow(dead_code)]
 
+pub(crate) mod tproc_c;
+
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod tproc_c;
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::iolite_doubts::doubts;
 use super::tree::Inside::{Each, Many, One, Part, Texts};
-use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Plain, Seconds, Share};
+use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Percent, Plain, Seconds, Share};
 use super::tree::{Meaning, Walk, key, main};
 use crate::pen::{Ink, Pen};
 use crate::text::filled;
@@ -202,6 +202,13 @@ const FINDING: &[Meaning] = &[
     key("data", Texts, "its figures"),
 ];
 
+const PRECONDITIONED: &[Meaning] = &[
+    main("steady", One(Plain), "whether their rate no longer changed"),
+    main("rounds", One(Count), "rounds until then"),
+    key("iops", One(Iops), "mean rate of the last five"),
+    key("deviation_percent", One(Percent), "how far one of them lies from that mean at most"),
+];
+
 const TOP: &[Meaning] = &[
     main("format", One(Plain), "what kind of document it is"),
     main("verdict", Part(VERDICT), "the answer"),
@@ -214,6 +221,7 @@ const TOP: &[Meaning] = &[
     key("run", Part(RUN), "where and when"),
     key("calibration", Part(CALIBRATION), "what the program costs itself"),
     key("failure", One(Plain), "why the search could not go on"),
+    main("preconditioned", Part(PRECONDITIONED), "the random writes before a thorough check's measurement"),
     key("knees", Many, "loads beyond which more operations outstanding bring little"),
     key("groups", Many, "phases that are reported as one"),
     key("tries", Many, "the search, try by try"),

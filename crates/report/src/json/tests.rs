@@ -166,6 +166,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.watch.operations
     .phases[].task.workers
     .phases[].verified
+    .preconditioned
     .run.command
     .run.host.architecture
     .run.host.cpu

@@ -140,7 +140,7 @@ const TOGETHER: Nanos = Nanos(50_000_000);
 fn delay(phase: &PhaseResult) -> Nanos {
     match &phase.info.task {
         Task::File(task) => task.delay,
-        Task::Metadata(_) | Task::Database(_) => Nanos(0),
+        Task::Metadata(_) | Task::Database(_) | Task::TprocC(_) => Nanos(0),
     }
 }
 
@@ -154,7 +154,11 @@ fn flow(phase: &PhaseResult) -> Vec<OpKind> {
 
 /// What operations a second are called.
 fn rate_word(task: &Task) -> &'static str {
-    if task.layer() == Layer::Metadata { "a second" } else { "IOPS" }
+    match task {
+        Task::TprocC(_) => "a second",
+        task if task.layer() == Layer::Metadata => "a second",
+        _ => "IOPS",
+    }
 }
 
 #[cfg(test)]

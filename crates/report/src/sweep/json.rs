@@ -14,6 +14,7 @@
 //! | `used` | list, by phase: `phase`, and what its operations took, as in a run of one of the tools |
 //! | `knee` | null, or as in a check, without `name` and `phases` |
 //! | `end` | why no more jobs were tried: `end` (`response-over`, `not-growing`, `list-done`, `globals`, `most-jobs`, `not-started`, `failed`, `interrupted`), `text`, and what belongs to it |
+//! | `most_within` | null where not even the fewest jobs keep the bounds, or `jobs` and `iops` (an estimate): the most jobs that keep them |
 //! | `judged` | null, or `jobs` and `why`: the step that response times were judged at |
 
 use iolite_model::{DatabaseUse, SweepEnd, SweepTerms};
@@ -40,6 +41,7 @@ pub fn json(report: &SweepReport) -> Value {
         "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
         "knee": report.knee.as_ref().map(shared::knee_found),
         "end": end(&report.end),
+        "most_within": most_within(report),
         "judged": report.judged.as_ref().map(|judged| object!({ "jobs": judged.jobs, "why": judged.why })),
         "verdict": report.verdict.as_ref().map(shared::verdict),
         "phases": report.phases.iter().map(phase_json).collect::<Vec<_>>(),
@@ -47,6 +49,12 @@ pub fn json(report: &SweepReport) -> Value {
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),
     })
+}
+
+fn most_within(report: &SweepReport) -> Option<Value> {
+    let step = SweptStep::most_within(&report.steps, &report.terms)?;
+    let rate = step.result.logical()?.rate;
+    Some(object!({ "jobs": step.jobs, "iops": shared::estimate(&rate) }))
 }
 
 fn asked(terms: &SweepTerms) -> Value {

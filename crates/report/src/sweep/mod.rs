@@ -4,7 +4,7 @@ mod json;
 mod steps;
 
 use iolite_model::{
-    Calibration, DatabaseFacts, DatabaseUse, Ending, JudgedStep, Layer, RunInfo, SweepEnd, SweepTerms,
+    Calibration, DatabaseFacts, DatabaseUse, Ending, Iops, JudgedStep, Layer, RunInfo, SweepEnd, SweepTerms,
     Verdict, Warning,
 };
 use iolite_results::Run;
@@ -148,13 +148,37 @@ fn found(report: &SweepReport, pen: Pen) -> String {
     if report.steps.is_empty() {
         return end;
     }
+    let most = pen.item(&pen.paint(Ink::Strong, "most  "), END.len(), most(report));
     match &report.knee {
-        Some(knee) => knees::told(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &end,
+        Some(knee) => {
+            knees::told(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &most + &end
+        }
         None => {
             let none = "none: it takes at least two numbers of jobs to see one";
-            pen.item(&pen.paint(Ink::Strong, "knee  "), END.len(), none) + &end
+            pen.item(&pen.paint(Ink::Strong, "knee  "), END.len(), none) + &most + &end
         }
     }
+}
+
+/// The most jobs, and operations per second, that keep the bounds.
+fn most(report: &SweepReport) -> String {
+    let terms = &report.terms;
+    let bounds = format!("mean {} and max {}", terms.average, terms.ceiling);
+    let within = SweptStep::most_within(&report.steps, terms);
+    let Some((step, did)) = within.and_then(|step| Some((step, step.result.logical()?))) else {
+        return format!("not even the fewest jobs keep {bounds}");
+    };
+    let jobs = knees::load_word(Layer::Database, step.jobs);
+    let limited = report.steps.last().is_some_and(|last| last.jobs == step.jobs);
+    let more = if limited { "; more jobs were not tried" } else { "" };
+    let rate = did.rate;
+    format!(
+        "up to {} {jobs} within {bounds}: {} IOPS ({} to {}, 95 % within this run){more}",
+        step.jobs,
+        Iops(rate.value),
+        Iops(rate.low),
+        Iops(rate.high)
+    )
 }
 
 fn verdict(report: &SweepReport, pen: Pen) -> String {

@@ -1,6 +1,6 @@
 //! Operations inside a database in words.
 
-use iolite_model::{DbOperation, DbTask, Nanos};
+use iolite_model::{DbOperation, DbTask, Nanos, TprocCTask};
 
 use super::number;
 
@@ -21,6 +21,26 @@ pub(super) fn does(task: &DbTask) -> String {
             transactions(transaction_length),
             pause(hang)
         ),
+    }
+}
+
+/// What each virtual user does.
+pub(super) fn transactions_of(task: &TprocCTask) -> String {
+    let way = if task.procedures { "procedures in the server" } else { "statements sent by the client" };
+    let where_to = if task.all_warehouses { "a random warehouse each" } else { "the user's home warehouse" };
+    let timing = if task.keying_thinking { "with" } else { "without" };
+    format!(
+        "TPROC-C's five transactions as {way}, in {where_to} of {}, {timing} keying and thinking times",
+        super::count(task.warehouses.into())
+    )
+}
+
+/// The load of a task of transactions.
+pub(super) fn users(task: &TprocCTask) -> String {
+    let users = number(task.users, "virtual user", "virtual users");
+    match task.rate {
+        Some(rate) => format!("{users}, {rate} transactions a second arriving at random (open loop)"),
+        None => format!("{users}, each with one transaction after the other"),
     }
 }
 

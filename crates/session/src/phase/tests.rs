@@ -3,6 +3,7 @@ use std::fs;
 use iolite_model::{
     DbOperation, DbTask, HistogramBytes, Interval, Nanos, OpKind, OpTotals, RunId, Stage, Stop, TimedBy, View,
 };
+use iolite_results::Run;
 use iolite_store::Store;
 
 use super::*;

@@ -47,6 +47,9 @@ impl PhaseChanges {
         if shifts.is_empty() {
             return Vec::new();
         }
+        if kind == self.operation {
+            return self.own_levels();
+        }
         let mut levels = vec![Vec::new(); shifts.len() + 1];
         let mut begin = 0.0;
         for (seconds, count) in series(phase, kind) {
@@ -55,6 +58,18 @@ impl PhaseChanges {
             begin += seconds;
         }
         levels.iter().map(|level| Estimate::rate(level, Direction::HigherIsBetter)).collect()
+    }
+}
+
+impl PhaseChanges {
+    /// The rates of the kind that they are about, as they were found.
+    fn own_levels(&self) -> Vec<Estimate> {
+        let shift = |change: &Change| match change {
+            Change::LevelShift { before, after, .. } => Some([*before, *after]),
+            Change::Stall { .. } | Change::Periodic { .. } => None,
+        };
+        let shifts: Vec<[Estimate; 2]> = self.changes.iter().filter_map(shift).collect();
+        shifts.first().map(|first| first[0]).into_iter().chain(shifts.iter().map(|shift| shift[1])).collect()
     }
 }
 
@@ -78,7 +93,7 @@ fn is_uniform(task: &Task) -> bool {
             !matches!(task.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
         }
         Task::Metadata(_) => false,
-        Task::Database(_) => true,
+        Task::Database(_) | Task::TprocC(_) => true,
     }
 }
 

@@ -129,3 +129,13 @@ proptest! {
         prop_assert_eq!(shifts(&changes(&series)).len(), shifts(&changes(&scaled)).len());
     }
 }
+
+#[test]
+fn the_interval_within_which_the_rate_changes_belongs_to_neither_level() {
+    let mut series = vec![(0.5, 1000.0); 14];
+    series.push((0.5, 700.0));
+    series.extend([(0.5, 100.0); 14]);
+    let found = shifts(&changes(&series));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].1, found[0].2), (2000.0, 200.0), "{found:?}");
+}

@@ -4,7 +4,7 @@ use iolite_model::{CacheStamp, Concluded, Ending, Iops, Nanos, OpKind, PhaseEnd,
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
 
 use super::plan::{self, Search, Stage};
-use super::{Check, KneeFound, tasks};
+use super::{Check, KneeFound, precondition, tasks};
 use crate::doubts::short_phases;
 use crate::judge::{Capacity, Circumstances, Evidence, RateDemand, judge};
 use crate::procedure::Conclusions;
@@ -33,8 +33,12 @@ impl Check {
         warnings.extend(self.capped(history));
         warnings.extend(short_phases(history));
         warnings.extend(self.span(history));
+        let preconditioned = self.preconditioned(history);
+        warnings.extend(preconditioned.as_ref().and_then(precondition::doubt));
         let verdict = Some(self.verdict(&knees, history));
-        Conclusions { concluded: knees.iter().map(Concluded::of).collect(), warnings, verdict }
+        let mut concluded: Vec<_> = knees.iter().map(Concluded::of).collect();
+        concluded.extend(preconditioned.as_ref().map(Concluded::of));
+        Conclusions { concluded, warnings, verdict }
     }
 
     /// The knee with what its windows add to its uncertainty.
@@ -91,7 +95,10 @@ impl Check {
         let share = self.options.rotational.map(|capacity| span.0 as f64 / capacity.0.max(1) as f64);
         let short = share.filter(|share| *share < SHORT_STROKED && span.0 > 0);
         let short = short.map(|share| Warning::ShortStroked { percent: share * 100.0 });
-        let unseen = (span.0 > 0).then_some(Warning::NotExcluded { span, time: self.options.time });
+        // Under a load that changes all the time, credits may be earned as fast as they are spent.
+        let sustained = self.results(Stage::Sustained, history).next().map(|result| result.end.measured);
+        let time = sustained.unwrap_or(self.options.time);
+        let unseen = (span.0 > 0).then_some(Warning::NotExcluded { span, time });
         short.into_iter().chain(unseen).collect()
     }
 

@@ -286,6 +286,8 @@ fn options() -> CheckOptions {
         target_response: None,
         time: Nanos(90_000_000_000),
         space: Bytes(4 << 30),
+        thorough: false,
+        free: Bytes(1 << 40),
         direct: true,
         io_uring: true,
         volatile: None,
@@ -362,4 +364,36 @@ fn a_rate_asked_for_is_held_by_a_healthy_device_whatever_the_seed() {
         println!("{target} IOPS asked for: {missed} of {runs} checks of good flash are unfit");
         assert!(missed as f64 <= 0.01 * runs as f64, "{missed} of {runs} at {target} IOPS");
     }
+}
+
+#[test]
+fn credits_that_outlast_a_usual_check_are_found_by_a_thorough_one() {
+    let device = Device { credits: Some((250_000, 300.0)), ..GOOD };
+    let (usual, _) = check(device, 3, options());
+    assert_eq!(usual.fitness, Fitness::Fit, "{usual:?}");
+    let thorough = CheckOptions { thorough: true, time: Nanos(300_000_000_000), ..options() };
+    let (verdict, warnings) = check(device, 3, thorough.clone());
+    assert_eq!(verdict.fitness, Fitness::Unfit, "{verdict:?}");
+    assert!(warnings.iter().any(|w| matches!(w, Warning::LevelShift { .. })), "{warnings:?}");
+    // What never changes is fit, steady, and its data file as large as the space allows.
+    let (verdict, warnings) = check(GOOD, 3, thorough);
+    assert_eq!(verdict.fitness, Fitness::Fit, "{verdict:?}");
+    assert!(!warnings.iter().any(|w| matches!(w, Warning::NotSteady { .. })), "{warnings:?}");
+    let sustained =
+        |w: &Warning| matches!(w, Warning::NotExcluded { time, .. } if *time == Nanos(75_000_000_000));
+    assert!(warnings.iter().any(sustained), "{warnings:?}");
+}
+
+#[test]
+fn a_layout_bound_by_cpu_does_not_cap_the_verdict() {
+    let limited = |layout| {
+        let limit = iolite_model::HostLimit::CpuBound(0.99);
+        vec![Warning::GeneratorLimited { phase: "sequential write 1 MiB".into(), layout, limit }]
+    };
+    let judged = |warnings: Vec<Warning>| {
+        let mut check = Check::new(options()).unwrap();
+        check.take_note(&warnings);
+        check.beside.len()
+    };
+    assert_eq!((judged(limited(true)), judged(limited(false))), (0, 1));
 }

@@ -6,6 +6,7 @@
 
 mod conclude;
 mod plan;
+mod precondition;
 mod tasks;
 
 use iolite_model::{Bytes, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Warning};
@@ -30,6 +31,10 @@ pub struct CheckOptions {
     pub time: Nanos,
     /// Bytes that may be written; at least [`CheckOptions::SMALLEST`].
     pub space: Bytes,
+    /// Fill, write until the rate is steady, and read for a quarter of the time before anything is judged.
+    pub thorough: bool,
+    /// Free space: the data file takes four fifths of it at most.
+    pub free: Bytes,
     /// Whether the storage takes direct I/O.
     pub direct: bool,
     /// Whether io_uring can be used.
@@ -84,8 +89,17 @@ impl CheckOptions {
         Bytes((free.0 / 10).min(4 << 30))
     }
 
+    /// Bytes that a thorough check writes unless the user says otherwise: as many as fill the free space's four fifths, and
+    /// nearly as many again at random.
+    pub fn thorough_space(free: Bytes) -> Bytes {
+        Bytes((free.0 as f64 * tasks::FILLED / tasks::FILL_SHARE) as u64)
+    }
+
     /// The time used unless the user says otherwise.
     pub const DEFAULT_TIME: Nanos = Nanos(90_000_000_000);
+
+    /// The time of a thorough check unless the user says otherwise.
+    pub const THOROUGH_TIME: Nanos = Nanos(2 * 3_600_000_000_000);
 }
 
 impl Check {
@@ -113,7 +127,7 @@ impl Check {
         while let Some(&stage) = self.ahead.first() {
             let runs = self.run.iter().filter(|&&run| run == stage).count();
             // A search goes on until it is content; all else occurs as often as it is to be run.
-            if !matches!(stage, Stage::Search(_)) {
+            if !stage.is_repeated() {
                 self.ahead.remove(0);
             }
             if stage == Stage::CreateDatabase {
@@ -161,17 +175,17 @@ impl Check {
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
-    /// Takes note of what was beside the storage.
+    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they are.
     fn take_note(&mut self, warnings: &[Warning]) {
         let beside = |warning: &&Warning| {
-            matches!(warning, Warning::GeneratorLimited { .. } | Warning::ForeignLoad { .. })
+            matches!(warning, Warning::GeneratorLimited { layout: false, .. } | Warning::ForeignLoad { .. })
         };
         self.beside = warnings.iter().filter(beside).cloned().collect();
     }
 
     /// Goes on to the next stage, where a search is over.
     fn end_search(&mut self, stage: Stage) {
-        if matches!(stage, Stage::Search(_)) {
+        if stage.is_repeated() {
             self.ahead.retain(|&other| other != stage);
         }
     }
@@ -199,6 +213,14 @@ impl Check {
                 // Two points are the least that a knee can be found from.
                 let concurrency = next_concurrency(&points, limits).filter(|_| !late || runs < 2)?;
                 Some(tasks::search(&self.options, what, layout, concurrency))
+            }
+            Stage::Precondition => {
+                let goes_on = runs < tasks::ROUNDS && !late && !self.is_steady(history);
+                goes_on.then(|| tasks::precondition(&self.options, layout))
+            }
+            Stage::Sustained => {
+                let concurrency = knee(plan::Search::Read8k).map_or(1, |knee| knee.concurrency);
+                Some(tasks::sustained(&self.options, layout, concurrency))
             }
             Stage::AtKnee(what) => {
                 // Without a knee, for want of points, the least load is all that can be judged.

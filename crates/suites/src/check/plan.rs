@@ -35,10 +35,14 @@ pub(super) enum Pattern {
 pub(super) enum Stage {
     /// Makes the data file: the sequential write.
     Layout,
+    /// Random writes in rounds until their rate is steady; of a thorough check only.
+    Precondition,
     /// The sequential read.
     SequentialRead,
     /// Rising concurrency until the knee.
     Search(Search),
+    /// Random reads at the knee for a quarter of the time, so that burst credits show their end; of a thorough check only.
+    Sustained,
     /// Once more, longer, at the knee: what the verdict rests on.
     AtKnee(Search),
     /// At the rate the user asks for.
@@ -66,6 +70,20 @@ const DEADLINES: [(Stage, f64); 8] = [
     (Stage::Search(Search::RanRead), 0.90),
     (Stage::AtKnee(Search::RanRead), 0.93),
     (Stage::RanWrite, 0.96),
+];
+
+/// The same of a thorough check, most of whose time goes to the fill, to the steady state and to the sustained load.
+const THOROUGH: [(Stage, f64); 10] = [
+    (Stage::Layout, 0.25),
+    (Stage::Precondition, 0.45),
+    (Stage::SequentialRead, 0.47),
+    (Stage::Search(Search::Read8k), 0.53),
+    (Stage::Search(Search::Read64k), 0.58),
+    (Stage::Sustained, 0.84),
+    (Stage::CreateDatabase, 0.96),
+    (Stage::Search(Search::RanRead), 0.97),
+    (Stage::AtKnee(Search::RanRead), 0.98),
+    (Stage::RanWrite, 0.99),
 ];
 
 /// What the searches and the layout come before, in random order, each several times: an interval over windows that are
@@ -110,8 +128,11 @@ pub(super) const JUDGED: [Judged; 14] = [
 
 /// The stages for these options; a stage that is measured in several windows occurs as often.
 pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
-    let mut stages = vec![Stage::Layout, Stage::SequentialRead];
+    let mut stages = vec![Stage::Layout];
+    stages.extend(options.thorough.then_some(Stage::Precondition));
+    stages.push(Stage::SequentialRead);
     stages.extend(Search::FILE.map(Stage::Search));
+    stages.extend(options.thorough.then_some(Stage::Sustained));
     let wanted = |stage: &&Stage| match stage {
         Stage::AtTarget(_) => options.target_iops.is_some(),
         Stage::Commit(Pattern::OverwriteDirect) => options.direct,
@@ -193,8 +214,14 @@ impl Search {
 impl Stage {
     /// When the stage is to be over, since the check's start.
     pub(super) fn deadline(self, options: &CheckOptions) -> Nanos {
-        let share = DEADLINES.iter().find(|(stage, _)| *stage == self).map_or(1.0, |(_, share)| *share);
+        let deadlines = if options.thorough { THOROUGH.as_slice() } else { DEADLINES.as_slice() };
+        let share = deadlines.iter().find(|(stage, _)| *stage == self).map_or(1.0, |(_, share)| *share);
         Nanos((options.time.0 as f64 * share) as u64)
+    }
+
+    /// Whether it goes on until it is content.
+    pub(super) fn is_repeated(self) -> bool {
+        matches!(self, Stage::Search(_) | Stage::Precondition)
     }
 
     /// In how many windows it is measured.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, Durable, FileTarget, FileTask, Iops,
     Measure, MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
+    TprocCTask,
 };
 
 use super::CheckOptions;
@@ -19,6 +20,29 @@ const COMMIT_SHARE: f64 = 0.02;
 const DATABASE_SHARE: f64 = 0.10;
 const RAN_WRITE_SHARE: f64 = 0.17;
 const RAN_IO_SHARE: f64 = 0.08;
+
+/// Of a thorough check: shares of the space that the fill and the random writes before the measurement may take. What is left is
+/// shared out among the usual stages other than the layout.
+pub(super) const FILL_SHARE: f64 = 0.45;
+const PRECONDITION_SHARE: f64 = 0.35;
+const THOROUGH_SPACE: f64 = 0.2 / 0.6;
+
+/// Share of the free space that a thorough check's data file takes at most.
+pub(super) const FILLED: f64 = 0.8;
+
+/// Share of the time that the usual stages of a thorough check have, of what they would have else.
+const USUAL: f64 = 0.35;
+
+/// Shares of the time of the fill, of all rounds of random writes, and of the sustained load.
+const FILL_TIME: f64 = 0.24;
+const ROUNDS_TIME: f64 = 0.2;
+const SUSTAINED_TIME: f64 = 0.25;
+
+/// Rounds of random writes at most (SNIA PTS 2.0.2 has 25).
+pub(super) const ROUNDS: usize = 20;
+
+/// Operations outstanding in these rounds (SNIA PTS 2.0.2).
+const ROUNDS_DEPTH: u32 = 32;
 
 /// The smallest data file that every task has a block for.
 pub(super) const LEAST_LAYOUT: Bytes = Bytes(4 << 20);
@@ -74,11 +98,19 @@ pub struct DatabaseSize {
 /// Time relative to the usual 90 seconds, in whole tenths of a second: a throttle that counts by tenths (blkio's does)
 /// then lets each run have exactly its share.
 fn time(options: &CheckOptions, seconds: f64) -> Nanos {
-    let scaled = seconds * options.time.as_secs_f64() / 90.0;
+    let share = if options.thorough { USUAL } else { 1.0 };
+    let scaled = seconds * share * options.time.as_secs_f64() / 90.0;
     Nanos((scaled * 10.0).round().max(1.0) as u64 * 100_000_000)
 }
 
+/// A share of the whole time, in whole tenths of a second.
+fn of_time(options: &CheckOptions, share: f64) -> Nanos {
+    Nanos((options.time.as_secs_f64() * share * 10.0).round().max(1.0) as u64 * 100_000_000)
+}
+
 fn space(options: &CheckOptions, share: f64) -> Bytes {
+    // What the usual stages leave to the fill and the rounds of random writes is theirs.
+    let share = if options.thorough { share * THOROUGH_SPACE } else { share };
     Bytes((options.space.0 as f64 * share) as u64)
 }
 
@@ -120,14 +152,42 @@ fn with_concurrency(options: &CheckOptions, mut task: FileTask, concurrency: u32
     task
 }
 
+/// Size of the data file, where there is time to write it.
+fn layout_size(options: &CheckOptions) -> Bytes {
+    if !options.thorough {
+        return space(options, LAYOUT_SHARE);
+    }
+    let written = options.space.0 as f64 * FILL_SHARE;
+    Bytes(written.min(options.free.0 as f64 * FILLED) as u64)
+}
+
+/// A round of random writes before anything is judged.
+pub(super) fn precondition(options: &CheckOptions, layout: Layout) -> Task {
+    let task = base(options, "precondition, random write 8 KiB", layout, Bytes(8192), 1.0);
+    let share = Bytes((options.space.0 as f64 * PRECONDITION_SHARE / ROUNDS as f64) as u64);
+    let runtime = Some(of_time(options, ROUNDS_TIME / ROUNDS as f64));
+    let stop = Stop { bytes: Some(share), runtime, ..task.stop };
+    let task = FileTask { mix: Mix::Write, ramp: Nanos(0), stop, ..task };
+    Task::File(with_concurrency(options, task, ROUNDS_DEPTH))
+}
+
+/// Random reads at the knee for so long that burst credits come to their end.
+pub(super) fn sustained(options: &CheckOptions, layout: Layout, concurrency: u32) -> Task {
+    let task = base(options, "sustained random read 8 KiB", layout, Bytes(8192), 1.0);
+    let stop = Stop { runtime: Some(of_time(options, SUSTAINED_TIME)), ..task.stop };
+    Task::File(with_concurrency(options, FileTask { stop, ..task }, concurrency))
+}
+
 /// The tasks that depend on nothing but the options.
 pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Option<Task> {
     let mib = Bytes::MIB;
     Some(match stage {
         Stage::Layout => {
-            let size = space(options, LAYOUT_SHARE).round_down(mib.0);
+            let size = layout_size(options).round_down(mib.0);
             let task = base(options, "sequential write 1 MiB", layout, mib, 8.0);
-            let stop = Stop { bytes: Some(size), ..task.stop };
+            let runtime =
+                if options.thorough { Some(of_time(options, FILL_TIME)) } else { task.stop.runtime };
+            let stop = Stop { bytes: Some(size), runtime, ..task.stop };
             let task = FileTask {
                 target: data_file(size, true),
                 mix: Mix::Write,
@@ -253,6 +313,7 @@ pub(super) fn with_seed(task: Task, seed: u64) -> Task {
         Task::File(task) => Task::File(FileTask { seed, ..task }),
         Task::Metadata(task) => Task::Metadata(MetadataTask { seed, ..task }),
         Task::Database(task) => Task::Database(DbTask { seed, ..task }),
+        Task::TprocC(task) => Task::TprocC(TprocCTask { seed, ..task }),
     }
 }
 
@@ -262,6 +323,7 @@ fn named(task: Task, name: &str) -> Task {
         Task::File(task) => Task::File(FileTask { name, ..task }),
         Task::Metadata(task) => Task::Metadata(MetadataTask { name, ..task }),
         Task::Database(task) => Task::Database(DbTask { name, ..task }),
+        Task::TprocC(task) => Task::TprocC(TprocCTask { name, ..task }),
     }
 }
 

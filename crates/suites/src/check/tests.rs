@@ -24,6 +24,8 @@ fn options() -> CheckOptions {
         target_response: None,
         time: CheckOptions::DEFAULT_TIME,
         space: Bytes(4 << 30),
+        thorough: false,
+        free: Bytes(1 << 40),
         direct: true,
         io_uring: true,
         volatile: None,
@@ -82,7 +84,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
             Target::File(target) if file.mix.writes() => target.size,
             _ => Bytes(0),
         },
-        Task::Metadata(_) | Task::Database(_) => Bytes(0),
+        Task::Metadata(_) | Task::Database(_) | Task::TprocC(_) => Bytes(0),
     };
     PhaseResult {
         info: PhaseInfo { index, task: task.clone(), started: Nanos(0) },

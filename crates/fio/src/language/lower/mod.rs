@@ -1,219 +1,17 @@
 //! From what the settings say to what the engine does.
 
-mod access;
-mod extents;
 mod io;
 mod names;
-mod sizes;
-mod stop;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use iolite_model::{BackendKind, JobTask, Nanos};
 
-use iolite_model::{BackendKind, FileTask, JobTask, LatencyTarget, Nanos};
-
+use super::options::Spec;
 use super::options::engine::Kind;
-use super::spec::Spec;
+use super::options::files::paths::directory;
+use super::thread::{Place, Reporting, Thread};
 pub use names::preparation;
-
-/// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Thread {
-    /// The job's name.
-    pub name: String,
-    /// Number over all jobs and clones, from 0; log files are named by it plus 1.
-    pub number: u32,
-    /// Reporting group, from 0.
-    pub group: u32,
-    /// Which job (section) it is a clone of, from 0.
-    pub job: u32,
-    /// The job's settings as given, by canonical name, without those of global sections.
-    pub settings: Vec<(String, String)>,
-    /// `description`.
-    pub description: Option<String>,
-    /// What it does. Named after the job; `together` says whether it starts with the one before it.
-    pub task: JobTask,
-    /// Where the scratch directory of a task on names is to be; `None` for the current directory.
-    pub directory: Option<PathBuf>,
-    /// How its results are told.
-    pub reporting: Reporting,
-    /// Its logs.
-    pub logs: Vec<Log>,
-    /// When it ends, what else ends.
-    pub exit_all: Option<ExitAll>,
-    /// Ends when it is steady.
-    pub steady: Option<SteadyState>,
-    /// Searches the depth that keeps a latency.
-    pub latency_target: Option<LatencyTarget>,
-    /// Slower than so many bytes a second (of reads, writes, trims) over `rate_cycle` it fails.
-    pub rate_min: [Option<f64>; 3],
-    /// Slower than so many operations a second (of reads, writes, trims) over `rate_cycle` it fails.
-    pub rate_iops_min: [Option<f64>; 3],
-    /// Time over which `rate_min` and `rate_iops_min` are looked at.
-    pub rate_cycle: Nanos,
-    /// Only make the files.
-    pub create_only: bool,
-    /// Shell commands before and after.
-    pub exec: [Option<String>; 2],
-    /// What is done differently from fio's own way, option by option: told with the results.
-    pub notes: Vec<String>,
-}
-
-/// How results are told.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reporting {
-    /// `group_reporting`.
-    pub grouped: bool,
-    /// `unified_rw_reporting`: mixed instead of (1) or besides (2) reads, writes and trims.
-    pub unified: u8,
-    /// Whether percentiles of completion, submission and total latency are told.
-    pub clat_percentiles: bool,
-    /// See `clat_percentiles`.
-    pub slat_percentiles: bool,
-    /// See `clat_percentiles`.
-    pub lat_percentiles: bool,
-    /// `percentile_list`, in percent.
-    pub percentiles: Vec<f64>,
-    /// `disable_slat`, `disable_clat`, `disable_lat` (and `gtod_reduce` for all).
-    pub disable_slat: bool,
-    /// See `disable_slat`.
-    pub disable_clat: bool,
-    /// See `disable_slat`.
-    pub disable_lat: bool,
-    /// `disk_util`.
-    pub disks: bool,
-    /// `kb_base`: 1024 or 1000.
-    pub kb_base: u64,
-    /// `unit_base`: 8 for bytes, 1 for bits, 0 for either.
-    pub unit_base: u8,
-    /// Whether the engine completes an operation within its submission: then there is no submission latency.
-    pub synchronous: bool,
-}
-
-/// A log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
-    /// What it tells.
-    pub kind: LogKind,
-    /// Its file, complete.
-    pub path: PathBuf,
-    /// Averages over so much time rather than every operation (`log_avg_msec`); for a histogram its interval.
-    pub window: Option<Nanos>,
-    /// The largest of the window instead of, or besides, the average (`log_max_value`, `log_window_value`).
-    pub value: LogValue,
-    /// With a column for the offset (`log_offset`).
-    pub offset: bool,
-    /// With a column for the priority (`log_prio`).
-    pub priority: bool,
-    /// With a column for the time of issue (`log_issue_time`).
-    pub issue_time: bool,
-    /// Times since 1970 (`log_unix_epoch`, `log_alternate_epoch`) rather than since the start.
-    pub unix_epoch: bool,
-    /// How coarse a histogram's buckets are (`log_hist_coarseness`), 0 to 6.
-    pub coarseness: u8,
-    /// What is in the file already is kept (`per_job_logs=0`), as fio does.
-    pub append: bool,
-    /// Compressed with gzip (`log_store_compressed`).
-    pub compressed: bool,
-}
-
-/// What a log tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogKind {
-    /// Bandwidth in KiB/s.
-    Bandwidth,
-    /// Operations per second.
-    Iops,
-    /// Total latency.
-    Latency,
-    /// Submission latency.
-    Submission,
-    /// Completion latency.
-    Completion,
-    /// Histograms of completion latency.
-    Histogram,
-    /// The operations themselves, to be repeated (`write_iolog`).
-    Trace,
-}
-
-/// Which value of a window is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogValue {
-    /// The average.
-    #[default]
-    Average,
-    /// The largest.
-    Largest,
-    /// Both, in two columns.
-    Both,
-}
-
-/// What else ends with a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExitAll {
-    /// Only when the job has ended with an error.
-    pub on_error: bool,
-    /// What ends.
-    pub what: ExitWhat,
-}
-
-/// What ends with a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ExitWhat {
-    /// All jobs of its group.
-    #[default]
-    Group,
-    /// All jobs that have started.
-    Stonewall,
-    /// Everything.
-    All,
-}
-
-/// When a job counts as steady (`steadystate`).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SteadyState {
-    /// Of what.
-    pub measure: SteadyMeasure,
-    /// The slope over the window is looked at rather than the largest deviation from its mean.
-    pub slope: bool,
-    /// The bound.
-    pub limit: f64,
-    /// The bound is in percent of the mean.
-    pub percent: bool,
-    /// The window.
-    pub duration: Nanos,
-    /// Time before the first window.
-    pub ramp: Nanos,
-    /// Distance of the values.
-    pub interval: Nanos,
-}
-
-/// What is to be steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SteadyMeasure {
-    /// Operations per second.
-    Iops,
-    /// Bandwidth.
-    Bandwidth,
-    /// Mean latency.
-    Latency,
-}
-
-/// Where a thread stands among the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Number over all jobs and clones, from 0.
-    pub number: u32,
-    /// Which job (section), from 0.
-    pub job: u32,
-    /// Which clone of it, from 0.
-    pub clone: u32,
-    /// Reporting group, from 0.
-    pub group: u32,
-    /// Whether it starts with the thread before it.
-    pub together: bool,
-}
 
 /// The thread that is one clone of a job.
 ///
@@ -261,16 +59,6 @@ fn watch(thread: &mut Thread) {
     thread.reporting.synchronous = synchronous;
 }
 
-impl Thread {
-    /// Its block I/O, if that is what it does.
-    pub(crate) fn io(&mut self) -> Option<&mut FileTask> {
-        match &mut self.task {
-            JobTask::Io(task) => Some(task),
-            JobTask::Metadata(_) => None,
-        }
-    }
-}
-
 /// A thread of which the groups of options have not told yet.
 fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask) -> Thread {
     Thread {
@@ -281,7 +69,7 @@ fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask)
         settings: settings.to_vec(),
         description: None,
         task,
-        directory: extents::directory(spec, place),
+        directory: directory(spec, place),
         reporting: Reporting {
             grouped: false,
             unified: 0,

@@ -7,8 +7,9 @@ use iolite_model::{
     SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
-use super::{ExitAll, ExitWhat, Place, Thread, lower, preparation};
-use crate::language::option::samples::spec;
+use super::{lower, preparation};
+use crate::language::options::option::samples::spec;
+use crate::language::thread::{ExitAll, ExitWhat, Place, Thread};
 
 const FIRST: Place = Place { number: 0, job: 0, clone: 0, group: 0, together: false };
 
@@ -793,4 +794,24 @@ fn the_kernel_is_told_the_order_of_offsets() {
         let settings: Vec<_> = settings.iter().chain(&[("size", "1m")]).copied().collect();
         assert_eq!(task(&settings).unwrap().advice, advice, "{settings:?}");
     }
+}
+
+#[test]
+fn all_files_below_a_directory_are_taken() {
+    let place = tempfile::tempdir().unwrap();
+    let below = place.path().join("below");
+    std::fs::create_dir_all(below.join("deeper")).unwrap();
+    for (name, size) in [("b", 8192), ("a", 4096), ("deeper/c", 16384)] {
+        std::fs::write(below.join(name), vec![1; size]).unwrap();
+    }
+    std::os::unix::fs::symlink("a", below.join("link")).unwrap();
+    let text = below.to_str().unwrap();
+    let task = task_of(thread(&[("opendir", text)]).unwrap());
+    assert_eq!(extents(&task), [(0, 4096), (0, 8192), (0, 16384)]);
+    assert_eq!(task.stop.bytes, Some(Bytes(28672)));
+    let empty = place.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let error = |path: &std::path::Path| thread(&[("opendir", path.to_str().unwrap())]).unwrap_err();
+    assert!(error(&empty).contains("no file lies below"), "{}", error(&empty));
+    assert!(error(&place.path().join("missing")).contains("check the path"));
 }

@@ -4,9 +4,9 @@ use iolite_model::{Contents, Fill};
 
 use super::entry::{missing, opt, put};
 use super::verify::pattern;
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt};
+use crate::language::thread::{Place, Thread};
 use crate::language::value::Given;
 
 /// What is written, and buffers.

@@ -2,9 +2,9 @@
 
 use iolite_model::{Access, BackendKind, Batch, FileTask, IoFlags, JobTask};
 
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, Thread};
 use crate::language::value::Given;
 
 /// Queue depth.
@@ -196,7 +196,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, task};
+    use crate::language::options::option::samples::{io, task};
     use iolite_model::{Bytes, Mix, RingOptions};
 
     fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, String> {

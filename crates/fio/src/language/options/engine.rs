@@ -6,7 +6,7 @@ mod priority;
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
 use super::entry::{missing, opt, put};
-use crate::language::option::{Form, Opt};
+use crate::language::options::option::{Form, Opt};
 use crate::language::value::{Given, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
 pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};

@@ -1,7 +1,7 @@
 //! Short ways to write an entry of the table.
 
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
 use crate::language::value::Given;
 
 /// Sets an option.

@@ -2,9 +2,9 @@
 
 use iolite_model::{ErrorClass, JobTask, Mix, OnError};
 
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, Thread};
 use crate::language::value::Given;
 
 /// What is done about errors.
@@ -204,7 +204,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, lowered, task};
+    use crate::language::options::option::samples::{io, lowered, task};
     use ErrorClass::{Again, Device, Other, Short, Space, Unsupported, Verify};
 
     fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, String> {

@@ -3,9 +3,9 @@
 use iolite_model::Nanos;
 
 use super::entry::{count, missing, opt, put, text};
-use crate::language::lower::{ExitAll, ExitWhat, Place, Thread};
-use crate::language::option::{Form, Opt};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt};
+use crate::language::thread::{ExitAll, ExitWhat, Place, Thread};
 use crate::language::value::{Given, Unit};
 
 /// Name, clones, order and length of jobs.

@@ -4,9 +4,9 @@ mod logs;
 
 use iolite_model::{JobTask, Nanos};
 
-use crate::language::lower::{LogValue, Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{LogValue, Place, Thread};
 use crate::language::value::Given;
 
 /// Statistics and logs. Prefixes of logs are empty where the job's name is meant.
@@ -513,8 +513,8 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::lower::LogKind;
-    use crate::language::option::samples::{io, lowered, task};
+    use crate::language::options::option::samples::{io, lowered, task};
+    use crate::language::thread::LogKind;
     use iolite_model::{MetadataTask, Mix};
 
     fn thread(settings: &[(&str, &str)]) -> Result<Thread, String> {

@@ -1,14 +1,16 @@
-//! The table of options: one file per group.
+//! The table of options: one file per group. What the settings of a job say, typed, is a [`Spec`]: one part per group.
 
 pub mod buffers;
 pub mod depth;
 pub mod engine;
 mod entry;
 pub mod errors;
+pub mod extents;
 pub mod files;
 pub mod io;
 pub mod job;
 pub mod logging;
+pub mod option;
 pub mod placement;
 pub mod rate;
 pub mod sizes;
@@ -16,7 +18,42 @@ pub mod steady;
 pub mod trace;
 pub mod verify;
 
-use super::option::Opt;
+use option::Opt;
+
+/// A job as its settings describe it. Its default is fio's.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spec {
+    /// Name, clones, order and length of jobs.
+    pub job: job::Job,
+    /// Files.
+    pub files: files::Files,
+    /// Extents.
+    pub extents: extents::Extents,
+    /// Direction and order of the I/O.
+    pub io: io::Io,
+    /// Sizes of operations.
+    pub sizes: sizes::Sizes,
+    /// What is written, and buffers.
+    pub buffers: buffers::Buffers,
+    /// Engines and their own options.
+    pub engine: engine::Engine,
+    /// Queue depth.
+    pub depth: depth::Depth,
+    /// Rates, think time, latency targets.
+    pub rate: rate::Rate,
+    /// Verification.
+    pub verify: verify::Verify,
+    /// Steady state.
+    pub steady: steady::Steady,
+    /// Statistics and logs.
+    pub logging: logging::Logging,
+    /// Errors.
+    pub errors: errors::Errors,
+    /// Traces and replay.
+    pub trace: trace::Trace,
+    /// CPUs, memory nodes, priorities, users.
+    pub placement: placement::Placement,
+}
 
 /// A group of options.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +67,8 @@ pub struct Group {
 /// All groups, in the order in which they are told.
 pub const GROUPS: &[Group] = &[
     Group { title: "Name, clones, order and length of jobs", options: job::OPTIONS },
-    Group { title: "Files and extents", options: files::OPTIONS },
+    Group { title: "Files", options: files::OPTIONS },
+    Group { title: "Extents", options: extents::OPTIONS },
     Group { title: "Direction and order of the I/O", options: io::OPTIONS },
     Group { title: "Sizes of operations", options: sizes::OPTIONS },
     Group { title: "What is written, and buffers", options: buffers::OPTIONS },
@@ -50,4 +88,9 @@ pub const GROUPS: &[Group] = &[
 /// All options.
 pub fn all() -> impl Iterator<Item = &'static Opt> {
     GROUPS.iter().flat_map(|group| group.options)
+}
+
+/// The option of this name or alias.
+pub fn find(name: &str) -> Option<&'static Opt> {
+    all().find(|option| option.name == name || option.aliases.contains(&name))
 }

@@ -2,9 +2,9 @@
 
 use iolite_model::{IoClass, IoPriority, JobTask, MemoryPolicy};
 
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, Thread};
 use crate::language::value::Given;
 
 /// CPUs, memory nodes, priorities, users.
@@ -232,7 +232,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, lowered, task};
+    use crate::language::options::option::samples::{io, lowered, task};
     use iolite_model::{MetadataTask, Mix};
 
     fn placed(settings: &[(&str, &str)]) -> Result<iolite_model::Placement, String> {

@@ -4,9 +4,9 @@ mod arrival;
 
 use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
 
-use crate::language::lower::{Place, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, Thread};
 use crate::language::value::{Given, Unit};
 
 /// Something for reads, for writes and for trims, where there is any.
@@ -413,6 +413,15 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
     Opt {
+        name: "flow_watermark",
+        form: Form::Integer { least: 0, most: 4_294_967_295 },
+        default: "1024",
+        help: "Once bounded how far a flow may run ahead; current fio takes it and does nothing about it.",
+        support: Support::Bounded("it has no effect, as in current fio"),
+        set: |_, given| given.integer(0, 4_294_967_295).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
         name: "flow_sleep",
         form: Form::Integer { least: 0, most: MOST },
         default: "0",
@@ -427,7 +436,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, lowered, spec, task};
+    use crate::language::options::option::samples::{io, lowered, spec, task};
     use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace};
 
     fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), String> {

@@ -2,9 +2,9 @@
 
 use iolite_model::Nanos;
 
-use crate::language::lower::{Place, SteadyMeasure, SteadyState, Thread};
-use crate::language::option::{Form, Opt, Support};
-use crate::language::spec::Spec;
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt, Support};
+use crate::language::thread::{Place, SteadyMeasure, SteadyState, Thread};
 use crate::language::value::{Given, Unit};
 
 /// Steady state.
@@ -135,7 +135,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::{io, task};
+    use crate::language::options::option::samples::{io, task};
     use iolite_model::Mix;
 
     fn steady(settings: &[(&str, &str)]) -> Result<Option<SteadyState>, String> {

@@ -197,7 +197,7 @@ fn options_that_need_no_value_may_stand_alone() {
     assert_eq!(plan.threads[0].logs.len(), 2);
     assert_eq!(settings(&plan.threads[0]), ["write_bw_log=", "write_iops_log=", "thread=", "norandommap="]);
     let alone: Vec<&str> = crate::language::options::all()
-        .filter(|option| option.form != crate::language::Form::Flag && option.stands_alone())
+        .filter(|option| option.form != crate::language::options::option::Form::Flag && option.stands_alone())
         .map(|option| option.name)
         .collect();
     assert_eq!(alone, ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"]);

@@ -172,8 +172,8 @@ fn text_has_the_lines_of_fio() {
         _ => unreachable!(),
     };
     task.backend = iolite_model::BackendKind::Null;
-    job.thread.task = iolite_model::JobTask::Io(Box::new(task));
+    let thread = super::super::synthetic::thread("both", 0, iolite_model::Task::File(task));
     let version = Command::new("fio").arg("--version").output().unwrap().stdout;
     let version = String::from_utf8(version).unwrap();
-    assert_eq!(super::super::header::header(&[job.thread], &[], version.trim()), theirs[..from]);
+    assert_eq!(super::super::header::header(&[thread], &[], version.trim()), theirs[..from]);
 }

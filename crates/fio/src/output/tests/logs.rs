@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::language::Thread;
-use crate::language::lower::{Log, LogKind, LogValue};
+use crate::language::thread::Thread;
+use crate::language::thread::{Log, LogKind, LogValue};
 use iolite_model::{
     Bytes, Event, Interval, LoggedOperation, Nanos, OpKind, OpTotals, OperationLog, PhaseRelease, Sink, Stage,
 };

@@ -1,7 +1,8 @@
 //! Options of engines that are not built, and what no engine does here: they are known, so that they can be refused by name.
 
-use super::{WHOLE, missing};
-use crate::language::option::{Form, Opt};
+use super::WHOLE;
+use crate::language::options::entry::missing;
+use crate::language::options::option::{Form, Opt};
 
 const fn priority(name: &'static str, form: Form, help: &'static str) -> Opt {
     missing(name, form, help, "a priority of single operations is not built: run the job under ionice(1)")

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, IoPriority, Prioritized, PriorityShare};
 
 use super::super::entry::{opt, put};
-use crate::language::option::{Form, Opt};
+use crate::language::options::option::{Form, Opt};
 use crate::language::options::placement::class;
 use crate::language::value::Given;
 
@@ -168,7 +168,7 @@ pub const OPTIONS: &[Opt] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::option::samples::spec;
+    use crate::language::options::option::samples::spec;
 
     /// Direction, size, percent and packed priority.
     fn told(settings: &[(&str, &str)]) -> Result<Vec<(Prioritized, u64, f64, u16)>, String> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolite_model::Nanos;
 
 use super::Logging;
-use crate::language::lower::{Log, LogKind, Place, Thread};
+use crate::language::thread::{Log, LogKind, Place, Thread};
 
 /// The logs of a thread.
 pub(super) fn logs(logging: &Logging, place: Place, thread: &Thread) -> Vec<Log> {

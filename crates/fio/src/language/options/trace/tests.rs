@@ -4,7 +4,7 @@ use iolite_model::{BackendKind, Bytes, JobTask, TracedKinds};
 
 use super::*;
 use crate::language::lower::lower;
-use crate::language::option::samples::spec;
+use crate::language::options::option::samples::spec;
 
 const TRACE: &str = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a open\n10 /a read 5000 4096\n20 /b write 8192 8192\n\
                      20 /b sync 0 0\n30 /a trim 0 100000\n31 /a close\n";

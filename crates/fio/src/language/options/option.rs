@@ -1,7 +1,7 @@
 //! An option, defined once: parsing, help, the reference page and the lowering all come from its entry.
 
-use super::spec::Spec;
-use super::value::Given;
+use super::Spec;
+use crate::language::value::Given;
 
 /// An option of fio's.
 #[derive(Debug, Clone, Copy)]
@@ -97,11 +97,6 @@ impl Opt {
     }
 }
 
-/// The option of this name or alias.
-pub fn find(name: &str) -> Option<&'static Opt> {
-    super::options::all().find(|option| option.name == name || option.aliases.contains(&name))
-}
-
 /// What tests of the groups start from.
 #[cfg(test)]
 pub(crate) mod samples {
@@ -109,8 +104,8 @@ pub(crate) mod samples {
 
     use iolite_model::{Bytes, FileTask, FilesTarget, JobTask, Mix, Nanos, Target};
 
-    use super::{Spec, find};
-    use crate::language::lower::{Place, Reporting, Thread};
+    use crate::language::options::{Spec, find};
+    use crate::language::thread::{Place, Reporting, Thread};
     use crate::language::value::Given;
 
     /// A spec with these settings.
@@ -200,7 +195,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::language::options;
+    use crate::language::options::{self, find};
 
     /// Those that take any text at all, or are never set.
     fn refuses_nothing(option: &Opt) -> bool {

@@ -1,0 +1,67 @@
+//! What fio's jobs need between their phases: commands of the user's, files that are only created.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+use iolite_engine::EngineError;
+use iolite_fio::driver::{EINVAL, EIO, Failure, FioJob, Preparation};
+use iolite_session::{Environment, Session};
+
+/// The environment of fio's jobs.
+pub(super) struct Shell;
+
+impl Environment<FioJob> for Shell {
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        job: &mut FioJob,
+        preparation: Preparation,
+    ) -> anyhow::Result<()> {
+        let prepared = match preparation {
+            Preparation::Command { command, output } => run_into(&command, &output),
+            Preparation::Create(task) => session.make_ready(&task),
+        };
+        if let Err(error) = prepared {
+            job.failed(failure(&error));
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, job: &mut FioJob, error: &anyhow::Error) {
+        job.failed(failure(error));
+    }
+}
+
+/// Why a step failed, with the error number that fio's results hold.
+pub(super) fn failure(error: &anyhow::Error) -> Failure {
+    let system = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
+    let number = system.unwrap_or(match error.downcast_ref::<EngineError>() {
+        Some(EngineError::Interrupted) => 0,
+        Some(_) => EINVAL,
+        // What went wrong while it ran: a rate that was missed, a queue that broke.
+        None => EIO,
+    });
+    Failure { number, reason: iolite_session::describe(error) }
+}
+
+/// Runs a command of the user's; what it prints goes to a file.
+fn run_into(command: &str, output: &Path) -> anyhow::Result<()> {
+    let opened = File::create(output).and_then(|out| Ok((out.try_clone()?, out)));
+    let (out, errors) =
+        opened.with_context(|| format!("cannot keep what `{command}` prints in {}", output.display()))?;
+    run(command, Command::new("/bin/sh").stdout(out).stderr(errors))
+}
+
+/// Runs a command of the user's by a shell.
+///
+/// # Errors
+/// It can't be run, or says that it has failed.
+pub(super) fn run(command: &str, shell: &mut Command) -> anyhow::Result<()> {
+    match shell.arg("-c").arg(command).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => anyhow::bail!("`{command}` failed: {status}"),
+        Err(error) => anyhow::bail!("cannot run `{command}`: {error}"),
+    }
+}

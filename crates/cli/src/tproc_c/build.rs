@@ -1,0 +1,82 @@
+//! `build` and `purge`.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::ControlFlow;
+
+use iolite_db::Error;
+use iolite_engine::Control;
+use iolite_model::{Bytes, Durability};
+use iolite_oltp::tproc_c::{self, Layout};
+use iolite_report::{Progress, ProgressUnit, count};
+
+use super::args::{BuildArgs, DatabaseArgs};
+use super::refused;
+use crate::exit::Exit;
+use crate::{output, setup, signals};
+
+/// Builds the database.
+///
+/// # Errors
+/// It is there already, or can't be built; what was created until then has been removed.
+pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    let (url, database) = super::open(&args.database, Durability::AsConfigured)?;
+    let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
+    let layout = Layout::new(args.warehouses, args.reduction, seed).map_err(refused)?;
+    let files = database.instance().files().map_err(refused)?;
+    if let Some(data) = files.data.filter(|data| data.is_dir()) {
+        iolite_db::space::check_space(&data, Bytes(layout.bytes())).map_err(refused)?;
+    }
+    let mut progress = Progress::new(setup::live(args.quiet), "warehouses", ProgressUnit::Rows);
+    let mut begun = false;
+    let built = tproc_c::build(database.as_ref(), layout, args.workers, seed, &mut |done, total| {
+        begun = true;
+        progress.update(done, total);
+        if control.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let Err(error) = built else {
+        progress.finish();
+        output::print(&format!("{url}: {}\n", describe(layout)))?;
+        return Ok(Exit::Fit);
+    };
+    progress.abandon();
+    if !begun {
+        return Err(refused(error));
+    }
+    match database.purge() {
+        Ok(()) if matches!(error, Error::Cancelled) => {
+            output::note("interrupted: what had been created was removed");
+            Ok(Exit::Interrupted)
+        }
+        Ok(()) => Err(refused(error).context("what had been created was removed")),
+        // The first error is the one that matters.
+        Err(_) => Err(refused(error).context(format!(
+            "what had been created could not be removed: run `iolite tproc-c purge --db {url}` later"
+        ))),
+    }
+}
+
+fn describe(layout: Layout) -> String {
+    let warehouses = count(layout.warehouses.into());
+    let reduced = match layout.reduction {
+        1 => String::new(),
+        n => format!(", REDUCED to 1/{n} of the specification's cardinalities"),
+    };
+    format!(
+        "{warehouses} {}, {} items, {} customers in each district{reduced}",
+        if layout.warehouses == 1 { "warehouse" } else { "warehouses" },
+        count(layout.items().into()),
+        count(layout.customers().into())
+    )
+}
+
+/// Removes what build has created.
+///
+/// # Errors
+/// It can't be removed, or it is not ours.
+pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
+    let (url, database) = super::open(args, Durability::AsConfigured)?;
+    database.purge().map_err(refused)?;
+    output::print(&format!("{url}: nothing of TPROC-C is left there\n"))?;
+    Ok(Exit::Fit)
+}

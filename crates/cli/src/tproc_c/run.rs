@@ -1,0 +1,51 @@
+//! `run`: a number of virtual users, for a time, once or several times from the same start.
+
+use iolite_engine::Control;
+use iolite_model::{Concluded, Ending, Iops, Nanos};
+use iolite_results::{Asked, Run};
+
+use super::args::RunArgs;
+use super::bench::{Bench, Extent};
+use crate::exit::{Exit, UsageError};
+use crate::{output, signals};
+
+/// Measures.
+///
+/// # Errors
+/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    if args.duration == Nanos(0) {
+        return Err(UsageError("--duration 0s measures nothing: give a time, for example 60s".into()).into());
+    }
+    let each = args.duration.0.saturating_add(args.ramp.0);
+    let whole = Nanos(each.saturating_mul(args.repeat.into()));
+    let mut bench = Bench::set_up(&args.database, &args.load, args.users, &args.output, whole, &control)?;
+    bench.session.conclude(Concluded::of(&Asked::new("tproc-c", "")));
+    let extent =
+        Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
+    let mut ending = Ending::Completed;
+    for _ in 0..args.repeat {
+        let task = bench.task(extent);
+        ending = bench.site.measure(&mut bench.session, &task);
+        if ending != Ending::Completed {
+            break;
+        }
+    }
+    let run = bench.session.end(ending);
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(exit_of(&run))
+}
+
+fn exit_of(run: &Run) -> Exit {
+    let missed = |phase: &iolite_stats::PhaseResult| {
+        phase.errors() > 0 || phase.end.rate.is_some_and(|rate| !rate.kept)
+    };
+    match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
+        Ending::Failed(_) => Exit::Failure,
+        Ending::Interrupted => Exit::Interrupted,
+        Ending::Completed if run.phases.iter().any(missed) => Exit::Marginal,
+        Ending::Completed => Exit::Fit,
+    }
+}

@@ -1,0 +1,42 @@
+//! `sweep`: more and more virtual users.
+
+use iolite_engine::Control;
+use iolite_model::{Concluded, Ending, Nanos};
+use iolite_results::Asked;
+use iolite_session::ending;
+use iolite_suites::UserSweep;
+
+use super::args::SweepArgs;
+use super::bench::{Bench, Extent};
+use crate::exit::{Exit, UsageError};
+use crate::{output, signals};
+
+/// Measures with each number of users.
+///
+/// # Errors
+/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    if args.step == Nanos(0) {
+        return Err(UsageError("--step 0s measures nothing: give a time, for example 60s".into()).into());
+    }
+    let most = args.users.iter().copied().max().unwrap_or(1);
+    let each = args.step.0.saturating_add(args.ramp.0);
+    let whole = Nanos(each.saturating_mul(args.users.len() as u64));
+    let mut bench = Bench::set_up(&args.database, &args.load, most, &args.output, whole, &control)?;
+    bench.session.conclude(Concluded::of(&Asked::new("tproc-c-sweep", "")));
+    let task = bench.task(Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None });
+    let mut procedure = UserSweep::new(task, args.users, args.response, args.all)
+        .map_err(|error| UsageError(error.to_string()))?;
+    let Bench { mut session, site, .. } = bench;
+    let failure = session.drive(&mut procedure, &mut &site).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(match (run.ending.as_ref(), &run.verdict) {
+        (Some(Ending::Completed), Some(verdict)) => verdict.fitness.into(),
+        (Some(Ending::Completed), None) => Exit::Marginal,
+        (Some(Ending::Failed(_)), _) => Exit::Failure,
+        _ => Exit::Interrupted,
+    })
+}

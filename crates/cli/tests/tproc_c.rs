@@ -1,0 +1,153 @@
+//! `iolite tproc-c` from build to purge, and what `results show` prints of its runs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+
+mod common;
+
+use std::process::{Command, Output, Stdio};
+
+use common::{IOLITE, Place, json, stderr};
+
+/// A database that is measured; a private server of it is stopped in the end.
+struct Subject {
+    place: Place,
+    db: String,
+    stop: Option<[String; 2]>,
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        if let Some([server, directory]) = &self.stop {
+            let _ = Command::new(IOLITE).args(["db", "stop", server, directory]).output();
+            let _ = std::fs::remove_dir_all(directory);
+        }
+    }
+}
+
+impl Subject {
+    fn sqlite() -> Subject {
+        let place = Place::new();
+        let db = format!("sqlite:{}", place.data().display());
+        Subject { place, db, stop: None }
+    }
+
+    /// `None`, with the reason printed, where its programs are missing.
+    fn server(server: &str) -> Option<Subject> {
+        let place = Place::new();
+        // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
+        let directory = tempfile::tempdir().unwrap().keep();
+        let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();
+        if !started.status.success() && stderr(&started).contains("install") {
+            println!("skipped: {}", stderr(&started));
+            return None;
+        }
+        assert!(started.status.success(), "{}", stderr(&started));
+        let text = String::from_utf8(started.stdout).unwrap();
+        let stop = Some([server.to_owned(), directory.display().to_string()]);
+        Some(Subject { place, db: text.lines().next().unwrap().to_owned(), stop })
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(IOLITE);
+        command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
+        let measures = matches!(arguments, ["tproc-c", "run" | "sweep", ..]);
+        if measures || arguments[0] == "results" {
+            command.arg("--results").arg(self.place.results());
+        }
+        command.output().unwrap()
+    }
+
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn build(&self) {
+        let built = self.done(&["tproc-c", "build", "--reduction", "100", "--warehouses", "2", "--quiet"]);
+        assert!(built.contains("2 warehouses") && built.contains("REDUCED to 1/100"), "{built}");
+    }
+
+    /// A run is shown again as it was printed, as text and as JSON.
+    fn shows_again(&self, printed: &str) {
+        assert_eq!(self.done(&["results", "show", "latest"]), printed);
+        let shown: serde_json::Value =
+            serde_json::from_str(&self.done(&["results", "json", "latest"])).unwrap();
+        assert_eq!(shown["format"], "iolite-tproc-c/1");
+    }
+}
+
+/// White space of any kind is one blank.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const SHORT: [&str; 7] = ["tproc-c", "run", "--quiet", "--duration", "2s", "--ramp", "500ms"];
+
+#[test]
+fn a_database_in_a_directory_from_build_to_purge() {
+    let subject = Subject::sqlite();
+    let missing = subject.output(&SHORT);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("tproc-c build"), "{}", stderr(&missing));
+    subject.build();
+    let again = subject.output(&["tproc-c", "build", "--quiet"]);
+    assert_eq!(again.status.code(), Some(2), "{}", stderr(&again));
+
+    let printed = subject.done(&[&SHORT[..], &["--users", "3", "--repeat", "2"]].concat());
+    for expected in [
+        "NOPM",
+        "(REDUCED to 1/100)",
+        "new-order",
+        "stock-level",
+        "3 virtual users",
+        "2 runs from the same start",
+    ] {
+        assert!(plain(&printed).contains(expected), "{expected}: {printed}");
+    }
+    subject.shows_again(&printed);
+
+    let output = subject.output(&[&SHORT[..], &["--users", "2", "--json"]].concat());
+    let document = json(&output);
+    let counted = &document["phases"][0]["counted"];
+    assert_eq!(counted["orders"], counted["new_orders"]);
+    assert!(counted["new_orders"].as_u64().unwrap() > 0, "{document:#}");
+    assert!(document["phases"][0]["nopm"].as_f64().unwrap() > 0.0);
+    assert_eq!(document["database"]["reduction"], 100);
+    assert!(document["phases"][0]["tpm"].is_null());
+    let again: serde_json::Value =
+        serde_json::from_str(&subject.done(&["results", "json", "latest"])).unwrap();
+    assert_eq!(again, document);
+
+    assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+    let file = subject.place.data().join("tproc-c.db");
+    let sql = "DELETE FROM orders WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = 5";
+    rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
+    let broken = subject.output(&["tproc-c", "check", "--json"]);
+    assert_eq!(broken.status.code(), Some(4));
+    let broken = json(&broken);
+    assert_eq!(
+        (&broken["consistent"], &broken["conditions"][3]["violations"][0]["district"]),
+        (&false.into(), &3.into())
+    );
+
+    subject.done(&["tproc-c", "purge"]);
+    assert_eq!(common::entries(&subject.place.data()), Vec::<String>::new());
+}
+
+#[test]
+fn servers_are_measured_by_their_own_counters() {
+    for server in ["postgres", "mariadb"] {
+        let Some(subject) = Subject::server(server) else { continue };
+        subject.build();
+        for way in [&[][..], &["--client-side"]] {
+            let printed = subject.done(&[&SHORT[..], &["--users", "2"], way].concat());
+            let text = plain(&printed);
+            assert!(text.contains("as many as this program has committed"), "{server} {way:?}: {text}");
+            assert!(text.contains("TPM"), "{text}");
+            subject.shows_again(&printed);
+        }
+        assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+        subject.done(&["tproc-c", "purge"]);
+    }
+}

@@ -1,0 +1,161 @@
+//! What a run of fio's jobs records besides its phases, and the results that are put together from it.
+
+use iolite_model::{Conclusion, DiskUse, Ending, Nanos, RunInfo, Task};
+use iolite_results::{Besides, Run};
+use serde::{Deserialize, Serialize};
+
+use super::result::{JobResult, Results, SteadyResult};
+use super::terse::TerseVersion;
+use super::{Format, SIGNIFICANT, has_text, output};
+use crate::language::thread::ThreadFacts;
+
+/// What the outputs of a run are to be: recorded when it begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FioAsked {
+    /// The version that is reported, for example `fio-3.42-iolite`.
+    pub version: String,
+    /// The formats that were asked for.
+    pub formats: Vec<Format>,
+    /// The version of the terse format.
+    pub terse_version: TerseVersion,
+    /// Settings of global sections, by canonical name, as written.
+    pub global_settings: Vec<(String, String)>,
+    /// The lines that normal output begins with: the jobs, the version, the number of processes.
+    pub header: String,
+}
+
+impl Conclusion for FioAsked {
+    const KIND: &'static str = "fio";
+}
+
+/// What came of a thread besides its phase: one for each thread, recorded at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobEnded {
+    /// What the thread was.
+    pub facts: ThreadFacts,
+    /// Its phase; `None` where it has not begun.
+    pub phase: Option<u32>,
+    /// What it would have done, where it has not begun.
+    pub task: Option<Task>,
+    /// When it started, where it has not begun: when it was given up, since 1970.
+    pub started_unix: Nanos,
+    /// Error number that it ended with, 0 if none.
+    pub error: i32,
+    /// How it ended, where its phase does not say so.
+    pub ending: Option<Ending>,
+    /// Errors that it went on after: their number, and the number of the first one's cause.
+    pub continued: Option<(u64, i32)>,
+    /// What came of the search for a steady state.
+    pub steady: Option<SteadyResult>,
+    /// The depth that a latency target ended at.
+    pub depth: Option<u32>,
+}
+
+impl Conclusion for JobEnded {
+    const KIND: &'static str = "fio-job";
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FioEnded {
+    /// When the results were put together, since 1970.
+    pub ended_unix: Nanos,
+    /// What the block devices beneath did meanwhile.
+    pub disks: Vec<DiskUse>,
+}
+
+impl Conclusion for FioEnded {
+    const KIND: &'static str = "fio-ended";
+}
+
+impl JobResult {
+    /// The result of a thread, from what a run says; `None` where its phase is missing, which a run that was cut short and
+    /// changed by hand may be.
+    pub fn of(ended: &JobEnded, run: &Run) -> Option<JobResult> {
+        let facts = ended.facts.clone();
+        let mut result = match ended.phase {
+            None => JobResult::not_begun(facts, ended.task.clone()?, run.info.process, ended.started_unix),
+            Some(number) => {
+                let phase = run.phases.iter().find(|phase| phase.info.index == number)?.clone();
+                let Besides { read_back, usage, detail } = Besides::of(run, number);
+                let started_unix = run.released.get(&number).copied().unwrap_or(ended.started_unix);
+                let process = run.info.process;
+                let (error, continued, steady, depth) = (0, None, None, None);
+                JobResult {
+                    thread: facts,
+                    process,
+                    phase,
+                    detail,
+                    read_back,
+                    usage,
+                    started_unix,
+                    error,
+                    continued,
+                    steady,
+                    depth,
+                }
+            }
+        };
+        if let Some(ending) = &ended.ending {
+            result.phase.end.ending = ending.clone();
+        }
+        (result.error, result.continued) = (ended.error, ended.continued);
+        (result.steady, result.depth) = (ended.steady.clone(), ended.depth);
+        Some(result)
+    }
+}
+
+impl Results {
+    /// The results of a run of fio's jobs, live or read back; `None` where it is none, or was cut short.
+    pub fn of(run: &Run) -> Option<Results> {
+        let asked: FioAsked = run.concluded().next()?;
+        let FioEnded { ended_unix, disks } = run.concluded().last()?;
+        let jobs = run.concluded::<JobEnded>().map(|ended| JobResult::of(&ended, run));
+        Some(Results {
+            version: asked.version,
+            ended_unix,
+            global_settings: asked.global_settings,
+            jobs: jobs.collect::<Option<_>>()?,
+            disks,
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            warnings: run.warnings.clone(),
+            ending: run.ending.clone().unwrap_or(Ending::Interrupted),
+        })
+    }
+
+    /// The results of jobs that still run, as far as they are known.
+    pub fn so_far(asked: &FioAsked, jobs: &[JobResult], run: &RunInfo, now_unix: Nanos) -> Results {
+        Results {
+            version: asked.version.clone(),
+            ended_unix: now_unix,
+            global_settings: asked.global_settings.clone(),
+            jobs: jobs.to_vec(),
+            disks: Vec::new(),
+            run: run.clone(),
+            calibration: None,
+            warnings: Vec::new(),
+            ending: Ending::Completed,
+        }
+    }
+}
+
+impl FioAsked {
+    /// Results in all formats that were asked for.
+    pub fn render(&self, results: &Results) -> String {
+        output(results, &self.formats, self.terse_version, SIGNIFICANT)
+    }
+}
+
+/// What a run of fio's jobs printed: in the formats that were asked for, or in JSON alone. `None` where it is no such run, or
+/// was cut short before its results were put together.
+pub fn show(run: &Run, json: bool) -> Option<String> {
+    let mut asked: FioAsked = run.concluded().next()?;
+    let results = Results::of(run)?;
+    if json {
+        let plus = asked.formats.contains(&Format::JsonPlus);
+        asked.formats = vec![if plus { Format::JsonPlus } else { Format::Json }];
+    }
+    let header = if has_text(&asked.formats) { asked.header.as_str() } else { "" };
+    Some(format!("{header}{}", asked.render(&results)))
+}

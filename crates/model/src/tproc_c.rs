@@ -1,0 +1,154 @@
+//! TPROC-C: a workload of transactions derived from TPC-C, what is asked of it and what it reports beside its operations.
+
+use serde::{Deserialize, Serialize};
+
+use crate::arrival::Stop;
+use crate::concluded::Conclusion;
+use crate::units::{Iops, Nanos};
+
+/// Transactions of TPROC-C by virtual users.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TprocCTask {
+    /// Name shown in results: `TPROC-C`.
+    pub name: String,
+    /// Virtual users, each a session of its own.
+    pub users: u32,
+    /// Warehouses in the database.
+    pub warehouses: u32,
+    /// Cardinalities are divided by this; 1 is the specification's size.
+    pub reduction: u32,
+    /// Each transaction takes a random warehouse; otherwise a user stays with its home warehouse.
+    pub all_warehouses: bool,
+    /// Keying and thinking times are kept.
+    pub keying_thinking: bool,
+    /// Each transaction is a call of a procedure in the server; otherwise a sequence of statements.
+    pub procedures: bool,
+    /// Transactions per second that arrive at random over all users (open loop); `None` in a closed loop.
+    pub rate: Option<Iops>,
+    /// What ends the phase.
+    pub stop: Stop,
+    /// Time at the start that is recorded apart and left out of the totals.
+    pub ramp: Nanos,
+    /// Length of the intervals of the time series.
+    pub interval: Nanos,
+    /// Seed of every generator of this phase.
+    pub seed: u64,
+}
+
+/// The database of a TPROC-C run, as it was when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TprocCDatabase {
+    /// Where it is: the URL without its password.
+    pub url: String,
+    /// Name of the engine, for example `PostgreSQL`.
+    pub engine: String,
+    /// Version of the engine.
+    pub version: String,
+    /// Warehouses it was built with.
+    pub warehouses: u32,
+    /// Cardinalities are divided by this.
+    pub reduction: u32,
+    /// What makes a commit durable.
+    pub durable_by: String,
+    /// What else determines the figures, as (name, value).
+    pub settings: Vec<(String, String)>,
+}
+
+impl Conclusion for TprocCDatabase {
+    const KIND: &'static str = "tproc-c-database";
+}
+
+/// The counters of a TPROC-C database at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TprocCCounts {
+    /// When they had been read, since the phase's release.
+    pub at: Nanos,
+    /// Sum of `d_next_o_id` over all districts: one more for each New-Order that committed.
+    pub orders: u64,
+    /// Commits and rollbacks that the server has counted; `None` where it counts none.
+    pub transactions: Option<u64>,
+}
+
+/// What a phase of TPROC-C counted beside its operations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TprocCCounted {
+    /// Before the first transaction.
+    pub before: TprocCCounts,
+    /// At the start of the measured time.
+    pub start: TprocCCounts,
+    /// At its end.
+    pub end: TprocCCounts,
+    /// When all users had closed their sessions.
+    pub after: TprocCCounts,
+    /// New-Orders that users have committed over the whole phase, ramp and end included.
+    pub new_orders: u64,
+    /// Transactions that users have committed over the whole phase.
+    pub committed: u64,
+    /// Transactions that users have rolled back as the specification wants it: 1 % of the New-Orders.
+    pub rolled_back: u64,
+    /// Transactions that the database ended as the victim of a deadlock or for want of a lock, each of which was repeated.
+    pub deadlocks: u64,
+    /// Deliveries that found a district without an order to deliver.
+    pub skipped_deliveries: u64,
+}
+
+impl Conclusion for TprocCCounted {
+    const KIND: &'static str = "tproc-c-counted";
+}
+
+impl TprocCCounted {
+    /// New-Orders per minute of the measured time, by the districts' counter (NOPM).
+    pub fn nopm(&self) -> f64 {
+        per_minute(self.end.orders.saturating_sub(self.start.orders), self.start.at, self.end.at)
+    }
+
+    /// Transactions per minute of the measured time, by the server's counter of commits and rollbacks (TPM).
+    pub fn tpm(&self) -> Option<f64> {
+        let transactions = self.end.transactions?.saturating_sub(self.start.transactions?);
+        Some(per_minute(transactions, self.start.at, self.end.at))
+    }
+
+    /// Orders that the districts' counter gained over the whole phase.
+    pub fn orders_gained(&self) -> u64 {
+        self.after.orders.saturating_sub(self.before.orders)
+    }
+
+    /// Commits and rollbacks that the server counted over the whole phase, this program's own readings included.
+    pub fn transactions_gained(&self) -> Option<u64> {
+        Some(self.after.transactions?.saturating_sub(self.before.transactions?))
+    }
+}
+
+fn per_minute(count: u64, from: Nanos, to: Nanos) -> f64 {
+    let seconds = to.saturating_sub(from).as_secs_f64();
+    if seconds > 0.0 { count as f64 * 60.0 / seconds } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_the_measured_time() {
+        let counts = |seconds: u64, orders, transactions| TprocCCounts {
+            at: Nanos(seconds * Nanos::SECOND.0),
+            orders,
+            transactions: Some(transactions),
+        };
+        let counted = TprocCCounted {
+            before: counts(0, 100, 0),
+            start: counts(10, 150, 200),
+            end: counts(40, 450, 1400),
+            after: counts(41, 451, 1410),
+            new_orders: 351,
+            committed: 1400,
+            rolled_back: 3,
+            deadlocks: 0,
+            skipped_deliveries: 0,
+        };
+        assert_eq!((counted.nopm(), counted.tpm()), (600.0, Some(2400.0)));
+        assert_eq!((counted.orders_gained(), counted.transactions_gained()), (351, Some(1410)));
+        let instant = TprocCCounted { end: counted.start, ..counted };
+        assert_eq!(instant.nopm(), 0.0);
+    }
+}

@@ -1,0 +1,231 @@
+//! What TPROC-C needs of a database.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use iolite_db::{Error, Instance, Result};
+
+use super::input::Transaction;
+use super::layout::Layout;
+
+/// Called while something long is done: rows that are there, of so many. [`ControlFlow::Break`] ends it with
+/// [`Error::Cancelled`].
+pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
+
+/// A value of a column, or of a statement's parameter. Amounts are whole cents, taxes and discounts ten-thousandths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// A whole number.
+    Int(i64),
+    /// A text; those of a build are letters, digits and blanks.
+    Text(String),
+    /// None.
+    Null,
+}
+
+impl Value {
+    /// The number; 0 for anything else.
+    pub fn int(&self) -> i64 {
+        match self {
+            Value::Int(value) => *value,
+            Value::Text(_) | Value::Null => 0,
+        }
+    }
+
+    /// The text; empty for anything else.
+    pub fn text(&self) -> &str {
+        match self {
+            Value::Text(text) => text,
+            Value::Int(_) | Value::Null => "",
+        }
+    }
+}
+
+/// The nine tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// Warehouses.
+    Warehouse,
+    /// Districts, ten to a warehouse.
+    District,
+    /// Customers.
+    Customer,
+    /// Payments.
+    History,
+    /// Orders.
+    Orders,
+    /// Orders that have not been delivered.
+    NewOrder,
+    /// Lines of orders.
+    OrderLine,
+    /// What warehouses have of each item.
+    Stock,
+    /// Items.
+    Item,
+}
+
+impl Table {
+    /// All of them, in an order in which they can be dropped.
+    pub const ALL: [Table; 9] = [
+        Table::Warehouse,
+        Table::District,
+        Table::Customer,
+        Table::History,
+        Table::Orders,
+        Table::NewOrder,
+        Table::OrderLine,
+        Table::Stock,
+        Table::Item,
+    ];
+
+    /// Its name within ours.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::Warehouse => "warehouse",
+            Table::District => "district",
+            Table::Customer => "customer",
+            Table::History => "history",
+            Table::Orders => "orders",
+            Table::NewOrder => "new_order",
+            Table::OrderLine => "order_line",
+            Table::Stock => "stock",
+            Table::Item => "item",
+        }
+    }
+}
+
+/// What came of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// It committed. Of a Delivery: districts that had no order to deliver.
+    Committed {
+        /// Districts without an order to deliver.
+        skipped: u32,
+    },
+    /// A New-Order with an item that does not exist: it was rolled back, as it should.
+    RolledBack,
+    /// The database has ended it as a deadlock's victim, or for want of a lock: it is to be repeated.
+    Again,
+}
+
+/// A database in which TPROC-C can run.
+pub trait Database: Send + Sync {
+    /// The instance that it is in.
+    fn instance(&self) -> Arc<dyn Instance>;
+
+    /// Whether it has procedures of its own.
+    fn has_procedures(&self) -> bool;
+
+    /// Workers that load at the same time, of those wished for.
+    fn loaders(&self, wished: u32) -> u32 {
+        wished
+    }
+
+    /// Creates the empty tables, marked as ours and unfinished.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] when they are there, [`Error::Incomplete`] after a build that did not end, [`Error::Foreign`],
+    /// [`Error::Engine`].
+    fn create(&self, layout: Layout) -> Result<()>;
+
+    /// A way to load rows.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn loader(&self) -> Result<Box<dyn Loader>>;
+
+    /// When all rows are there: indexes, procedures, statistics; marks the database as finished.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn finish(&self) -> Result<()>;
+
+    /// What it holds.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Incomplete`], [`Error::Foreign`], [`Error::Engine`].
+    fn layout(&self) -> Result<Layout>;
+
+    /// Removes what [`create`](Database::create) and what followed have made, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`], [`Error::Engine`].
+    fn purge(&self) -> Result<()>;
+
+    /// The same start for each run: everything committed is in the data files, statistics are up to date.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn settle(&self) -> Result<()>;
+
+    /// The session of a user, opened on the user's own thread; with `procedures`, transactions are calls of those.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn session(&self, procedures: bool) -> Result<Box<dyn Session>>;
+
+    /// A session that reads counters and checks consistency.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn reader(&self) -> Result<Box<dyn Reader>>;
+}
+
+/// Takes rows in bulk, one table after the other.
+pub trait Loader {
+    /// Begins with a table.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn begin(&mut self, table: Table) -> Result<()>;
+
+    /// Takes a row, all columns in the order of the table.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn row(&mut self, row: &[Value]) -> Result<()>;
+
+    /// The table's rows are complete: they are committed.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn end(&mut self) -> Result<()>;
+}
+
+/// A virtual user's session.
+pub trait Session {
+    /// Does a transaction to its end.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] for anything but a deadlock or a lock that can't be had.
+    fn perform(&mut self, transaction: &Transaction) -> Result<Done>;
+}
+
+/// Reads what there is, beside the users.
+pub trait Reader: Send {
+    /// Sum of `d_next_o_id` over all districts.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn orders(&mut self) -> Result<u64>;
+
+    /// Commits and rollbacks that the server has counted; `None` where it counts none.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn transactions(&mut self) -> Result<Option<u64>>;
+
+    /// The rows of a query of ours whose columns are whole numbers.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>>;
+}
+
+/// Ends something long where its caller wants that.
+pub(super) fn proceed(flow: ControlFlow<()>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+    }
+}

@@ -1,0 +1,257 @@
+//! TPROC-C in PostgreSQL: a schema `iolite_tproc_c` of the database, marked as ours by its comment.
+
+mod procedures;
+mod session;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use iolite_db::postgres::Target;
+use iolite_db::{Error, Instance, Postgres, Result};
+use iolite_model::Durability;
+use postgres::{Client, CopyInWriter};
+
+use super::contract::{Database, Loader, Reader, Session, Table, Value};
+use super::dialect::Dialect;
+use super::layout::Layout;
+use super::schema::{self, CATALOGUE, COMPLETE};
+use session::PostgresSession;
+
+const SCHEMA: &str = "iolite_tproc_c";
+/// The schema's comment.
+const MARK: &str = "made by iolite: TPROC-C";
+/// Bytes of rows that are sent at once.
+const CHUNK: usize = 256 << 10;
+
+/// TPROC-C in a database of a PostgreSQL server.
+#[derive(Debug)]
+pub struct TprocCPostgres {
+    instance: Arc<Postgres>,
+    target: Arc<Target>,
+    durability: Durability,
+}
+
+/// What there is of ours.
+struct Found {
+    entries: Vec<(String, i64)>,
+}
+
+impl TprocCPostgres {
+    /// In the database of this URL, with commits of this durability.
+    ///
+    /// # Errors
+    /// [`Error::Url`], [`Error::Unsupported`].
+    pub fn new(url: &str, durability: Durability) -> Result<TprocCPostgres> {
+        let instance = Arc::new(Postgres::new(url)?);
+        let target = Arc::clone(instance.target());
+        Ok(TprocCPostgres { instance, target, durability })
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        format!("schema {SCHEMA} in {}", self.target.place()).into()
+    }
+
+    fn find(&self, client: &mut Client) -> Result<Option<Found>> {
+        let failed = |e| self.target.failed("look for TPROC-C in", e);
+        let sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1";
+        let Some(row) = client.query_opt(sql, &[&SCHEMA]).map_err(failed)? else { return Ok(None) };
+        if row.get::<_, Option<String>>(0).as_deref() != Some(MARK) {
+            return Err(Error::Foreign { path: self.path() });
+        }
+        let rows =
+            client.query(&format!("SELECT name, value FROM {SCHEMA}.{CATALOGUE}"), &[]).map_err(failed)?;
+        Ok(Some(Found { entries: rows.iter().map(|row| (row.get(0), row.get(1))).collect() }))
+    }
+}
+
+impl Database for TprocCPostgres {
+    fn instance(&self) -> Arc<dyn Instance> {
+        self.instance.clone()
+    }
+
+    fn has_procedures(&self) -> bool {
+        true
+    }
+
+    fn create(&self, layout: Layout) -> Result<()> {
+        let mut client = self.target.connect()?;
+        match self.find(&mut client)? {
+            Some(found) if schema::is_complete(&found.entries) => {
+                return Err(Error::Exists { path: self.path() });
+            }
+            Some(_) => return Err(Error::Incomplete { path: self.path() }),
+            None => {}
+        }
+        let mut sql = format!(
+            "BEGIN; CREATE SCHEMA {SCHEMA}; COMMENT ON SCHEMA {SCHEMA} IS '{MARK}'; \
+             CREATE TABLE {SCHEMA}.{CATALOGUE} (name TEXT PRIMARY KEY, value BIGINT NOT NULL);"
+        );
+        for table in Table::ALL {
+            sql += &format!("CREATE TABLE {SCHEMA}.{} ({});", table.name(), schema::columns(table));
+        }
+        for (name, value) in schema::entries(layout) {
+            sql += &format!("INSERT INTO {SCHEMA}.{CATALOGUE} VALUES ('{name}', {value});");
+        }
+        client
+            .batch_execute(&(sql + "COMMIT"))
+            .map_err(|e| self.target.failed("create the tables of TPROC-C in", e))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>> {
+        let client = self.target.connect()?;
+        Ok(Box::new(PostgresLoader { client, target: self.target.clone(), table: None, rows: Vec::new() }))
+    }
+
+    /// Keys and indexes are built when the rows are there, which takes less time than keeping them meanwhile.
+    fn finish(&self) -> Result<()> {
+        let mut client = self.target.connect()?;
+        let mut sql = String::new();
+        for table in Table::ALL {
+            if let Some(key) = schema::key(table) {
+                sql += &format!("ALTER TABLE {SCHEMA}.{} ADD PRIMARY KEY ({key});", table.name());
+            }
+        }
+        for (name, table, columns) in schema::INDEXES {
+            sql += &format!("CREATE INDEX {name} ON {SCHEMA}.{} ({columns});", table.name());
+        }
+        sql += procedures::CREATE;
+        sql += &format!("INSERT INTO {SCHEMA}.{CATALOGUE} VALUES ('{COMPLETE}', 1);");
+        client.batch_execute(&sql).map_err(|e| self.target.failed("finish TPROC-C in", e))?;
+        self.settle()
+    }
+
+    fn layout(&self) -> Result<Layout> {
+        let mut client = self.target.connect()?;
+        let place = || format!("schema {SCHEMA} in {}", self.target.place());
+        let found = self.find(&mut client)?.ok_or_else(|| Error::Missing { place: place() })?;
+        if !schema::is_complete(&found.entries) {
+            return Err(Error::Incomplete { path: self.path() });
+        }
+        schema::layout(&found.entries).ok_or_else(|| Error::Foreign { path: self.path() })
+    }
+
+    fn purge(&self) -> Result<()> {
+        let mut client = self.target.connect()?;
+        if self.find(&mut client)?.is_none() {
+            return Ok(());
+        }
+        let mut sql = String::from("BEGIN;");
+        sql += procedures::DROP;
+        for table in Table::ALL {
+            sql += &format!("DROP TABLE IF EXISTS {SCHEMA}.{};", table.name());
+        }
+        // Without CASCADE: what others have put there keeps the schema in place.
+        sql += &format!("DROP TABLE IF EXISTS {SCHEMA}.{CATALOGUE}; DROP SCHEMA {SCHEMA}; COMMIT");
+        client.batch_execute(&sql).map_err(|e| self.target.failed("remove TPROC-C from", e))
+    }
+
+    fn settle(&self) -> Result<()> {
+        let mut client = self.target.connect()?;
+        for table in Table::ALL {
+            // One statement each: VACUUM runs in no transaction.
+            let sql = format!("VACUUM (ANALYZE) {SCHEMA}.{}", table.name());
+            client.batch_execute(&sql).map_err(|e| self.target.failed("vacuum TPROC-C in", e))?;
+        }
+        self.instance.settle()
+    }
+
+    fn session(&self, procedures: bool) -> Result<Box<dyn Session>> {
+        Ok(Box::new(PostgresSession::open(self.target.clone(), self.durability, procedures)?))
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>> {
+        Ok(Box::new(PostgresReader { client: self.target.connect()?, target: self.target.clone() }))
+    }
+}
+
+/// Rows by COPY, in its text format.
+struct PostgresLoader {
+    client: Client,
+    target: Arc<Target>,
+    table: Option<Table>,
+    rows: Vec<u8>,
+}
+
+impl PostgresLoader {
+    /// Sends what there is as a COPY of its own.
+    fn copy(&mut self) -> Result<()> {
+        let Some(table) = self.table.filter(|_| !self.rows.is_empty()) else { return Ok(()) };
+        let failed = |e| self.target.failed("copy rows into", e);
+        let mut copy: CopyInWriter<'_> =
+            self.client.copy_in(&format!("COPY {SCHEMA}.{} FROM STDIN", table.name())).map_err(failed)?;
+        let written = copy.write_all(&self.rows);
+        match written {
+            Ok(()) => copy.finish().map(drop).map_err(failed)?,
+            Err(error) => {
+                return Err(Error::Engine {
+                    doing: "copy rows into",
+                    place: self.target.place().to_owned(),
+                    cause: error.into(),
+                    remedy: "look at the server's log: it may have ended, or its file system be full",
+                });
+            }
+        }
+        self.rows.clear();
+        Ok(())
+    }
+}
+
+impl Loader for PostgresLoader {
+    fn begin(&mut self, table: Table) -> Result<()> {
+        self.table = Some(table);
+        self.client.batch_execute("BEGIN").map_err(|e| self.target.failed("fill", e))
+    }
+
+    fn row(&mut self, row: &[Value]) -> Result<()> {
+        for (column, value) in row.iter().enumerate() {
+            if column > 0 {
+                self.rows.push(b'\t');
+            }
+            match value {
+                Value::Int(value) => self.rows.extend(value.to_string().as_bytes()),
+                // Letters, digits and blanks: nothing to escape.
+                Value::Text(text) => self.rows.extend(text.as_bytes()),
+                Value::Null => self.rows.extend(b"\\N"),
+            }
+        }
+        self.rows.push(b'\n');
+        if self.rows.len() >= CHUNK { self.copy() } else { Ok(()) }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.copy()?;
+        self.client.batch_execute("COMMIT").map_err(|e| self.target.failed("fill", e))
+    }
+}
+
+/// Reads beside the users.
+struct PostgresReader {
+    client: Client,
+    target: Arc<Target>,
+}
+
+impl Reader for PostgresReader {
+    fn orders(&mut self) -> Result<u64> {
+        let sql = format!("SELECT COALESCE(SUM(d_next_o_id), 0)::BIGINT FROM {SCHEMA}.district");
+        let row =
+            self.client.query_one(&sql, &[]).map_err(|e| self.target.failed("read the orders of", e))?;
+        Ok(row.get::<_, i64>(0).unsigned_abs())
+    }
+
+    fn transactions(&mut self) -> Result<Option<u64>> {
+        let sql =
+            "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
+        let row =
+            self.client.query_one(sql, &[]).map_err(|e| self.target.failed("read the counters of", e))?;
+        Ok(row.get::<_, Option<i64>>(0).map(i64::unsigned_abs))
+    }
+
+    fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {
+        let rows = self
+            .client
+            .query(&Dialect::POSTGRES.sql(sql), &[])
+            .map_err(|e| self.target.failed("check TPROC-C in", e))?;
+        let row = |row: &postgres::Row| (0..row.len()).map(|column| session::number(row, column)).collect();
+        Ok(rows.iter().map(row).collect())
+    }
+}

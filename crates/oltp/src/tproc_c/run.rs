@@ -1,0 +1,191 @@
+//! A phase of TPROC-C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use iolite_db::Error;
+use iolite_model::{Event, Iops, Nanos, RateKept, Sink, TprocCCounted, TprocCTask};
+use iolite_sys::clock::Clock;
+use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
+
+use super::contract::Database;
+use super::counters::{Counters, Read};
+use super::input::User;
+use super::layout::Layout;
+use super::worker::{Kinds, Tally, Worker, distance};
+use crate::error::OltpError;
+
+/// How long sessions may take to get ready, and to finish the transaction they are in: it may wait for locks.
+const PATIENCE: Patience = Patience {
+    ready: Duration::from_secs(120),
+    ended: Duration::from_secs(60),
+    interrupted: Duration::from_secs(10),
+};
+/// Share of the transactions that may be behind at the end of an open loop whose rate was kept.
+const TOLERANCE: f64 = 0.01;
+
+/// What came of a phase.
+#[derive(Debug)]
+pub struct Phase {
+    /// What was measured.
+    pub outcome: Outcome,
+    /// What database and users have counted; `None` where the database could not be asked in the end.
+    pub counted: Option<TprocCCounted>,
+}
+
+/// Runs TPROC-C as phase number `phase`: a session per user, opened, then released together.
+///
+/// # Errors
+/// The task makes no sense, or a session could not be opened: nothing was measured. A database that fails later ends the
+/// phase, whose outcome then says so.
+pub fn run(
+    database: &Arc<dyn Database>,
+    task: &TprocCTask,
+    phase: u32,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Phase, OltpError> {
+    let layout = database.layout()?;
+    validate(task, layout)?;
+    let kinds = Kinds::register()?;
+    let group = WorkerGroup {
+        phase,
+        first: 0,
+        workers: task.users,
+        delay: Nanos(0),
+        kinds: kinds.all(),
+        stop: task.stop,
+        ramp: task.ramp,
+        interval: task.interval,
+        clock,
+        control: control.clone(),
+        patience: PATIENCE,
+    };
+    let tally = Arc::new(Tally::default());
+    let end = task.stop.runtime.map(|runtime| Nanos(task.ramp.0.saturating_add(runtime.0)));
+    let counters = Counters::start(database, clock, task.ramp, end)?;
+    let mut watched = Watched { sink, clock, released: Some(counters.released()), origin: 0 };
+    let outcome = group.run(&mut watched, |worker| {
+        let (database, task, tally) = (database.clone(), task.clone(), tally.clone());
+        move |start| work(database.as_ref(), &task, layout, worker, kinds, tally, start)
+    });
+    let origin = watched.origin;
+    drop(watched);
+    let read = counters.finish();
+    let mut outcome = outcome?;
+    outcome.rate = kept(task, &outcome);
+    let after = Nanos(clock.now().saturating_sub(origin));
+    let counted = read.and_then(Result::ok).and_then(|read| counted(read, after, &tally));
+    Ok(Phase { outcome, counted })
+}
+
+fn validate(task: &TprocCTask, layout: Layout) -> Result<(), OltpError> {
+    let refuse = |reason: &str| Err(OltpError::Task { task: task.name.clone(), reason: reason.into() });
+    if task.users == 0 {
+        return refuse("it needs at least one virtual user");
+    }
+    if task.warehouses != layout.warehouses || task.reduction != layout.reduction {
+        return refuse("the database was built with another number of warehouses or another reduction");
+    }
+    if task.stop.runtime.is_none() && task.stop.operations.is_none() {
+        return refuse("nothing would end it: give a duration");
+    }
+    if task.rate.is_some_and(|Iops(rate)| !(rate.is_finite() && rate > 0.0)) {
+        return refuse("the rate has to be a number above 0");
+    }
+    Ok(())
+}
+
+/// What one user does from its release to its end.
+fn work(
+    database: &dyn Database,
+    task: &TprocCTask,
+    layout: Layout,
+    worker: u32,
+    kinds: Kinds,
+    tally: Arc<Tally>,
+    start: WorkerStart,
+) -> Result<Finished, OltpError> {
+    let mut session = database.session(task.procedures)?;
+    let users = u64::from(task.users);
+    let share = |total: u64| total / users + u64::from(u64::from(worker) < total % users);
+    let user = User::new(layout, worker, task.seed, task.all_warehouses);
+    let Some(lane) = start.ready() else { return Ok(None) };
+    let worker = Worker {
+        session: session.as_mut(),
+        lane,
+        user,
+        kinds,
+        tally,
+        keying_thinking: task.keying_thinking,
+        distance: distance(task),
+        left: task.stop.operations.map_or(u64::MAX, share),
+        last_completed: 0,
+    };
+    let (mut lane, outstanding, failure) = worker.run(task);
+    let now = lane.now();
+    lane.close(now);
+    let mut end = WorkerEnd::default();
+    (end.outstanding, end.failure) = (outstanding, failure.map(|error: Error| error.into()));
+    Ok(Some((lane, end)))
+}
+
+/// Passes events on, and makes the release known to who reads counters.
+struct Watched<'a> {
+    sink: &'a mut dyn Sink,
+    clock: Clock,
+    released: Option<Sender<u64>>,
+    origin: u64,
+}
+
+impl Sink for Watched<'_> {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::PhaseReleased(_))
+            && let Some(released) = &self.released
+        {
+            self.origin = self.clock.now();
+            // Who reads has failed where this is not heard.
+            let _ = released.send(self.origin);
+        }
+        self.sink.event(event);
+    }
+}
+
+fn counted(mut read: Read, at: Nanos, tally: &Tally) -> Option<TprocCCounted> {
+    let after = read.after(at).ok()?;
+    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    Some(TprocCCounted {
+        before: read.before,
+        start: read.start,
+        end: read.end,
+        after,
+        new_orders: of(&tally.new_orders),
+        committed: of(&tally.committed),
+        rolled_back: of(&tally.rolled_back),
+        deadlocks: of(&tally.deadlocks),
+        skipped_deliveries: of(&tally.skipped),
+    })
+}
+
+/// Whether the rate of an open loop was kept, by the rule of block I/O.
+fn kept(task: &TprocCTask, outcome: &Outcome) -> Option<RateKept> {
+    let asked = task.rate?;
+    let seconds = outcome.totals.measured as f64 / 1e9;
+    if seconds <= 0.0 {
+        return None;
+    }
+    let totals = &outcome.totals;
+    let completed: u64 =
+        iolite_model::OpKind::all().map(|kind| totals.operations(kind) + totals.errors(kind)).sum();
+    let backlog = outcome.outstanding.backlog;
+    let allowed = (TOLERANCE * asked.0 * seconds).max(f64::from(task.users));
+    Some(RateKept {
+        asked,
+        achieved: Iops(completed as f64 / seconds),
+        backlog,
+        kept: backlog as f64 <= allowed,
+    })
+}

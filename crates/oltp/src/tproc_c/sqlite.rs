@@ -1,0 +1,360 @@
+//! TPROC-C in SQLite: one file, `tproc-c.db`, in the directory.
+//!
+//! One transaction at a time can write. The users of this program queue for that at a lock of ours, first come first served as
+//! far as the system does it, instead of looking again and again whether SQLite's is free.
+
+use std::fs::{self, OpenOptions};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use iolite_db::sqlite::{APPLICATION_ID, engine, io, mark, synchronous, vfs};
+use iolite_db::{Error, Instance, Result, Sqlite};
+use iolite_model::Durability;
+use rusqlite::config::DbConfig;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, params, params_from_iter};
+
+use super::contract::{Database, Done, Loader, Reader, Session, Table, Value};
+use super::dialect::Dialect;
+use super::input::Transaction;
+use super::layout::Layout;
+use super::schema::{self, CATALOGUE, COMPLETE};
+use super::statements::{self, Fault, Outcome, Statements};
+
+const FILE: &str = "tproc-c.db";
+/// Marks the file as TPROC-C's: "tpcc".
+const USER_VERSION: i64 = 0x7470_6363;
+/// Pages of the log after which a commit writes it back: 64 MiB.
+const CHECKPOINT_PAGES: u32 = 16_384;
+/// Cache of each connection.
+const CACHE_KIB: u32 = 16_384;
+/// How long another process may hold the file.
+const BUSY: Duration = Duration::from_secs(10);
+/// What SQLite puts beside a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// TPROC-C in a directory.
+#[derive(Debug)]
+pub struct TprocCSqlite {
+    instance: Arc<Sqlite>,
+    path: PathBuf,
+    durability: Durability,
+    /// Held while a user's transaction writes.
+    writer: Arc<Mutex<()>>,
+}
+
+impl TprocCSqlite {
+    /// In `directory`, with commits of this durability.
+    pub fn new(directory: PathBuf, durability: Durability) -> TprocCSqlite {
+        let path = directory.join(FILE);
+        TprocCSqlite { instance: Arc::new(Sqlite::new(directory)), path, durability, writer: Arc::default() }
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// The file, which is there and ours.
+    fn ours(&self) -> Result<()> {
+        if !self.path.exists() {
+            return Err(Error::Missing { place: self.place() });
+        }
+        match mark(&self.path)? {
+            Some(USER_VERSION) => Ok(()),
+            _ => Err(Error::Foreign { path: self.path.clone() }),
+        }
+    }
+
+    fn entries(&self, connection: &Connection) -> Result<Vec<(String, i64)>> {
+        let read = || -> rusqlite::Result<Vec<(String, i64)>> {
+            let mut statement = connection.prepare(&format!("SELECT name, value FROM {CATALOGUE}"))?;
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        };
+        read().map_err(|e| engine("read the catalogue of", &self.path, e))
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        let connection = self.instance.connect(&self.path)?;
+        let pragmas = format!(
+            "PRAGMA synchronous={}; PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}; PRAGMA cache_size=-{CACHE_KIB};",
+            synchronous(self.durability)
+        );
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .and_then(|_| connection.busy_timeout(BUSY))
+            .and_then(|()| connection.execute_batch(&pragmas))
+            .map_err(|e| engine("configure", &self.path, e))?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    }
+}
+
+impl Database for TprocCSqlite {
+    fn instance(&self) -> Arc<dyn Instance> {
+        self.instance.clone()
+    }
+
+    fn has_procedures(&self) -> bool {
+        false
+    }
+
+    /// One connection writes at a time.
+    fn loaders(&self, _: u32) -> u32 {
+        1
+    }
+
+    fn create(&self, layout: Layout) -> Result<()> {
+        if self.path.exists() {
+            self.ours()?;
+            // Tells a build that did not end from one that did.
+            self.layout()?;
+            return Err(Error::Exists { path: self.path.clone() });
+        }
+        OpenOptions::new().write(true).create_new(true).open(&self.path).map_err(|e| {
+            io("create", &self.path, e, "check that the directory exists and may be written to")
+        })?;
+        let mut sql = format!(
+            "PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={USER_VERSION}; PRAGMA journal_mode=WAL; \
+             BEGIN; CREATE TABLE {CATALOGUE} (name TEXT PRIMARY KEY, value INTEGER NOT NULL);"
+        );
+        for table in Table::ALL {
+            let columns = schema::columns(table);
+            sql += &match schema::key(table) {
+                Some(key) => {
+                    format!("CREATE TABLE {} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID;", table.name())
+                }
+                None => format!("CREATE TABLE {} ({columns});", table.name()),
+            };
+        }
+        for (name, table, columns) in schema::INDEXES {
+            sql += &format!("CREATE INDEX {name} ON {} ({columns});", table.name());
+        }
+        for (name, value) in schema::entries(layout) {
+            sql += &format!("INSERT INTO {CATALOGUE} VALUES ('{name}', {value});");
+        }
+        let connection = iolite_db::sqlite::open(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?;
+        connection
+            .execute_batch(&(sql + "COMMIT;"))
+            .map_err(|e| engine("create the tables of", &self.path, e))
+    }
+
+    fn loader(&self) -> Result<Box<dyn Loader>> {
+        let connection = iolite_db::sqlite::open(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?;
+        connection
+            .execute_batch(
+                "PRAGMA synchronous=OFF; PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=16384;",
+            )
+            .map_err(|e| engine("configure", &self.path, e))?;
+        Ok(Box::new(SqliteLoader { connection, path: self.path.clone(), insert: String::new() }))
+    }
+
+    fn finish(&self) -> Result<()> {
+        let connection = self.connect()?;
+        connection
+            .execute_batch(&format!("ANALYZE; INSERT INTO {CATALOGUE} VALUES ('{COMPLETE}', 1);"))
+            .map_err(|e| engine("finish", &self.path, e))?;
+        drop(connection);
+        self.settle()
+    }
+
+    fn layout(&self) -> Result<Layout> {
+        self.ours()?;
+        let entries = self.entries(&self.connect()?)?;
+        if !schema::is_complete(&entries) {
+            return Err(Error::Incomplete { path: self.path.clone() });
+        }
+        schema::layout(&entries).ok_or_else(|| Error::Foreign { path: self.path.clone() })
+    }
+
+    fn purge(&self) -> Result<()> {
+        if !self.path.exists() {
+            return Ok(());
+        }
+        // A build that was killed at once has left a file without anything in it.
+        let empty = fs::metadata(&self.path).is_ok_and(|file| file.len() == 0);
+        if !empty {
+            self.ours()?;
+        }
+        let beside = COMPANIONS.map(|suffix| PathBuf::from(format!("{}{suffix}", self.path.display())));
+        for path in [self.path.clone()].into_iter().chain(beside).filter(|path| path.exists()) {
+            fs::remove_file(&path)
+                .map_err(|e| io("remove", &path, e, "check the directory's permissions"))?;
+        }
+        Ok(())
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.instance.checkpoint(&self.path)
+    }
+
+    fn session(&self, _: bool) -> Result<Box<dyn Session>> {
+        let connection = self.connect()?;
+        Ok(Box::new(SqliteSession { connection, path: self.path.clone(), writer: self.writer.clone() }))
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>> {
+        Ok(Box::new(SqliteReader { connection: self.connect()?, path: self.path.clone() }))
+    }
+}
+
+/// Rows by prepared inserts, a transaction per table and part.
+struct SqliteLoader {
+    connection: Connection,
+    path: PathBuf,
+    insert: String,
+}
+
+impl SqliteLoader {
+    fn failed(&self, error: rusqlite::Error) -> Error {
+        engine("fill", &self.path, error)
+    }
+}
+
+impl Loader for SqliteLoader {
+    fn begin(&mut self, table: Table) -> Result<()> {
+        let columns = schema::columns(table).matches("NULL,").count() + 1;
+        self.insert = format!("INSERT INTO {} VALUES (?{})", table.name(), ", ?".repeat(columns - 1));
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|e| self.failed(e))
+    }
+
+    fn row(&mut self, row: &[Value]) -> Result<()> {
+        let inserted = self
+            .connection
+            .prepare_cached(&self.insert)
+            .and_then(|mut statement| statement.execute(params_from_iter(row.iter().map(Parameter))));
+        inserted.map(drop).map_err(|e| self.failed(e))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.connection.execute_batch("COMMIT").map_err(|e| self.failed(e))
+    }
+}
+
+/// A value as SQLite takes it.
+struct Parameter<'a>(&'a Value);
+
+impl rusqlite::ToSql for Parameter<'_> {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        Ok(rusqlite::types::ToSqlOutput::Borrowed(match self.0 {
+            Value::Int(value) => ValueRef::Integer(*value),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Null => ValueRef::Null,
+        }))
+    }
+}
+
+/// A user's connection.
+struct SqliteSession {
+    connection: Connection,
+    path: PathBuf,
+    writer: Arc<Mutex<()>>,
+}
+
+impl Session for SqliteSession {
+    fn perform(&mut self, transaction: &Transaction) -> Result<Done> {
+        let reads = matches!(transaction, Transaction::OrderStatus(_) | Transaction::StockLevel(_));
+        let writer = self.writer.clone();
+        let _queued: Option<MutexGuard<'_, ()>> =
+            (!reads).then(|| writer.lock().unwrap_or_else(PoisonError::into_inner));
+        statements::perform(self, transaction)
+    }
+}
+
+impl SqliteSession {
+    fn fault(&self, doing: &'static str, error: rusqlite::Error) -> Fault {
+        match error.sqlite_error_code() {
+            // Another process writes; or wrote what this transaction had read.
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Again,
+            _ => Fault::Error(engine(doing, &self.path, error)),
+        }
+    }
+
+    fn simple(&self, doing: &'static str, sql: &str) -> Outcome<()> {
+        let done = self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
+        done.map(drop).map_err(|e| self.fault(doing, e))
+    }
+}
+
+impl Statements for SqliteSession {
+    fn begin(&mut self, writes: bool) -> Outcome<()> {
+        self.simple("begin a transaction in", if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })
+    }
+
+    fn commit(&mut self) -> Outcome<()> {
+        self.simple("commit to", "COMMIT")
+    }
+
+    fn rollback(&mut self) {
+        if !self.connection.is_autocommit() {
+            // What fails here has been reported by what failed before.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+
+    fn query(&mut self, text: &'static str, values: &[Value]) -> Outcome<Vec<Vec<Value>>> {
+        let read = || -> rusqlite::Result<Vec<Vec<Value>>> {
+            let mut statement = self.connection.prepare_cached(&Dialect::SQLITE.sql(text))?;
+            let columns = statement.column_count();
+            let row = |row: &rusqlite::Row<'_>| {
+                (0..columns).map(|column| Ok(value(row.get_ref(column)?))).collect()
+            };
+            statement.query_map(params_from_iter(values.iter().map(Parameter)), row)?.collect()
+        };
+        read().map_err(|e| self.fault("read", e))
+    }
+
+    fn execute(&mut self, text: &'static str, values: &[Value]) -> Outcome<u64> {
+        let done = self
+            .connection
+            .prepare_cached(&Dialect::SQLITE.sql(text))
+            .and_then(|mut statement| statement.execute(params_from_iter(values.iter().map(Parameter))));
+        done.map(|rows| rows as u64).map_err(|e| self.fault("write to", e))
+    }
+
+    fn damaged(&self, what: &str) -> Fault {
+        Fault::Error(Error::Engine {
+            doing: "find what belongs to TPROC-C in",
+            place: self.path.display().to_string(),
+            cause: format!("{what} is missing").into(),
+            remedy: "purge the database and build it again",
+        })
+    }
+}
+
+fn value(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Integer(value) => Value::Int(value),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => Value::Null,
+    }
+}
+
+/// Reads beside the users.
+struct SqliteReader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Reader for SqliteReader {
+    fn orders(&mut self) -> Result<u64> {
+        let sum = self.connection.query_row("SELECT SUM(d_next_o_id) FROM district", params![], |row| {
+            row.get::<_, Option<i64>>(0)
+        });
+        sum.map(|sum| sum.unwrap_or(0).unsigned_abs()).map_err(|e| engine("read", &self.path, e))
+    }
+
+    fn transactions(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {
+        let read = || -> rusqlite::Result<Vec<Vec<i64>>> {
+            let mut statement = self.connection.prepare(&Dialect::SQLITE.sql(sql))?;
+            let columns = statement.column_count();
+            let row = |row: &rusqlite::Row<'_>| (0..columns).map(|column| row.get(column)).collect();
+            statement.query_map([], row)?.collect()
+        };
+        read().map_err(|e| engine("check", &self.path, e))
+    }
+}

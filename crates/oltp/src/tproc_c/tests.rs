@@ -1,0 +1,234 @@
+//! The life of a small database in SQLite: built, used, checked, broken, removed.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use iolite_db::{DatabaseUrl, Error};
+use iolite_model::{Durability, Ending, Event, Iops, Nanos, OpKind, Sink, Stop, TprocCTask};
+use iolite_sys::clock::Clock;
+use iolite_workers::Control;
+
+use super::*;
+
+fn small(warehouses: u32) -> Layout {
+    Layout::new(warehouses, 100, 5).unwrap()
+}
+
+fn go(_: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn built(directory: &Path, warehouses: u32) -> Arc<dyn Database> {
+    let url = DatabaseUrl::Sqlite(directory.to_owned());
+    let database = open(&url, Durability::Relaxed).unwrap();
+    build(database.as_ref(), small(warehouses), 2, 5, &mut go).unwrap();
+    database
+}
+
+fn task(layout: Layout, users: u32, transactions: u64) -> TprocCTask {
+    TprocCTask {
+        name: "TPROC-C".into(),
+        users,
+        warehouses: layout.warehouses,
+        reduction: layout.reduction,
+        all_warehouses: false,
+        keying_thinking: false,
+        procedures: false,
+        rate: None,
+        stop: Stop { operations: Some(transactions), ..Stop::default() },
+        ramp: Nanos(0),
+        interval: Nanos::SECOND,
+        seed: 11,
+    }
+}
+
+#[derive(Default)]
+struct Kept(Arc<Mutex<Vec<Event>>>);
+
+impl Sink for Kept {
+    fn event(&mut self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+fn measured(database: &Arc<dyn Database>, task: &TprocCTask) -> Phase {
+    run(database, task, 0, Clock::best(), &Control::default(), &mut Kept::default()).unwrap()
+}
+
+fn violated(database: &dyn Database) -> Vec<String> {
+    let conditions = check(database).unwrap();
+    assert_eq!(conditions.len(), 6);
+    conditions.into_iter().filter(|one| !one.violations.is_empty()).map(|one| one.name).collect()
+}
+
+fn connection(directory: &Path) -> rusqlite::Connection {
+    rusqlite::Connection::open(directory.join("tproc-c.db")).unwrap()
+}
+
+fn number(directory: &Path, sql: &str) -> i64 {
+    connection(directory).query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_new_database_has_the_specification_s_rows_and_is_consistent() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut seen = Vec::new();
+    let url = DatabaseUrl::Sqlite(directory.path().to_owned());
+    let database = open(&url, Durability::Full).unwrap();
+    assert!(matches!(database.layout(), Err(Error::Missing { .. })));
+    build(database.as_ref(), small(2), 4, 5, &mut |done, total| {
+        seen.push((done, total));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(seen.first().map(|seen| seen.0), Some(0));
+    assert_eq!(seen.last().map(|seen| seen.0), seen.last().map(|seen| seen.1));
+    assert_eq!(database.layout().unwrap(), small(2));
+    let count = |table: &str| number(directory.path(), &format!("SELECT COUNT(*) FROM {table}"));
+    assert_eq!(["warehouse", "district", "item", "stock"].map(count), [2, 20, 1000, 2000]);
+    // 30 customers, payments and orders to a district; the last nine orders are not delivered.
+    assert_eq!(["customer", "history", "orders", "new_order"].map(count), [600, 600, 600, 180]);
+    let lines = number(directory.path(), "SELECT SUM(o_ol_cnt) FROM orders");
+    assert_eq!(count("order_line"), lines);
+    let open = "SELECT COUNT(*) FROM orders WHERE o_carrier_id IS NULL";
+    assert_eq!(number(directory.path(), open), 180);
+    let dates = "SELECT COUNT(*) FROM order_line WHERE (ol_delivery_d IS NULL) <> (ol_o_id > 21)";
+    assert_eq!(number(directory.path(), dates), 0);
+    let customers = "SELECT COUNT(DISTINCT o_c_id) FROM orders WHERE o_w_id = 2 AND o_d_id = 7";
+    assert_eq!(number(directory.path(), customers), 30);
+    assert_eq!(
+        number(directory.path(), "SELECT MAX(n) FROM (SELECT COUNT(DISTINCT c_last) n FROM customer)"),
+        30
+    );
+    assert_eq!(violated(database.as_ref()), Vec::<String>::new());
+    let again = build(database.as_ref(), small(1), 1, 5, &mut go);
+    assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
+    database.purge().unwrap();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    database.purge().unwrap();
+}
+
+#[test]
+fn what_users_commit_is_what_the_districts_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = built(directory.path(), 2);
+    let orders = number(directory.path(), "SELECT COUNT(*) FROM orders");
+    let payments = number(directory.path(), "SELECT COUNT(*) FROM history");
+    // 23 transactions to a deck: each of four users plays five.
+    let phase = measured(&database, &task(small(2), 4, 460));
+    assert_eq!(phase.outcome.ending, Ending::Completed);
+    let counted = phase.counted.unwrap();
+    assert_eq!(counted.new_orders, counted.orders_gained());
+    assert_eq!(counted.new_orders + counted.rolled_back, 200);
+    assert_eq!(counted.committed + counted.rolled_back, 460);
+    assert_eq!((counted.deadlocks, counted.after.transactions), (0, None));
+    let kind = |name| phase.outcome.totals.operations(OpKind::named(name).unwrap());
+    assert_eq!(kind("new-order"), counted.new_orders);
+    assert_eq!(kind("new-order-rollback"), counted.rolled_back);
+    assert_eq!(["payment", "delivery", "order-status", "stock-level"].map(kind), [200, 20, 20, 20]);
+    let more = number(directory.path(), "SELECT COUNT(*) FROM orders") - orders;
+    assert_eq!(more.unsigned_abs(), counted.new_orders);
+    assert_eq!(number(directory.path(), "SELECT COUNT(*) FROM history") - payments, 200);
+    // 20 deliveries of ten districts, but for those that had nothing left to deliver.
+    let delivered = number(directory.path(), "SELECT SUM(c_delivery_cnt) FROM customer").unsigned_abs();
+    assert_eq!(delivered + counted.skipped_deliveries, 200);
+    assert_eq!(violated(database.as_ref()), Vec::<String>::new());
+    // Money is neither made nor lost: what customers owe is what was delivered less what they have paid.
+    let owed = "SELECT SUM(c_balance) + SUM(c_ytd_payment) FROM customer";
+    let sold = "SELECT SUM(ol_amount) FROM order_line WHERE ol_delivery_d > '2000-01-01 00:00:00'";
+    assert_eq!(number(directory.path(), owed), number(directory.path(), sold));
+}
+
+#[test]
+fn a_dropped_or_doubled_order_is_found() {
+    for (sql, expected) in [
+        ("DELETE FROM orders WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = 5", &["4", "orders"][..]),
+        (
+            "DELETE FROM orders WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = 5; \
+             DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 5",
+            &["orders"],
+        ),
+        (
+            "INSERT INTO orders SELECT o_w_id, o_d_id, 31, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local FROM orders \
+             WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = 5",
+            &["2", "4", "orders", "lines"],
+        ),
+        ("DELETE FROM new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id = 25", &["3"]),
+        (
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 5 AND ol_number = 1",
+            &["4", "lines"],
+        ),
+        ("UPDATE district SET d_ytd = d_ytd + 1 WHERE d_id = 3", &["1"]),
+        ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 3", &["2", "orders"]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let database = built(directory.path(), 1);
+        connection(directory.path()).execute_batch(sql).unwrap();
+        assert_eq!(violated(database.as_ref()), expected, "{sql}");
+        let conditions = check(database.as_ref()).unwrap();
+        let places: Vec<_> = conditions.iter().flat_map(|one| &one.violations).collect();
+        assert!(
+            places.iter().all(|place| place.warehouse == 1 && [0, 3].contains(&place.district)),
+            "{places:?}"
+        );
+    }
+}
+
+#[test]
+fn a_build_that_did_not_end_is_neither_used_nor_mistaken_for_one_that_did() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = DatabaseUrl::Sqlite(directory.path().to_owned());
+    let database = open(&url, Durability::Full).unwrap();
+    let cut = build(database.as_ref(), small(1), 1, 5, &mut |_, _| ControlFlow::Break(()));
+    assert!(matches!(cut, Err(Error::Cancelled)), "{cut:?}");
+    assert!(matches!(database.layout(), Err(Error::Incomplete { .. })));
+    assert!(matches!(check(database.as_ref()), Err(Error::Incomplete { .. })));
+    assert!(matches!(build(database.as_ref(), small(1), 1, 5, &mut go), Err(Error::Incomplete { .. })));
+    database.purge().unwrap();
+    build(database.as_ref(), small(1), 1, 5, &mut go).unwrap();
+}
+
+#[test]
+fn what_is_not_ours_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    connection(directory.path()).execute_batch("CREATE TABLE orders (a)").unwrap();
+    let database = open(&DatabaseUrl::Sqlite(directory.path().to_owned()), Durability::Full).unwrap();
+    assert!(matches!(build(database.as_ref(), small(1), 1, 5, &mut go), Err(Error::Foreign { .. })));
+    assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
+    assert_eq!(number(directory.path(), "SELECT COUNT(*) FROM orders"), 0);
+}
+
+#[test]
+fn an_open_loop_counts_from_when_transactions_were_due() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = built(directory.path(), 1);
+    let with = |rate: f64| TprocCTask {
+        rate: Some(Iops(rate)),
+        stop: Stop { runtime: Some(Nanos(Nanos::SECOND.0)), ..Stop::default() },
+        ..task(small(1), 2, 0)
+    };
+    // A million a second come late, and what came late waited.
+    let phase = measured(&database, &with(1e6));
+    let rate = phase.outcome.rate.unwrap();
+    assert!(!rate.kept && rate.backlog > 100_000, "{rate:?}");
+    let kind = OpKind::named("new-order").unwrap();
+    let totals = &phase.outcome.totals;
+    assert!(totals.response(kind).unwrap().mean() > totals.service(kind).unwrap().mean());
+    // Without a rate there is none to keep.
+    assert_eq!(measured(&database, &task(small(1), 1, 23)).outcome.rate, None);
+}
+
+#[test]
+fn a_task_for_another_database_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = built(directory.path(), 1);
+    for wrong in [
+        task(small(2), 1, 1),
+        task(small(1), 0, 1),
+        TprocCTask { stop: Stop::default(), ..task(small(1), 1, 1) },
+    ] {
+        let refused = run(&database, &wrong, 0, Clock::best(), &Control::default(), &mut Kept::default());
+        assert!(refused.is_err(), "{wrong:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! TPROC-C in MariaDB, asked by its own client what is really there.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use iolite_db::mysql::server::{self, Options};
+use iolite_db::{DatabaseUrl, Error};
+use iolite_model::{Durability, Ending};
+use iolite_oltp::tproc_c::{Database, open};
+
+use crate::common::tproc_c::{built, measured, task, until_killed, users_work, violated};
+use crate::common::until;
+use crate::harness::Server;
+
+fn database(server: &Server) -> Arc<dyn Database> {
+    open(&DatabaseUrl::parse(&server.started.url).unwrap(), Durability::Full).unwrap()
+}
+
+#[test]
+fn users_work_as_statements_and_as_procedures() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    assert!(matches!(database.layout(), Err(Error::Missing { .. })));
+    database.purge().unwrap();
+    built(database.as_ref());
+    let lines = server.count("SELECT COUNT(*) FROM tproc_c_order_line");
+    assert_eq!(server.count("SELECT SUM(o_ol_cnt) FROM tproc_c_orders"), lines);
+    assert_eq!(server.count("SELECT COUNT(*) FROM tproc_c_stock"), 2000);
+    users_work(&database, "tproc_c_", |sql| server.count(sql));
+
+    server.ask("DELETE FROM tproc_c_orders WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = 5");
+    assert_eq!(violated(database.as_ref()), ["4", "orders"]);
+    database.purge().unwrap();
+    let ours = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'iolite'";
+    assert_eq!(server.count(ours), 0);
+    assert_eq!(
+        server.count("SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = 'iolite'"),
+        0
+    );
+    server.ask("CREATE TABLE tproc_c_catalogue (a INT)");
+    assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
+}
+
+#[test]
+fn a_server_killed_in_mid_run_has_kept_every_order() {
+    let Some(mut server) = Server::start(&Options::default()) else { return };
+    let loaded = database(&server);
+    built(loaded.as_ref());
+    let pid = server.started.pid;
+    let phase = until_killed(loaded, || {
+        assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    });
+    assert!(matches!(phase.outcome.ending, Ending::Failed(_)), "{:?}", phase.outcome.ending);
+    assert!(phase.counted.is_none());
+    until("a start", || match server::start(server.directory.path(), &Options::default()) {
+        Ok(started) => {
+            server.started = started;
+            true
+        }
+        Err(_) => false,
+    });
+    let restarted = database(&server);
+    assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
+    let phase = measured(&restarted, &task(2, 46, true));
+    assert_eq!(phase.outcome.ending, Ending::Completed);
+    assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
+}

@@ -1,0 +1,89 @@
+//! The machine-readable document of a run of TPROC-C, `"format": "iolite-tproc-c/1"`.
+//!
+//! Keys, units and promises are those of the document of a run ([`run::json`](crate::run::json)). What it has besides or
+//! otherwise:
+//!
+//! | key | holds |
+//! |---|---|
+//! | `format` | `iolite-tproc-c/1` |
+//! | `database` | null, or `url`, `engine`, `version`, `warehouses`, `reduction` (1: the specification's cardinalities), `durable_by`, `settings` (list: `name`, `value`) |
+//! | `phases[].nopm` | New-Orders per minute of the measured time by the districts' counter; null where that could not be read |
+//! | `phases[].tpm` | commits and rollbacks per minute by the server's counter; null where it counts none |
+//! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `skipped_deliveries` |
+//! | `phases[].used` | null, or as in a run of RanIO, without `ratios` |
+//! | `knee` | null, or of a sweep over the number of users, as in a check |
+//! | `verdict` | null, or as in a check |
+//! | `repeats` | null, or of several runs with the same users: `runs`, `nopm_mean`, `nopm_half_width` (95 %, between runs), `nopm_min`, `nopm_max`, `nopm_deviation` |
+
+use iolite_model::{TprocCCounted, TprocCDatabase};
+use serde_json::{Value, json};
+
+use super::repeats::Repeats;
+use super::{TprocCPhase, TprocCReport, took};
+use crate::json as shared;
+use crate::run::phase_json;
+
+/// Name and version of the document.
+pub const JSON_FORMAT: &str = "iolite-tproc-c/1";
+
+/// The document of a run.
+pub fn json(report: &TprocCReport) -> Value {
+    json!({
+        "format": JSON_FORMAT,
+        "run": shared::run(&report.run),
+        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "database": report.database.as_ref().map(database),
+        "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
+        "knee": report.knee.as_ref().map(shared::knee),
+        "verdict": report.verdict.as_ref().map(shared::verdict),
+        "repeats": Repeats::of(&report.phases).map(|repeats| of_repeats(&repeats)),
+        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&report.ending),
+    })
+}
+
+fn database(database: &TprocCDatabase) -> Value {
+    let setting = |(name, value): &(String, String)| json!({ "name": name, "value": value });
+    json!({
+        "url": database.url,
+        "engine": database.engine,
+        "version": database.version,
+        "warehouses": database.warehouses,
+        "reduction": database.reduction,
+        "durable_by": database.durable_by,
+        "settings": database.settings.iter().map(setting).collect::<Vec<_>>(),
+    })
+}
+
+fn phase(phase: &TprocCPhase) -> Value {
+    let mut value = phase_json(&phase.result);
+    let counted = phase.counted.as_ref();
+    value["nopm"] = counted.map(TprocCCounted::nopm).into();
+    value["tpm"] = counted.and_then(TprocCCounted::tpm).into();
+    value["counted"] = counted.map(of_counted).into();
+    value["used"] = took(phase).into();
+    value
+}
+
+fn of_counted(counted: &TprocCCounted) -> Value {
+    json!({
+        "orders": counted.orders_gained(),
+        "new_orders": counted.new_orders,
+        "server_transactions": counted.transactions_gained(),
+        "committed": counted.committed,
+        "rolled_back": counted.rolled_back,
+        "deadlocks": counted.deadlocks,
+        "skipped_deliveries": counted.skipped_deliveries,
+    })
+}
+
+fn of_repeats(repeats: &Repeats) -> Value {
+    json!({
+        "runs": repeats.runs,
+        "nopm_mean": repeats.mean,
+        "nopm_half_width": repeats.half_width,
+        "nopm_min": repeats.least,
+        "nopm_max": repeats.most,
+        "nopm_deviation": repeats.deviation,
+    })
+}

@@ -1,0 +1,287 @@
+//! What `iolite tproc-c run` prints: the database, New-Orders per minute, each transaction's times, and what it took.
+
+use iolite_model::{
+    Bytes, Calibration, DatabaseUse, Ending, RunInfo, TprocCCounted, TprocCDatabase, Verdict, Warning,
+};
+use iolite_results::Run;
+use iolite_stats::{KneeFound, PhaseResult};
+
+use crate::machine::line;
+use crate::pen::{Ink, Pen, Style, count};
+use crate::run::{Note, asked, came, told};
+use crate::text::filled;
+use crate::{answer, machine, ran};
+
+mod json;
+mod repeats;
+mod sweep;
+
+pub use json::{JSON_FORMAT, json};
+use repeats::Repeats;
+
+/// A run of TPROC-C with all that is to be reported of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TprocCReport {
+    /// What was known when the run started: the storage, the machine.
+    pub run: RunInfo,
+    /// The program's own cost, where it came to be measured.
+    pub calibration: Option<Calibration>,
+    /// The database, where it came to be asked.
+    pub database: Option<TprocCDatabase>,
+    /// What was measured, in order.
+    pub phases: Vec<TprocCPhase>,
+    /// It is a sweep over the number of users.
+    pub swept: bool,
+    /// The knee of a sweep, where one was found.
+    pub knee: Option<KneeFound>,
+    /// The verdict, where one was reached.
+    pub verdict: Option<Verdict>,
+    /// The warnings, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How the run ended.
+    pub ending: Ending,
+}
+
+/// A phase of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TprocCPhase {
+    /// What was measured.
+    pub result: PhaseResult,
+    /// What database and users have counted, where that is known.
+    pub counted: Option<TprocCCounted>,
+    /// What it took of devices and database, where that is known.
+    pub used: Option<DatabaseUse>,
+}
+
+impl TprocCReport {
+    /// What a run says.
+    pub fn of(run: &Run) -> TprocCReport {
+        let phase = |result: &PhaseResult| TprocCPhase {
+            result: result.clone(),
+            counted: run.of_phase(result.info.index),
+            used: run.database_use.get(&result.info.index).cloned(),
+        };
+        TprocCReport {
+            run: run.info.clone(),
+            calibration: run.calibration.clone(),
+            database: run.concluded().last(),
+            phases: run.phases.iter().map(phase).collect(),
+            swept: run.asked().is_some_and(|asked| asked.procedure == "tproc-c-sweep"),
+            knee: run.concluded().last(),
+            verdict: run.verdict.clone(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        }
+    }
+
+    fn engine(&self) -> &str {
+        self.database.as_ref().map_or("database", |database| &database.engine)
+    }
+}
+
+/// The complete terminal output of a run.
+pub fn text(report: &TprocCReport, style: Style) -> String {
+    let pen = Pen(style);
+    if report.swept {
+        return sweep::text(report, pen);
+    }
+    let phases = report.phases.iter().map(|phase| section(report, phase, pen));
+    let rest = [
+        Repeats::of(&report.phases).map_or(String::new(), |repeats| repeats.text(pen)),
+        legend(report, pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "this", pen),
+    ];
+    filled(std::iter::once(header(report, pen)).chain(phases).chain(rest))
+}
+
+/// What was measured, on what machine and which database.
+fn header(report: &TprocCReport, pen: Pen) -> String {
+    let version = pen.clean(&report.run.version);
+    let place = match &report.database {
+        Some(database) => pen.clean(&database.url),
+        None => pen.clean(report.run.storage.directory.display()),
+    };
+    let title = format!("iolite {version}: TPROC-C on {place}");
+    let mut out = pen.paint(Ink::Strong, &title)
+        + "\n"
+        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+    if let Some(database) = &report.database {
+        out += &describe(database, pen);
+    }
+    out
+}
+
+fn describe(database: &TprocCDatabase, pen: Pen) -> String {
+    let mut out = line(pen, "database", format!("{} {}", database.engine, database.version));
+    out += &line(pen, "holds", holds(database));
+    out += &line(pen, "durable", &database.durable_by);
+    if !database.settings.is_empty() {
+        let settings = database.settings.iter().map(|(name, value)| format!("{name} {value}"));
+        out += &line(pen, "settings", settings.collect::<Vec<_>>().join(", "));
+    }
+    out
+}
+
+fn holds(database: &TprocCDatabase) -> String {
+    let number = count(database.warehouses.into());
+    let mut text = format!("{number} {}", if database.warehouses == 1 { "warehouse" } else { "warehouses" });
+    if let Some(reduced) = reduced(database) {
+        text += &format!(", {reduced}");
+    }
+    text
+}
+
+/// Marks a database that is smaller than the specification has it.
+pub(crate) fn reduced(database: &TprocCDatabase) -> Option<String> {
+    (database.reduction > 1).then(|| {
+        format!(
+            "REDUCED: 1/{} of the specification's customers, orders and items; for tests only, comparable with nothing",
+            database.reduction
+        )
+    })
+}
+
+/// A phase: the rate, the figures of each transaction, what it took.
+fn section(report: &TprocCReport, phase: &TprocCPhase, pen: Pen) -> String {
+    let mut out = String::new();
+    if report.phases.len() > 1 {
+        let number = phase.result.info.index + 1;
+        out += &format!("{}\n", pen.paint(Ink::Strong, &format!("run {number}")));
+    }
+    if let Some(counted) = &phase.counted {
+        out += &format!("{}\n", pen.paint(Ink::Strong, &pen.clean(achieved(report, counted))));
+    }
+    out += &asked(&phase.result.info.task, pen);
+    out += &came(&phase.result, false, pen);
+    let notes = [
+        phase.counted.as_ref().map(orders),
+        phase.counted.as_ref().map(transactions),
+        phase.counted.as_ref().map(rolled_back),
+        phase.counted.as_ref().and_then(repeated),
+        written(phase),
+        phase.used.as_ref().map(cpu),
+    ];
+    notes.iter().flatten().for_each(|note| out += &told(note, pen));
+    out
+}
+
+/// `12,345 NOPM from 28,394 PostgreSQL TPM`.
+fn achieved(report: &TprocCReport, counted: &TprocCCounted) -> String {
+    let nopm = count(counted.nopm().round() as u64);
+    let rate = match counted.tpm() {
+        Some(tpm) => format!("{nopm} NOPM from {} {} TPM", count(tpm.round() as u64), report.engine()),
+        None => format!("{nopm} NOPM"),
+    };
+    match report.database.as_ref().filter(|database| database.reduction > 1) {
+        Some(database) => format!("{rate} (REDUCED to 1/{})", database.reduction),
+        None => rate,
+    }
+}
+
+fn orders(counted: &TprocCCounted) -> Note {
+    let (own, gained) = (counted.new_orders, counted.orders_gained());
+    let comparison = if own == gained {
+        format!("{} over the whole run, as many as this program has committed", count(gained))
+    } else {
+        format!(
+            "{} over the whole run, but this program has committed {}: somebody else works in this database, or it has lost \
+             orders (iolite tproc-c check)",
+            count(gained),
+            count(own)
+        )
+    };
+    Note::plain("orders", format!("by the districts' counter {comparison}"))
+}
+
+fn transactions(counted: &TprocCCounted) -> Note {
+    let own = counted.committed + counted.rolled_back + counted.deadlocks;
+    let text = match counted.transactions_gained() {
+        Some(server) => format!(
+            "{} commits and rollbacks by the server's counter over the whole run, {} by this program's own",
+            count(server),
+            count(own)
+        ),
+        None => format!("{} by this program's own count; the database counts none", count(own)),
+    };
+    Note::plain("counted", text)
+}
+
+fn rolled_back(counted: &TprocCCounted) -> Note {
+    let all = counted.new_orders + counted.rolled_back;
+    let share = if all > 0 { counted.rolled_back as f64 * 100.0 / all as f64 } else { 0.0 };
+    let text = format!(
+        "{} of {} New-Orders, {share:.2} % (1 % by the specification)",
+        count(counted.rolled_back),
+        count(all)
+    );
+    Note::plain("rollback", text)
+}
+
+fn repeated(counted: &TprocCCounted) -> Option<Note> {
+    let mut parts = Vec::new();
+    if counted.deadlocks > 0 {
+        parts.push(format!(
+            "{} transactions were ended by the database for a deadlock or a lock, and repeated",
+            count(counted.deadlocks)
+        ));
+    }
+    if counted.skipped_deliveries > 0 {
+        parts.push(format!("{} districts had no order to deliver", count(counted.skipped_deliveries)));
+    }
+    (!parts.is_empty()).then(|| Note::plain("besides", parts.join("; ")))
+}
+
+/// Bytes written for each New-Order, by who counts them.
+fn written(phase: &TprocCPhase) -> Option<Note> {
+    let (used, counted) = (phase.used.as_ref()?, phase.counted.as_ref()?);
+    let orders = counted.orders_gained();
+    if orders == 0 {
+        return None;
+    }
+    let each = |bytes: u64| Bytes(bytes / orders).to_string();
+    let mut parts = Vec::new();
+    if let Some(device) = used.data_device {
+        let name = if used.log_device.is_some() { "device of the data" } else { "device" };
+        parts.push(format!("{name} {}", each(device.written.0)));
+    }
+    parts.extend(used.log_device.map(|device| format!("device of the log {}", each(device.written.0))));
+    parts.extend(used.database.data_write_bytes.map(|bytes| format!("database {}", each(bytes))));
+    parts.extend(used.database.log_write_bytes.map(|bytes| format!("log {}", each(bytes))));
+    (!parts.is_empty()).then(|| {
+        Note::plain("written", format!("for each New-Order, over the whole run: {}", parts.join(", ")))
+    })
+}
+
+fn cpu(used: &DatabaseUse) -> Note {
+    let own = used.tool_cpu;
+    let text = match used.host_cpu.filter(|host| host.0 > 0) {
+        Some(host) => format!(
+            "this program used {own} of CPU, {:.1} % of what the host was busy",
+            own.0 as f64 * 100.0 / host.0 as f64
+        ),
+        None => format!("this program used {own} of CPU"),
+    };
+    Note::plain("cpu", text)
+}
+
+fn legend(report: &TprocCReport, pen: Pen) -> String {
+    if report.phases.is_empty() {
+        return String::new();
+    }
+    pen.item(
+        "",
+        0,
+        "NOPM: New-Orders per minute, by the districts' counter; TPM: commits and rollbacks per minute, by the server's \
+         counter; times: response; ±: 95 % interval of the rate. Derived from TPC-C: not a TPC result, and not to be compared \
+         with one",
+    )
+}
+
+/// Bytes, commits and all else as the documents of databases have it.
+pub(crate) fn took(phase: &TprocCPhase) -> Option<serde_json::Value> {
+    phase.used.as_ref().map(|used| ran::took(used, None))
+}
+
+#[cfg(test)]
+mod tests;

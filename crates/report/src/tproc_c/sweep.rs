@@ -1,0 +1,104 @@
+//! A sweep over the number of virtual users: a line for each, the curve, the knee, the verdict.
+
+use iolite_model::{Nanos, OpKind, Quantile};
+use iolite_stats::KneeFound;
+
+use super::{TprocCPhase, TprocCReport, header, legend};
+use crate::answer;
+use crate::chart::bars;
+use crate::pen::{Ink, Pen, count};
+use crate::run::{Cells, INDENT, columns};
+use crate::table::NONE;
+use crate::text::filled;
+
+const COLUMNS: usize = 8;
+/// Left out first where there is no room.
+const SPARED: [usize; 4] = [7, 5, 1, 3];
+/// The quantiles of New-Order's response times that have a column.
+const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+struct Line {
+    label: String,
+    cells: [String; COLUMNS],
+}
+
+impl Cells<COLUMNS> for Line {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn cells(&self) -> &[String; COLUMNS] {
+        &self.cells
+    }
+}
+
+/// The complete terminal output of a sweep.
+pub(super) fn text(report: &TprocCReport, pen: Pen) -> String {
+    filled([
+        header(report, pen),
+        table(report, pen),
+        knee(report, pen),
+        legend(report, pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "this", pen),
+        report.verdict.as_ref().map_or(String::new(), |verdict| answer::reasons(verdict, pen)),
+    ])
+}
+
+fn table(report: &TprocCReport, pen: Pen) -> String {
+    if report.phases.is_empty() {
+        return String::new();
+    }
+    let nopm = |phase: &TprocCPhase| phase.counted.as_ref().map_or(0.0, |counted| counted.nopm());
+    let bars = bars(report.phases.iter().map(nopm).collect(), pen);
+    let heading = ["NOPM", "", "TPM", "mean", "p50", "p90", "p99", "deadlocks"].map(str::to_owned);
+    let mut lines = vec![Line { label: "users".to_owned(), cells: heading }];
+    let at = report.knee.as_ref().map(|found| found.knee.concurrency);
+    for (phase, bar) in report.phases.iter().zip(bars) {
+        let users = phase.result.info.task.concurrency();
+        let mark = if at == Some(users) { pen.glyph("▸ ", "> ") } else { "  " };
+        lines.push(Line { label: format!("{mark}{users}"), cells: cells(phase, bar, pen) });
+    }
+    let title = pen.paint(Ink::Strong, "NOPM by virtual users, response times of New-Order");
+    title + "\n" + &columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, pen)
+}
+
+fn cells(phase: &TprocCPhase, bar: String, pen: Pen) -> [String; COLUMNS] {
+    let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
+    let whole = |value: f64| count(value.round() as u64);
+    let time = |value: f64| pen.clean(Nanos(value as u64));
+    if let Some(counted) = &phase.counted {
+        cells[0] = whole(counted.nopm());
+        cells[1] = bar;
+        cells[2] = counted.tpm().map_or_else(|| NONE.to_owned(), whole);
+        cells[7] = count(counted.deadlocks);
+    }
+    let Some(kind) = OpKind::named("new-order") else { return cells };
+    if let Some(summary) = phase.result.summary(kind) {
+        cells[3] = time(summary.mean.value);
+        for (cell, quantile) in cells[4..].iter_mut().zip(QUANTILES.map(Quantile)) {
+            if let Some(value) = phase.result.quantile(kind, quantile) {
+                *cell = time(value.value);
+            }
+        }
+    }
+    cells
+}
+
+fn knee(report: &TprocCReport, pen: Pen) -> String {
+    let Some(KneeFound { knee, .. }) = &report.knee else { return String::new() };
+    let minutes = |rate: f64| count((rate * 60.0).round() as u64);
+    let plateau = &knee.plateau;
+    let limit = if knee.saturated { "plateau" } else { "no plateau yet, most seen" };
+    let text = format!(
+        "{} virtual users ({} to {}, 95 %), {} NOPM; {limit} {} NOPM ({} to {})",
+        knee.concurrency,
+        knee.low,
+        knee.high,
+        minutes(knee.throughput),
+        minutes(plateau.value),
+        minutes(plateau.low),
+        minutes(plateau.high)
+    );
+    pen.item(&pen.paint(Ink::Strong, "knee  "), 6, text)
+}

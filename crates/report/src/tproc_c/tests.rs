@@ -1,0 +1,124 @@
+use iolite_model::{Nanos, OpClass, OpKind, Stop, Task, TprocCCounts, TprocCTask};
+
+use super::*;
+use crate::synthetic;
+
+const STYLE: Style = Style { color: false, unicode: true, width: 110 };
+
+fn task(users: u32) -> Task {
+    Task::TprocC(TprocCTask {
+        name: "TPROC-C".into(),
+        users,
+        warehouses: 2,
+        reduction: 100,
+        all_warehouses: false,
+        keying_thinking: false,
+        procedures: true,
+        rate: None,
+        stop: Stop { runtime: Some(Nanos(60 * Nanos::SECOND.0)), ..Stop::default() },
+        ramp: Nanos(0),
+        interval: Nanos::SECOND,
+        seed: 7,
+    })
+}
+
+fn counted(orders: u64, committed: u64) -> TprocCCounted {
+    let counts = |seconds: u64, orders, transactions| TprocCCounts {
+        at: Nanos(seconds * Nanos::SECOND.0),
+        orders,
+        transactions: Some(transactions),
+    };
+    TprocCCounted {
+        before: counts(0, 1000, 5000),
+        start: counts(10, 2000, 6000),
+        end: counts(70, 2000 + orders, 6000 + 2 * orders),
+        after: counts(71, 2000 + orders, 6000 + 2 * orders),
+        new_orders: committed,
+        committed: 2 * committed,
+        rolled_back: 13,
+        deadlocks: 4,
+        skipped_deliveries: 0,
+    }
+}
+
+fn phase(index: u32, orders: u64) -> TprocCPhase {
+    let kind = OpKind::of("new-order", OpClass::Write, false).unwrap();
+    TprocCPhase {
+        result: synthetic::phase(index, task(8), &[(kind, 500.0, 2e6, 0, 0)]),
+        counted: Some(counted(orders, orders + 1000)),
+        used: None,
+    }
+}
+
+fn report(phases: Vec<TprocCPhase>) -> TprocCReport {
+    TprocCReport {
+        run: synthetic::run(),
+        calibration: None,
+        database: Some(TprocCDatabase {
+            url: "postgres://me@host/db".into(),
+            engine: "PostgreSQL".into(),
+            version: "15.18".into(),
+            warehouses: 2,
+            reduction: 100,
+            durable_by: "synchronous_commit=on".into(),
+            settings: vec![("fsync".into(), "on".into())],
+        }),
+        phases,
+        swept: false,
+        knee: None,
+        verdict: None,
+        warnings: Vec::new(),
+        ending: Ending::Completed,
+    }
+}
+
+/// White space of any kind is one blank.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_run_is_reported_by_what_the_districts_have_counted() {
+    let report = report(vec![phase(0, 1200)]);
+    let text = plain(&text(&report, STYLE));
+    for expected in [
+        "TPROC-C on postgres://me@host/db",
+        "1,200 NOPM from 2,400 PostgreSQL TPM (REDUCED to 1/100)",
+        "2 warehouses, REDUCED: 1/100",
+        "8 virtual users",
+        "new-order",
+        "2,200 over the whole run, as many as this program has committed",
+        "13 of 2,213 New-Orders, 0.59 % (1 % by the specification)",
+        "4 transactions were ended by the database for a deadlock or a lock, and repeated",
+        "not a TPC result",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json = json(&report);
+    assert_eq!(
+        (json["phases"][0]["nopm"].as_f64(), json["phases"][0]["tpm"].as_f64()),
+        (Some(1200.0), Some(2400.0))
+    );
+    assert_eq!(json["database"]["reduction"], 100);
+    assert!(json["repeats"].is_null());
+}
+
+#[test]
+fn orders_that_the_districts_have_and_this_program_has_not_are_named() {
+    let mut lost = phase(0, 1200);
+    if let Some(counted) = &mut lost.counted {
+        counted.new_orders += 1;
+    }
+    let text = plain(&text(&report(vec![lost]), STYLE));
+    assert!(text.contains("but this program has committed 2,201"), "{text}");
+}
+
+#[test]
+fn repetitions_have_a_mean_with_its_interval() {
+    let report = report(vec![phase(0, 1000), phase(1, 1100), phase(2, 1200)]);
+    let text = plain(&text(&report, STYLE));
+    // The standard deviation is 100; 4.303 x 100 / sqrt(3) = 248.
+    assert!(text.contains("mean 1,100 ± 22.6 %") && text.contains("1,000 to 1,200"), "{text}");
+    let json = json(&report);
+    assert!((json["repeats"]["nopm_half_width"].as_f64().unwrap() - 248.4).abs() < 0.1, "{json:#}");
+}

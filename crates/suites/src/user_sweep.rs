@@ -1,0 +1,274 @@
+//! More and more virtual users until New-Orders per minute stop growing: the curve, the knee, and a verdict.
+
+use iolite_model::{
+    Concluded, Ending, Fitness, Nanos, OpKind, Quantile, Reason, Task, TprocCCounted, TprocCTask, Verdict,
+};
+use iolite_results::Run;
+use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult, still_growing};
+
+use crate::procedure::{Conclusions, Nothing, Procedure, Step};
+
+/// Half-width of a normal distribution's 95 % interval in standard errors.
+const NORMAL_95: f64 = 1.96;
+/// Fewer steps show no knee.
+const FEWEST: usize = 3;
+/// Stock-Level may take as many times as long as the others (clause 5.2.5.3: 20 s beside 5 s).
+const STOCK_LEVEL: u64 = 4;
+/// The quantile that the response times are judged by (clause 5.2.5.3).
+const JUDGED: Quantile = Quantile(0.9);
+/// The transactions, by their kind of operation.
+const TRANSACTIONS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
+
+/// What is wrong with a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UserSweepError {
+    /// There is nothing to sweep.
+    #[error("the list of virtual users must rise and begin above 0: give, for example, --users 1,2,4,8,16")]
+    Users,
+}
+
+/// A sweep over the number of virtual users.
+#[derive(Debug, Clone)]
+pub struct UserSweep {
+    /// What each step does; its number of users is the step's.
+    task: TprocCTask,
+    users: Vec<u32>,
+    /// What 90 % of each transaction's response times must keep; four times as long for Stock-Level.
+    limit: Nanos,
+    /// Runs every step, also where throughput no longer grows.
+    all: bool,
+}
+
+impl UserSweep {
+    /// Steps with these numbers of users, of `task` otherwise.
+    ///
+    /// # Errors
+    /// [`UserSweepError`] where the numbers do not rise.
+    pub fn new(
+        task: TprocCTask,
+        users: Vec<u32>,
+        limit: Nanos,
+        all: bool,
+    ) -> Result<UserSweep, UserSweepError> {
+        let rises = users.windows(2).all(|pair| pair[0] < pair[1]);
+        if users.first().is_none_or(|first| *first == 0) || !rises {
+            return Err(UserSweepError::Users);
+        }
+        Ok(UserSweep { task, users, limit, all })
+    }
+
+    fn conclude(&self, run: &Run) -> Conclusions {
+        let points: Vec<LoadPoint> = run.phases.iter().filter_map(|phase| point(run, phase)).collect();
+        let knee = Knee::fit(&points, self.task.seed);
+        let at = knee.as_ref().map(|knee| nearest(&run.phases, knee.concurrency));
+        let verdict = at.flatten().map(|phase| self.judge(phase));
+        let found = knee.map(|knee| KneeFound {
+            name: "TPROC-C".into(),
+            phases: run.phases.iter().map(|phase| phase.info.index).collect(),
+            knee,
+        });
+        Conclusions { concluded: found.iter().map(Concluded::of).collect(), warnings: Vec::new(), verdict }
+    }
+
+    /// Each transaction's 90th percentile at the knee.
+    fn judge(&self, phase: &PhaseResult) -> Verdict {
+        let users = users_of(phase);
+        let reasons = TRANSACTIONS.iter().filter_map(|name| {
+            let kind = OpKind::named(name)?;
+            let times = phase.quantile(kind, JUDGED)?;
+            let bound = match *name {
+                "stock-level" => self.limit.0.saturating_mul(STOCK_LEVEL),
+                _ => self.limit.0,
+            };
+            let limit = bound as f64;
+            let fitness = match () {
+                () if times.high <= limit => Fitness::Fit,
+                () if times.low > limit => Fitness::Unfit,
+                () => Fitness::Marginal,
+            };
+            let nanos = |value: f64| Nanos(value as u64);
+            Some(Reason {
+                fitness,
+                what: format!("{name} with {users} virtual users, p90"),
+                measured: format!("{} ({} to {})", nanos(times.value), nanos(times.low), nanos(times.high)),
+                asked: format!("at most {}", Nanos(bound)),
+                value: times.value,
+                bound: limit,
+            })
+        });
+        Verdict::of("TPROC-C at the knee", reasons.collect())
+    }
+}
+
+impl Procedure for UserSweep {
+    type Preparation = Nothing;
+
+    fn next(&mut self, run: &Run, _: Nanos) -> Step {
+        if let Some(last) = run.phases.last()
+            && let Ending::Failed(reason) = &last.end.ending
+        {
+            return Step::Failed(reason.clone());
+        }
+        let points: Vec<LoadPoint> = run.phases.iter().filter_map(|phase| point(run, phase)).collect();
+        let enough = points.len() >= FEWEST && !still_growing(&points) && !self.all;
+        match self.users.get(run.phases.len()) {
+            Some(&users) if !enough => {
+                let seed = self.task.seed.wrapping_add(run.phases.len() as u64);
+                Step::Run(vec![Task::TprocC(TprocCTask { users, seed, ..self.task.clone() })])
+            }
+            _ => Step::Done(self.conclude(run)),
+        }
+    }
+}
+
+fn users_of(phase: &PhaseResult) -> u32 {
+    phase.info.task.concurrency()
+}
+
+/// The phase whose users are nearest to this number.
+fn nearest(phases: &[PhaseResult], users: u32) -> Option<&PhaseResult> {
+    phases.iter().min_by_key(|phase| users_of(phase).abs_diff(users))
+}
+
+/// A step as a point of the curve: New-Orders a second by the districts' counter; `None` where that is not known.
+fn point(run: &Run, phase: &PhaseResult) -> Option<LoadPoint> {
+    let counted: TprocCCounted = run.of_phase(phase.info.index)?;
+    let kind = OpKind::named("new-order")?;
+    let summary = phase.summary(kind)?;
+    let throughput = counted.nopm() / 60.0;
+    // The counter has two readings; how much the rate varies is seen in the intervals of the committed ones.
+    let relative = (summary.rate.high - summary.rate.low) / 2.0 / NORMAL_95 / summary.rate.value;
+    (throughput > 0.0).then_some(LoadPoint {
+        concurrency: users_of(phase),
+        throughput,
+        throughput_se: throughput * relative,
+        response: summary.mean.value / 1e9,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{
+        Cache, Event, Host, OpClass, Outstanding, PhaseEnd, PhaseInfo, RunId, RunInfo, Sink, Stop, Storage,
+        TprocCCounts,
+    };
+    use iolite_stats::{Collector, Completion, Timetable, recorder};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn task() -> TprocCTask {
+        TprocCTask {
+            name: "TPROC-C".into(),
+            users: 1,
+            warehouses: 8,
+            reduction: 1,
+            all_warehouses: false,
+            keying_thinking: false,
+            procedures: true,
+            rate: None,
+            stop: Stop { runtime: Some(Nanos(10 * SECOND)), ..Stop::default() },
+            ramp: Nanos(0),
+            interval: Nanos(SECOND),
+            seed: 3,
+        }
+    }
+
+    /// A database that does at most `most` New-Orders a second, each of which takes 10 ms alone.
+    fn step(run: &mut Run, task: &TprocCTask, most: f64) {
+        let kind = OpKind::of("new-order", OpClass::Write, false).unwrap();
+        let index = run.next_phase();
+        let rate = (f64::from(task.users) * 100.0).min(most);
+        let response = (f64::from(task.users) / rate * 1e9) as u64;
+        let end = 10 * SECOND;
+        let (mut recorder, feed) = recorder(Timetable { ramp_end: 0, interval: SECOND, end }, &[kind]);
+        let mut collector = Collector::new(index, vec![feed]);
+        let count = (rate * 10.0) as u64;
+        for number in 0..count {
+            let completed = (end / count * number + 1).min(end - 1);
+            let issued = completed.saturating_sub(response);
+            recorder.record(Completion { kind, intended: issued, issued, completed, bytes: 0 });
+        }
+        recorder.close(end);
+        let counts =
+            |seconds: u64, orders| TprocCCounts { at: Nanos(seconds * SECOND), orders, transactions: None };
+        let counted = TprocCCounted {
+            before: counts(0, 0),
+            start: counts(0, 0),
+            end: counts(10, count),
+            after: counts(10, count),
+            new_orders: count,
+            committed: count,
+            rolled_back: 0,
+            deadlocks: 0,
+            skipped_deliveries: 0,
+        };
+        let info = PhaseInfo { index, task: Task::TprocC(task.clone()), started: Nanos(0) };
+        run.event(&Event::PhaseStarted(info));
+        recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+        let (intervals, _, _) = collector.finish(0, end);
+        intervals.into_iter().for_each(|interval| run.event(&Event::Interval(interval)));
+        run.event(&Event::Concluded(Box::new(Concluded::of_phase(index, &counted))));
+        run.event(&Event::PhaseEnded(PhaseEnd {
+            phase: index,
+            ending: Ending::Completed,
+            measured: Nanos(end),
+            outstanding: Outstanding::default(),
+            cache: Cache::default(),
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
+        }));
+    }
+
+    fn info() -> RunInfo {
+        RunInfo {
+            id: RunId("run".into()),
+            version: "0".into(),
+            model_version: iolite_model::MODEL_VERSION,
+            command: Vec::new(),
+            started_unix: Nanos(0),
+            process: 1,
+            host: Host::default(),
+            storage: Storage::default(),
+        }
+    }
+
+    fn swept(most: f64, limit: Nanos) -> (Vec<u32>, Conclusions) {
+        let mut run = Run::new(info());
+        let mut sweep = UserSweep::new(task(), vec![1, 2, 4, 8, 16, 32, 64], limit, false).unwrap();
+        loop {
+            match sweep.next(&run, Nanos(0)) {
+                Step::Run(tasks) => match &tasks[..] {
+                    [Task::TprocC(task)] => step(&mut run, task, most),
+                    other => panic!("{other:?}"),
+                },
+                Step::Done(conclusions) => return (run.phases.iter().map(users_of).collect(), conclusions),
+                Step::Failed(reason) => panic!("{reason}"),
+                Step::Prepare(nothing) => match nothing {},
+            }
+        }
+    }
+
+    #[test]
+    fn users_are_added_until_throughput_stops_growing() {
+        let (users, conclusions) = swept(800.0, Nanos(5 * SECOND));
+        assert_eq!(users, [1, 2, 4, 8, 16]);
+        let found: KneeFound = conclusions.concluded[0].read().unwrap();
+        assert!((6..=10).contains(&found.knee.concurrency), "{:?}", found.knee);
+        assert!(found.knee.saturated);
+        let verdict = conclusions.verdict.unwrap();
+        assert_eq!((verdict.fitness, verdict.reasons.len()), (Fitness::Fit, 1));
+        let (_, slow) = swept(800.0, Nanos(1_000_000));
+        assert_eq!(slow.verdict.unwrap().fitness, Fitness::Unfit);
+    }
+
+    #[test]
+    fn lists_that_do_not_rise_are_refused() {
+        for users in [vec![], vec![0, 1], vec![2, 2], vec![4, 2]] {
+            assert!(UserSweep::new(task(), users, Nanos(1), false).is_err());
+        }
+    }
+}
