@@ -61,7 +61,7 @@ fn commands() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
-    for command in COMMANDS {
+    for &command in COMMANDS {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();

@@ -216,12 +216,11 @@ impl Commits for Sqlite {
         for suffix in ["", "-wal", "-shm"] {
             let mut name = self.path.clone().into_os_string();
             name.push(suffix);
-            match std::fs::remove_file(&name) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    let remedy = "remove it by hand";
-                    return Err(crate::error::io("remove", std::path::Path::new(&name), remedy)(error));
-                }
-                _ => {}
+            if let Err(error) = std::fs::remove_file(&name)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                let remedy = "remove it by hand";
+                return Err(crate::error::io("remove", std::path::Path::new(&name), remedy)(error));
             }
         }
         Ok(())
