@@ -38,11 +38,12 @@ fn accept(listener: &TcpListener, token: &str, interrupted: &AtomicBool) -> io::
     listener.set_nonblocking(true)?;
     while !interrupted.load(Ordering::Relaxed) {
         match listener.accept() {
-            Ok((client, _)) => match admit(client, token) {
-                Ok(Some(client)) => return Ok(Some(client)),
-                // A stranger, or one who has gone: the next may be the right one.
-                Ok(None) | Err(_) => {}
-            },
+            Ok((client, _)) => {
+                // Otherwise a stranger, or one who has gone: the next may be the right one.
+                if let Ok(Some(client)) = admit(client, token) {
+                    return Ok(Some(client));
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK_EVERY),
             Err(error) => return Err(error),
         }
