@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 39] = [
     &[],
     &["check"],
     &["run"],
@@ -50,6 +50,9 @@ const COMMANDS: [&[&str]; 36] = [
     &["db"],
     &["results"],
     &["results", "compare"],
+    &["results", "export"],
+    &["results", "gc"],
+    &["ab"],
 ];
 
 /// docs/cli.md, made from the help texts.

@@ -7,10 +7,12 @@ use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
 use iolite_results::Run;
 use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
+pub mod ab;
 mod answer;
 mod chart;
 pub mod comparison;
 pub mod explain;
+pub mod export;
 mod json;
 mod knees;
 pub mod latency_target;
