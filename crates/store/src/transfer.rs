@@ -161,8 +161,8 @@ mod tests {
         synthetic::write(&path, &synthetic::failed_run("f"));
         let store = Store::open_to_read(&path).unwrap();
         let answer =
-            store.ask("SELECT id, NULL AS nothing, 1.5 AS number, x'0aff' AS bytes FROM run").unwrap();
-        assert_eq!(answer.columns, ["id", "nothing", "number", "bytes"]);
+            store.ask("SELECT id, NULL AS missing, 1.5 AS number, x'0aff' AS bytes FROM run").unwrap();
+        assert_eq!(answer.columns, ["id", "missing", "number", "bytes"]);
         assert_eq!(answer.rows, [vec!["f".into(), serde_json::Value::Null, 1.5.into(), "0aff".into()]]);
         for sql in ["DELETE FROM run", "DROP TABLE run", "nonsense", "INSERT INTO tag VALUES ('f', 'x')"] {
             assert!(store.ask(sql).is_err(), "{sql}");
