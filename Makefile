@@ -2,14 +2,16 @@
 # make bench  cost per I/O against the installed fio and a bare loop, and what one job does inside each database
 #             (docs/performance.md); wants a quiet machine
 # make truth  what is measured against throttles, tracepoints, laws and known devices: docs/truth.md (as root; some 30 minutes)
+# make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
 
-.PHONY: build test bench truth needs
+.PHONY: build test bench truth dist needs
 build:
 	cargo build --release
 
 test: needs
 	cargo fmt --all --check
+	.ci/deny
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked -q
 	.ci/run_tests
@@ -28,6 +30,11 @@ bench:
 truth: needs
 	cargo build --release
 	.ci/truth target/release/iolite
+
+dist:
+	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg
+	.ci/dist
+	@for package in dist/*_$$(dpkg --print-architecture).deb; do .ci/test_deb $$package; done
 
 # The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, and measure
 # inside databases; without root they skip those and say so.
