@@ -13,11 +13,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-<<<<<<< HEAD
-const COMMANDS: [&[&str]; 39] = [
-=======
-const COMMANDS: &[&[&str]] = &[
->>>>>>> main
+const COMMANDS: [&[&str]; 41] = [
     &[],
     &["check"],
     &["run"],
@@ -55,14 +51,11 @@ const COMMANDS: &[&[&str]] = &[
     &["db"],
     &["results"],
     &["results", "compare"],
-<<<<<<< HEAD
     &["results", "export"],
     &["results", "gc"],
     &["ab"],
-=======
     &["completions"],
     &["man"],
->>>>>>> main
 ];
 
 /// docs/cli.md, made from the help texts.
