@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 use iolite_report::Format;
 
+use crate::ab::AbArgs;
 use crate::database::DbArgs;
 use crate::durability::DurabilityArgs;
 use crate::exit;
@@ -47,6 +48,11 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Compare two jobs, run in turns until the answer is clear
+    ///
+    /// Runs both jobs once per pair, in random order, until a difference is shown, or one that matters is excluded, or the pairs are
+    /// used up.
+    Ab(Box<AbArgs>),
     /// Find the largest queue depth, or rate, that keeps a response time
     ///
     /// Runs a job's last task again and again, in windows, with more or less load, until the largest one is found that keeps
@@ -79,7 +85,7 @@ pub(crate) enum Command {
     Db(DbArgs),
     /// Show whether acknowledged writes and commits survive a crash or a power cut
     Durability(Box<DurabilityArgs>),
-    /// List, show, annotate and delete stored runs
+    /// List, show, compare, annotate, export, import and delete stored runs
     Results(Box<ResultsArgs>),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),

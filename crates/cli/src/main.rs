@@ -2,6 +2,7 @@
 //!
 //! Arguments -> options -> plan -> run -> outputs; see ARCHITECTURE.md for the way through the crates.
 
+mod ab;
 mod args;
 mod check;
 mod database;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(*args),
         Command::Run(args) => run::run(*args),
         Command::Fio { arguments } => return fio::main(arguments.into_iter()),
+        Command::Ab(args) => ab::run(*args),
         Command::LatencyTarget(args) => run::latency_target(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),

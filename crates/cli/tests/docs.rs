@@ -13,7 +13,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: &[&[&str]] = &[
+const COMMANDS: [&[&str]; 41] = [
     &[],
     &["check"],
     &["run"],
@@ -55,6 +55,9 @@ const COMMANDS: &[&[&str]] = &[
     &["db"],
     &["results"],
     &["results", "compare"],
+    &["results", "export"],
+    &["results", "gc"],
+    &["ab"],
     &["completions"],
     &["man"],
 ];

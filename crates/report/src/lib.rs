@@ -7,11 +7,13 @@ use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
 use iolite_results::Run;
 use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
+pub mod ab;
 mod answer;
 mod chart;
 pub mod comparison;
 pub mod durability;
 pub mod explain;
+pub mod export;
 mod json;
 mod knees;
 pub mod latency_target;

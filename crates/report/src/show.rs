@@ -5,6 +5,7 @@ use iolite_model::{BlockPoint, CachePoint, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
 
+use crate::ab::AbReport;
 use crate::latency_target::LatencyReport;
 use crate::pen::Style;
 use crate::ran::RanReport;
@@ -12,7 +13,7 @@ use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
-use crate::{Report, durability, latency_target, ran, run as job, study, sweep, tproc_c};
+use crate::{Report, ab, durability, latency_target, ran, run as job, study, sweep, tproc_c};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,10 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
     let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
     match procedure.as_str() {
         "check" => check(run, format, style),
+        "ab" => match AbReport::of(run) {
+            Some(report) => either(format, || ab::text(&report, style), || ab::json(&report)),
+            None => of_job(run, format, style),
+        },
         "latency-target" => match LatencyReport::of(run) {
             Some(report) => {
                 either(format, || latency_target::text(&report, style), || latency_target::json(&report))
