@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolite_model::{Bytes, Durability, Physical};
 
-use crate::Result;
+use crate::error::Result;
 
 /// A database instance as the results state it.
 #[derive(Debug, Clone, PartialEq, Eq)]

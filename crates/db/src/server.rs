@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::Result;
+use crate::error::Result;
 #[cfg(feature = "mysql")]
 use crate::mysql::server as mariadb;
 #[cfg(feature = "postgres")]
@@ -113,7 +113,7 @@ impl Server {
                 ("start or stop MariaDB", "build it with the feature `mysql` (cargo build --features mysql)")
             }
         };
-        Err(crate::Error::Build { what, remedy })
+        Err(crate::error::Error::Build { what, remedy })
     }
 }
 

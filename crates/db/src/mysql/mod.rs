@@ -15,7 +15,8 @@ use iolite_model::{Durability, Physical};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::{Description, Files, Instance, LockWait, Result};
+use crate::error::Result;
+use crate::instance::{Description, Files, Instance, LockWait};
 pub use connect::Target;
 pub use facts::Facts;
 

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolite_model::{Durability, Physical};
 use postgres::Client;
 
-use crate::{Description, Files, Instance, LockWait, Result};
+use crate::error::Result;
+use crate::instance::{Description, Files, Instance, LockWait};
 pub use connect::Target;
 use physical::Monitor;
 
