@@ -9,6 +9,7 @@ use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
 mod answer;
 mod chart;
+pub mod classic;
 pub mod comparison;
 pub mod explain;
 mod json;
@@ -19,6 +20,7 @@ mod machine;
 pub mod parts;
 mod pen;
 mod progress;
+pub mod pts;
 pub mod ran;
 pub mod run;
 pub mod runs;
