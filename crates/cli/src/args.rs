@@ -8,10 +8,12 @@ use iolite_model::{Bytes, Nanos};
 use iolite_report::Format;
 
 use crate::ab::AbArgs;
+use crate::classic::ClassicArgs;
 use crate::database::DbArgs;
 use crate::durability::DurabilityArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
+use crate::pts::PtsArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::reference::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
@@ -69,6 +71,16 @@ pub(crate) enum Command {
     },
     /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
+    /// The disk performance tests people know: dd, Bonnie++, IOzone
+    ///
+    /// Runs the steps of these programs on the engine of this one, prints their figures as they do, with the longest latency,
+    /// CPU use and where the data came from, and says what each means for a database.
+    Classic(Box<ClassicArgs>),
+    /// SNIA's performance test specification (PTS): a drive in steady state
+    ///
+    /// Purges the device, preconditions it, and repeats a grid of mixes and block sizes in rounds until the figures are steady.
+    /// Destroys all data on the device; a whole run takes a day, and goes on after a crash with --resume.
+    Pts(Box<PtsArgs>),
     /// Random reads of blocks inside a database, by as many jobs as you like (PerfTools' RanRead)
     #[command(name = "ranread")]
     RanRead(RanArgs<ReadOptions>),

@@ -5,6 +5,7 @@
 mod ab;
 mod args;
 mod check;
+mod classic;
 mod database;
 mod durability;
 mod exit;
@@ -13,6 +14,7 @@ mod fio;
 mod job;
 mod output;
 mod profiles;
+mod pts;
 mod ran;
 mod reference;
 mod results;
@@ -57,6 +59,8 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
         Command::Study(args) => study::run(*args),
+        Command::Classic(args) => classic::run(*args),
+        Command::Pts(args) => pts::run(*args),
         Command::Db(args) => database::run(&args),
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),

@@ -13,7 +13,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: &[&[&str]] = &[
     &[],
     &["check"],
     &["run"],

@@ -8,11 +8,13 @@ pub mod acknowledged;
 mod arrival;
 mod backend;
 mod cache;
+mod classic;
 mod concluded;
 mod database;
 mod event;
 mod fault;
 mod host_limit;
+mod iometer;
 mod job;
 mod kind;
 mod latency;
@@ -21,6 +23,7 @@ mod metadata;
 mod oplog;
 mod priority;
 mod profile;
+mod pts;
 mod reading;
 mod record;
 mod storage;
@@ -39,11 +42,16 @@ pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
+pub use classic::{
+    BonniePhase, BonnieTerms, ClassicStep, ClassicTerms, DdStep, DdTerms, IozoneTerms, IozoneTest,
+    MetadataStep,
+};
 pub use concluded::{Concluded, Conclusion, real};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
+pub use iometer::{AccessLine, AccessSpec, IometerPoint, IometerTerms};
 pub use job::{Job, JobTask};
 pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{
@@ -54,6 +62,7 @@ pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
+pub use pts::{PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
     Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,

@@ -323,6 +323,9 @@ pub enum Mix {
     TrimPercent(u8),
     /// A trim of each block, then a write of the same one (fio's `trimwrite`).
     TrimThenWrite,
+    /// Reads, each of which is followed by a write of the same block with this probability in percent (0 to 100): a block is read,
+    /// changed and written back. With 100, `stop.loops` counts blocks; below, it counts reads and writes alike.
+    ReadThenWrite(u8),
     /// What a trace says ([`Access::Trace`]): these kinds.
     Traced(TracedKinds),
 }
@@ -452,6 +455,8 @@ impl FileTask {
             Mix::Write | Mix::TrimThenWrite => writes,
             Mix::Trim => trims,
             Mix::ReadPercent(percent) => mixed(percent, reads, writes),
+            // The write has the read's size.
+            Mix::ReadThenWrite(_) => reads,
             Mix::TrimPercent(percent) => mixed(percent, trims, writes),
             Mix::Traced(_) => self.block.0 as f64,
         }
@@ -483,14 +488,23 @@ impl FileTask {
 impl Mix {
     /// Whether any operation reads.
     pub fn reads(self) -> bool {
-        matches!(self, Mix::Read | Mix::ReadPercent(1..) | Mix::Traced(TracedKinds { reads: true, .. }))
+        matches!(
+            self,
+            Mix::Read
+                | Mix::ReadPercent(1..)
+                | Mix::ReadThenWrite(_)
+                | Mix::Traced(TracedKinds { reads: true, .. })
+        )
     }
 
     /// Whether any operation writes data.
     pub fn writes(self) -> bool {
         match self {
             Mix::Traced(kinds) => kinds.writes,
-            mix => !matches!(mix, Mix::Read | Mix::ReadPercent(100) | Mix::Trim | Mix::TrimPercent(100)),
+            mix => !matches!(
+                mix,
+                Mix::Read | Mix::ReadPercent(100) | Mix::ReadThenWrite(0) | Mix::Trim | Mix::TrimPercent(100)
+            ),
         }
     }
 

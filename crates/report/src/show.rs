@@ -1,7 +1,7 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
 use iolite_model::acknowledged::Findings;
-use iolite_model::{BlockPoint, CachePoint, ReadAheadPoint};
+use iolite_model::{BlockPoint, CachePoint, ClassicTerms, PtsTerms, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
-use crate::{Report, ab, durability, latency_target, ran, run as job, study, sweep, tproc_c};
+use crate::{Report, ab, classic, durability, latency_target, pts, ran, run as job, study, sweep, tproc_c};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,16 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             let report = TprocCReport::of(run);
             either(format, || tproc_c::text(&report, style), || tproc_c::json(&report))
         }
+        "classic" => match run.concluded::<ClassicTerms>().next() {
+            Some(terms) => {
+                either(format, || classic::text(run, &terms, style), || classic::json(run, &terms))
+            }
+            None => of_job(run, format, style),
+        },
+        "pts" => match run.concluded::<PtsTerms>().next() {
+            Some(terms) => either(format, || pts::text(run, &terms, style), || pts::json(run, &terms)),
+            None => of_job(run, format, style),
+        },
         CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
         ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),
         BlockPoint::STUDY => of_study::<BlockPoint>(run, format, style),

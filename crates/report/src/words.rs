@@ -149,6 +149,8 @@ fn mix(task: &FileTask) -> String {
         Mix::Trim => "trims".to_owned(),
         Mix::TrimPercent(percent) => both(percent, "trims", "writes"),
         Mix::TrimThenWrite => "a trim, then a write, of each block".to_owned(),
+        Mix::ReadThenWrite(100..) => "a read, then a write, of each block".to_owned(),
+        Mix::ReadThenWrite(percent) => format!("reads, {percent} % of them written back,"),
         Mix::Traced(kinds) => return traced(kinds, task),
     };
     match &task.sizes {
@@ -169,7 +171,7 @@ fn traced(kinds: TracedKinds, task: &FileTask) -> String {
 fn law_of(sizes: &Sizes, mix: Mix) -> String {
     let all = [
         (mix.reads(), "reads", &sizes.reads),
-        (mix.writes(), "writes", &sizes.writes),
+        (mix.writes() && !matches!(mix, Mix::ReadThenWrite(_)), "writes", &sizes.writes),
         // A trim before a write is as long as the write.
         (mix.trims() && mix != Mix::TrimThenWrite, "trims", &sizes.trims),
     ];

@@ -8,10 +8,12 @@ mod asked;
 mod besides;
 pub mod comparison;
 mod fold;
+mod pts;
 mod readings;
 mod run;
 
 pub use asked::Asked;
 pub use besides::{Besides, ReadBack};
+pub use pts::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;
 pub use run::Run;

@@ -3,24 +3,29 @@
 
 mod ab;
 mod check;
+mod classic;
 mod database;
 mod doubts;
+mod iometer;
 mod job_list;
 mod judge;
 mod latency_target;
 mod procedure;
 mod profiles;
+mod pts;
 mod search;
 mod shuffle;
-mod steady;
 mod study;
 mod sweep;
 mod user_sweep;
 
 pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
+pub use classic::{Classic, ClassicPreparation};
 pub use database::database_warnings;
 pub use doubts::doubts;
+pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
+pub use iometer::{Iometer, IometerAccess};
 pub use job_list::JobList;
 pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
@@ -28,7 +33,7 @@ pub use latency_target::{
 };
 pub use procedure::{Conclusions, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
-pub use steady::{SteadyRule, SteadyWatch, SteadyWindow};
+pub use pts::{Pts, PtsAccess};
 pub use study::{
     Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy,
     StudyStep, Subject,

@@ -170,7 +170,7 @@ fn queue(number: Number, name: &str) -> Option<u64> {
 }
 
 /// Whether a block device can discard.
-pub(crate) fn discards(number: Number) -> bool {
+pub fn discards(number: Number) -> bool {
     queue(number, "discard_max_bytes").is_some_and(|largest| largest > 0)
 }
 

@@ -42,6 +42,7 @@ fn check_mix(mix: Mix) -> Result<(), WorkloadError> {
     let (what, percent) = match mix {
         Mix::ReadPercent(percent) => ("reads", percent),
         Mix::TrimPercent(percent) => ("trims", percent),
+        Mix::ReadThenWrite(percent) => ("reads that are written back", percent),
         Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite | Mix::Traced(_) => return Ok(()),
     };
     WorkloadError::unless(

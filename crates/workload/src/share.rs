@@ -56,7 +56,7 @@ impl Share {
         ];
         let by_operations = [stop.operations.map(divide), stop.worker_operations];
         let least = |limits: &[Option<u64>]| limits.iter().flatten().copied().min();
-        let paired = if task.mix == Mix::TrimThenWrite { 2 } else { 1 };
+        let paired = if matches!(task.mix, Mix::TrimThenWrite | Mix::ReadThenWrite(100)) { 2 } else { 1 };
         let most = least(&by_bytes).map_or(u64::MAX, |units| units.saturating_mul(paired));
         let operations = least(&by_operations).unwrap_or(u64::MAX);
         match count {

@@ -173,7 +173,9 @@ impl Law {
 /// The laws that operations of this mix follow. A trim that a write follows has the write's size.
 fn followed(sizes: &Sizes, mix: Mix) -> impl Iterator<Item = &SizeLaw> {
     let trims = mix.trims() && mix != Mix::TrimThenWrite;
-    [(mix.reads(), &sizes.reads), (mix.writes(), &sizes.writes), (trims, &sizes.trims)]
+    // A write that follows a read has the read's size.
+    let writes = mix.writes() && !matches!(mix, Mix::ReadThenWrite(_));
+    [(mix.reads(), &sizes.reads), (writes, &sizes.writes), (trims, &sizes.trims)]
         .into_iter()
         .filter_map(|(follows, law)| follows.then_some(law))
 }

@@ -96,6 +96,8 @@ enum Kinds {
     Or(Dice),
     /// A trim, then the write that it was for.
     TrimThenWrite(Option<PlannedOp>),
+    /// A read, then perhaps the write of what it has read.
+    ReadThenWrite(Option<PlannedOp>, Dice),
 }
 
 /// Where operations go, and how long they are.
@@ -206,6 +208,15 @@ impl Other {
                     return PlannedOp { kind: IoKind::Trim, ..write };
                 }
             },
+            Kinds::ReadThenWrite(pending, dice) => match pending.take() {
+                Some(write) => return write,
+                None => {
+                    let read = self.places.next(IoKind::Read);
+                    *pending =
+                        (dice.roll() == IoKind::Read).then_some(PlannedOp { kind: IoKind::Write, ..read });
+                    return read;
+                }
+            },
         };
         self.places.next(kind)
     }
@@ -272,6 +283,11 @@ impl Kinds {
             Mix::ReadPercent(percent) => or(IoKind::Read, percent),
             Mix::TrimPercent(percent) => or(IoKind::Trim, percent),
             Mix::TrimThenWrite => Kinds::TrimThenWrite(None),
+            // The dice's first kind comes with the probability of a write.
+            Mix::ReadThenWrite(percent) => match or(IoKind::Read, percent) {
+                Kinds::Or(dice) => Kinds::ReadThenWrite(None, dice),
+                other => other,
+            },
             // That goes with a trace, which has its own.
             Mix::Traced(_) => Kinds::Always(IoKind::Read),
         }
@@ -316,6 +332,15 @@ pub(crate) mod tests {
 
     #[test]
     fn each_trim_is_followed_by_its_write_and_draws_no_offset_of_its_own() {
+        let changed = draw(&task(Mix::ReadThenWrite(100), Stop::default()), 1, 2000);
+        for pair in changed.chunks(2) {
+            assert_eq!((pair[0].kind, pair[1].kind), (IoKind::Read, IoKind::Write));
+            assert_eq!((pair[0].offset, pair[0].length), (pair[1].offset, pair[1].length));
+        }
+        let some = draw(&task(Mix::ReadThenWrite(10), Stop::default()), 1, 20_000);
+        let writes = some.iter().filter(|op| op.kind == IoKind::Write).count();
+        // A tenth of the reads, which is an eleventh of all.
+        assert!((1700..=1940).contains(&writes), "{writes}");
         let paired = draw(&task(Mix::TrimThenWrite, Stop::default()), 1, 2000);
         let plain = draw(&task(Mix::Write, Stop::default()), 1, 1000);
         for (pair, write) in paired.chunks(2).zip(plain) {

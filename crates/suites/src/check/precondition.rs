@@ -1,11 +1,10 @@
 //! Random writes before anything is judged, until their rate is steady.
 
 use iolite_model::{OpKind, Warning};
-use iolite_stats::{PhaseResult, Preconditioned};
+use iolite_stats::{PhaseResult, Preconditioned, SteadyRule, SteadyWatch};
 
 use super::Check;
 use super::plan::Stage;
-use crate::steady::{SteadyRule, SteadyWatch};
 
 /// Rounds that are looked at (SNIA PTS 2.0.2, steady state: the last five).
 const WINDOW: usize = 5;

@@ -43,6 +43,8 @@ pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>, Str
         }
         // A trace says itself what is done when.
         Mix::Traced(_) => None,
+        // No option of fio's is lowered to it.
+        Mix::ReadThenWrite(_) => one(reads),
         Mix::ReadPercent(_) => by_kind(rate, by_bytes, [reads, writes, None]),
         Mix::TrimPercent(_) => by_kind(rate, by_bytes, [None, writes, trims]),
     })

@@ -1,0 +1,203 @@
+//! `iolite classic`: the disk performance tests people know (dd, Bonnie++, IOzone) on a directory.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use iolite_engine::Control;
+use iolite_model::{
+    BonnieTerms, Bytes, ClassicTerms, Concluded, DdTerms, Ending, Filesystem, Host, IozoneTerms, Nanos,
+};
+use iolite_results::{Asked, Run};
+use iolite_session::{Environment, Session, ending};
+use iolite_suites::{Classic, ClassicPreparation};
+
+use crate::args::OutputArgs;
+use crate::exit::{self, Exit, UsageError};
+use crate::{output, setup, signals};
+
+/// Bytes that Bonnie++ writes one at a time, by its manual.
+const CHARACTERS: Bytes = Bytes(20 << 20);
+/// Random reads of its seek phase, and processes that do them, by its manual.
+const SEEKS: u64 = 8192;
+const SEEKERS: u32 = 5;
+
+const EXAMPLES: &str = "\
+Examples:
+  The dd test of a database's storage, sizes following the memory:
+      iolite classic dd /var/lib/postgresql
+  All three tests on one page, with a verdict, with 4 GiB each (the page cache is dropped before each phase that reads):
+      iolite classic all /data --size 4GiB
+  Bonnie++'s table as HTML, by its own converter:
+      iolite classic bonnie /data --json | jq -r .bonnie.csv | bon_csv2html > bonnie.html
+  IOzone with 6 processes and 4 GiB for each of them:
+      iolite classic iozone /data --processes 6 --size 24GiB --block 8KiB
+
+Files go into a hidden directory inside DIR and are removed at the end. docs/suites.md says what differs from the original
+programs, why, and how to get their numbers.";
+
+/// `iolite classic` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct ClassicArgs {
+    /// The test
+    #[arg(value_name = "TEST")]
+    pub(crate) test: TestArg,
+
+    /// A directory on the storage to test
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Data of each test in all [default: of dd 2 times the memory, of Bonnie++ and IOzone 1.5 times]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+
+    /// Bytes of each operation, except for single bytes
+    #[arg(long, value_name = "SIZE", default_value = "8KiB")]
+    pub(crate) block: Bytes,
+
+    /// Bonnie++: copies of each phase that run at the same time
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) concurrency: u32,
+
+    /// Bonnie++: files that are created, looked up and removed; 0 leaves these phases out
+    #[arg(long, value_name = "N", default_value = "16384", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
+    pub(crate) files: u64,
+
+    /// IOzone: processes, each with a file of its own
+    #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(2..=256))]
+    pub(crate) processes: u32,
+
+    /// Leave the page cache alone before phases that read, as the original programs do: with data smaller than the memory,
+    /// these then measure the memory
+    #[arg(long)]
+    pub(crate) keep_cache: bool,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Which test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestArg {
+    /// Write a file, write a second one, read the first back
+    Dd,
+    /// Bonnie++: output, rewrite, input, seeks; files created, looked up, removed
+    Bonnie,
+    /// IOzone's tests 0 to 5 and 8 with several processes
+    Iozone,
+    /// All of them, one after the other
+    All,
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// The directory can't be used, or has too little space. A failure later is part of what is printed.
+pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
+    let directory = setup::directory(&args.directory)?;
+    let storage = iolite_observe::storage(&directory)?;
+    let terms = terms(&args, &iolite_observe::host())?;
+    check_space(&args, &terms, &storage.filesystem)?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let mut session = setup::begin(storage, &directory, &args.output, Nanos(0), &control)?;
+    session.conclude(Concluded::of(&Asked::new("classic", directory.display().to_string())));
+    session.conclude(Concluded::of(&terms));
+    let failure = session.drive(&mut Classic::new(terms), &mut Files).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(exit_of(&run))
+}
+
+/// Removes files between the tests.
+struct Files;
+
+impl Environment<Classic> for Files {
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        _: &mut Classic,
+        preparation: ClassicPreparation,
+    ) -> anyhow::Result<()> {
+        let ClassicPreparation::Remove(files) = preparation;
+        files.iter().for_each(|file| session.scratch().remove(file));
+        Ok(())
+    }
+}
+
+/// Sizes from the arguments and the memory.
+fn terms(args: &ClassicArgs, host: &Host) -> Result<ClassicTerms, UsageError> {
+    let memory = host.memory;
+    if args.size.is_none() && memory.0 == 0 {
+        let message = "the size of the memory is unknown here, and sizes follow it: give --size";
+        return Err(UsageError(message.into()));
+    }
+    if args.block.0 == 0 || args.block > Bytes(1 << 30) {
+        let message = format!("--block {}: give between 1 byte and 1 GiB", args.block);
+        return Err(UsageError(message));
+    }
+    let times = |half: u64| args.size.unwrap_or(Bytes(memory.0.saturating_mul(half) / 2));
+    let parts = u64::from(args.processes.max(args.concurrency));
+    let least = args.block.0.saturating_mul(parts).saturating_mul(2);
+    if let Some(size) = args.size.filter(|size| size.0 < least) {
+        let message = format!(
+            "--size {size} is too small for {parts} files of several blocks of {}: give at least {}",
+            args.block,
+            Bytes(least)
+        );
+        return Err(UsageError(message));
+    }
+    let asked = |test| args.test == test || args.test == TestArg::All;
+    let whole = |size: Bytes| size.round_down(args.block.0);
+    Ok(ClassicTerms {
+        dd: asked(TestArg::Dd).then(|| DdTerms {
+            size: whole(times(4)),
+            flush: whole(Bytes(times(4).0 / 2)),
+            block: args.block,
+        }),
+        bonnie: asked(TestArg::Bonnie).then(|| BonnieTerms {
+            size: whole(times(3)),
+            // With little data as little as the other phases: byte by byte it takes long.
+            characters: Bytes(CHARACTERS.0.min(times(3).0 / 4).max(1)),
+            chunk: args.block,
+            concurrency: args.concurrency,
+            seeks: SEEKS,
+            seekers: SEEKERS,
+            files: args.files,
+        }),
+        iozone: asked(TestArg::Iozone).then(|| IozoneTerms {
+            size: whole(Bytes(times(3).0 / u64::from(args.processes))),
+            record: args.block,
+            processes: args.processes,
+        }),
+        keep_cache: args.keep_cache,
+    })
+}
+
+/// Whether the files fit.
+fn check_space(args: &ClassicArgs, terms: &ClassicTerms, filesystem: &Filesystem) -> Result<(), UsageError> {
+    let needed = Classic::space(terms);
+    if filesystem.size.0 == 0 || needed <= filesystem.free {
+        return Ok(());
+    }
+    let remedy = match args.size {
+        Some(_) => "give a smaller --size",
+        None => {
+            "sizes follow the memory: free some space, or give --size (the page cache is dropped before phases that read)"
+        }
+    };
+    let message = format!(
+        "the test files take {needed} and {} has {} free: {remedy}",
+        args.directory.display(),
+        filesystem.free
+    );
+    Err(UsageError(message))
+}
+
+fn exit_of(run: &Run) -> Exit {
+    match &run.ending {
+        Some(Ending::Completed) => run.verdict.as_ref().map_or(Exit::Fit, |verdict| verdict.fitness.into()),
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Interrupted) | None => Exit::Interrupted,
+    }
+}

@@ -1,0 +1,355 @@
+//! `iolite pts`: SNIA's Solid State Storage Performance Test Specification on a device or a file.
+
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, ValueEnum};
+use iolite_engine::Control;
+use iolite_model::{
+    BackendKind, Bytes, Concluded, Ending, Event, Nanos, PtsTerms, PtsTest, RingOptions, Sink, Warning,
+};
+use iolite_results::{Asked, Run};
+use iolite_session::{Bare, Session, ending};
+use iolite_store::Store;
+use iolite_suites::{Pts, PtsAccess};
+use iolite_sys::device;
+
+use crate::args::OutputArgs;
+use crate::exit::{self, Exit, UsageError};
+use crate::{output, setup, signals};
+
+/// The least that can be tested: some blocks of the largest size for every outstanding operation.
+const LEAST: Bytes = Bytes(16 << 20);
+
+/// Sizes are in multiples of this.
+const UNIT: u64 = 1 << 20;
+
+/// The specification's round, and its longest write saturation test.
+const CELL: Nanos = Nanos(60_000_000_000);
+const SATURATION: Nanos = Nanos(24 * 3_600_000_000_000);
+
+/// Shortest cell: ten intervals.
+const SHORTEST: u64 = 100_000_000;
+
+/// Throughput that the budget assumes where a device's own is not known yet.
+const ASSUMED: u64 = 500 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  What would it take? (prints the budget of writes and ends)
+      iolite pts /dev/nvme1n1
+  A rehearsal in minutes, then all tests, which take a day:
+      sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1 --scale 0.01
+      sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
+  After a crash or a reboot, on from where it was:
+      sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1 --resume latest
+
+All data on the device is destroyed. docs/suites.md says what differs from the specification's text, and why.";
+
+/// `iolite pts` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct PtsArgs {
+    /// The device, or an existing file, whose data is destroyed
+    #[arg(value_name = "DEVICE|FILE")]
+    pub(crate) target: PathBuf,
+
+    /// Allow overwriting it: the same path once more
+    #[arg(long, value_name = "DEVICE|FILE")]
+    pub(crate) allow_overwrite: Option<PathBuf>,
+
+    /// The tests, in the order of the specification [default: all]
+    #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
+    pub(crate) tests: Vec<TestArg>,
+
+    /// Share of the specification's times, for a rehearsal: 0.01 takes a hundredth. Every output says so
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = scale)]
+    pub(crate) scale: f64,
+
+    /// Active range: bytes that are used, from the start [default: all]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Bytes>,
+
+    /// Threads of the IOPS, throughput and write saturation tests
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+
+    /// Outstanding operations of each of these threads
+    #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) depth: u32,
+
+    /// Rounds at most, where the steady state does not come before
+    #[arg(long, value_name = "N", default_value = "25", value_parser = clap::value_parser!(u32).range(5..=1000))]
+    pub(crate) max_rounds: u32,
+
+    /// Go on with a stored run that was cut short: its id, the beginning of one, or `latest`
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// A test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestArg {
+    /// Random IOPS by mix and block size
+    Iops,
+    /// Response times of one operation at a time
+    Latency,
+    /// Sequential throughput by block size
+    Throughput,
+    /// Random writes until the device is written four times, or for 24 hours
+    WriteSaturation,
+}
+
+impl From<TestArg> for PtsTest {
+    fn from(test: TestArg) -> PtsTest {
+        match test {
+            TestArg::Iops => PtsTest::Iops,
+            TestArg::Latency => PtsTest::Latency,
+            TestArg::Throughput => PtsTest::Throughput,
+            TestArg::WriteSaturation => PtsTest::WriteSaturation,
+        }
+    }
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if f64::is_finite(share) && share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("write a share above 0 and up to 1, for example 0.01".into()),
+    }
+}
+
+/// Runs the tests.
+///
+/// # Errors
+/// The target can't be tested, or the user has not allowed overwriting it. A failure later is part of what is printed.
+pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
+    let found = Found::at(&args.target)?;
+    let terms = terms(&args, &found)?;
+    let allowed = allowed(&args, &terms)?;
+    let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
+    if !args.output.quiet {
+        output::note(&budget(&terms));
+    }
+    let control = Control::new(signals::interrupt_flag()?);
+    let storage = iolite_observe::storage_of_target(&terms.target)?;
+    let mut session = setup::begin(storage, &std::env::temp_dir(), &args.output, terms.longest(), &control)?;
+    session.scratch().allow_overwriting(allowed);
+    session.conclude(Concluded::of(&Asked::new("pts", terms.target.display().to_string())));
+    session.conclude(Concluded::of(&terms));
+    earlier.into_iter().for_each(|earlier| take_over(&mut session, earlier));
+    let io_uring = iolite_sys::ring::available();
+    let backend = match &io_uring {
+        Ok(()) => BackendKind::IoUring(RingOptions::PLAIN),
+        Err(error) => {
+            session.warn(Warning::NoIoUring { reason: error.to_string() });
+            BackendKind::Threads
+        }
+    };
+    notes(&mut session, &terms, &found);
+    let mut procedure = Pts::new(terms, PtsAccess { backend, direct: found.direct });
+    let failure = session.drive(&mut procedure, &mut Bare).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(match run.ending {
+        Some(Ending::Completed) => Exit::Fit,
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Interrupted) | None => Exit::Interrupted,
+    })
+}
+
+/// What there is at the target.
+struct Found {
+    path: PathBuf,
+    size: Bytes,
+    logical_block: Bytes,
+    purges: bool,
+    direct: bool,
+    is_device: bool,
+}
+
+impl Found {
+    /// Looks at a target, without opening it for writing.
+    fn at(path: &Path) -> Result<Found, UsageError> {
+        let shown = path.display();
+        let cannot = |error: std::io::Error| {
+            UsageError(format!(
+                "cannot read {shown}: {error}; check the path, or run as a user who may (sudo)"
+            ))
+        };
+        let path = path.canonicalize().map_err(cannot)?;
+        let file = File::open(&path).map_err(cannot)?;
+        let kind = file.metadata().map_err(cannot)?.file_type();
+        let is_device = kind.is_block_device();
+        if !is_device && !kind.is_file() {
+            let message = format!("{shown} is neither a block device nor a file: give one of these");
+            return Err(UsageError(message));
+        }
+        let number = device::device_number(&file).map_err(cannot)?;
+        if let Some(number) = number {
+            let reasons = device::in_use(number).map_err(cannot)?;
+            if let Some(reason) = reasons.first() {
+                let message = format!(
+                    "{shown} is in use ({reason}): everything on it would be lost; give another device"
+                );
+                return Err(UsageError(message));
+            }
+        }
+        let size = Bytes(device::size_of(&file).map_err(cannot)?);
+        let access = iolite_sys::file::Access { direct: true, ..iolite_sys::file::Access::default() };
+        Ok(Found {
+            size,
+            logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
+            purges: number.is_none_or(device::discards),
+            direct: iolite_sys::file::open(&path, access).is_ok(),
+            is_device,
+            path,
+        })
+    }
+}
+
+fn terms(args: &PtsArgs, found: &Found) -> Result<PtsTerms, UsageError> {
+    let shown = args.target.display();
+    if let Some(size) = args.size.filter(|size| *size > found.size) {
+        let message = format!("--size {size} is more than the {} of {shown}: give less", found.size);
+        return Err(UsageError(message));
+    }
+    let span = args.size.unwrap_or(found.size).round_down(UNIT);
+    if span < LEAST {
+        let message = format!("{span} of {shown} are too small to test: at least {LEAST} are needed");
+        return Err(UsageError(message));
+    }
+    let mut tests: Vec<PtsTest> = args.tests.iter().map(|&test| test.into()).collect();
+    if tests.is_empty() {
+        tests = PtsTest::ALL.to_vec();
+    }
+    tests.dedup();
+    let scaled = |time: Nanos, least| Nanos(((time.0 as f64 * args.scale) as u64).max(least));
+    let mut blocks: Vec<Bytes> = PtsTest::ALL.iter().flat_map(|test| test.blocks()).copied().collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks.retain(|block| block.0.is_multiple_of(found.logical_block.0));
+    blocks.reverse();
+    Ok(PtsTerms {
+        target: found.path.clone(),
+        span,
+        tests,
+        scale: args.scale,
+        cell: scaled(CELL, SHORTEST),
+        max_rounds: args.max_rounds,
+        window: 5,
+        blocks,
+        threads: args.threads,
+        depth: args.depth,
+        purges: found.purges,
+        saturation: scaled(SATURATION, SHORTEST),
+    })
+}
+
+/// What will be written, and for how long.
+fn budget(terms: &PtsTerms) -> String {
+    let longest = terms.longest();
+    let rounds = (longest.as_secs_f64() * ASSUMED as f64) as u64;
+    format!(
+        "{} is overwritten: {} by preconditioning, and in at most {:.1} hours of rounds (steady state comes earlier) up to {} at an \
+         assumed {}/s; compare with the drive's rated endurance",
+        terms.target.display(),
+        terms.preconditioning(),
+        longest.as_secs_f64() / 3600.0,
+        Bytes(rounds),
+        Bytes(ASSUMED)
+    )
+}
+
+/// What the user allows to be overwritten.
+fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Overwriting> {
+    let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == terms.target);
+    match &args.allow_overwrite {
+        Some(path) if same(path) => {
+            let device = std::fs::metadata(path).is_ok_and(|there| there.file_type().is_block_device());
+            setup::named_devices(if device { std::slice::from_ref(path) } else { &[] })
+        }
+        Some(path) => {
+            let message = format!(
+                "--allow-overwrite {} names another than {}: give the same path",
+                path.display(),
+                args.target.display()
+            );
+            Err(UsageError(message).into())
+        }
+        None => {
+            let shown = args.target.display();
+            let message = format!("{}; to go on: --allow-overwrite {shown}", budget(terms));
+            Err(UsageError(message).into())
+        }
+    }
+}
+
+/// What is said before the first phase.
+fn notes(session: &mut Session<'_>, terms: &PtsTerms, found: &Found) {
+    if !terms.purges {
+        let why = "the device can't discard: erase it by its own command (nvme format, hdparm --security-erase) before";
+        session.warn(Warning::LeftOut { what: "purge".into(), why: why.into() });
+    }
+    if !found.direct {
+        let filesystem = session.run().info.storage.filesystem.kind.clone();
+        session.warn(Warning::NoDirectIo { filesystem });
+    }
+    if !found.is_device {
+        let why = "the file system and what else is on its device are measured with it: give the device for figures of its own";
+        session.warn(Warning::LeftOut { what: "the device itself".into(), why: why.into() });
+    }
+}
+
+/// The events of the run that is to be resumed.
+fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<Event>> {
+    let path = setup::results(args.output.results.clone()).map_err(UsageError)?;
+    let store = Store::open(&path)?;
+    let id = store.find(name).map_err(|error| UsageError(error.to_string()))?;
+    let events = store.events(&id)?;
+    let run = Run::of(&events).ok_or_else(|| UsageError(format!("run {id} has no beginning")))?;
+    let Some(theirs) = run.concluded::<PtsTerms>().next() else {
+        let message =
+            format!("run {id} is none of `iolite pts`: give one that is (see `iolite results list`)");
+        return Err(UsageError(message).into());
+    };
+    if theirs != *terms {
+        let message = format!(
+            "run {id} was asked for something else (target, tests, scale, sizes, threads or depth): repeat its arguments \
+             to resume it"
+        );
+        return Err(UsageError(message).into());
+    }
+    Ok(events)
+}
+
+/// Records what the earlier run has completed as part of this one, so that this run is whole.
+fn take_over(session: &mut Session<'_>, earlier: Vec<Event>) {
+    let completed: Vec<u32> = earlier
+        .iter()
+        .filter_map(|event| match event {
+            Event::PhaseEnded(end) if end.ending == Ending::Completed => Some(end.phase),
+            _ => None,
+        })
+        .collect();
+    let kept = |phase: u32| completed.contains(&phase);
+    for event in earlier {
+        let keep = match &event {
+            Event::PhaseStarted(info) => kept(info.index),
+            Event::PhaseReleased(release) => kept(release.phase),
+            Event::Interval(interval) => kept(interval.phase),
+            Event::Worker(worker) => kept(worker.phase),
+            Event::PhaseEnded(end) => kept(end.phase),
+            Event::Concluded(concluded) => concluded.phase.is_some_and(kept),
+            Event::Warning(_) => true,
+            _ => false,
+        };
+        if keep {
+            session.events().event(&event);
+        }
+    }
+}

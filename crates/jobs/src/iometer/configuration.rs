@@ -1,0 +1,143 @@
+//! What a configuration file says.
+
+use iolite_model::{AccessSpec, Bytes, Nanos};
+
+/// A configuration: a test and who does it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Configuration {
+    /// The test.
+    pub setup: Setup,
+    /// The access specifications.
+    pub specs: Vec<AccessSpec>,
+    /// The managers, each with its workers.
+    pub managers: Vec<Manager>,
+}
+
+/// How a test runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// Its name.
+    pub description: String,
+    /// Measured time of each point; 0 for no end.
+    pub run_time: Nanos,
+    /// Time before that is left out.
+    pub ramp: Nanos,
+    /// How the number of workers changes.
+    pub workers: Cycle,
+    /// How the number of targets changes.
+    pub targets: Cycle,
+    /// How the number of outstanding operations changes.
+    pub depths: Cycle,
+    /// What changes from one point to the next.
+    pub kind: TestKind,
+}
+
+impl Default for Setup {
+    /// Iometer's: a run without an end, nothing cycled.
+    fn default() -> Setup {
+        Setup {
+            description: String::new(),
+            run_time: Nanos(0),
+            ramp: Nanos(0),
+            workers: Cycle::ONE,
+            targets: Cycle::ONE,
+            depths: Cycle { start: 1, end: Some(32), step: 2, exponential: true },
+            kind: TestKind::Normal,
+        }
+    }
+}
+
+/// Values from `start` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cycle {
+    /// The first value.
+    pub start: u32,
+    /// The last one at most; `None` for as many as there are (of workers and targets).
+    pub end: Option<u32>,
+    /// What is added to, or multiplied with, each value for the next.
+    pub step: u32,
+    /// Multiplied rather than added.
+    pub exponential: bool,
+}
+
+impl Cycle {
+    /// One after the other.
+    pub const ONE: Cycle = Cycle { start: 1, end: None, step: 1, exponential: false };
+
+    /// The values, up to `last` where the cycle has no end of its own; a step that leads nowhere gives the first value only.
+    pub fn values(self, last: u32) -> Vec<u32> {
+        let end = self.end.unwrap_or(last);
+        let mut values = Vec::new();
+        let mut value = self.start.max(1);
+        while value <= end && values.len() < 1024 {
+            values.push(value);
+            let next = if self.exponential {
+                value.saturating_mul(self.step)
+            } else {
+                value.saturating_add(self.step)
+            };
+            if next <= value {
+                break;
+            }
+            value = next;
+        }
+        if values.is_empty() { vec![self.start.max(1)] } else { values }
+    }
+}
+
+/// What changes from one point of a test to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TestKind {
+    /// Nothing.
+    #[default]
+    Normal,
+    /// Targets.
+    Targets,
+    /// Workers.
+    Workers,
+    /// Outstanding operations, for each number of targets.
+    Depths,
+}
+
+impl TestKind {
+    /// The word in a file.
+    pub(super) const WORDS: [(&'static str, TestKind); 4] = [
+        ("NORMAL", TestKind::Normal),
+        ("CYCLE_TARGETS", TestKind::Targets),
+        ("CYCLE_WORKERS", TestKind::Workers),
+        ("CYCLE_OUTSTANDING_IOS", TestKind::Depths),
+    ];
+}
+
+/// A program that runs workers on a host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Manager {
+    /// Its name.
+    pub name: String,
+    /// Its workers.
+    pub workers: Vec<Worker>,
+}
+
+/// A worker.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Worker {
+    /// Its name.
+    pub name: String,
+    /// Outstanding operations of each of its targets.
+    pub depth: u32,
+    /// Bytes of a target that are used, in sectors of 512 bytes; 0 for all.
+    pub sectors: u64,
+    /// First sector.
+    pub start: u64,
+    /// Names of the access specifications that it does one after the other.
+    pub specs: Vec<String>,
+    /// Its targets: names of disks or directories.
+    pub targets: Vec<String>,
+}
+
+impl Worker {
+    /// Bytes of a target that are used; `None` for all.
+    pub fn size(&self) -> Option<Bytes> {
+        (self.sectors > 0).then(|| Bytes(self.sectors.saturating_mul(512)))
+    }
+}

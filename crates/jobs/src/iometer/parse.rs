@@ -1,0 +1,283 @@
+//! Reads a configuration file.
+
+use iolite_model::{AccessLine, AccessSpec, Bytes, Nanos};
+
+use super::configuration::{Configuration, Cycle, Manager, TestKind, Worker};
+
+/// Lines of an access specification at most, as in Iometer.
+const LINES: usize = 100;
+
+/// Bytes of a configuration file at most.
+const LARGEST: usize = 16 << 20;
+
+/// Why a text is no configuration that can be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IcfError {
+    /// It does not begin as these files do.
+    #[error("it is no configuration of Iometer's: its first line is not `Version` with a number")]
+    NoVersion,
+    /// It is too large.
+    #[error("it has more than 16 MiB: no configuration of Iometer's is so large")]
+    TooLarge,
+    /// A value can't be read.
+    #[error("line {line}: `{text}`: {expected}")]
+    Value {
+        /// Which, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+        /// What should.
+        expected: &'static str,
+    },
+    /// A worker measures the network.
+    #[error(
+        "line {line}: worker `{worker}` is of type {kind}: iolite measures disks only; remove network workers from the file"
+    )]
+    Network {
+        /// Which, from 1.
+        line: usize,
+        /// Its name.
+        worker: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A worker's specification is not in the file.
+    #[error("worker `{worker}` has the access specification `{spec}`, which the file does not define")]
+    NoSpec {
+        /// The worker's name.
+        worker: String,
+        /// The specification's.
+        spec: String,
+    },
+    /// The shares of a specification's lines are no whole.
+    #[error("access specification `{spec}`: the shares of its lines add up to {sum} %, not 100 %")]
+    Shares {
+        /// Its name.
+        spec: String,
+        /// Their sum.
+        sum: u32,
+    },
+}
+
+/// A value with the number of its line.
+#[derive(Debug, Clone, Copy)]
+struct Text<'a> {
+    line: usize,
+    text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn error(self, expected: &'static str) -> IcfError {
+        // What is quoted need not be long to be found.
+        IcfError::Value { line: self.line, text: self.text.chars().take(80).collect(), expected }
+    }
+
+    fn number<N: std::str::FromStr>(self, expected: &'static str) -> Result<N, IcfError> {
+        self.text.trim().parse().map_err(|_| self.error(expected))
+    }
+
+    fn fields(self, separator: impl Fn(char) -> bool) -> impl Iterator<Item = Text<'a>> {
+        let line = self.line;
+        self.text.split(separator).map(move |text| Text { line, text: text.trim() })
+    }
+
+    /// Fields between blanks.
+    fn words(self) -> Vec<Text<'a>> {
+        let line = self.line;
+        self.text.split_whitespace().map(|text| Text { line, text }).collect()
+    }
+}
+
+/// Reads the text of a configuration file.
+///
+/// # Errors
+/// It is none, or holds something that can't be run.
+pub fn parse(text: &str) -> Result<Configuration, IcfError> {
+    if text.len() > LARGEST {
+        return Err(IcfError::TooLarge);
+    }
+    let mut lines = text.lines().enumerate().map(|(index, text)| Text { line: index + 1, text });
+    let first = lines.next().map(|first| first.text.trim_start_matches('\u{feff}').trim());
+    let version = first.and_then(|first| first.strip_prefix("Version"));
+    if !version.is_some_and(|version| version.trim().starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(IcfError::NoVersion);
+    }
+    let mut reader = Reader::default();
+    for line in lines {
+        match line.text.trim_start().strip_prefix('\'') {
+            Some(heading) => reader.head(heading.trim().to_ascii_lowercase()),
+            // A description may be empty; any other empty line is nothing.
+            None if line.text.trim().is_empty() => {}
+            None => reader.value(line)?,
+        }
+    }
+    reader.finish()
+}
+
+/// What has been read so far.
+#[derive(Debug, Default)]
+struct Reader {
+    heading: String,
+    /// The last heading of a cycle, whose values are below another heading.
+    cycling: String,
+    configuration: Configuration,
+}
+
+impl Reader {
+    fn head(&mut self, heading: String) {
+        if heading.ends_with("cycling") {
+            self.cycling.clone_from(&heading);
+        }
+        self.heading = heading;
+    }
+
+    /// Takes a value below the last heading; headings that say nothing about disk tests are passed over.
+    fn value(&mut self, text: Text<'_>) -> Result<(), IcfError> {
+        let setup = &mut self.configuration.setup;
+        let value = text.text.trim();
+        match self.heading.as_str() {
+            "test description" => setup.description = value.to_owned(),
+            heading if heading.starts_with("hours") => setup.run_time = run_time(text)?,
+            "ramp up time (s)" => setup.ramp = seconds(text.number("a number of seconds")?),
+            heading if heading.starts_with("start") => return self.cycle(text),
+            "test type" => {
+                // Kinds that change several things at once come down to the last one named.
+                let kind = TestKind::WORDS.iter().find(|(word, _)| value.eq_ignore_ascii_case(word));
+                setup.kind = kind.map_or(TestKind::Normal, |(_, kind)| *kind);
+            }
+            heading if heading.starts_with("access specification name") => {
+                let name = value.rsplit_once(',').map_or(value, |(name, _)| name);
+                self.configuration.specs.push(AccessSpec { name: name.to_owned(), lines: Vec::new() });
+            }
+            heading if heading.starts_with("size,% of size") => return self.access_line(text),
+            "manager id, manager name" => {
+                let name = value.split_once(',').map_or(value, |(_, name)| name.trim());
+                self.configuration.managers.push(Manager { name: name.to_owned(), workers: Vec::new() });
+            }
+            _ => return self.of_worker(text),
+        }
+        Ok(())
+    }
+
+    fn cycle(&mut self, text: Text<'_>) -> Result<(), IcfError> {
+        let words = text.words();
+        let expected = "a start, for outstanding operations an end, a step, and LINEAR or EXPONENTIAL";
+        let number = |index: usize| words.get(index).ok_or_else(|| text.error(expected))?.number(expected);
+        let exponential = match words.last().map(|word| word.text.to_ascii_uppercase()).as_deref() {
+            Some("LINEAR") => false,
+            Some("EXPONENTIAL") => true,
+            _ => return Err(text.error(expected)),
+        };
+        let setup = &mut self.configuration.setup;
+        // Only outstanding operations have an end.
+        let depths = words.len() >= 4;
+        let (end, step) = if depths { (Some(number(1)?), number(2)?) } else { (None, number(1)?) };
+        let cycle = Cycle { start: number(0)?, end, step, exponential };
+        match self.cycling.as_str() {
+            "worker cycling" => setup.workers = cycle,
+            "queue depth cycling" => setup.depths = cycle,
+            _ => setup.targets = cycle,
+        }
+        Ok(())
+    }
+
+    fn access_line(&mut self, text: Text<'_>) -> Result<(), IcfError> {
+        const EXPECTED: &str =
+            "eight numbers: size, % of size, % reads, % random, delay, burst, align, reply";
+        let numbers: Vec<u64> =
+            text.fields(|c| c == ',').map(|field| field.number(EXPECTED)).collect::<Result<_, _>>()?;
+        let &[size, share, reads, random, delay, burst, align, reply] = numbers.as_slice() else {
+            return Err(text.error(EXPECTED));
+        };
+        let percent = |value: u64| {
+            u8::try_from(value)
+                .ok()
+                .filter(|value| *value <= 100)
+                .ok_or_else(|| text.error("shares are 0 to 100 %"))
+        };
+        let small = |value: u64| u32::try_from(value).map_err(|_| text.error(EXPECTED));
+        if size == 0 || size > Bytes::GIB.0 {
+            return Err(text.error("sizes are 1 byte to 1 GiB"));
+        }
+        let line = AccessLine {
+            size: Bytes(size),
+            share: percent(share)?,
+            reads: percent(reads)?,
+            random: percent(random)?,
+            delay: small(delay)?,
+            burst: small(burst)?.max(1),
+            align: Bytes(align),
+            reply: Bytes(reply),
+        };
+        let spec = self.configuration.specs.last_mut();
+        let spec = spec.ok_or_else(|| text.error("a line belongs to an access specification with a name"))?;
+        if spec.lines.len() == LINES {
+            return Err(text.error("an access specification has 100 lines at most"));
+        }
+        spec.lines.push(line);
+        Ok(())
+    }
+
+    fn of_worker(&mut self, text: Text<'_>) -> Result<(), IcfError> {
+        let value = text.text.trim();
+        let Some(manager) = self.configuration.managers.last_mut() else { return Ok(()) };
+        if self.heading == "worker" {
+            manager.workers.push(Worker { name: value.to_owned(), depth: 1, ..Worker::default() });
+            return Ok(());
+        }
+        let Some(worker) = manager.workers.last_mut() else { return Ok(()) };
+        match self.heading.as_str() {
+            "worker type" | "target type" if !value.to_ascii_uppercase().starts_with("DISK") => {
+                let (worker, kind) = (worker.name.clone(), value.to_owned());
+                return Err(IcfError::Network { line: text.line, worker, kind });
+            }
+            heading if heading.starts_with("number of outstanding ios") => {
+                worker.depth = first(text)?.number("a number of outstanding operations")?;
+            }
+            heading if heading.starts_with("disk maximum size") => {
+                let mut fields = text.fields(|c| c == ',');
+                worker.sectors = fields.next().unwrap_or(text).number("a number of sectors")?;
+                worker.start = fields.next().unwrap_or(text).number("a number of sectors")?;
+            }
+            "assigned access specs" => worker.specs.push(value.to_owned()),
+            "target" => worker.targets.push(value.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Configuration, IcfError> {
+        let configuration = self.configuration;
+        for spec in &configuration.specs {
+            let sum = spec.lines.iter().map(|line| u32::from(line.share)).sum();
+            if !spec.lines.is_empty() && sum != 100 {
+                return Err(IcfError::Shares { spec: spec.name.clone(), sum });
+            }
+        }
+        for worker in configuration.managers.iter().flat_map(|manager| &manager.workers) {
+            for name in &worker.specs {
+                if !configuration.specs.iter().any(|spec| spec.name == *name) {
+                    return Err(IcfError::NoSpec { worker: worker.name.clone(), spec: name.clone() });
+                }
+            }
+        }
+        Ok(configuration)
+    }
+}
+
+fn first(text: Text<'_>) -> Result<Text<'_>, IcfError> {
+    text.fields(|c| c == ',').next().ok_or_else(|| text.error("a number"))
+}
+
+fn run_time(text: Text<'_>) -> Result<Nanos, IcfError> {
+    const EXPECTED: &str = "hours, minutes and seconds";
+    let numbers: Vec<u64> =
+        text.words().into_iter().map(|word| word.number(EXPECTED)).collect::<Result<_, _>>()?;
+    let &[hours, minutes, secs] = numbers.as_slice() else { return Err(text.error(EXPECTED)) };
+    let whole = hours.checked_mul(3600).and_then(|sum| sum.checked_add(minutes.checked_mul(60)?));
+    whole.and_then(|sum| sum.checked_add(secs)).map(seconds).ok_or_else(|| text.error(EXPECTED))
+}
+
+fn seconds(seconds: u64) -> Nanos {
+    Nanos(seconds.saturating_mul(Nanos::SECOND.0))
+}

@@ -1,0 +1,201 @@
+use proptest::prelude::*;
+
+use iolite_model::{AccessLine, AccessSpec, Bytes, Nanos};
+
+use super::*;
+
+const EXAMPLE: &str = "\
+Version 1.1.0 
+'TEST SETUP ====================================================================
+'Test Description
+\tnightly
+'Run Time
+'\thours      minutes    seconds
+\t0          1          30
+'Ramp Up Time (s)
+\t5
+'Default Disk Workers to Spawn
+\tNUMBER_OF_CPUS
+'Record Results
+\tALL
+'Worker Cycling
+'\tstart      step       step type
+\t1          1          LINEAR
+'Disk Cycling
+'\tstart      step       step type
+\t2          3          EXPONENTIAL
+'Queue Depth Cycling
+'\tstart      end        step       step type
+\t1          32         2          EXPONENTIAL
+'Test Type
+\tCYCLE_OUTSTANDING_IOS
+'END test setup
+'RESULTS DISPLAY ===============================================================
+'Record Last Update Results,Update Frequency,Update Type
+\tDISABLED,0,WHOLE_TEST
+'END results display
+'ACCESS SPECIFICATIONS =========================================================
+'Access specification name,default assignment
+\tDatabase, of sorts,ALL
+'size,% of size,% reads,% random,delay,burst,align,reply
+\t8192,90,67,100,0,1,0,0
+\t65536,10,100,0,5,4,4096,0
+'END access specifications
+'MANAGER LIST ==================================================================
+'Manager ID, manager name
+\t1,HOST
+'Manager network address
+\t
+'Worker
+\tWorker 1
+'Worker type
+\tDISK
+'Default target settings for worker
+'Number of outstanding IOs,test connection rate,transactions per connection
+\t8,DISABLED,1
+'Disk maximum size,starting sector
+\t2048,64
+'End default target settings for worker
+'Assigned access specs
+\tDatabase, of sorts
+'End assigned access specs
+'Target assignments
+'Target
+\t/data
+'Target type
+\tDISK
+'End target
+'End target assignments
+'End worker
+'End manager
+'END manager list
+Version 1.1.0 
+";
+
+#[test]
+fn a_file_is_read_as_its_manual_describes_it() {
+    let read = parse(EXAMPLE).unwrap();
+    let setup = &read.setup;
+    assert_eq!(
+        (&*setup.description, setup.run_time, setup.ramp),
+        ("nightly", Nanos(90_000_000_000), Nanos(5_000_000_000))
+    );
+    assert_eq!(setup.kind, TestKind::Depths);
+    assert_eq!(setup.depths.values(1), [1, 2, 4, 8, 16, 32]);
+    assert_eq!(setup.targets.values(20), [2, 6, 18]);
+    let spec = &read.specs[0];
+    assert_eq!(spec.name, "Database, of sorts");
+    assert_eq!(spec.lines[0], AccessLine { share: 90, ..AccessLine::of(8192, 67, 100) });
+    assert_eq!((spec.lines[1].delay, spec.lines[1].burst, spec.lines[1].align), (5, 4, Bytes(4096)));
+    let worker = &read.managers[0].workers[0];
+    assert_eq!((worker.depth, worker.size(), worker.start), (8, Some(Bytes::MIB), 64));
+    assert_eq!(
+        (&*worker.specs, &*worker.targets),
+        (&["Database, of sorts".to_owned()][..], &["/data".to_owned()][..])
+    );
+    assert_eq!(parse(&print(&read)).unwrap(), read);
+}
+
+#[test]
+fn what_can_not_be_run_is_refused_with_its_place() {
+    let network = EXAMPLE.replacen("Worker type\n\tDISK", "Worker type\n\tNETWORK,TCP", 1);
+    let error = parse(&network).unwrap_err().to_string();
+    assert!(error.contains("`Worker 1` is of type NETWORK,TCP") && error.contains("disks only"), "{error}");
+    let cases = [
+        ("90,67,100", "90,167,100", "shares are 0 to 100 %"),
+        ("65536,10", "65536,20", "add up to 110 %"),
+        ("\t8192,90,67,100,0,1,0,0", "\t8192,90", "eight numbers"),
+        ("Version 1.1.0 \n'TEST", "TEST", "it is no configuration"),
+        (
+            "'Assigned access specs\n\tDatabase, of sorts",
+            "'Assigned access specs\n\tother",
+            "does not define",
+        ),
+        ("LINEAR", "CIRCULAR", "LINEAR or EXPONENTIAL"),
+    ];
+    for (from, to, said) in cases {
+        let error = parse(&EXAMPLE.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.contains(said), "{from}: {error}");
+    }
+}
+
+#[test]
+fn the_standard_specifications_are_whole_and_go_through_a_file() {
+    let specs = [standard(), patterns()].concat();
+    for spec in &specs {
+        let sum: u32 = spec.lines.iter().map(|line| u32::from(line.share)).sum();
+        assert!(sum == 100 || spec.lines.is_empty(), "{}: {sum}", spec.name);
+    }
+    let configuration = Configuration { specs, ..Configuration::default() };
+    assert_eq!(parse(&print(&configuration)).unwrap(), configuration);
+}
+
+#[test]
+fn cycles_end() {
+    let cycle = |start, end, step, exponential| Cycle { start, end, step, exponential }.values(8);
+    assert_eq!(cycle(1, None, 1, false), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(cycle(4, Some(4), 0, false), [4]);
+    assert_eq!(cycle(3, Some(100), 1, true), [3]);
+    assert_eq!(cycle(9, Some(8), 1, false), [9]);
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[A-Za-z0-9][A-Za-z0-9 ,;%]{0,20}[A-Za-z0-9]"
+}
+
+prop_compose! {
+    fn line()(size in 1u64..=1 << 30, reads in 0u8..=100, random in 0u8..=100, delay in any::<u32>(), burst in 1u32.., align in any::<u64>()) -> AccessLine {
+        AccessLine { delay, burst, align: Bytes(align), ..AccessLine::of(size, reads, random) }
+    }
+}
+
+prop_compose! {
+    fn configuration()(
+        description in name(),
+        seconds in 0u64..1_000_000,
+        depths in (1u32..100, 1u32..1000, 1u32..10, any::<bool>()),
+        specs in prop::collection::vec((name(), line(), line(), 0u8..=100), 0..4),
+        workers in prop::collection::vec((name(), any::<u32>(), any::<u64>(), any::<u64>(), name()), 0..4),
+    ) -> Configuration {
+        let (start, end, step, exponential) = depths;
+        let specs: Vec<AccessSpec> = specs
+            .into_iter()
+            .map(|(name, one, other, share)| AccessSpec {
+                name,
+                lines: vec![AccessLine { share, ..one }, AccessLine { share: 100 - share, ..other }],
+            })
+            .collect();
+        let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let workers = workers
+            .into_iter()
+            .map(|(name, depth, sectors, start, target)| Worker { name, depth, sectors, start, specs: names.clone(), targets: vec![target] })
+            .collect();
+        Configuration {
+            setup: Setup {
+                description,
+                run_time: Nanos(seconds * 1_000_000_000),
+                depths: Cycle { start, end: Some(end), step, exponential },
+                ..Setup::default()
+            },
+            specs,
+            managers: vec![Manager { name: "HOST".into(), workers }],
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_as_the_same(configuration in configuration()) {
+        prop_assert_eq!(parse(&print(&configuration)).unwrap(), configuration);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,200}", at in 0usize..EXAMPLE.len(), with in "\\PC{0,5}") {
+        let _ = parse(&text);
+        let mut changed = EXAMPLE.to_owned();
+        if changed.is_char_boundary(at) {
+            changed.insert_str(at, &with);
+            let _ = parse(&changed);
+        }
+    }
+}

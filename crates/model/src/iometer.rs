@@ -1,0 +1,91 @@
+//! Iometer's access specifications, and what a run of them was asked for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::concluded::Conclusion;
+use crate::units::{Bytes, Nanos};
+
+/// An access specification: what a worker does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AccessSpec {
+    /// Its name.
+    pub name: String,
+    /// Its lines, of which each has a share of the operations; none for an idle worker.
+    pub lines: Vec<AccessLine>,
+}
+
+/// A line of an [`AccessSpec`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessLine {
+    /// Bytes of each operation.
+    pub size: Bytes,
+    /// Share of the operations that are of this line, in percent.
+    pub share: u8,
+    /// Share of reads among them in percent.
+    pub reads: u8,
+    /// Share of those that go to a random place in percent; the others follow the one before.
+    pub random: u8,
+    /// Pause between two bursts, in milliseconds.
+    pub delay: u32,
+    /// Operations in a burst; at least 1.
+    pub burst: u32,
+    /// Offsets are multiples of this; 0 for the size of a sector.
+    pub align: Bytes,
+    /// Bytes of a reply; network workers only, 0 for none.
+    pub reply: Bytes,
+}
+
+impl AccessLine {
+    /// All operations of this size and mix, at full speed.
+    pub const fn of(size: u64, reads: u8, random: u8) -> AccessLine {
+        AccessLine {
+            size: Bytes(size),
+            share: 100,
+            reads,
+            random,
+            delay: 0,
+            burst: 1,
+            align: Bytes(0),
+            reply: Bytes(0),
+        }
+    }
+}
+
+/// What a run of access specifications was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IometerTerms {
+    /// Name of the test.
+    pub test: String,
+    /// Whether the specifications are the patterns whose best and worst are compared.
+    pub patterns: bool,
+    /// The specifications and loads, in order.
+    pub points: Vec<IometerPoint>,
+    /// Bytes of the test file.
+    pub size: Bytes,
+    /// Measured time of each point.
+    pub run_time: Nanos,
+    /// Time before, which is left out.
+    pub ramp: Nanos,
+}
+
+/// One measurement of a run of access specifications.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IometerPoint {
+    /// What is done.
+    pub spec: AccessSpec,
+    /// Workers.
+    pub workers: u32,
+    /// Outstanding operations of each worker.
+    pub depth: u32,
+}
+
+impl Conclusion for IometerTerms {
+    const KIND: &'static str = "iometer-terms";
+}
+
+impl IometerPoint {
+    /// Name of the tasks of the point of this number, from 1, and of one of its lines, from 1, by which a report finds them.
+    pub fn task_name(&self, number: usize, line: usize) -> String {
+        format!("iometer {number}: {}, line {line}", self.spec.name)
+    }
+}

@@ -1,0 +1,71 @@
+//! The dd test: each step with both rates.
+
+use iolite_model::{Bytes, ClassicStep, DdStep, DdTerms, Nanos, OpKind};
+use iolite_results::Run;
+use iolite_stats::{PhaseResult, Streamed};
+use serde_json::{Value, json};
+
+use super::parts::{Meaning, meanings, result, stamp};
+use crate::pen::{Ink, Pen};
+
+const MEANINGS: [Meaning; 3] = [
+    Meaning {
+        phase: "write",
+        means: "bulk loads and backups: with the sync is what the device sustains, without it what memory hides",
+    },
+    Meaning {
+        phase: "write a second file",
+        means: "fills the page cache, so that the first file is read from the device",
+    },
+    Meaning {
+        phase: "read back",
+        means: "the upper limit of a sequential scan of a large table; real scans reach about 30 % of it",
+    },
+];
+
+fn streamed(run: &Run, step: DdStep) -> Option<(&PhaseResult, Streamed)> {
+    let phase = result(run, ClassicStep::Dd(step))?;
+    let kind = if step == DdStep::Read { OpKind::Read } else { OpKind::Write };
+    Some((phase, Streamed::of(phase, kind)?))
+}
+
+pub(super) fn text(run: &Run, terms: &DdTerms, pen: Pen) -> String {
+    let mut out = pen.paint(Ink::Strong, &format!("dd, blocks of {}", terms.block)) + "\n";
+    out += &format!(
+        "  {:<22}{:>10}{:>14}{:>14}{:>11}  {}\n",
+        "", "size", "dd's rate", "with sync", "longest", "from"
+    );
+    for step in DdStep::ALL {
+        let Some((phase, streamed)) = streamed(run, step) else { continue };
+        let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
+        let longest = [OpKind::Read, OpKind::Write]
+            .into_iter()
+            .filter_map(|kind| phase.summary(kind).map(|summary| summary.max))
+            .max()
+            .unwrap_or(Nanos(0));
+        let line = format!(
+            "  {:<22}{:>10}{:>14}{:>14}{:>11}  {}",
+            step.name(),
+            Bytes(streamed.bytes).to_string(),
+            rate(streamed.rate()),
+            rate(streamed.durable_rate()),
+            longest.to_string(),
+            stamp(phase)
+        );
+        out += &(pen.clean(line) + "\n");
+    }
+    out + &meanings(&MEANINGS, pen)
+}
+
+pub(super) fn json(run: &Run) -> Value {
+    let steps = DdStep::ALL.into_iter().filter_map(|step| {
+        let (_, streamed) = streamed(run, step)?;
+        Some(json!({
+            "step": step.name(),
+            "bytes": streamed.bytes,
+            "rate_bytes_per_second": streamed.rate(),
+            "durable_bytes_per_second": streamed.durable_rate(),
+        }))
+    });
+    steps.collect::<Vec<_>>().into()
+}

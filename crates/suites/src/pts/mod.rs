@@ -1,0 +1,92 @@
+//! SNIA's Solid State Storage Performance Test Specification: purge, preconditioning, rounds of a grid until the tracked figure is
+//! steady.
+//!
+//! The procedure keeps nothing: where it is follows from the phases that the run has completed, so that a run which was cut short
+//! goes on at the cell where it was.
+
+mod tasks;
+
+use iolite_model::{Concluded, Nanos, PtsPhase, PtsSection, PtsTerms, PtsTest, Task, Warning};
+use iolite_results::{PtsProgress, Run};
+
+use crate::procedure::{Conclusions, Nothing, Procedure, Step};
+
+pub use tasks::PtsAccess;
+
+/// The tests as a procedure.
+#[derive(Debug, Clone)]
+pub struct Pts {
+    terms: PtsTerms,
+    access: PtsAccess,
+}
+
+impl Pts {
+    /// The tests of these terms.
+    pub fn new(terms: PtsTerms, access: PtsAccess) -> Pts {
+        Pts { terms, access }
+    }
+
+    /// The next phase of a section; `None` where it is through.
+    fn next_of(&self, progress: &PtsProgress<'_>, section: PtsSection) -> Option<Task> {
+        let terms = &self.terms;
+        let missing = |phase| progress.phase(section, phase).is_none();
+        if terms.purges && missing(PtsPhase::Purge) {
+            return Some(tasks::purge(terms, section));
+        }
+        if tasks::is_preconditioned(section.test) && missing(PtsPhase::Precondition) {
+            return Some(tasks::precondition(terms, section, &self.access));
+        }
+        let rounds = progress.rounds(section);
+        let done = rounds.values.len();
+        let over = match section.test {
+            PtsTest::WriteSaturation => {
+                let spent = (done as u64).saturating_mul(terms.cell.0);
+                progress.written(section, done) >= terms.saturated().0 || spent >= terms.saturation.0
+            }
+            _ => {
+                done as u64 >= u64::from(terms.max_rounds)
+                    || rounds.window.is_some_and(|window| window.steady)
+            }
+        };
+        if over {
+            return None;
+        }
+        let round = u32::try_from(done + 1).unwrap_or(u32::MAX);
+        let cell = progress.missing(section, round).into_iter().next()?;
+        Some(tasks::cell(terms, section, cell, &self.access))
+    }
+}
+
+impl Procedure for Pts {
+    type Preparation = Nothing;
+
+    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step {
+        let progress = PtsProgress::of(run, &self.terms);
+        let sections = self.terms.sections();
+        match sections.iter().find_map(|&section| self.next_of(&progress, section)) {
+            Some(task) => Step::Run(vec![task]),
+            None => Step::Done(conclusions(&self.terms, &progress)),
+        }
+    }
+}
+
+fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
+    let unsteady = |section: &PtsSection| {
+        let rounds = progress.rounds(*section);
+        let judged = section.test != PtsTest::WriteSaturation;
+        let steady = rounds.window.is_some_and(|window| window.steady);
+        (judged && !steady).then(|| Warning::LeftOut {
+            what: format!("steady state of {}", section.name()),
+            why: format!(
+                "{} rounds did not reach it; its figures are those of the last rounds, see the verification table",
+                rounds.values.len()
+            ),
+        })
+    };
+    let warnings = terms.sections().iter().filter_map(unsteady).collect();
+    let concluded: Vec<Concluded> = Vec::new();
+    Conclusions { concluded, warnings, verdict: None }
+}
+
+#[cfg(test)]
+mod tests;
