@@ -10,10 +10,12 @@ use iolite_report::Format;
 use crate::database::DbArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
+use crate::observe::ObserveArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
+use crate::waits::WaitsArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -73,6 +75,10 @@ pub(crate) enum Command {
     /// Transactions derived from TPC-C inside a database, by virtual users (TPROC-C)
     #[command(name = "tproc-c")]
     TprocC(TprocCArgs),
+    /// Show what the sessions of a database wait for
+    Waits(WaitsArgs),
+    /// Record what the machine and its devices do, without a workload
+    Observe(ObserveArgs),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
     /// List, show, annotate and delete stored runs

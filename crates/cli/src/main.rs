@@ -9,6 +9,7 @@ mod exit;
 mod explain;
 mod fio;
 mod job;
+mod observe;
 mod output;
 mod profiles;
 mod ran;
@@ -20,6 +21,7 @@ mod storage;
 mod study;
 mod tproc_c;
 mod verify;
+mod waits;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),
         Command::TprocC(args) => tproc_c::run(args),
+        Command::Waits(args) => waits::run(args),
+        Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
     };

@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 34] = [
+const COMMANDS: [&[&str]; 38] = [
     &[],
     &["check"],
     &["run"],
@@ -45,8 +45,12 @@ const COMMANDS: [&[&str]; 34] = [
     &["tproc-c"],
     &["tproc-c", "build"],
     &["tproc-c", "run"],
+    &["tproc-c", "sweep"],
     &["tproc-c", "check"],
     &["tproc-c", "purge"],
+    &["waits"],
+    &["waits", "watch"],
+    &["observe"],
     &["db"],
 ];
 

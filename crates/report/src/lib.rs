@@ -15,6 +15,7 @@ mod knees;
 pub mod latency_target;
 mod live;
 mod machine;
+pub mod observed;
 pub mod parts;
 mod pen;
 mod progress;
@@ -29,6 +30,7 @@ mod synthetic;
 mod table;
 mod text;
 pub mod tproc_c;
+pub mod waits;
 mod words;
 
 pub use json::{JSON_FORMAT, json};

@@ -5,13 +5,15 @@ use iolite_results::Run;
 use serde_json::Value;
 
 use crate::latency_target::LatencyReport;
+use crate::observed::ObservedReport;
 use crate::pen::Style;
 use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
-use crate::{Report, latency_target, ran, run as job, study, sweep, tproc_c};
+use crate::waits::WaitsReport;
+use crate::{Report, latency_target, observed, ran, run as job, study, sweep, tproc_c, waits};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,14 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "ranread" | "ranwrite" | "ranio" => {
             let report = RanReport::of(run);
             either(format, || ran::text(&report, style), || ran::json(&report))
+        }
+        "observe" => {
+            let report = ObservedReport::of(run);
+            either(format, || observed::text(&report, style), || observed::json(&report))
+        }
+        "waits" => {
+            let report = WaitsReport::of(run);
+            either(format, || waits::text(&report, style), || waits::json(&report))
         }
         "tproc-c" | "tproc-c-sweep" => {
             let report = TprocCReport::of(run);

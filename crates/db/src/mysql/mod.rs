@@ -7,6 +7,7 @@ pub mod counters;
 pub mod facts;
 mod option_file;
 pub mod server;
+mod waits;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +16,7 @@ use iolite_model::{Durability, Physical};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::{Description, Files, Instance, LockWait, Result};
+use crate::{Description, Files, Instance, LockWait, Result, WaitReader};
 pub use connect::Target;
 pub use facts::Facts;
 
@@ -135,5 +136,11 @@ impl Instance for Mysql {
             let mariadb = facts::Version::of(conn)?.mariadb;
             counters::lock_waits(conn, mariadb)
         })
+    }
+
+    fn wait_reader(&self) -> Result<Option<Box<dyn WaitReader>>> {
+        let (context, conn) = self.open()?;
+        let mariadb = context.facts.version.mariadb;
+        Ok(Some(Box::new(waits::MysqlWaits::new(conn, context.target, mariadb))))
     }
 }

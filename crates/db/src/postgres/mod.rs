@@ -9,13 +9,14 @@ pub mod files;
 mod physical;
 pub mod server;
 mod tls;
+mod waits;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_model::{Durability, Physical};
 use postgres::Client;
 
-use crate::{Description, Files, Instance, LockWait, Result};
+use crate::{Description, Files, Instance, LockWait, Result, WaitReader};
 pub use connect::Target;
 use physical::Monitor;
 
@@ -114,5 +115,9 @@ impl Instance for Postgres {
 
     fn lock_waits(&self) -> Result<Vec<LockWait>> {
         self.watch(Monitor::lock_waits)
+    }
+
+    fn wait_reader(&self) -> Result<Option<Box<dyn WaitReader>>> {
+        Ok(Some(Box::new(waits::PostgresWaits::open(&self.target)?)))
     }
 }
