@@ -14,7 +14,8 @@ pub(crate) enum Exit {
     Failure = 1,
     /// The command line makes no sense.
     Usage = 2,
-    /// A check: the storage is marginal. A run: a rate that was asked for was not kept, or operations failed.
+    /// A check: the storage is marginal. A run: a rate that was asked for was not kept, or operations failed. A
+    /// comparison: a condition of `--fail-if` holds.
     Marginal = 3,
     /// A check: the storage is unfit. A verification: data is not what was written.
     Unfit = 4,
@@ -28,7 +29,7 @@ Exit codes:
     0  fit; done
     1  failure
     2  usage: the command line makes no sense
-    3  marginal; a rate that was asked for was not kept, or operations failed
+    3  marginal; a rate that was asked for was not kept, or operations failed; a condition of --fail-if holds
     4  unfit; data that was read is not what was written
   130  interrupted; what was measured is kept";
 

@@ -87,7 +87,8 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     })?;
     let interval = Duration::from_nanos(args.interval.0);
     let starting = instance.clone();
-    let Some(sampler) = answered(&control, move || Ok(WaitSampler::start(&starting, interval)?))? else {
+    let reader = answered(&control, move || Ok(starting.wait_reader()?))?;
+    let Some(sampler) = reader.and_then(|reader| WaitSampler::start(reader, interval)) else {
         let message = format!("{url} shows no waits: PostgreSQL, MariaDB and MySQL do");
         return Err(UsageError(message).into());
     };

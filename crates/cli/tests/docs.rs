@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 38] = [
+const COMMANDS: [&[&str]; 40] = [
     &[],
     &["check"],
     &["run"],
@@ -52,6 +52,8 @@ const COMMANDS: [&[&str]; 38] = [
     &["waits", "watch"],
     &["observe"],
     &["db"],
+    &["results"],
+    &["results", "compare"],
 ];
 
 /// docs/cli.md, made from the help texts.

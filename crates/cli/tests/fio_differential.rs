@@ -263,6 +263,28 @@ fn generated_configurations_do_what_fio_does() {
     );
 }
 
+#[test]
+fn files_below_a_directory_are_read_as_fio_reads_them() {
+    if !fio_is_installed() {
+        return;
+    }
+    let place = Place::new();
+    for more in ["", "--size=12k", "--filename=extra"] {
+        let came = [Program::Ours, Program::Theirs].map(|program| {
+            let directory = folder(&place, "below");
+            fs::create_dir_all(directory.join("files/deeper")).unwrap();
+            for (name, size) in [("b", 8192), ("a", 4096), ("deeper/c", 16384)] {
+                fs::write(directory.join("files").join(name), vec![1; size]).unwrap();
+            }
+            fs::write(directory.join("extra"), [1; 4096]).unwrap();
+            let job = format!("--name=x --opendir=files --rw=read --bs=4k --output-format=json {more}");
+            let Came { code, amounts, .. } = came(program, &directory, &words(&job));
+            (code, amounts)
+        });
+        assert_eq!(came[0], came[1], "{more}");
+    }
+}
+
 /// fio's methods whose data both sides verify. Not among them is sha256: see docs/fio.md.
 const METHODS: [&str; 15] = [
     "md5", "crc64", "crc32", "crc32c", "crc16", "crc7", "sha1", "sha512", "sha3-224", "sha3-256", "sha3-384",

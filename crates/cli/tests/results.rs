@@ -199,6 +199,58 @@ fn a_run_that_was_killed_shows_how_far_it_came() {
     assert!(Path::new(&place.results()).exists());
 }
 
+#[test]
+fn runs_are_compared_and_conditions_decide_the_exit_code() {
+    let place = Place::new();
+    let writes = |block: &str| {
+        format!(
+            "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.file = {{ name = 'data', size = '1MiB', create = true }}\n\
+             backend = 'sync'\nmix = 'write'\nblock = '{block}'\nstop.runtime = '400ms'\ninterval = '20ms'\n"
+        )
+    };
+    let (small, large) =
+        (job(&place, "small.toml", &writes("4KiB")), job(&place, "large.toml", &writes("64KiB")));
+    for job in [&small, &small, &large] {
+        let output = iolite(&place, &["run", job, "--directory", place.data().to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    for tagged in ["latest~1", "latest~2"] {
+        iolite(&place, &["results", "tag", tagged, "it's 4 KiB"]);
+    }
+    let compared = iolite(&place, &["results", "compare", "latest~1", "latest", "--json"]);
+    let document = parsed(&text(&compared));
+    assert_eq!(
+        (&document["format"], &document["covers"]),
+        (&"iolite-comparison/1".into(), &"within-runs".into())
+    );
+    assert!(document["repeats_suggested"].as_u64().is_some_and(|repeats| repeats >= 5), "{document}");
+    let caveats = document["caveats"].to_string();
+    assert!(caveats.contains("block 4096 -> 65536"), "{caveats}");
+    let printed = text(&iolite(&place, &["results", "compare", "latest~1", "latest"]));
+    for part in ["writes, concurrency 1", "95 % interval", "ANSWER: ", "only the variation within one run"] {
+        assert!(printed.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {printed}");
+    }
+    let sets = ["results", "compare", "--before", "it's 4 KiB", "--after", "latest", "--json"];
+    assert_eq!(parsed(&text(&iolite(&place, &sets)))["covers"], "between-runs");
+
+    // Of 64 KiB there is more to move, whatever else the machine does meanwhile.
+    let fails = |condition: &str| {
+        let compare = ["results", "compare", "latest~1", "latest", "--fail-if", condition];
+        iolite(&place, &compare)
+    };
+    let failed = fails("rate < 1000000000");
+    assert_eq!(failed.status.code(), Some(3), "{}", stderr(&failed));
+    assert!(text(&failed).contains("FAILED: "), "{}", text(&failed));
+    assert_eq!(fails("rate > 1000000000").status.code(), Some(0));
+    for wrong in ["p99 ~ 5", "read p99 > 1s"] {
+        assert_eq!(fails(wrong).status.code(), Some(2), "{wrong}");
+    }
+    for wrong in [&["latest", "latest"][..], &["latest"], &["latest", "nope"], &["--before", "latest"]] {
+        let output = iolite(&place, &[&["results", "compare"], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr(&output));
+    }
+}
+
 /// Runs fio's jobs, and holds what is shown of the run against what was printed, in the form that was asked for.
 fn fio_shown_as_printed(place: &Place, arguments: &[&str]) -> String {
     let directory = place.data();

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use iolite_model::{Bytes, Durability, Physical};
 
-use crate::{Result, WaitReader};
+use crate::error::Result;
+use crate::waits::WaitReader;
 
 /// A database instance as the results state it.
 #[derive(Debug, Clone, PartialEq, Eq)]

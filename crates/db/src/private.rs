@@ -8,8 +8,8 @@ use std::path::Path;
 use iolite_model::Bytes;
 use rustix::fs::{FlockOperation, flock};
 
+use crate::error::{Error, Result};
 use crate::space::free_space;
-use crate::{Error, Result};
 
 /// The file with the port of an earlier start.
 const PORT: &str = "port";

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::Result;
+use crate::error::Result;
 #[cfg(feature = "mysql")]
 use crate::mysql::server as mariadb;
 #[cfg(feature = "postgres")]

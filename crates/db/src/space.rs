@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iolite_model::Bytes;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Bytes that a file system has free for this user.
 ///

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// What a connection has to be. libpq's modes ("SSL Mode Descriptions", PostgreSQL's manual, 34.19.3), in MySQL's words
 /// DISABLED, PREFERRED, REQUIRED, VERIFY_CA and VERIFY_IDENTITY.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The URL of a database under test. [`Display`](fmt::Display) leaves its password out.
 #[derive(Clone, PartialEq, Eq)]

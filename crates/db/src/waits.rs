@@ -1,14 +1,13 @@
 //! Active sessions, sampled: what they execute, what they wait for, and who holds them up.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use iolite_model::{Blocker, Nanos, StatementShare, WaitShare, WaitsFound};
 
-use crate::{Instance, Result};
+use crate::error::Result;
 
 /// Time between two samples, unless asked for otherwise: 10 Hz.
 pub const WAIT_INTERVAL: Duration = Duration::from_millis(100);
@@ -52,18 +51,14 @@ pub struct WaitSampler {
 }
 
 impl WaitSampler {
-    /// Begins to sample. `None` for a database that shows no waits.
-    ///
-    /// # Errors
-    /// [`Error::Engine`](crate::Error::Engine) where the server can't be asked.
-    pub fn start(instance: &Arc<dyn Instance>, interval: Duration) -> Result<Option<WaitSampler>> {
-        let Some(reader) = instance.wait_reader()? else { return Ok(None) };
+    /// Begins to sample; `None` where no thread can be started.
+    pub fn start(reader: Box<dyn WaitReader>, interval: Duration) -> Option<WaitSampler> {
         let ((end, ended), (found, done)) = (mpsc::channel(), mpsc::channel());
         let sampler = thread::Builder::new().name("waits".into()).spawn(move || {
             // Nobody listens where the run was given up.
             let _ = found.send(sample(reader, interval, &ended));
         });
-        Ok(sampler.ok().map(|thread| WaitSampler { end, done, _thread: thread }))
+        sampler.ok().map(|thread| WaitSampler { end, done, _thread: thread })
     }
 
     /// Ends it; what it has seen. `None` where the server does not respond any more.

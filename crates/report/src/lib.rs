@@ -9,6 +9,7 @@ use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
 mod answer;
 mod chart;
+pub mod comparison;
 pub mod explain;
 mod json;
 mod knees;

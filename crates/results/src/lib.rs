@@ -5,6 +5,7 @@
 
 mod asked;
 mod besides;
+pub mod comparison;
 mod fold;
 mod readings;
 mod run;

@@ -91,6 +91,16 @@ impl Store {
         })
     }
 
+    /// The runs that have a tag, the latest first.
+    ///
+    /// # Errors
+    /// [`Error::Sql`].
+    pub fn tagged(&self, tag: &str) -> Result<Vec<RunId>, Error> {
+        let sql = "SELECT id FROM run WHERE id IN (SELECT run FROM tag WHERE name = ?1)
+                    ORDER BY started_unix_ns DESC, id DESC";
+        collect(self, sql, params![tag], |row| Ok(RunId(self.get(row, "id")?)))
+    }
+
     fn write(&self, sql: &str, params: impl rusqlite::Params) -> Result<(), Error> {
         let written = self.connection.execute(sql, params);
         written.map(drop).map_err(|source| Error::sql("adding to", &self.path, source))
@@ -142,6 +152,8 @@ mod tests {
         }
         assert_eq!(store.notes(&run).unwrap(), ["before the new controller", "it's \"quoted\"\n"]);
         assert_eq!(store.tags(&run).unwrap(), ["a", "b"]);
+        assert_eq!(store.tagged("a").unwrap(), std::slice::from_ref(&run));
+        assert_eq!(store.tagged("c").unwrap(), []);
         store.remove_tag(&run, "a").unwrap();
         assert_eq!(store.tags(&run).unwrap(), ["b"]);
         store.add_tag(&RunId("none".into()), "x").unwrap_err();

@@ -132,7 +132,8 @@ impl Site {
         session.phase_by(Task::TprocC(task.clone()), |number, clock, control, events| {
             let watch = Watch::start(place, database.instance());
             // A server that does not show its sessions to this user is measured without.
-            let sampler = WaitSampler::start(&database.instance(), WAIT_INTERVAL).ok().flatten();
+            let reader = database.instance().wait_reader().ok().flatten();
+            let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
             let probe = CacheProbe::start(place.data.as_ref(), None);
             let phase = tproc_c::run(database, task, number, clock, control, events);
             let (read, written) = events.run().requested(number);

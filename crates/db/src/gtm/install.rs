@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{ENGINE, engine};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Asynchronous I/O for Linux and $ZUT are in it (GT.M release notes, V6.3-001 and V6.3-002).
 const OLDEST: Release = Release { format: 6, major: 3, minor: 2 };

@@ -6,7 +6,7 @@ pub mod process;
 
 use std::path::Path;
 
-use crate::Error;
+use crate::error::Error;
 pub use install::Installation;
 pub use process::Process;
 

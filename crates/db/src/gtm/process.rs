@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::install::Installation;
 use super::{REMEDY, engine};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// How long a command may take. GT.M waits for as much as a minute and a half where a process died with one of its locks.
 const PATIENCE: Duration = Duration::from_secs(300);

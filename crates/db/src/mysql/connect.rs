@@ -8,8 +8,8 @@ use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 use super::facts::Version;
 use super::option_file;
+use crate::error::{Error, Result};
 use crate::tls::{self, TlsMode, TlsSettings};
-use crate::{Error, Result};
 
 /// Where servers put their socket when nobody says otherwise, for `localhost` without a port (clients of MariaDB and MySQL
 /// don't take TCP for that either).

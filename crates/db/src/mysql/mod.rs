@@ -16,7 +16,9 @@ use iolite_model::{Durability, Physical};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::{Description, Files, Instance, LockWait, Result, WaitReader};
+use crate::error::Result;
+use crate::instance::{Description, Files, Instance, LockWait};
+use crate::waits::WaitReader;
 pub use connect::Target;
 pub use facts::Facts;
 

@@ -6,7 +6,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connect::Target;
-use crate::Result;
+use crate::error::Result;
 use crate::waits::{ActiveSession, WaitReader};
 
 /// Sessions in this database that execute something.

@@ -11,8 +11,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::defaults::{self, Surroundings};
 use super::failure::{failed, is_handshake};
 use super::tls;
+use crate::error::{Error, Result};
 use crate::tls::{TlsMode, TlsSettings};
-use crate::{Error, Result};
 
 /// The oldest version that will do, as `server_version_num` has it: procedures that commit came with 11.
 const OLDEST: i32 = 110_000;

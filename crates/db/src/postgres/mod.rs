@@ -16,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolite_model::{Durability, Physical};
 use postgres::Client;
 
-use crate::{Description, Files, Instance, LockWait, Result, WaitReader};
+use crate::error::Result;
+use crate::instance::{Description, Files, Instance, LockWait};
+use crate::waits::WaitReader;
 pub use connect::Target;
 use physical::Monitor;
 

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use iolite_model::Bytes;
 
 use super::connect::Target;
+use crate::error::{Error, Result};
 use crate::private;
 use crate::server::Started;
-use crate::{Error, Result};
 
 /// The file that tells a directory of ours.
 const MARK: &str = "iolite-postgres";

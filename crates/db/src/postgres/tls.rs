@@ -12,8 +12,8 @@ use rustls::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::error::{Error, Result};
 use crate::tls::{TlsMode, TlsSettings};
-use crate::{Error, Result};
 
 /// What makes connections secure as the settings want it; `None` where they are not to be.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use postgres::{Client, Statement};
 
 use super::connect::Target;
-use crate::Result;
+use crate::error::Result;
 use crate::waits::{ActiveSession, WaitReader};
 
 /// Sessions that execute something. A session that waits for another one to end its transaction holds, or wants, the lock of the

@@ -1,14 +1,14 @@
 //! Block I/O.
 
 use iolite_model::{
-    Access, Advice, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix,
-    NamedFile, Nanos, Overwrite, Regions, Reserve, SyncMethod, SyncRule, Target,
+    Access, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, Mix, NamedFile, Nanos,
+    Overwrite, Regions, Target,
 };
 
-use super::{access, extents, sizes, stop};
 use crate::language::options::Spec;
-use crate::language::options::files::Hint;
-use crate::language::options::io::Direction;
+use crate::language::options::files::{can_fill, lay_out, reserve};
+use crate::language::options::io::{Direction, access};
+use crate::language::options::{extents, sizes};
 use crate::language::thread::Place;
 
 /// Distance of the values of bandwidth and rate that fio's statistics are made of.
@@ -21,7 +21,7 @@ const INTERVAL: Nanos = Nanos(500_000_000);
 pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
     let mix = mix(spec);
     let backend = backend(spec, mix)?;
-    let access = access::access(spec, mix)?;
+    let access = access(spec, mix)?;
     let (block, sizes) = sizes::sizes(spec, mix, access == Access::Covering)?;
     let files = match backend {
         BackendKind::Busy(_) => Vec::new(),
@@ -30,7 +30,7 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
     if spec.files.fill {
         can_fill(mix, &access, &files)?;
     }
-    let task = FileTask {
+    let mut task = FileTask {
         name: spec.job.name.clone(),
         together: place.together,
         target: target(spec, backend, mix, files.clone())?,
@@ -41,26 +41,15 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
         block,
         sizes,
         direct: (spec.io.direct || spec.io.atomic) && bypasses(backend),
-        sync: sync(spec, mix)?,
-        end_sync: ((spec.files.end_sync || spec.files.close_sync) && mix.writes())
-            .then_some(SyncMethod::Fsync),
-        durable: spec.files.durable,
         priorities: spec.engine.priorities.shares()?,
-        invalidate: spec.files.invalidate && !is_nothing(backend),
-        advice: match spec.files.hint {
-            _ if is_nothing(backend) => Advice::None,
-            Hint::None => Advice::None,
-            Hint::ByOrder if spec.io.random => Advice::Random,
-            Hint::ByOrder | Hint::Sequential => Advice::Sequential,
-            Hint::Random => Advice::Random,
-        },
         interval: INTERVAL,
         seed: spec.io.seed(place),
         ..FileTask::default()
     };
+    spec.files.lower(spec, &mut task)?;
     let stop = match backend {
         BackendKind::Busy(_) => busy_stop(spec)?,
-        _ => stop::stop(spec, &task, &files)?,
+        _ => extents::stop(spec, &task, &files)?,
     };
     Ok(FileTask { stop, ..task })
 }
@@ -147,65 +136,6 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
         remove: spec.files.remove || spec.files.remove_each,
         files,
     }))
-}
-
-fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
-    let is_there = |file: &NamedFile| {
-        let end = file.offset.0.saturating_add(file.size.0);
-        extents::length(&file.path).is_some_and(|length| length >= end)
-    };
-    match spec.files.overwrite && mix.writes() {
-        _ if !spec.files.create => LayOut::Never,
-        _ if spec.files.fill => LayOut::Grow,
-        // What is large enough is left as it is.
-        true if !files.iter().all(is_there) => LayOut::Always,
-        _ => LayOut::Needed,
-    }
-}
-
-/// Whether work can go on until there is no space left.
-fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result<(), String> {
-    if mix != Mix::Write {
-        return Err(
-            "fill_device: what is there is filled by writes: use rw=write, and read in a job after it".into(),
-        );
-    }
-    if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
-        return Err("fill_device: random offsets need to know how large the file is to be: give size".into());
-    }
-    Ok(())
-}
-
-fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
-    match backend {
-        // Reads reserve blocks within a file's size, which it has to have; it must not have the blocks yet.
-        BackendKind::Fallocate if mix.reads() => Reserve::Truncate,
-        // These are about a file that is not there yet.
-        BackendKind::Fallocate | BackendKind::Truncate => Reserve::None,
-        // A mapping needs a file that has its size.
-        BackendKind::Mmap if matches!(spec.files.reserve, Reserve::KeepSize | Reserve::None) => {
-            Reserve::Truncate
-        }
-        _ if spec.files.create_on_open && !mix.reads() => Reserve::None,
-        _ => spec.files.reserve,
-    }
-}
-
-fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
-    let files = &spec.files;
-    let rules = [
-        (files.fsync, SyncMethod::Fsync),
-        (files.fdatasync, SyncMethod::Fdatasync),
-        (files.range_sync, SyncMethod::FileRange),
-    ];
-    let mut given = rules.into_iter().filter(|(every, _)| *every > 0);
-    let rule = given.next().map(|(every, method)| SyncRule { every, method });
-    if given.next().is_some() {
-        return Err(
-            "fsync, fdatasync and sync_file_range: a job has one of them here: leave the others out".into()
-        );
-    }
-    Ok(rule.filter(|_| mix.writes()))
 }
 
 /// Nothing is done that could be over: only time ends it.

@@ -1,11 +1,7 @@
 //! From what the settings say to what the engine does.
 
-mod access;
-mod extents;
 mod io;
 mod names;
-mod sizes;
-mod stop;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +9,7 @@ use iolite_model::{BackendKind, JobTask, Nanos};
 
 use super::options::Spec;
 use super::options::engine::Kind;
+use super::options::files::paths::directory;
 use super::thread::{Place, Reporting, Thread};
 pub use names::preparation;
 
@@ -72,7 +69,7 @@ fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask)
         settings: settings.to_vec(),
         description: None,
         task,
-        directory: extents::directory(spec, place),
+        directory: directory(spec, place),
         reporting: Reporting {
             grouped: false,
             unified: 0,

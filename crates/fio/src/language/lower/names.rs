@@ -15,7 +15,7 @@ use crate::language::value::Amount;
 pub(super) fn task(spec: &Spec, place: Place, operation: MetadataOperation) -> Result<MetadataTask, String> {
     let files = &spec.files;
     let number = if files.names.is_empty() { u64::from(files.number) } else { files.names.len() as u64 };
-    let size = match (files.file_size, files.size) {
+    let size = match (spec.extents.file_size, spec.extents.size) {
         (Some((_, most)), _) => most,
         (None, Some(Amount::Bytes(size))) => Bytes(size.0 / number),
         (None, Some(Amount::Percent(_))) => {
@@ -42,7 +42,7 @@ pub(super) fn task(spec: &Spec, place: Place, operation: MetadataOperation) -> R
         workers: 1,
         stop: Stop {
             runtime: spec.job.limit(),
-            operations: files.operations,
+            operations: spec.extents.operations,
             loops: rounds,
             ..Stop::default()
         },

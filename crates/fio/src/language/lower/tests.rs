@@ -795,3 +795,23 @@ fn the_kernel_is_told_the_order_of_offsets() {
         assert_eq!(task(&settings).unwrap().advice, advice, "{settings:?}");
     }
 }
+
+#[test]
+fn all_files_below_a_directory_are_taken() {
+    let place = tempfile::tempdir().unwrap();
+    let below = place.path().join("below");
+    std::fs::create_dir_all(below.join("deeper")).unwrap();
+    for (name, size) in [("b", 8192), ("a", 4096), ("deeper/c", 16384)] {
+        std::fs::write(below.join(name), vec![1; size]).unwrap();
+    }
+    std::os::unix::fs::symlink("a", below.join("link")).unwrap();
+    let text = below.to_str().unwrap();
+    let task = task_of(thread(&[("opendir", text)]).unwrap());
+    assert_eq!(extents(&task), [(0, 4096), (0, 8192), (0, 16384)]);
+    assert_eq!(task.stop.bytes, Some(Bytes(28672)));
+    let empty = place.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let error = |path: &std::path::Path| thread(&[("opendir", path.to_str().unwrap())]).unwrap_err();
+    assert!(error(&empty).contains("no file lies below"), "{}", error(&empty));
+    assert!(error(&place.path().join("missing")).contains("check the path"));
+}

@@ -1,20 +1,28 @@
-//! Files and extents.
+//! Files.
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Durable, FileOrder, Reserve};
+use iolite_model::{
+    Access, Advice, BackendKind, Durable, FileOrder, FileTask, LayOut, Mix, NamedFile, Reserve, SyncMethod,
+    SyncRule,
+};
+
+pub(crate) mod paths;
 
 use super::entry::{count, missing, opt, put};
+use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::value::{Amount, Given};
+use crate::language::value::Given;
 
-/// Files and extents.
+/// Files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Files {
     /// Directories of the files; clones with files of their own take turns at them.
     pub directories: Vec<PathBuf>,
     /// The files, where they are named.
     pub names: Vec<String>,
+    /// All files below this directory are taken too.
+    pub below: Option<PathBuf>,
     /// What files that are not named are called.
     pub format: String,
     /// How many files, where they are not named.
@@ -23,22 +31,6 @@ pub struct Files {
     pub open: Option<u32>,
     /// Which one comes next.
     pub order: FileOrder,
-    /// Least and largest size of a file.
-    pub file_size: Option<(Bytes, Bytes)>,
-    /// Size of all files together.
-    pub size: Option<Amount>,
-    /// What is done in all.
-    pub io_size: Option<Amount>,
-    /// Where work begins in each file.
-    pub offset: Amount,
-    /// What an offset in percent is rounded up to; zero for the least block.
-    pub offset_align: Bytes,
-    /// How much later in the file each clone begins than the one before.
-    pub increment: Amount,
-    /// Work begins at a file's end.
-    pub append: bool,
-    /// The most operations.
-    pub operations: Option<u64>,
     /// Work ends when there is no space left.
     pub fill: bool,
     /// Files may be made.
@@ -97,18 +89,11 @@ impl Default for Files {
         Files {
             directories: Vec::new(),
             names: Vec::new(),
+            below: None,
             format: "$jobname.$jobnum.$filenum".into(),
             number: 1,
             open: None,
             order: FileOrder::RoundRobin(1),
-            file_size: None,
-            size: None,
-            io_size: None,
-            offset: Amount::Bytes(Bytes(0)),
-            offset_align: Bytes(0),
-            increment: Amount::Bytes(Bytes(0)),
-            append: false,
-            operations: None,
             fill: false,
             create: true,
             create_sync: true,
@@ -132,6 +117,93 @@ impl Default for Files {
     }
 }
 
+impl Files {
+    /// What the group says about block I/O whose back end and mix are known.
+    ///
+    /// # Errors
+    /// Settings that do not go together.
+    pub(crate) fn lower(&self, spec: &Spec, task: &mut FileTask) -> Result<(), String> {
+        let nothing = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
+        task.sync = sync(spec, task.mix)?;
+        task.end_sync =
+            ((self.end_sync || self.close_sync) && task.mix.writes()).then_some(SyncMethod::Fsync);
+        task.durable = self.durable;
+        task.invalidate = self.invalidate && !nothing;
+        task.advice = match self.hint {
+            _ if nothing => Advice::None,
+            Hint::None => Advice::None,
+            Hint::ByOrder if spec.io.random => Advice::Random,
+            Hint::ByOrder | Hint::Sequential => Advice::Sequential,
+            Hint::Random => Advice::Random,
+        };
+        Ok(())
+    }
+}
+
+/// Which files are laid out before the job.
+pub(crate) fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
+    let is_there = |file: &NamedFile| {
+        let end = file.offset.0.saturating_add(file.size.0);
+        paths::length(&file.path).is_some_and(|length| length >= end)
+    };
+    match spec.files.overwrite && mix.writes() {
+        _ if !spec.files.create => LayOut::Never,
+        _ if spec.files.fill => LayOut::Grow,
+        // What is large enough is left as it is.
+        true if !files.iter().all(is_there) => LayOut::Always,
+        _ => LayOut::Needed,
+    }
+}
+
+/// Whether work can go on until there is no space left.
+///
+/// # Errors
+/// It can not.
+pub(crate) fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result<(), String> {
+    if mix != Mix::Write {
+        return Err(
+            "fill_device: what is there is filled by writes: use rw=write, and read in a job after it".into(),
+        );
+    }
+    if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
+        return Err("fill_device: random offsets need to know how large the file is to be: give size".into());
+    }
+    Ok(())
+}
+
+/// How the blocks of files are reserved.
+pub(crate) fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
+    match backend {
+        // Reads reserve blocks within a file's size, which it has to have; it must not have the blocks yet.
+        BackendKind::Fallocate if mix.reads() => Reserve::Truncate,
+        // These are about a file that is not there yet.
+        BackendKind::Fallocate | BackendKind::Truncate => Reserve::None,
+        // A mapping needs a file that has its size.
+        BackendKind::Mmap if matches!(spec.files.reserve, Reserve::KeepSize | Reserve::None) => {
+            Reserve::Truncate
+        }
+        _ if spec.files.create_on_open && !mix.reads() => Reserve::None,
+        _ => spec.files.reserve,
+    }
+}
+
+fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
+    let files = &spec.files;
+    let rules = [
+        (files.fsync, SyncMethod::Fsync),
+        (files.fdatasync, SyncMethod::Fdatasync),
+        (files.range_sync, SyncMethod::FileRange),
+    ];
+    let mut given = rules.into_iter().filter(|(every, _)| *every > 0);
+    let rule = given.next().map(|(every, method)| SyncRule { every, method });
+    if given.next().is_some() {
+        return Err(
+            "fsync, fdatasync and sync_file_range: a job has one of them here: leave the others out".into()
+        );
+    }
+    Ok(rule.filter(|_| mix.writes()))
+}
+
 /// Names with colons between them; `\:` is a colon of a name.
 pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
@@ -153,19 +225,6 @@ pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
         true => Err("standard input and output (`-`) are not built: name a file".into()),
         false => Ok(names),
     }
-}
-
-/// An amount of bytes; none and zero are alike.
-fn some(given: &Given<'_>) -> Result<Option<Amount>, String> {
-    Ok(Some(given.amount()?).filter(|amount| *amount != Amount::Bytes(Bytes(0))))
-}
-
-/// A size, or two with a `-` or a `:` between them.
-fn sizes(given: &Given<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
-    let whole = given.text()?;
-    let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
-    let (one, other) = (given.part(one).size()?, given.part(other).size()?);
-    Ok(Some((one.min(other), one.max(other))).filter(|(_, most)| most.0 > 0))
 }
 
 fn order(given: &Given<'_>) -> Result<FileOrder, String> {
@@ -265,18 +324,30 @@ pub const OPTIONS: &[Opt] = &[
         g.flag().map(drop)
     })
     .bounded("there is neither server nor client, so that it means nothing"),
-    missing(
+    opt(
         "opendir",
+        &[],
         Form::Text,
-        "Takes all files below a directory.",
-        "name them in filename=, with colons between them",
-    ),
-    missing(
+        "",
+        "Takes all files below this directory too, in the order of their names. Symbolic links are not followed.",
+        |s, g| put(&mut s.files.below, g.text().map(|text| Some(PathBuf::from(text)))),
+    )
+    .bounded("nrfiles makes no difference beside it: all files are taken"),
+    opt(
         "lockfile",
+        &[],
         Form::Choice(&["none", "exclusive", "readwrite"]),
+        "none",
         "Locks a file for each operation.",
-        "leave it out: operations on a file are not kept apart",
-    ),
+        |_, g| match g.text()? {
+            "none" => Ok(()),
+            "exclusive" | "readwrite" => {
+                Err("it is not built: leave it out, operations on a file are not kept apart".into())
+            }
+            other => Err(format!("`{other}` is none of none, exclusive, readwrite")),
+        },
+    )
+    .bounded("exclusive and readwrite are refused: operations on a file are not kept apart"),
     opt("nrfiles", &["nr_files"], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
         put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1)))
     }),
@@ -296,68 +367,6 @@ pub const OPTIONS: &[Opt] = &[
          or the skew of zipf, pareto, normal.",
         |s, g| put(&mut s.files.order, order(g)),
     ),
-    opt(
-        "size",
-        &[],
-        Form::SizeOrPercent,
-        "",
-        "Size of all files of a clone together, in percent of what there is, or all there is \
-         where it is left out.",
-        |s, g| put(&mut s.files.size, some(g)),
-    ),
-    opt(
-        "filesize",
-        &[],
-        Form::Special("a size, or a range of sizes"),
-        "",
-        "Size of each file; of a range each file has one by chance. size then is only what is \
-         done.",
-        |s, g| put(&mut s.files.file_size, sizes(g)),
-    ),
-    opt(
-        "io_size",
-        &["io_limit"],
-        Form::SizeOrPercent,
-        "",
-        "What is done in all, where it is not what size says; more than that starts over. A \
-         percentage is one of size.",
-        |s, g| put(&mut s.files.io_size, some(g)),
-    ),
-    opt("offset", &["fileoffset"], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
-        put(&mut s.files.offset, g.amount())
-    }),
-    opt(
-        "offset_align",
-        &[],
-        Form::Size,
-        "0",
-        "What an offset in percent is rounded up to; 0 for the least block.",
-        |s, g| put(&mut s.files.offset_align, g.size()),
-    ),
-    opt(
-        "offset_increment",
-        &[],
-        Form::SizeOrPercent,
-        "0",
-        "How much later in the file each clone begins than the one before.",
-        |s, g| put(&mut s.files.increment, g.amount()),
-    ),
-    opt(
-        "number_ios",
-        &[],
-        Form::Integer { least: 0, most: i64::MAX },
-        "0",
-        "The most operations of a clone; 0 for no limit.",
-        |s, g| {
-            put(
-                &mut s.files.operations,
-                g.integer(0, i64::MAX).map(|most| Some(most as u64).filter(|most| *most > 0)),
-            )
-        },
-    ),
-    opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| {
-        put(&mut s.files.append, g.flag())
-    }),
     opt(
         "fill_device",
         &["fill_fs"],

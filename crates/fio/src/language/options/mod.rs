@@ -5,6 +5,7 @@ pub mod depth;
 pub mod engine;
 mod entry;
 pub mod errors;
+pub mod extents;
 pub mod files;
 pub mod io;
 pub mod job;
@@ -24,8 +25,10 @@ use option::Opt;
 pub struct Spec {
     /// Name, clones, order and length of jobs.
     pub job: job::Job,
-    /// Files and extents.
+    /// Files.
     pub files: files::Files,
+    /// Extents.
+    pub extents: extents::Extents,
     /// Direction and order of the I/O.
     pub io: io::Io,
     /// Sizes of operations.
@@ -64,7 +67,8 @@ pub struct Group {
 /// All groups, in the order in which they are told.
 pub const GROUPS: &[Group] = &[
     Group { title: "Name, clones, order and length of jobs", options: job::OPTIONS },
-    Group { title: "Files and extents", options: files::OPTIONS },
+    Group { title: "Files", options: files::OPTIONS },
+    Group { title: "Extents", options: extents::OPTIONS },
     Group { title: "Direction and order of the I/O", options: io::OPTIONS },
     Group { title: "Sizes of operations", options: sizes::OPTIONS },
     Group { title: "What is written, and buffers", options: buffers::OPTIONS },

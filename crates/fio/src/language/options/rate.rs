@@ -413,6 +413,15 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
     Opt {
+        name: "flow_watermark",
+        form: Form::Integer { least: 0, most: 4_294_967_295 },
+        default: "1024",
+        help: "Once bounded how far a flow may run ahead; current fio takes it and does nothing about it.",
+        support: Support::Bounded("it has no effect, as in current fio"),
+        set: |_, given| given.integer(0, 4_294_967_295).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
         name: "flow_sleep",
         form: Form::Integer { least: 0, most: MOST },
         default: "0",

@@ -12,6 +12,7 @@ use iolite_model::{
 
 use crate::language::job_file::Surroundings;
 use crate::language::options::Spec;
+use crate::language::options::extents::Extents;
 use crate::language::options::io::{Direction, Io};
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::options::{files, sizes};
@@ -150,7 +151,6 @@ impl Trace {
         };
         let number = replay.files.len() as u64;
         let size = replay.files.iter().fold(4096 * number, |sum, (_, size)| sum.saturating_add(*size));
-        let default = files::Files::default();
         Ok(Some(Spec {
             io: Io {
                 direction,
@@ -164,14 +164,12 @@ impl Trace {
             files: files::Files {
                 names: replay.files.iter().map(|(name, _)| name.clone()).collect(),
                 directories: Vec::new(),
-                size: Some(Amount::Bytes(Bytes(size))),
-                file_size: None,
-                io_size: None,
-                operations: None,
-                offset: default.offset,
-                increment: default.increment,
-                append: false,
                 ..spec.files.clone()
+            },
+            extents: Extents {
+                size: Some(Amount::Bytes(Bytes(size))),
+                offset_align: spec.extents.offset_align,
+                ..Extents::default()
             },
             ..spec.clone()
         }))

@@ -275,6 +275,24 @@ pub const OPTIONS: &[Opt] = &[
         ..Opt::PLAIN
     },
     Opt {
+        name: "verifysort",
+        form: Form::Flag,
+        default: "1",
+        help: "Once sorted what is verified; current fio takes it and does nothing about it.",
+        support: Support::Bounded("it has no effect, as in current fio"),
+        set: |_, given| given.flag().map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verifysort_nr",
+        form: Form::Integer { least: 0, most: 131_072 },
+        default: "1024",
+        help: "Once bounded what verifysort sorts; current fio takes it and does nothing about it.",
+        support: Support::Bounded("it has no effect, as in current fio"),
+        set: |_, given| given.integer(0, 131_072).map(|_| ()),
+        ..Opt::PLAIN
+    },
+    Opt {
         name: "verify_fatal",
         form: Form::Flag,
         default: "0",

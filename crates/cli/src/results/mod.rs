@@ -1,4 +1,6 @@
-//! `iolite results`: stored runs listed, shown again, annotated, deleted.
+//! `iolite results`: stored runs listed, shown again, compared, annotated, deleted.
+
+mod compare;
 
 use std::path::PathBuf;
 
@@ -21,6 +23,8 @@ Examples:
   What it was about:
       iolite results note latest 'before the new controller'
       iolite results tag latest before nvme0
+  Is it faster now? (`iolite results compare --help` has more)
+      iolite results compare latest~1 latest
   Runs that nobody needs:
       iolite results delete 20261120T160301
 
@@ -64,6 +68,8 @@ enum Action {
         #[arg(value_name = "RUN", default_value = "latest")]
         run: String,
     },
+    /// Compare two runs, or two sets of repeats, figure by figure
+    Compare(Box<compare::CompareArgs>),
     /// Add a note to a run
     Note {
         /// The run
@@ -126,6 +132,7 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
                 if remove { store.remove_tag(&run, &tag)? } else { store.add_tag(&run, &tag)? }
             }
         }
+        Action::Compare(args) => return compare::run(&store, &args),
         Action::Delete { runs } => delete(&mut store, &runs)?,
         Action::Path => {}
     }
@@ -180,14 +187,19 @@ fn line(store: &Store, summary: RunSummary) -> anyhow::Result<RunLine> {
 
 /// Prints a run as it was printed when it ended; one that was cut short, or goes on, as far as it came.
 fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
-    let id = find(store, name)?;
-    let Some(mut run) = Run::of(&store.events(&id)?) else {
-        anyhow::bail!("run {id} has no beginning: the results were changed by hand");
-    };
-    run.close();
+    let run = read(store, &find(store, name)?)?;
     // Of fio's jobs in fio's form.
     let of_fio = iolite_fio::output::show(&run, format == Format::Json);
     Ok(output::print(&of_fio.unwrap_or_else(|| show(&run, format, output::style())))?)
+}
+
+/// A run as far as it came.
+fn read(store: &Store, id: &iolite_model::RunId) -> anyhow::Result<Run> {
+    let Some(mut run) = Run::of(&store.events(id)?) else {
+        anyhow::bail!("run {id} has no beginning: the results were changed by hand");
+    };
+    run.close();
+    Ok(run)
 }
 
 fn delete(store: &mut Store, names: &[String]) -> anyhow::Result<()> {

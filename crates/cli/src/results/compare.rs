@@ -1,0 +1,113 @@
+//! `iolite results compare`.
+
+use clap::Parser;
+use iolite_report::comparison::{json, text};
+use iolite_results::Run;
+use iolite_results::comparison::{Comparison, Condition, DEFAULT_DETECT};
+use iolite_store::Store;
+
+use crate::exit::{Exit, UsageError};
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  Did the last run differ from the one before?
+      iolite results compare latest~1 latest
+  Five runs with the old controller, five with the new one:
+      iolite results tag 20261120T160301 old        (and so on)
+      iolite results compare --before old --after new
+      iolite results compare --before latest~9 latest~8 latest~7 --after latest~2 latest~1 latest
+  In a build: exit code 3 where the tail grew by more than 10 % or the rate fell below 5,000:
+      iolite results compare --before base --after new --fail-if 'p99 > +10%' --fail-if 'read rate < 5000'
+
+With several runs on a side a difference is shown where it exceeds what runs differ among themselves. With one run on each side
+the intervals cover the variation within these runs only. docs/statistics.md describes the method.";
+
+/// `iolite results compare` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// The run before
+    #[arg(value_name = "A", required_unless_present = "before", conflicts_with = "before")]
+    one: Option<String>,
+
+    /// The run after
+    #[arg(value_name = "B", required_unless_present = "after", conflicts_with = "after")]
+    other: Option<String>,
+
+    /// Runs before, or a tag that they have
+    #[arg(long, value_name = "RUN|TAG", num_args = 1.., requires = "after")]
+    before: Vec<String>,
+
+    /// Runs after, or a tag that they have
+    #[arg(long, value_name = "RUN|TAG", num_args = 1.., requires = "before")]
+    after: Vec<String>,
+
+    /// Difference that repeats are suggested for, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = detect)]
+    detect: f64,
+
+    /// Exit with code 3 where this holds: `[KIND] FIGURE >|< BOUND`; may be repeated. The figures are rate, bandwidth, mean, p50,
+    /// p99 and p99.9; the bound is a change that is shown (+10%, -500, +1ms) or the value after (2ms, 5000)
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Condition>,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+fn detect(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse() {
+        Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1000.0 => Ok(value),
+        _ => Err("write a difference in percent, for example 5".into()),
+    }
+}
+
+/// Compares stored runs.
+///
+/// # Errors
+/// There are no such runs, they can't be compared, or a condition is about a figure that they don't have.
+pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
+    let side = |one: &Option<String>, several: &[String]| -> anyhow::Result<Vec<Run>> {
+        let names: Vec<&String> = one.iter().chain(several).collect();
+        let mut runs: Vec<Run> = Vec::new();
+        for name in names {
+            for id in named(store, name)? {
+                if runs.iter().all(|run| run.info.id != id) {
+                    runs.push(super::read(store, &id)?);
+                }
+            }
+        }
+        Ok(runs)
+    };
+    let (before, after) = (side(&args.one, &args.before)?, side(&args.other, &args.after)?);
+    let comparison = Comparison::of(
+        &before.iter().collect::<Vec<_>>(),
+        &after.iter().collect::<Vec<_>>(),
+        args.detect / 100.0,
+    )
+    .map_err(|error| UsageError(error.to_string()))?;
+    if let Some(unused) = args.fail_if.iter().find(|condition| !condition.applies(&comparison)) {
+        let message = format!(
+            "--fail-if '{unused}': no such figure was compared (a percentile needs operations enough, and a kind must occur \
+             on both sides)"
+        );
+        return Err(UsageError(message).into());
+    }
+    let failed: Vec<String> =
+        args.fail_if.iter().flat_map(|condition| condition.found(&comparison)).collect();
+    let printed = if args.json {
+        format!("{:#}\n", json(&comparison, &failed))
+    } else {
+        text(&comparison, &failed, output::style())
+    };
+    output::print(&printed)?;
+    Ok(if failed.is_empty() { Exit::Fit } else { Exit::Marginal })
+}
+
+/// The runs with this tag; else the run of this name.
+fn named(store: &Store, name: &str) -> anyhow::Result<Vec<iolite_model::RunId>> {
+    let tagged = store.tagged(name)?;
+    if tagged.is_empty() { Ok(vec![super::find(store, name)?]) } else { Ok(tagged) }
+}

@@ -1,0 +1,339 @@
+//! Extents: which part of each file is worked on, and how much is done.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+
+use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop};
+
+use super::entry::{opt, put};
+use super::files::paths::{is_device, length, paths};
+use crate::language::options::Spec;
+use crate::language::options::option::{Form, Opt};
+use crate::language::thread::Place;
+use crate::language::value::{Amount, Given};
+
+/// Extents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extents {
+    /// Least and largest size of a file.
+    pub file_size: Option<(Bytes, Bytes)>,
+    /// Size of all files together.
+    pub size: Option<Amount>,
+    /// What is done in all.
+    pub io_size: Option<Amount>,
+    /// Where work begins in each file.
+    pub offset: Amount,
+    /// What an offset in percent is rounded up to; zero for the least block.
+    pub offset_align: Bytes,
+    /// How much later in the file each clone begins than the one before.
+    pub increment: Amount,
+    /// Work begins at a file's end.
+    pub append: bool,
+    /// The most operations.
+    pub operations: Option<u64>,
+}
+
+impl Default for Extents {
+    fn default() -> Extents {
+        Extents {
+            file_size: None,
+            size: None,
+            io_size: None,
+            offset: Amount::Bytes(Bytes(0)),
+            offset_align: Bytes(0),
+            increment: Amount::Bytes(Bytes(0)),
+            append: false,
+            operations: None,
+        }
+    }
+}
+
+/// Tells the draw of a file's size from others.
+const FILE_SIZE: u64 = 2;
+
+/// The part of each file in which work is done; sizes that only the file will tell are 0.
+///
+/// `least` is the least size of an operation.
+///
+/// # Errors
+/// A file is too small, or a percentage is one of nothing.
+pub(crate) fn extents(spec: &Spec, place: Place, least: Bytes) -> Result<Vec<NamedFile>, String> {
+    let (paths, files, extents) = (paths(spec, place)?, &spec.files, &spec.extents);
+    let number = paths.len() as u64;
+    let extent = |(index, path): (usize, PathBuf)| {
+        let device = is_device(&path);
+        // A file that is there may grow.
+        let length = length(&path).filter(|_| device || !files.fill);
+        let open = extents.size.is_none() && extents.file_size.is_none();
+        if open && fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
+            return Err(format!("size: `{}` has none of its own: give it one", path.display()));
+        }
+        let draw = |(low, high): (Bytes, Bytes)| {
+            let drawn = spec.io.draw(place, FILE_SIZE, index as u64, (low.0, high.0));
+            if low == high { drawn } else { Bytes(drawn).round_down(least.0).0.max(low.0) }
+        };
+        let file = File { path, device, length, given: extents.file_size.map(draw) };
+        file.extent(spec, place, number, least)
+    };
+    paths.into_iter().enumerate().map(extent).collect()
+}
+
+/// What is known of a file.
+struct File {
+    path: PathBuf,
+    /// It has the size that it has.
+    device: bool,
+    /// What there is.
+    length: Option<u64>,
+    /// What `filesize` says.
+    given: Option<u64>,
+}
+
+impl File {
+    fn extent(self, spec: &Spec, place: Place, number: u64, least: Bytes) -> Result<NamedFile, String> {
+        let offset = self.offset(spec, place, number, least)?;
+        let mut size = self.size(spec, number, offset, least)?;
+        if let Some(end) = self.length.filter(|_| self.device) {
+            // As in fio: what would lie beyond a device's end is left out.
+            let rest = self.rest(end, offset)?;
+            size = size.map(|size| size.min(rest));
+        }
+        if size.is_some_and(|size| size < least.0) {
+            return Err(format!(
+                "size: `{}` has {} bytes to work in, and the least operation has {}: make it larger, \
+         or bs smaller",
+                self.path.display(),
+                size.unwrap_or_default(),
+                least.0
+            ));
+        }
+        Ok(NamedFile { path: self.path, offset: Bytes(offset), size: Bytes(size.unwrap_or(0)) })
+    }
+
+    /// The file's size, as far as it is known before it is made.
+    fn whole(&self, spec: &Spec, number: u64) -> Option<u64> {
+        let share = match spec.extents.size {
+            Some(Amount::Bytes(size)) => Some(size.0 / number),
+            _ => None,
+        };
+        self.given.or(self.length).or(share)
+    }
+
+    fn offset(&self, spec: &Spec, place: Place, number: u64, least: Bytes) -> Result<u64, String> {
+        let extents = &spec.extents;
+        let align = if extents.offset_align.0 > 0 { extents.offset_align.0 } else { least.0 };
+        let bytes = |name: &str, amount: Amount| -> Result<u64, String> {
+            match amount {
+                Amount::Bytes(bytes) => Ok(bytes.0),
+                Amount::Percent(percent) => {
+                    let whole = self.whole(spec, number).ok_or_else(|| self.unknown(name))?;
+                    Ok(share(whole, percent).div_ceil(align.max(1)).saturating_mul(align.max(1)))
+                }
+            }
+        };
+        let end = if extents.append { self.length.unwrap_or(0) } else { 0 };
+        let offset = bytes("offset", extents.offset)?;
+        let apart = bytes("offset_increment", extents.increment)?.checked_mul(u64::from(place.clone));
+        let offset = apart.and_then(|apart| offset.checked_add(apart)?.checked_add(end));
+        offset.ok_or_else(|| {
+            "offset_increment: the last clones would begin beyond all files: make it smaller".into()
+        })
+    }
+
+    /// Bytes from `offset` on; `None` where only the file will tell.
+    fn size(&self, spec: &Spec, number: u64, offset: u64, least: Bytes) -> Result<Option<u64>, String> {
+        let rest = |whole| self.rest(whole, offset);
+        match (spec.extents.size, self.given.or(self.length)) {
+            (Some(Amount::Percent(percent)), Some(whole)) => {
+                let part = Bytes(share(whole, percent)).round_down(least.0).0;
+                rest(whole).map(|rest| Some(part.min(rest)))
+            }
+            (Some(Amount::Percent(_)), None) => Err(self.unknown("size")),
+            (Some(Amount::Bytes(size)), _) if self.given.is_none() && size.0 / number > 0 => {
+                Ok(Some(size.0 / number))
+            }
+            (_, Some(whole)) => rest(whole).map(Some),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// What there is from `offset` on, of so many bytes.
+    fn rest(&self, whole: u64, offset: u64) -> Result<u64, String> {
+        whole.checked_sub(offset).ok_or_else(|| {
+            let path = self.path.display();
+            format!(
+                "offset: work would begin at byte {offset} of `{path}`, which has {whole}: make it smaller"
+            )
+        })
+    }
+
+    fn unknown(&self, option: &str) -> String {
+        format!(
+            "{option}: `{}` is not there yet, so that a percentage of it means nothing: give bytes",
+            self.path.display()
+        )
+    }
+}
+
+/// So many percent of a number of bytes.
+fn share(whole: u64, percent: f64) -> u64 {
+    (whole as f64 * percent / 100.0) as u64
+}
+
+/// What ends a job whose files, sizes and order of offsets are known. Sizes of files are 0 where only the file will tell.
+///
+/// # Errors
+/// A percentage is one of nothing.
+pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<Stop, String> {
+    let loops = u64::from(spec.job.loops);
+    let operations = spec.extents.operations.map(|most| most.saturating_mul(loops));
+    let runtime: Option<Nanos> = spec.job.limit();
+    let stop =
+        Stop { runtime, operations, full: spec.files.fill, in_flight: runtime.is_some(), ..Stop::default() };
+    if spec.job.goes_on() {
+        return Ok(stop);
+    }
+    let spans: Vec<u64> = files.iter().map(|file| file.size.0).collect();
+    let known = !spans.contains(&0);
+    // The last operation may go beyond.
+    let whole = |bytes| if task.sizes.is_none() { up(bytes, task.block.0) } else { bytes };
+    if let Some(amount) = amount(spec, known, &spans)? {
+        let all = spans.iter().fold(0u64, |sum, span| sum.saturating_add(*span));
+        // As fio 3.33 was seen to do: what goes beyond the files once is not repeated by loops.
+        let total = match known && amount > all {
+            true => amount.max(all.saturating_mul(loops)),
+            false => amount.saturating_mul(loops),
+        };
+        return Ok(Stop { bytes: Some(Bytes(whole(total))), ..stop });
+    }
+    if !known {
+        return Ok(Stop { loops: Some(spec.job.loops), ..stop });
+    }
+    let pass = whole(files.iter().map(|file| pass(task, file)).fold(0, u64::saturating_add));
+    Ok(Stop { bytes: Some(Bytes(pass.saturating_mul(loops))), ..stop })
+}
+
+/// What is to be done in a loop, where that is not the files once.
+fn amount(spec: &Spec, known: bool, spans: &[u64]) -> Result<Option<u64>, String> {
+    let all = || spans.iter().fold(0u64, |sum, span| sum.saturating_add(*span));
+    match (spec.extents.io_size, spec.extents.size, spec.extents.file_size) {
+        (Some(Amount::Bytes(size)), ..) => Ok(Some(size.0)),
+        (Some(Amount::Percent(percent)), Some(Amount::Bytes(size)), _) => Ok(Some(share(size.0, percent))),
+        (Some(Amount::Percent(percent)), ..) if known => Ok(Some(share(all(), percent))),
+        (Some(Amount::Percent(_)), ..) => Err("io_size: its percentage is one of size: give size too".into()),
+        (None, Some(Amount::Bytes(size)), Some(_)) if size.0 < all() => Ok(Some(size.0)),
+        (None, ..) => Ok(None),
+    }
+}
+
+/// Bytes that are done when work has gone through a file once.
+///
+/// An order with jumps has done so, as with fio 3.33, when the operation that ends at the last byte is done, or when a jump leads
+/// to where no operation fits. A jump beyond the end leads back to the start instead; then the file's size in bytes is done.
+fn pass(task: &FileTask, file: &NamedFile) -> u64 {
+    let (span, block) = (file.size.0, task.block.0.max(1));
+    match (&task.access, &task.sizes) {
+        // These start over wherever they are.
+        (Access::SequentialBack { .. } | Access::ZoneCycle(_), _) => span,
+        (Access::SequentialSkip { .. }, Some(_)) => span,
+        (Access::SequentialSkip { hole }, None) => {
+            let step = block.saturating_add(hole.0);
+            let last = span.saturating_sub(block) / step * step;
+            let ends_there = last + block == span || last.saturating_add(step) < file.offset.0 + span;
+            if ends_there { (last / step + 1) * block } else { span }
+        }
+        // These end with what is too little for any operation.
+        (Access::Sequential | Access::Covering, Some(sizes)) => span / sizes.alignment.0 * sizes.alignment.0,
+        (_, Some(_)) => span,
+        // What may be done again goes on until the span's bytes are done; so does a mix, whose parts have their own places.
+        (Access::Sequential, None) if matches!(task.mix, Mix::ReadPercent(_)) => span,
+        (Access::Sequential | Access::Covering, None) => span / block * block,
+        (Access::Random, None) => span,
+        (_, None) => span / block * block,
+    }
+}
+
+/// Rounded up to a multiple.
+fn up(bytes: u64, unit: u64) -> u64 {
+    bytes.div_ceil(unit.max(1)).saturating_mul(unit.max(1))
+}
+
+/// An amount of bytes; none and zero are alike.
+fn some(given: &Given<'_>) -> Result<Option<Amount>, String> {
+    Ok(Some(given.amount()?).filter(|amount| *amount != Amount::Bytes(Bytes(0))))
+}
+
+/// A size, or two with a `-` or a `:` between them.
+fn sizes(given: &Given<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
+    let whole = given.text()?;
+    let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
+    let (one, other) = (given.part(one).size()?, given.part(other).size()?);
+    Ok(Some((one.min(other), one.max(other))).filter(|(_, most)| most.0 > 0))
+}
+
+/// The options.
+pub const OPTIONS: &[Opt] = &[
+    opt(
+        "size",
+        &[],
+        Form::SizeOrPercent,
+        "",
+        "Size of all files of a clone together, in percent of what there is, or all there is \
+         where it is left out.",
+        |s, g| put(&mut s.extents.size, some(g)),
+    ),
+    opt(
+        "filesize",
+        &[],
+        Form::Special("a size, or a range of sizes"),
+        "",
+        "Size of each file; of a range each file has one by chance. size then is only what is \
+         done.",
+        |s, g| put(&mut s.extents.file_size, sizes(g)),
+    ),
+    opt(
+        "io_size",
+        &["io_limit"],
+        Form::SizeOrPercent,
+        "",
+        "What is done in all, where it is not what size says; more than that starts over. A \
+         percentage is one of size.",
+        |s, g| put(&mut s.extents.io_size, some(g)),
+    ),
+    opt("offset", &["fileoffset"], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
+        put(&mut s.extents.offset, g.amount())
+    }),
+    opt(
+        "offset_align",
+        &[],
+        Form::Size,
+        "0",
+        "What an offset in percent is rounded up to; 0 for the least block.",
+        |s, g| put(&mut s.extents.offset_align, g.size()),
+    ),
+    opt(
+        "offset_increment",
+        &[],
+        Form::SizeOrPercent,
+        "0",
+        "How much later in the file each clone begins than the one before.",
+        |s, g| put(&mut s.extents.increment, g.amount()),
+    ),
+    opt(
+        "number_ios",
+        &[],
+        Form::Integer { least: 0, most: i64::MAX },
+        "0",
+        "The most operations of a clone; 0 for no limit.",
+        |s, g| {
+            put(
+                &mut s.extents.operations,
+                g.integer(0, i64::MAX).map(|most| Some(most as u64).filter(|most| *most > 0)),
+            )
+        },
+    ),
+    opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| {
+        put(&mut s.extents.append, g.flag())
+    }),
+];

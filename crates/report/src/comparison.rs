@@ -1,0 +1,201 @@
+//! A comparison as text and as a JSON document.
+//!
+//! The document has `"format": "iolite-comparison/1"`; `before` and `after` (lists of run ids), `covers` (`within-runs` or
+//! `between-runs`), `figures_compared`, `detect` (a share), `repeats_suggested` (per side, or null), `caveats` (list of
+//! sentences), `parts` (list: `name`, `concurrency` and `stamp` with `before` and `after` each, `figures`) and `failed` (the
+//! conditions of `--fail-if` that hold, a sentence each). A figure has `kind`, `figure` (`rate`, `bandwidth`, `mean`, `p50`, `p99`,
+//! `p99.9`), `before`, `after` (operations or bytes per second, nanoseconds), `ratio` (after over before) with `ratio_low` and
+//! `ratio_high` (95 % interval), `p`, `smallest_detectable` (a share; null where it is unknown) and `finding` (`better`, `worse`,
+//! `no-difference-shown`).
+
+use comfy_table::{Cell, ContentArrangement, Table, presets};
+use iolite_results::comparison::{Comparison, FigureComparison, Finding, PartComparison};
+use iolite_stats::{Covers, Difference};
+use serde_json::{Value, json};
+
+use crate::pen::{Ink, Pen, Style};
+
+/// Name and version of the document.
+const FORMAT: &str = "iolite-comparison/1";
+
+const COLUMNS: [&str; 7] = ["", "", "before", "after", "change", "95 % interval", ""];
+
+/// The comparison for a terminal; `failed` holds the conditions that hold, a sentence each.
+pub fn text(comparison: &Comparison, failed: &[String], style: Style) -> String {
+    let pen = Pen(style);
+    let runs = |ids: &[String]| format!("{} ({})", ids.join(", "), count(ids.len() as u64, "run", "runs"));
+    let mut out = pen.item("before  ", 8, runs(&comparison.before));
+    out += &pen.item("after   ", 8, runs(&comparison.after));
+    for part in &comparison.parts {
+        out.push('\n');
+        out += &table_of(part, pen);
+    }
+    if !comparison.caveats.is_empty() {
+        out.push('\n');
+        for caveat in &comparison.caveats {
+            out += &pen.paint(Ink::Doubt, "NOTE: ");
+            out += &pen.item("", 6, caveat);
+        }
+    }
+    out.push('\n');
+    out += &answer(comparison, pen);
+    for condition in failed {
+        out += &pen.paint(Ink::Bad, "FAILED: ");
+        out += &pen.item("", 8, condition);
+    }
+    out
+}
+
+fn count(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", crate::count(number), if number == 1 { one } else { several })
+}
+
+fn table_of(part: &PartComparison, pen: Pen) -> String {
+    let pair = |before: &str, after: &str| {
+        if before == after { before.to_owned() } else { format!("{before} -> {after}") }
+    };
+    let (before, after) = part.concurrency;
+    let title = format!(
+        "{}, concurrency {}, {}",
+        part.name,
+        pair(&before.to_string(), &after.to_string()),
+        pair(&part.stamps.0, &part.stamps.1)
+    );
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.add_row(COLUMNS.map(Cell::new));
+    let mut kind = None;
+    for figure in &part.figures {
+        let name = if kind == Some(figure.kind) { "" } else { figure.kind.name() };
+        kind = Some(figure.kind);
+        table.add_row(cells(name, figure).map(|cell| Cell::new(pen.clean(cell))));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
+    }
+    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    pen.paint(Ink::Strong, &pen.clean(title)) + "\n" + &lines.collect::<String>()
+}
+
+fn cells(kind: &str, figure: &FigureComparison) -> [String; 7] {
+    let difference = &figure.difference;
+    [
+        kind.to_owned(),
+        figure.figure.to_string(),
+        figure.figure.describe(difference.before),
+        figure.figure.describe(difference.after),
+        percent(difference.change()),
+        format!("{} to {}", percent(difference.low - 1.0), percent(difference.high - 1.0)),
+        sentence(figure),
+    ]
+}
+
+/// A change in percent, with its sign.
+fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "unbounded".to_owned();
+    }
+    let digits = if share.abs() < 0.0995 { 1 } else { 0 };
+    format!("{:+.digits$} %", 100.0 * share)
+}
+
+/// What is said of a figure.
+fn sentence(figure: &FigureComparison) -> String {
+    match figure.finding {
+        Finding::Better => "better".to_owned(),
+        Finding::Worse => "worse".to_owned(),
+        Finding::NoDifferenceShown => format!("no difference shown; {}", smallest(&figure.difference)),
+    }
+}
+
+fn smallest(difference: &Difference) -> String {
+    if difference.detectable.is_finite() && difference.detectable < 10.0 {
+        format!("smallest detectable difference {}", percent(difference.detectable).trim_start_matches('+'))
+    } else {
+        "too little was measured to detect one".to_owned()
+    }
+}
+
+fn answer(comparison: &Comparison, pen: Pen) -> String {
+    let with = |finding: Finding| comparison.all().filter(move |(_, figure)| figure.finding == finding);
+    let (better, worse) = (with(Finding::Better).count(), with(Finding::Worse).count());
+    let (ink, said) = match (better, worse) {
+        (0, 0) => (Ink::Strong, "no difference shown".to_owned()),
+        (_, 0) => (Ink::Good, "better".to_owned()),
+        (0, _) => (Ink::Bad, "worse".to_owned()),
+        _ => (Ink::Doubt, "better in some figures, worse in others".to_owned()),
+    };
+    let all = comparison.figures;
+    let counted = if better + worse == 0 {
+        format!("{said} in any of {}", count(all as u64, "figure", "figures"))
+    } else {
+        format!(
+            "{said}: of {} compared, {better} are better and {worse} worse",
+            count(all as u64, "figure", "figures")
+        )
+    };
+    let mut out = pen.paint(ink, "ANSWER: ");
+    out += &pen.item("", 8, format!("{counted}{}.", scope(comparison.covers)));
+    if comparison.covers == Covers::WithinRuns {
+        let text = "The intervals cover only the variation within one run of each side. Another run of the same may differ \
+                    by more.";
+        out += &pen.item("", 0, text);
+    }
+    if let Some(repeats) = comparison.repeats {
+        let text = format!(
+            "To show a difference of {} in rate or mean in nine cases of ten: {repeats} runs of each side, {}",
+            percent(comparison.detect).trim_start_matches('+'),
+            "taken in turns (`iolite ab` does that), compared with `--before A... --after B...`."
+        );
+        out += &pen.item("", 0, text);
+    }
+    out
+}
+
+fn scope(covers: Covers) -> &'static str {
+    match covers {
+        Covers::WithinRuns => " (within these two runs only)",
+        Covers::BetweenRuns => "",
+    }
+}
+
+/// The document of a comparison.
+pub fn json(comparison: &Comparison, failed: &[String]) -> Value {
+    json!({
+        "format": FORMAT,
+        "before": comparison.before,
+        "after": comparison.after,
+        "covers": comparison.covers,
+        "figures_compared": comparison.figures,
+        "detect": comparison.detect,
+        "repeats_suggested": comparison.repeats,
+        "caveats": comparison.caveats,
+        "parts": comparison.parts.iter().map(part).collect::<Vec<_>>(),
+        "failed": failed,
+    })
+}
+
+fn part(part: &PartComparison) -> Value {
+    json!({
+        "name": part.name,
+        "concurrency": { "before": part.concurrency.0, "after": part.concurrency.1 },
+        "stamp": { "before": part.stamps.0, "after": part.stamps.1 },
+        "figures": part.figures.iter().map(figure).collect::<Vec<_>>(),
+    })
+}
+
+fn figure(figure: &FigureComparison) -> Value {
+    let difference = &figure.difference;
+    json!({
+        "kind": figure.kind.name(),
+        "figure": figure.figure,
+        "before": difference.before,
+        "after": difference.after,
+        "ratio": difference.ratio,
+        "ratio_low": difference.low,
+        "ratio_high": difference.high,
+        "p": difference.p,
+        "smallest_detectable": difference.detectable,
+        "finding": figure.finding,
+    })
+}

@@ -1,0 +1,222 @@
+//! The figures of a run, and which of two runs belong together.
+
+use std::fmt;
+
+use iolite_model::{Bandwidth, Iops, Layer, Nanos, OpKind, Quantile, Task};
+use iolite_stats::{Difference, Direction, Estimate, PhaseResult};
+use serde::{Deserialize, Serialize};
+
+use super::settings::settings;
+use super::{FigureComparison, Finding, PartComparison};
+
+/// A figure that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Operations per second.
+    Rate,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean response time.
+    Mean,
+    /// Median response time.
+    P50,
+    /// 99th percentile of the response times.
+    P99,
+    /// 99.9th percentile of the response times.
+    #[serde(rename = "p99.9")]
+    P999,
+}
+
+impl Figure {
+    /// All, in the order they are printed.
+    pub const ALL: [Figure; 6] =
+        [Figure::Rate, Figure::Bandwidth, Figure::Mean, Figure::P50, Figure::P99, Figure::P999];
+
+    /// Its name, as in `--fail-if`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::Rate => "rate",
+            Figure::Bandwidth => "bandwidth",
+            Figure::Mean => "mean",
+            Figure::P50 => "p50",
+            Figure::P99 => "p99",
+            Figure::P999 => "p99.9",
+        }
+    }
+
+    /// Which quantile it is.
+    fn quantile(self) -> Option<Quantile> {
+        match self {
+            Figure::P50 => Some(Quantile(0.5)),
+            Figure::P99 => Some(Quantile(0.99)),
+            Figure::P999 => Some(Quantile(0.999)),
+            Figure::Rate | Figure::Bandwidth | Figure::Mean => None,
+        }
+    }
+
+    /// Whether the number of repeats is chosen for it: rare percentiles would ask for too many.
+    pub(super) fn decides(self) -> bool {
+        matches!(self, Figure::Rate | Figure::Mean)
+    }
+
+    /// Its value, human-readable: nanoseconds as time, a rate as a count.
+    pub fn describe(self, value: f64) -> String {
+        match self {
+            Figure::Rate => Iops(value).to_string(),
+            Figure::Bandwidth => Bandwidth(value).to_string(),
+            _ => Nanos(value.round().max(0.0) as u64).to_string(),
+        }
+    }
+
+    /// The figure of a phase; `None` where nothing succeeded, and where there are too few operations for a percentile.
+    pub fn of(self, phase: &PhaseResult, kind: OpKind) -> Option<Estimate> {
+        let higher = Direction::HigherIsBetter;
+        match self.quantile() {
+            Some(quantile) => {
+                let independent = phase.effective_for_quantile(kind, quantile);
+                let resolved = Estimate::resolves(quantile, independent);
+                phase.quantile(kind, quantile).filter(|_| resolved)
+            }
+            None if self == Figure::Bandwidth => {
+                let series = &phase.totals.series;
+                let moved: Vec<_> = series.iter().map(|p| (p.seconds, p.bytes[kind] as f64)).collect();
+                let seconds = phase.totals.measured as f64 / 1e9;
+                let value = phase.totals.bytes(kind) as f64 / seconds;
+                (value > 0.0)
+                    .then(|| Estimate::ratio(&moved, higher).unwrap_or_else(|| super::bare(value, higher)))
+            }
+            None => {
+                let summary = phase.summary(kind)?;
+                Some(if self == Figure::Rate { summary.rate } else { summary.mean })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// All phases of a run that do the same, as one.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) name: String,
+    pub(super) concurrency: u32,
+    /// Which of the parts of this name and concurrency, from 0.
+    ordinal: usize,
+    pub(super) phase: PhaseResult,
+}
+
+impl Part {
+    fn key(&self) -> (&str, u32, usize) {
+        (&self.name, self.concurrency, self.ordinal)
+    }
+}
+
+/// The same part in the runs before and in those after; not every run need have it.
+pub(super) struct Matched<'a> {
+    pub(super) before: Vec<&'a Part>,
+    pub(super) after: Vec<&'a Part>,
+}
+
+/// The parts of a run. The program's own calibration is none.
+pub(super) fn parts<'a>(phases: impl Iterator<Item = &'a PhaseResult>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for phase in phases.filter(|phase| phase.info.task.layer() != Layer::Calibration) {
+        let (name, concurrency) = (phase.info.task.name(), phase.info.task.concurrency());
+        let named: Vec<usize> = (0..parts.len())
+            .filter(|&index| parts[index].name == name && parts[index].concurrency == concurrency)
+            .collect();
+        let same = named.iter().find(|&&index| alike(&parts[index].phase.info.task, &phase.info.task));
+        match same {
+            Some(&index) => parts[index].phase = parts[index].phase.followed_by(phase),
+            None => parts.push(Part {
+                name: name.to_owned(),
+                concurrency,
+                ordinal: named.len(),
+                phase: phase.clone(),
+            }),
+        }
+    }
+    parts
+}
+
+/// Whether two tasks ask for the same, but for the random numbers and the length.
+fn alike(one: &Task, other: &Task) -> bool {
+    settings(one).iter().eq(settings(other).iter())
+}
+
+/// Parts by name, for an error.
+pub(super) fn names(parts: &[Part]) -> String {
+    let names: Vec<_> = parts.iter().map(|part| format!("`{}` ({})", part.name, part.concurrency)).collect();
+    names.join(", ")
+}
+
+/// Which parts belong together.
+pub(super) fn matched<'a>(before: &'a [Vec<Part>], after: &'a [Vec<Part>]) -> Vec<Matched<'a>> {
+    let first = &before[0];
+    let with_key = |side: &'a [Vec<Part>], part: &Part| -> Vec<&'a Part> {
+        side.iter().filter_map(|parts| parts.iter().find(|other| other.key() == part.key())).collect()
+    };
+    let by_name =
+        first.iter().map(|part| Matched { before: with_key(before, part), after: with_key(after, part) });
+    let found: Vec<_> = by_name.filter(|matched| !matched.after.is_empty()).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    // Two jobs with other names for what they do: by their place.
+    let count = first.len();
+    if before.iter().chain(after).any(|parts| parts.len() != count) {
+        return Vec::new();
+    }
+    let at = |side: &'a [Vec<Part>], index: usize| side.iter().map(|parts| &parts[index]).collect();
+    (0..count).map(|index| Matched { before: at(before, index), after: at(after, index) }).collect()
+}
+
+/// What only one of the sides has.
+pub(super) fn left_out(before: &[Vec<Part>], after: &[Vec<Part>], matched: &[Matched<'_>]) -> Vec<String> {
+    let is_used = |part: &&Part| {
+        let same = |used: &&Part| std::ptr::eq(*used, *part);
+        matched.iter().any(|matched| matched.before.iter().chain(&matched.after).any(same))
+    };
+    let unused = |side: &[Vec<Part>]| {
+        let parts: Vec<Part> = side.iter().flatten().filter(|part| !is_used(part)).cloned().collect();
+        names(&parts)
+    };
+    let said = [("before", unused(before)), ("after", unused(after))];
+    let said = said.into_iter().filter(|(_, names)| !names.is_empty());
+    said.map(|(side, names)| format!("Only the runs {side} have {names}.")).collect()
+}
+
+/// The figures of a part.
+pub(super) fn compared(matched: &Matched<'_>) -> PartComparison {
+    let (before, after) = (matched.before[0], matched.after[0]);
+    let kinds = OpKind::all().filter(|&kind| {
+        let has = |part: &&Part| part.phase.totals.operations(kind) > 0;
+        matched.before.iter().all(has) && matched.after.iter().all(has)
+    });
+    let figures = kinds.flat_map(|kind| Figure::ALL.map(|figure| (kind, figure)));
+    let figures = figures.filter_map(|(kind, figure)| compared_figure(matched, kind, figure));
+    let name = if before.name == after.name {
+        before.name.clone()
+    } else {
+        format!("{} -> {}", before.name, after.name)
+    };
+    let stamp = |part: &Part| part.phase.end.cache.stamp().to_string();
+    PartComparison {
+        name,
+        concurrency: (before.concurrency, after.concurrency),
+        stamps: (stamp(before), stamp(after)),
+        figures: figures.collect(),
+    }
+}
+
+fn compared_figure(matched: &Matched<'_>, kind: OpKind, figure: Figure) -> Option<FigureComparison> {
+    let of =
+        |side: &[&Part]| side.iter().map(|part| figure.of(&part.phase, kind)).collect::<Option<Vec<_>>>();
+    let difference = Difference::of(&of(&matched.before)?, &of(&matched.after)?)?;
+    Some(FigureComparison { kind, figure, difference, finding: Finding::NoDifferenceShown })
+}

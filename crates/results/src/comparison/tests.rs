@@ -1,0 +1,222 @@
+use iolite_model::{
+    BackendKind, Bytes, Cache, Event, FileTarget, FileTask, Host, Interval, Nanos, OpTotals, Outstanding,
+    PhaseEnd, PhaseInfo, RunId, RunInfo, Stage, Storage, Target, Task,
+};
+use iolite_stats::Histogram;
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A run of reads, a phase for each name: `count` operations of `response` ns in each of 20 seconds, a little up and down.
+fn run(id: &str, phases: &[(&str, FileTask, u64, u64)]) -> Run {
+    let mut events = vec![Event::RunStarted(Box::new(info(id)))];
+    for (index, (name, task, count, response)) in phases.iter().enumerate() {
+        let index = index as u32;
+        let task = Task::File(FileTask { name: (*name).to_owned(), interval: Nanos(SECOND), ..task.clone() });
+        events.push(Event::PhaseStarted(PhaseInfo { index, task, started: Nanos(0) }));
+        events.extend((0..20).map(|second| Event::Interval(interval(index, second, *count, *response))));
+        events.push(Event::PhaseEnded(PhaseEnd {
+            phase: index,
+            ending: Ending::Completed,
+            measured: Nanos(20 * SECOND),
+            outstanding: Outstanding::default(),
+            cache: Cache::default(),
+            errors: Vec::new(),
+            stuck: Vec::new(),
+            rate: None,
+            verified: None,
+        }));
+    }
+    Run::of(&events).unwrap()
+}
+
+fn interval(phase: u32, second: u64, count: u64, response: u64) -> Interval {
+    let count = count + [0, 3, 1, 4, 2][second as usize % 5];
+    let mut histogram = Histogram::new();
+    (0..count).for_each(|number| histogram.record(response + number % 7 * response / 50));
+    let op = OpTotals {
+        kind: OpKind::Read,
+        operations: count,
+        bytes: 4096 * count,
+        errors: 0,
+        response_sum: Nanos(count * response),
+        response_max: Nanos(response * 2),
+        response: histogram.encode(),
+        service: histogram.encode(),
+    };
+    Interval {
+        phase,
+        stage: Stage::Measured,
+        start: Nanos(second * SECOND),
+        length: Nanos(SECOND),
+        ops: vec![op],
+    }
+}
+
+fn info(id: &str) -> RunInfo {
+    RunInfo {
+        id: RunId(id.into()),
+        version: "1".into(),
+        model_version: iolite_model::MODEL_VERSION,
+        command: Vec::new(),
+        started_unix: Nanos(1),
+        process: 1,
+        host: Host::default(),
+        storage: Storage::default(),
+    }
+}
+
+fn reads(block: u64) -> FileTask {
+    let target = FileTarget {
+        name: "data".into(),
+        size: Bytes(1 << 20),
+        create: true,
+        preallocate: false,
+        per_worker: false,
+    };
+    FileTask {
+        target: Target::File(target),
+        block: Bytes(block),
+        backend: BackendKind::Sync,
+        ..FileTask::default()
+    }
+}
+
+fn compare(before: &[&Run], after: &[&Run]) -> Comparison {
+    Comparison::of(before, after, DEFAULT_DETECT).unwrap()
+}
+
+fn finding(comparison: &Comparison, figure: Figure) -> Finding {
+    comparison.all().find(|(_, each)| each.figure == figure).unwrap().1.finding
+}
+
+#[test]
+fn a_faster_run_is_better_within_these_runs_only() {
+    let (slow, fast) = (
+        run("a", &[("reads", reads(4096), 1000, 90_000)]),
+        run("b", &[("reads", reads(4096), 1200, 60_000)]),
+    );
+    let comparison = compare(&[&slow], &[&fast]);
+    assert_eq!((comparison.covers, comparison.figures), (Covers::WithinRuns, 6));
+    assert_eq!(comparison.caveats, Vec::<String>::new());
+    for figure in Figure::ALL {
+        assert_eq!(finding(&comparison, figure), Finding::Better, "{figure}: {comparison:#?}");
+    }
+    assert!(comparison.repeats.is_some_and(|repeats| repeats >= 5));
+    let back = compare(&[&fast], &[&slow]);
+    assert!(back.all().all(|(_, figure)| figure.finding == Finding::Worse), "{back:#?}");
+    let same = compare(&[&slow], &[&run("c", &[("reads", reads(4096), 1000, 90_000)])]);
+    assert!(same.all().all(|(_, figure)| figure.finding == Finding::NoDifferenceShown), "{same:#?}");
+}
+
+#[test]
+fn what_differs_between_repeats_is_no_difference() {
+    let of = |id: &str, count| run(id, &[("reads", reads(4096), count, 90_000)]);
+    let (before, after) = ([of("a", 1000), of("b", 1300)], [of("c", 1310), of("d", 1010), of("e", 1100)]);
+    let comparison = compare(&before.each_ref(), &after.each_ref());
+    assert_eq!(comparison.covers, Covers::BetweenRuns);
+    assert_eq!(finding(&comparison, Figure::Rate), Finding::NoDifferenceShown);
+    assert!(comparison.repeats.is_some_and(|repeats| repeats > 20), "{:?}", comparison.repeats);
+}
+
+#[test]
+fn what_makes_runs_less_comparable_is_named() {
+    let (one, other) = (
+        run("a", &[("reads", reads(4096), 1000, 90_000)]),
+        run("b", &[("reads", reads(8192), 1000, 90_000)]),
+    );
+    let mut cached = other.clone();
+    cached.info.host.name = "elsewhere".into();
+    cached.phases[0].end.cache =
+        Cache { requested_read: Bytes(1 << 30), device_read: Some(Bytes(0)), ..Cache::default() };
+    cached.phases[0].end.cache.device_written = Some(Bytes(0));
+    let caveats = compare(&[&one], &[&cached]).caveats.join("\n");
+    for part in [
+        "block 4096 -> 8192",
+        "Not comparable: `reads` was stamped unknown before and cached after",
+        "elsewhere",
+    ] {
+        assert!(caveats.contains(part), "{part}: {caveats}");
+    }
+}
+
+#[test]
+fn parts_are_matched_by_name_and_else_by_place() {
+    let job = |id: &str, names: [&str; 2]| {
+        run(id, &[(names[0], reads(4096), 1000, 90_000), (names[1], reads(8192), 1000, 90_000)])
+    };
+    let named = compare(&[&job("a", ["x", "y"])], &[&job("b", ["y", "x"])]);
+    let names: Vec<_> = named.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["x", "y"]);
+    let placed = compare(&[&job("a", ["x", "y"])], &[&job("b", ["v", "w"])]);
+    assert_eq!(placed.parts[1].name, "y -> w");
+    let part = compare(&[&job("a", ["x", "y"])], &[&job("b", ["x", "w"])]);
+    assert_eq!(part.parts.len(), 1);
+    assert!(
+        part.caveats.iter().any(|caveat| caveat.contains("Only the runs after have `w`")),
+        "{:?}",
+        part.caveats
+    );
+    // The same twice is one part.
+    let twice = compare(&[&job("a", ["x", "x"])], &[&job("b", ["x", "x"])]);
+    assert_eq!(twice.parts.len(), 2);
+    let single = run("c", &[("v", reads(4096), 10, 1)]);
+    let error = Comparison::of(&[&job("a", ["x", "y"])], &[&single], DEFAULT_DETECT).unwrap_err();
+    assert!(matches!(error, ComparisonError::NothingInCommon { .. }), "{error}");
+}
+
+#[test]
+fn phases_that_do_the_same_are_one_part() {
+    let repeated = run("a", &[("reads", reads(4096), 1000, 90_000), ("reads", reads(4096), 1000, 90_000)]);
+    let once = run("b", &[("reads", reads(4096), 1000, 90_000)]);
+    let comparison = compare(&[&repeated], &[&once]);
+    assert_eq!(comparison.parts.len(), 1);
+}
+
+#[test]
+fn runs_without_figures_are_refused() {
+    let whole = run("a", &[("reads", reads(4096), 1000, 90_000)]);
+    let mut cut = run("b", &[("reads", reads(4096), 1000, 90_000)]);
+    cut.phases[0].end.ending = Ending::Interrupted;
+    let error = |before: &[&Run], after: &[&Run]| Comparison::of(before, after, DEFAULT_DETECT).unwrap_err();
+    assert_eq!(error(&[&whole], &[&cut]), ComparisonError::Unfinished("b".into()));
+    assert_eq!(error(&[&whole], &[&whole]), ComparisonError::Same("a".into()));
+    assert_eq!(error(&[], &[&whole]), ComparisonError::Empty);
+}
+
+#[test]
+fn conditions_are_about_changes_that_are_shown_and_about_values() {
+    let (slow, fast) = (
+        run("a", &[("reads", reads(4096), 1000, 90_000)]),
+        run("b", &[("reads", reads(4096), 1200, 60_000)]),
+    );
+    let worse = compare(&[&fast], &[&slow]);
+    let found = |text: &str| !text.parse::<Condition>().unwrap().found(&worse).is_empty();
+    for text in
+        ["p99 > +10%", "read mean > +20us", "rate < -100", "rate < 5000", "p50 > 50us", "bandwidth < -1%"]
+    {
+        assert!(found(text), "{text}");
+    }
+    for text in ["p99 > +100%", "mean > +1ms", "rate > +1%", "rate < 500", "p50 > 1ms", "write mean > 1ns"] {
+        assert!(!found(text), "{text}");
+    }
+    assert!(!"write p99 > +1%".parse::<Condition>().unwrap().applies(&worse));
+    // A change that is not shown is none.
+    let same = compare(&[&slow], &[&run("c", &[("reads", reads(4096), 1001, 90_000)])]);
+    assert_eq!("rate > +0.01%".parse::<Condition>().unwrap().found(&same), Vec::<String>::new());
+    for text in [
+        "",
+        "p99",
+        "p98 > 1ms",
+        "x p99 > 1ms",
+        "p99 > 10%",
+        "p99 > 5000 apples",
+        "rate > -",
+        "a b c > 1",
+        "rate > 1ms",
+    ] {
+        let error = text.parse::<Condition>().unwrap_err().to_string();
+        assert!(error.contains("no condition") && error.contains("p99 > +10%"), "{error}");
+    }
+}
