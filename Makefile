@@ -1,14 +1,16 @@
 # make test   everything that has to hold: format, lints, all tests (installs what the tests need, when missing)
 # make bench  cost per I/O against the installed fio and a bare loop, and what one job does inside each database
 #             (docs/performance.md); wants a quiet machine
+# make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
 
-.PHONY: build test bench needs
+.PHONY: build test bench dist needs
 build:
 	cargo build --release
 
 test: needs
 	cargo fmt --all --check
+	.ci/deny
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked -q
 	.ci/run_tests
@@ -22,6 +24,11 @@ bench:
 	@cargo build --release -q
 	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
 	    { .ci/bench_databases target/release/iolite $$scratch; status=$$?; rm -rf $$scratch; exit $$status; }
+
+dist:
+	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg
+	.ci/dist
+	@for package in dist/*_$$(dpkg --print-architecture).deb; do .ci/test_deb $$package; done
 
 # The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, and measure
 # inside databases; without root they skip those and say so.

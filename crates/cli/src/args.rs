@@ -12,6 +12,7 @@ use crate::exit;
 use crate::explain::ExplainArgs;
 use crate::observe::ObserveArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
+use crate::reference::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
@@ -85,6 +86,10 @@ pub(crate) enum Command {
     Results(Box<ResultsArgs>),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
+    /// Print completions for a shell: bash, zsh, fish, elvish, powershell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write the pages of all commands into a directory
+    Man(ManArgs),
 }
 
 const CHECK_EXAMPLES: &str = "\

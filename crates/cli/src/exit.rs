@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_tells_every_code() {
+    fn the_table_lists_every_code() {
         for exit in [Exit::Fit, Exit::Failure, Exit::Usage, Exit::Marginal, Exit::Unfit, Exit::Interrupted] {
             let line = format!("{:>5}  {}", exit as u8, format!("{exit:?}").to_lowercase());
             assert!(TABLE.contains(&line), "{line}");

@@ -20,7 +20,7 @@ const LARGEST: u64 = 16 << 20;
 pub(crate) struct Loaded {
     /// What is to be done.
     pub(crate) job: Job,
-    /// What is done differently from what its language promises, for people.
+    /// What is done differently from what its language promises, as text.
     pub(crate) notes: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
     parse_for(text, path, Purpose::Run)
 }
 
-/// As [`parse`], of a job that is only looked at: what is for `iolite fio` alone is told in the notes.
+/// As [`parse`], of a job that is only looked at: what is for `iolite fio` alone is reported in the notes.
 ///
 /// # Errors
 /// It is no job: says where and what was expected.
@@ -114,7 +114,7 @@ fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
     Ok(Loaded { job: Job { name: String::new(), tasks }, notes })
 }
 
-/// What is told of a fio job here, and what only fio's own command line does.
+/// What is reported of a fio job here, and what only fio's own command line does.
 fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for thread in threads {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         for (text, part) in [
             ("[[tasks]]\n[tasks.io]\nblok = 1\n", "a.job: "),
             ("[x]\nioengine=null\nsize=1m\nblok=1\n", "a.job:4:"),

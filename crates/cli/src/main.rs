@@ -13,6 +13,7 @@ mod observe;
 mod output;
 mod profiles;
 mod ran;
+mod reference;
 mod results;
 mod run;
 mod setup;
@@ -64,6 +65,8 @@ fn main() -> ExitCode {
         Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
+        Command::Completions(args) => reference::completions(&args),
+        Command::Man(args) => reference::man(&args),
     };
     result
         .unwrap_or_else(|error| {
@@ -83,9 +86,9 @@ fn fio_arguments() -> Option<std::env::ArgsOs> {
     arguments.next().filter(|command| command == "fio").map(|_| arguments)
 }
 
-/// This program as a worker of another one's phase: not for people to call.
+/// This program as a worker of another one's phase: not to be called by users.
 fn worker() -> ExitCode {
-    // Where there can be no handler the limit still ends the worker, which its parent tells.
+    // Where there can be no handler the limit still ends the worker, which its parent reports.
     let _ = signals::survive_file_limits();
     match iolite_engine::serve_worker() {
         Ok(()) => Exit::Fit.into(),

@@ -18,9 +18,9 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints a note for people.
+/// Prints a note on standard error.
 pub(crate) fn note(text: &str) {
-    // Without a standard error there is nobody to tell.
+    // Without a standard error it is lost.
     let _ = writeln!(io::stderr(), "iolite: {}", shown(text));
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn usage(error: &clap::Error) {
     if std::env::args_os().any(|argument| argument.to_string_lossy().chars().any(char::is_control)) {
         let _ = writeln!(io::stderr(), "{}", shown(&error.render().to_string()));
     } else {
-        // Nobody listens any more: nothing left to tell.
+        // Nobody reads it any more.
         let _ = error.print();
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(run: &Run, format: Format) -> io::Result<()> {
     print(&show(run, format, style()))
 }
 
-/// Tells of a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
+/// Reports a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
 pub(crate) fn failure(run: &Run, quiet: bool) {
     if let Some(Ending::Failed(reason)) = &run.ending
         && quiet

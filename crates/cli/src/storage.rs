@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use iolite_model::{Device, Storage};
 use iolite_observe::Error;
 
-/// The storage under all of these, `None` without any: what is told is that of the first, and the devices beneath the others
-/// are added, so that what reaches them is counted too. Where one has no devices that are known, none are told: their
+/// The storage under all of these, `None` without any: what is reported is that of the first, and the devices beneath the others
+/// are added, so that what reaches them is counted too. Where one has no devices that are known, none are reported: their
 /// counters would take its share for served from memory.
 ///
 /// # Errors

@@ -132,7 +132,7 @@ fn crates_use_only_what_the_architecture_allows() {
 }
 
 mod imports {
-    //! Which file of a crate uses which, as far as `use` and paths in the text tell.
+    //! Which file of a crate uses which, as far as `use` and paths in the text show.
 
     use std::collections::{BTreeMap, BTreeSet};
 

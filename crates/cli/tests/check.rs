@@ -113,7 +113,7 @@ fn the_results_are_readable_with_sqlite3() {
 
 /// The same reads, around the page cache and through it.
 #[test]
-fn the_stamp_tells_the_device_from_the_cache() {
+fn the_stamp_distinguishes_the_device_from_the_cache() {
     undisturbed(|| {
         let place = Place::new();
         if iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
@@ -352,7 +352,7 @@ fn where_direct_io_is_refused_it_warns_and_never_calls_it_fit() {
     assert_eq!(entries(&at), [""; 0]);
 }
 
-/// ext4 with data=journal takes O_DIRECT and goes through the cache all the same: only the counters tell.
+/// ext4 with data=journal takes O_DIRECT and goes through the cache all the same: only the counters show it.
 #[test]
 fn direct_io_that_is_none_is_seen_through() {
     undisturbed(|| {

@@ -1,18 +1,19 @@
 //! The reference pages are what the program and its sources say.
 
 // Helpers of tests may give up as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 
 use std::fmt::Write;
 use std::fs;
+use std::io::{ErrorKind, Seek, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
 /// The commands with a help text of their own.
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: &[&[&str]] = &[
     &[],
     &["check"],
     &["run"],
@@ -54,6 +55,8 @@ const COMMANDS: [&[&str]; 40] = [
     &["db"],
     &["results"],
     &["results", "compare"],
+    &["completions"],
+    &["man"],
 ];
 
 /// docs/cli.md, made from the help texts.
@@ -61,7 +64,7 @@ fn commands() -> String {
     let mut page = String::from(
         "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
-    for command in COMMANDS {
+    for &command in COMMANDS {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
@@ -233,10 +236,12 @@ fn of_type(field: &Field) -> String {
     let plain = match text.as_str() {
         "String" | "PathBuf" => "text",
         "bool" => "true or false",
-        "i8" | "u8" | "u32" | "u64" | "f64" | "Iops" => "number",
+        "i8" | "u8" | "u16" | "u32" | "u64" | "f64" | "Iops" => "number",
         "Bytes" => "size",
         "Nanos" => "time",
         "Bandwidth" => "size a second",
+        // Written as the list of its operations.
+        "Trace" => return format!("[TracedOp](#tracedop) (list){note}"),
         other => return format!("[{other}](#{}){note}", other.to_lowercase()),
     };
     format!("{plain}{note}")
@@ -258,8 +263,8 @@ fn is_current(name: &str, page: &str) {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, page).unwrap();
     }
-    let told = fs::read_to_string(&path).unwrap_or_default();
-    assert!(told == page, "docs/{name} is out of date: UPDATE_DOCS=1 cargo test --test docs");
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/{name} is out of date: UPDATE_DOCS=1 cargo test --test docs");
 }
 
 #[test]
@@ -275,4 +280,124 @@ fn the_reference_of_jobs_is_current() {
 #[test]
 fn the_reference_of_fio_s_options_is_current() {
     is_current("fio.md", &iolite_fio::language::reference::page());
+}
+
+/// Runs a program on a text where it is installed; `None` where it is not.
+fn filtered(program: &str, arguments: &[&str], text: &[u8]) -> Option<Output> {
+    let mut input = tempfile::tempfile().unwrap();
+    input.write_all(text).unwrap();
+    input.rewind().unwrap();
+    match Command::new(program).args(arguments).stdin(input).env("LC_ALL", "C.UTF-8").output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("skipped: {program} is not installed");
+            None
+        }
+        Err(error) => panic!("{program}: {error}"),
+    }
+}
+
+#[test]
+fn manual_pages_render_without_complaints() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_iolite")).arg("man").arg(directory.path()).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let mut pages: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    let names: Vec<_> = pages.iter().map(|page| page.file_name().unwrap().to_string_lossy()).collect();
+    for name in
+        ["iolite.1", "iolite-check.1", "iolite-ranread-sweep.1", "iolite-study-cache.1", "iolite-fio.1"]
+    {
+        assert!(names.iter().any(|found| found == name), "{names:?}");
+    }
+    let check = fs::read_to_string(directory.path().join("iolite-check.1")).unwrap();
+    for part in [
+        "\n.SH NAME\n",
+        "\n.SH OPTIONS\n",
+        "\\-\\-budget\\-time",
+        ".SH \"EXIT STATUS\"",
+        "\\-\\-profile etcd",
+    ] {
+        assert!(check.contains(part), "{part}: {check}");
+    }
+    for page in pages {
+        let text = fs::read(&page).unwrap();
+        for (program, arguments) in
+            [("groff", &["-man", "-ww", "-Tutf8", "-z", "-"][..]), ("mandoc", &["-T", "lint", "-W", "error"])]
+        {
+            let Some(output) = filtered(program, arguments, &text) else { continue };
+            let complaints = String::from_utf8_lossy(&output.stderr).into_owned()
+                + &String::from_utf8_lossy(&output.stdout);
+            assert!(
+                output.status.success() && complaints.is_empty(),
+                "{program} {}: {complaints}",
+                page.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for (shell, program, arguments) in
+        [("bash", "bash", &["-n"][..]), ("zsh", "zsh", &["-n"]), ("fish", "fish", &["--no-execute"])]
+    {
+        let made = Command::new(env!("CARGO_BIN_EXE_iolite")).args(["completions", shell]).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let script = String::from_utf8_lossy(&made.stdout);
+        assert!(script.contains("latency-target") && script.contains("budget-time"), "{script}");
+        let Some(output) = filtered(program, arguments, &made.stdout) else { continue };
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
+    }
+    // What is typed is completed: `iolite lat` becomes `iolite latency-target`.
+    let script = "source <(\"$IOLITE\" completions bash); COMP_WORDS=(iolite lat); COMP_CWORD=1; _iolite iolite lat iolite; \
+                  echo \"${COMPREPLY[@]}\"";
+    let bash = Command::new("bash")
+        .args(["--norc", "-c", script])
+        .env("IOLITE", env!("CARGO_BIN_EXE_iolite"))
+        .output();
+    match bash {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "latency-target\n", "{output:?}"),
+        Err(error) => println!("skipped: bash: {error}"),
+    }
+}
+
+/// Where GitHub puts a heading: lower case, blanks as hyphens, no punctuation.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+/// The text of a page without its blocks of code.
+fn prose(page: &str) -> String {
+    page.split("```").step_by(2).collect()
+}
+
+#[test]
+fn links_of_the_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages: Vec<_> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
+    pages.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut links = 0;
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        for link in prose(&fs::read_to_string(page).unwrap()).split("](").skip(1) {
+            let link = link.split(')').next().unwrap();
+            if link.contains("://") {
+                continue;
+            }
+            let (path, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { page.clone() } else { page.with_file_name(path) };
+            let text = fs::read_to_string(&target)
+                .unwrap_or_else(|error| panic!("{}: {link}: {error}", page.display()));
+            let text = prose(&text);
+            let mut headings = text.lines().filter(|line| line.starts_with('#'));
+            let found =
+                section.is_empty() || headings.any(|line| anchor(line.trim_start_matches('#')) == section);
+            assert!(found, "{}: {link}: no such section", page.display());
+            links += 1;
+        }
+    }
+    assert!(links > 20, "{links}");
 }

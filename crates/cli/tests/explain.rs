@@ -161,7 +161,7 @@ fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
 }
 
 #[test]
-fn what_can_not_be_explained_is_told() {
+fn what_can_not_be_explained_is_reported() {
     let place = Place::new();
     let file = place.root.path().join("file");
     for (content, part) in [

@@ -94,7 +94,7 @@ fn key_set(value: &Value) -> BTreeSet<String> {
     found
 }
 
-/// Keys that only one of the two has on purpose: what fio 3.42 tells and the installed 3.33 does not, and our own.
+/// Keys that only one of the two has on purpose: what fio 3.42 reports and the installed 3.33 does not, and our own.
 fn on_purpose(key: &str) -> bool {
     let newer =
         ["/jobs/job_start", "/jobs/latency_target_ns", "/disk_util/read_sectors", "/disk_util/write_sectors"];
@@ -155,7 +155,7 @@ fn states_of_verification_go_where_they_are_asked_for() {
 
 /// Amounts that a job fixes are what the installed fio moves, and the document has its keys.
 #[test]
-fn jobs_move_what_fio_moves_and_tell_it_by_the_same_keys() {
+fn jobs_move_what_fio_moves_and_report_it_by_the_same_keys() {
     if !fio_is_installed() {
         return;
     }
@@ -219,7 +219,7 @@ fn jobs_move_what_fio_moves_and_tell_it_by_the_same_keys() {
 
 /// Depths, batches and the parts of a latency are measured, not made up.
 #[test]
-fn depths_and_submissions_are_told_of_asynchronous_engines() {
+fn depths_and_submissions_are_reported_of_asynchronous_engines() {
     let place = Place::new();
     for engine in ["libaio", "io_uring", "posixaio"] {
         let engine = format!("--ioengine={engine}");
@@ -245,7 +245,7 @@ fn depths_and_submissions_are_told_of_asynchronous_engines() {
     }
 }
 
-/// The offsets that a log tells, in order.
+/// The offsets that a log reports, in order.
 fn logged_offsets(path: &Path) -> Vec<u64> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let column = |line: &str| line.split(',').nth(4).unwrap().trim().parse().unwrap();
@@ -428,7 +428,7 @@ fn small_example(place: &Place, name: &str) -> PathBuf {
 }
 
 #[test]
-fn examples_run_small_and_tell_what_fio_tells() {
+fn examples_run_small_and_report_what_fio_reports() {
     if !fio_is_installed() || !Path::new(EXAMPLES).exists() {
         skip::<()>("fio and its examples are not installed");
         return;

@@ -18,7 +18,7 @@ use std::process::{Command, Output, Stdio};
 use common::*;
 use serde_json::Value;
 
-/// Configurations that run unless told otherwise.
+/// Configurations that run unless configured otherwise.
 const SAMPLE: u64 = 25;
 
 /// A program that is run as fio.
@@ -160,7 +160,7 @@ fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
         Value::Object(map) => {
             for (key, value) in map {
                 let path = format!("{path}/{key}");
-                // Options that stand alone are told as 3.42 tells them; whether there are disks is for the files to say.
+                // Options that stand alone are reported as 3.42 reports them; whether there are disks is for the files to say.
                 let alone = path.contains(" options/") && value == "";
                 // Chance decides whether a small mix has any reads, and so percentiles of them.
                 if path.ends_with("/percentile") {

@@ -1,4 +1,4 @@
-//! What `iolite fio` tells of a run is what has happened in it: times, logs, counts of errors.
+//! What `iolite fio` reports of a run is what has happened in it: times, logs, counts of errors.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -152,7 +152,7 @@ fn results_on_the_way_are_of_the_job_that_runs() {
 }
 
 #[test]
-fn what_moves_no_data_is_told_without_bytes() {
+fn what_moves_no_data_is_reported_without_bytes() {
     let place = Place::new();
     let output = fio(&place, "--name=c --ioengine=cpuio --cpuload=20 --time_based --runtime=600ms");
     let told = &documents(&output)[0]["jobs"][0]["read"];

@@ -129,6 +129,18 @@ fn wrong_input_is_refused_with_what_helps() {
     let run = |tool, verb, db: &str, arguments: &[&str]| ran(&place, tool, verb, db, arguments);
     refused(&mut run("ranread", "run", "oracle://x", &[]), 2, "sqlite:DIR");
     refused(&mut run("ranread", "setup", "sqlite:/no/such/directory", &[]), 1, "/no/such/directory");
+    // A failed setup removes the directory that it has created.
+    let new = place.data().join("new");
+    let in_new = format!("sqlite:{}", new.display());
+    refused(&mut run("ranread", "setup", &in_new, &["--size", "1000TiB"]), 1, "free");
+    assert!(!new.exists());
+    refused(&mut run("ranread", "setup", &in_new, &["--size", "100"]), 2, "write 100GiB or 100B");
+    assert!(!new.exists());
+    done(&mut run("ranread", "setup", &in_new, &["--size", "2MiB"]));
+    done(&mut run("ranread", "purge", &in_new, &[]));
+    assert_eq!(entries(&new), [""; 0]);
+    fs::remove_dir(&new).unwrap();
+    refused(&mut run("ranread", "run", &db, &["--runtime", "300"]), 2, "write 300s or 300ms");
     refused(&mut run("ranread", "run", &db, &[]), 2, "setup");
     refused(&mut run("ranread", "run", &db, &["--hang", "1ms"]), 2, "--hang");
     refused(&mut run("ranread", "setup", &db, &["--size", "1000TiB"]), 1, "free");
@@ -225,7 +237,7 @@ fn an_interrupted_setup_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing_half_made() {
+fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
     if !is_root() {
         return println!("skipped: only root can mount");
     }

@@ -304,7 +304,7 @@ fn a_history_has_every_run_of_the_tool_and_how_it_ended() {
     // One that goes on has what was measured up to now.
     assert_eq!(runs[2]["operations"][0]["operations"], 200);
     assert_eq!(runs[2]["measured_seconds"], 2.0);
-    // The password is of no account.
+    // The password is ignored.
     let text =
         told(results.iolite("ranread", "history", &["--json", "--db", "postgres://me:secret@host/ran"]));
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -468,7 +468,7 @@ fn iolite(place: &Place, arguments: &[&str]) -> Output {
     command.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
 }
 
-/// Waits until the run of that process has stored an interval, and tells its id.
+/// Waits until the run of that process has stored an interval, and returns its id.
 fn id_of(place: &Place, process: u32) -> String {
     let deadline = Instant::now() + Duration::from_secs(60);
     let ask = || {
@@ -548,7 +548,7 @@ fn a_stop_leaves_processes_alone_that_only_have_the_number() {
     let mut bystander = Running(Command::new("sleep").arg("1000").spawn().unwrap());
     let number = bystander.0.id();
     let database = rusqlite::Connection::open(results.file()).unwrap();
-    // A process of that number, which started at another time; then one of which that can't be told; then another host's.
+    // A process of that number, which started at another time; then one of which that is not known; then another host's.
     let claim =
         |sql: &str| database.execute(&format!("UPDATE run SET process = {number}, {sql}"), []).unwrap();
     claim("process_start_ticks = NULL");

@@ -58,7 +58,7 @@ fn jobs(document: &Value, list: &str) -> Vec<u64> {
 }
 
 #[test]
-fn steps_are_repeated_in_another_order_and_told_as_one() {
+fn steps_are_repeated_in_another_order_and_reported_as_one() {
     let place = database("0");
     // No rule ends so short a list earlier.
     let arguments = ["--jobs", "1,2,3", "--repeat", "2", "--stop-response", "1h", "--json", "--quiet"];

@@ -149,7 +149,7 @@ fn processes_do_the_same_as_threads() {
 }
 
 #[test]
-fn a_worker_process_that_dies_is_told_and_what_the_others_did_is_kept() {
+fn a_worker_process_that_dies_is_reported_and_what_the_others_did_is_kept() {
     let place = Place::new();
     let rest = "backend = 'sync'\nprocesses = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = '50ms'";
     let text = lay_out("16MiB") + &on_data("16MiB", rest);
@@ -457,7 +457,7 @@ fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
     }
 }
 
-/// fio makes the files that its jobs name, and tells about the storage that they are on.
+/// fio makes the files that its jobs name, and reports about the storage that they are on.
 #[test]
 fn a_job_file_of_fios_makes_its_files_where_it_says() {
     let place = Place::new();

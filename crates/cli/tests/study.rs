@@ -238,7 +238,7 @@ fn block_sizes_make_a_surface() {
 }
 
 #[test]
-fn what_can_not_be_studied_is_told() {
+fn what_can_not_be_studied_is_reported() {
     let place = Place::new();
     let file = place.data().join("file");
     fs::write(&file, vec![1; 1 << 20]).unwrap();

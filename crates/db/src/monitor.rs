@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Readings of the counters for each look at the locks.
 const LOCKS_EVERY: u32 = 5;
 
-/// A thread that reads a database's counters, and who waits for whom, until it is told to end.
+/// A thread that reads a database's counters, and who waits for whom, until it is asked to end.
 #[derive(Debug)]
 pub struct Monitor {
     end: Sender<()>,

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_told_apart() {
+    fn urls_are_distinguished() {
         let parse = |text| DatabaseUrl::parse(text).unwrap();
         assert_eq!(parse("sqlite:/var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));
         assert_eq!(parse("sqlite:///var/lib/x"), DatabaseUrl::Sqlite("/var/lib/x".into()));

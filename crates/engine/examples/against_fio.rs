@@ -5,7 +5,7 @@
 //! against_fio run CASE DIRECTORY            (one run of iolite, used by the former)
 //! against_fio workers DIRECTORY             (what many workers cost)
 //! ```
-//! Every program is pinned to one core; the runs of a case alternate, and medians are told. iolite records the latency of
+//! Every program is pinned to one core; the runs of a case alternate, and medians are printed. iolite records the latency of
 //! each operation in full.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]

@@ -1,4 +1,4 @@
-//! The guard of what exists already: nothing that the user has not given away is written to, and nothing that is in use.
+//! The guard of what exists already: nothing is written to that the user has not allowed to be overwritten, or that is in use.
 //!
 //! A target is admitted once a run. A device stays claimed (O_EXCL) as long as the run lives, so that nobody mounts it meanwhile.
 
@@ -100,7 +100,7 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    /// Opens a target, having made sure that it may be written to where `access` asks for that. Tells its whole size.
+    /// Opens a target, having made sure that it may be written to where `access` asks for that. Returns its whole size.
     ///
     /// # Errors
     /// It can't be opened, or may not be written to.
@@ -286,7 +286,7 @@ impl Admitted {
 /// Makes sure that what is at a path is storage, not a setting of the kernel.
 ///
 /// # Errors
-/// It is none; nothing is said of what can't be looked at, which opening it will tell.
+/// It is none; what cannot be examined is not reported here: opening it will fail.
 pub(crate) fn storage_only(path: &Path) -> Result<(), EngineError> {
     let Ok(found) = device::open_existing(path, Access::default(), false) else { return Ok(()) };
     let is_file = found.file.metadata().is_ok_and(|metadata| metadata.is_file());

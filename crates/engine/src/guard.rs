@@ -1,7 +1,7 @@
 //! The guard: nothing is written except into files that this program made, inside a directory that it made.
 //!
 //! A run's files live in a [`Scratch`] directory. Its `owner` file is locked while the run lives and lists every file
-//! before it is made, so that the next run can tell a dead run's leftovers, and removes exactly those. Many small files
+//! before it is made, so that the next run can recognise a dead run's leftovers, and removes exactly those. Many small files
 //! are listed as one [`tree`]: by its name with a slash after it, which versions without trees take for no file's.
 
 pub(crate) mod tree;
@@ -29,7 +29,7 @@ const PREFIX: &str = ".iolite-";
 /// How long a run may take from making its directory to owning it.
 const BEGINNING: Duration = Duration::from_secs(60);
 
-/// The file that tells whose a scratch directory is, and what is in it.
+/// The file that records the owner of a scratch directory and its contents.
 const OWNER: &str = "owner";
 
 /// Its name until it is locked.
@@ -396,8 +396,8 @@ mod tests {
         fs::write(&precious, "x").unwrap();
         let mut found = remove_leftovers(dir.path()).unwrap();
         found.sort_by(|a, b| a.run.cmp(&b.run));
-        let told: Vec<_> = found.iter().map(|l| (l.run.0.as_str(), l.files, l.kept)).collect();
-        assert_eq!(told, [("dead", 1, false), ("mixed", 1, true)]);
+        let reported: Vec<_> = found.iter().map(|l| (l.run.0.as_str(), l.files, l.kept)).collect();
+        assert_eq!(reported, [("dead", 1, false), ("mixed", 1, true)]);
         assert!(!dead.path().exists() && precious.exists());
         assert_eq!(fs::read_dir(precious.parent().unwrap()).unwrap().count(), 1);
         fs::remove_file(precious).unwrap();

@@ -154,7 +154,7 @@ impl<'a> Layout<'a> {
     /// Writes all from one offset to the other. `Interrupted` where the user wants to stop.
     fn fill(&mut self, file: &File, from: u64, to: u64) -> io::Result<()> {
         if from < to && self.target.reserve == Reserve::Allocate {
-            // Without its size, which tells how much has been written should this be the program's end.
+            // Without its size, which shows how much has been written if the program ends here.
             unless_unsupported(file::reserve(file, from, to - from, true), || Ok(()))?;
         }
         let block = self.task.largest().0.clamp(1, CHUNK) as usize;

@@ -26,7 +26,7 @@ const LONGEST_WAIT: u64 = 100_000_000;
 /// Waiting shorter than this is done by looking at the clock: sleeping is not that exact.
 const SPIN: u64 = 100_000;
 
-/// Error number told of what was read and is not what was written (EILSEQ on Linux, all architectures we build for).
+/// Error number for data that was read and is not what was written (EILSEQ on Linux, all architectures we build for).
 const WRONG: i32 = 84;
 
 /// What a slot's buffer holds for the next write.
@@ -205,7 +205,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             match self.submit(op, state) {
                 (Submitted::Done, completed) => {
                     self.give_back(op.slot, completed);
-                    now = if self.busied() { self.lane.now() } else { completed };
+                    now = if self.fill_spare() { self.lane.now() } else { completed };
                 }
                 (Submitted::Flying, submitted) if self.plan.batch.gathers() => {
                     now = self.gathered(submitted)?;
@@ -225,10 +225,10 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         V::ON || self.plan.fill == Fill::Drawn
     }
 
-    /// Between two operations of a synchronous back end: makes up data for the next. Tells whether that, or verifying the
+    /// Between two operations of a synchronous back end: generates data for the next. Returns whether that, or verifying the
     /// last, has taken time.
     #[inline(always)]
-    fn busied(&mut self) -> bool {
+    fn fill_spare(&mut self) -> bool {
         (self.plan.fill == Fill::Ahead && self.fill()) || V::ON
     }
 
@@ -238,7 +238,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         if self.held.is_none() { None } else { self.held.take() }
     }
 
-    /// Makes data up for every slot that is free. Tells whether there was anything to do.
+    /// Generates data for every free slot. Returns whether there was anything to do.
     fn fill(&mut self) -> bool {
         let mut any = false;
         for &slot in &self.free {
@@ -311,7 +311,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         self.lane.now()
     }
 
-    /// Submits an operation; where it is done at once, records it and submits what has to follow it. Tells the instant
+    /// Submits an operation; where it is done at once, records it and submits what has to follow it. Returns the instant
     /// after.
     #[inline(always)]
     fn submit(&mut self, op: Op, state: InFlight) -> (Submitted, u64) {
@@ -439,7 +439,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         if io.moves() && !io.writes() { None } else { self.after(slot, state, completed) }
     }
 
-    /// Tells whoever watches that an operation is over, and ends the phase where it took longer than any may.
+    /// Notifies the watch that an operation is over, and ends the phase where it took longer than any may.
     #[inline(always)]
     fn watch(&mut self, slot: u32, state: &InFlight, error: Option<i32>, completed: u64) {
         if !W::ON || state.commit == Commit::Cancelled {
@@ -454,7 +454,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         }
     }
 
-    /// Tells verification that an operation is over. False where what was read is not what was written, which is recorded
+    /// Notifies verification that an operation is over. False where what was read is not what was written, which is recorded
     /// as an error.
     #[inline(never)]
     fn checked(&mut self, slot: u32, state: &InFlight, done: bool, completed: u64) -> bool {

@@ -3,8 +3,8 @@
 use iolite_model::{FileTask, Iops, OpKind, RateKept};
 use iolite_workers::Outcome;
 
-/// Share of the operations that may be behind at the end: below it, the rate is the one asked for as far as two digits
-/// tell.
+/// Share of the operations that may be behind at the end: below it, the rate is the requested one to two
+/// digits.
 const TOLERANCE: f64 = 0.01;
 
 /// Compares the rate asked for with what came of it; `None` in a closed loop, and where nothing was measured.

@@ -55,7 +55,7 @@ impl Targets {
         Targets { files: Files::new(spans).into_iter().collect(), base, paths, _removal: None }
     }
 
-    /// Opens a task's target, and tells the task its size where it is the target's to know. Files that are to be made are
+    /// Opens a task's target, and sets the task's size where the target determines it. Files that are to be made are
     /// laid out meanwhile.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Targets {
     }
 
     /// Sees to it that what is read next comes from the device and not from the page cache. Where that can't be (a file
-    /// system in memory), there is no device to tell about.
+    /// system in memory), there is no device to report.
     ///
     /// # Errors
     /// What is in memory can't be written out: then it is not on the device.
@@ -181,7 +181,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// Tells the kernel in which order the files will be read.
+    /// Advises the kernel in which order the files will be read.
     ///
     /// # Errors
     /// It does not take that.
@@ -221,7 +221,7 @@ pub(crate) fn changes(mix: Mix) -> bool {
     mix.writes() || mix.trims()
 }
 
-/// Whether two targets have a byte in common, as far as their names tell.
+/// Whether two targets have a byte in common, as far as their names show.
 pub(crate) fn overlap(one: &Target, other: &Target) -> bool {
     if let (Target::File(one), Target::File(other)) = (one, other) {
         return one.name == other.name;
@@ -292,7 +292,7 @@ fn open_files(
     Ok(Targets { _removal: removal, ..Targets::inherited(task, files, base) })
 }
 
-/// Opens a file named by the user, and tells its span as it is.
+/// Opens a file named by the user, and returns its actual span.
 fn open_named(
     task: &FileTask,
     target: &FilesTarget,
@@ -386,7 +386,7 @@ fn open_one(
     Ok(file)
 }
 
-/// Opens what the user has named, and tells the size of its span.
+/// Opens what the user has named, and returns the size of its span.
 fn open_existing(
     existing: &ExistingTarget,
     access: Access,

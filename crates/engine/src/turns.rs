@@ -8,7 +8,7 @@ use iolite_model::JobTask;
 
 use crate::error::EngineError;
 
-/// How often whoever waits for its turn looks whether it is called off.
+/// How often a waiting worker checks whether its turn is called off.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How a task has ended.
@@ -134,7 +134,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Tells that the task has ended, and whether it completed.
+    /// Records that the task has ended, and whether it completed.
     pub(crate) fn over(self, completed: bool) {
         let end = if completed { End::Completed } else { End::Otherwise };
         self.turns.ends()[self.task].get_or_insert(end);

@@ -7,10 +7,10 @@ use iolite_workers::{WorkerEnd, WorkerLane};
 use crate::error::EngineError;
 use crate::target::Targets;
 
-/// Operations that are told at once.
+/// Operations that are reported together.
 const CHUNK: usize = 1024;
 
-/// How long operations wait to be told at most, in nanoseconds, unless intervals are shorter.
+/// Max time that operations wait to be reported, in nanoseconds, unless intervals are shorter.
 const LONGEST_UNTOLD: u64 = 1_000_000_000;
 
 /// An operation that has come back, in nanoseconds since the phase's start.
@@ -31,7 +31,7 @@ pub(crate) struct Back {
     pub(crate) linked: bool,
 }
 
-/// What the measured loop tells of each operation; chosen once a run, so that a loop without it pays nothing.
+/// What the measured loop reports of each operation; chosen once per run, so that a loop without it pays nothing.
 pub(crate) trait Watches {
     /// Whether there is any.
     const ON: bool;
@@ -241,7 +241,7 @@ impl Log {
         }
     }
 
-    /// Tells what there is. Where a chunk is full it is given away as it is, otherwise copied.
+    /// Reports the operations collected. A full chunk is handed over as it is, otherwise copied.
     fn tell(&mut self, now: u64, lane: &WorkerLane) {
         self.tell_at = now.saturating_add(self.every);
         if self.operations.is_empty() {

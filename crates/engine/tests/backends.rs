@@ -135,7 +135,7 @@ fn shuffled(io: IoOp) -> Vec<(IoOp, u64)> {
     (0..BLOCKS).map(|index| (io, (index * 37 + 11) % BLOCKS * BLOCK as u64)).collect()
 }
 
-/// Contents that tell the block and the round.
+/// Contents that identify the block and the round.
 fn content(offset: u64, round: u8) -> [u8; BLOCK] {
     std::array::from_fn(|index| (offset / BLOCK as u64) as u8 ^ (index as u8).wrapping_mul(31) ^ round)
 }
@@ -201,7 +201,7 @@ fn the_same_past_the_page_cache() {
 }
 
 #[test]
-fn short_transfers_and_errors_are_told_as_they_are() {
+fn short_transfers_and_errors_are_reported_as_they_are() {
     for kind in kinds() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");

@@ -49,15 +49,15 @@ fn simulated(task: &FileTask) -> (Outcome, Vec<LoggedOperation>) {
         let parameters = SimParameters { seed: 1, depth, block: 4096, latency, channels, faults, stall };
         Ok(Sim::new(parameters, image.clone()))
     };
-    let mut told = Told(Vec::new());
-    let outcome = run_file_task_on(task, 0, Clock::best(), &Control::default(), &mut told, make).unwrap();
+    let mut reported = Told(Vec::new());
+    let outcome = run_file_task_on(task, 0, Clock::best(), &Control::default(), &mut reported, make).unwrap();
     assert_eq!((&outcome.ending, outcome.outstanding.lost), (&Ending::Completed, 0));
-    (outcome, told.0)
+    (outcome, reported.0)
 }
 
 fn detail(batch: Batch) -> Detail {
-    let (outcome, told) = simulated(&task(batch));
-    assert_eq!((outcome.totals.operations(OpKind::Read), told.len() as u64), (OPERATIONS, OPERATIONS));
+    let (outcome, reported) = simulated(&task(batch));
+    assert_eq!((outcome.totals.operations(OpKind::Read), reported.len() as u64), (OPERATIONS, OPERATIONS));
     outcome.detail.unwrap()
 }
 
@@ -89,12 +89,12 @@ fn no_more_are_taken_than_asked_for() {
 /// Once the queue has been full, nothing is begun until it has drained: each filling begins at 4 in flight.
 #[test]
 fn the_queue_drains_before_it_is_filled() {
-    let (_, mut told) = simulated(&task(Batch { low: 4, complete_max: 1, ..Batch::default() }));
-    told.sort_by_key(|op| op.issued);
-    let in_flight = |at: u64| told.iter().filter(|op| op.issued <= at && op.completed > at).count();
-    let begins: Vec<usize> = told
+    let (_, mut reported) = simulated(&task(Batch { low: 4, complete_max: 1, ..Batch::default() }));
+    reported.sort_by_key(|op| op.issued);
+    let in_flight = |at: u64| reported.iter().filter(|op| op.issued <= at && op.completed > at).count();
+    let begins: Vec<usize> = reported
         .windows(2)
-        .filter(|pair| told.iter().any(|op| (pair[0].issued..pair[1].issued).contains(&op.completed)))
+        .filter(|pair| reported.iter().any(|op| (pair[0].issued..pair[1].issued).contains(&op.completed)))
         .map(|pair| in_flight(pair[1].issued))
         .collect();
     assert!(begins.len() as u64 >= OPERATIONS / 12 - 1, "{}", begins.len());
@@ -138,8 +138,8 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
         }),
         ..task(batch)
     };
-    let mut told = Told(Vec::new());
-    match run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut told) {
+    let mut reported = Told(Vec::new());
+    match run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut reported) {
         Ok(outcome) => {
             assert_eq!(outcome.ending, Ending::Completed);
             assert_eq!(outcome.totals.operations(OpKind::Write), OPERATIONS);

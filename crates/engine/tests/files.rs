@@ -264,7 +264,7 @@ fn devices_without_an_end_are_read_and_written() {
         for (path, mix) in
             [("/dev/null", Mix::Write), ("/dev/zero", Mix::Read), ("/dev/zero", Mix::ReadPercent(50))]
         {
-            // What the kernel does not splice to, it tells.
+            // What the kernel does not splice to, it reports.
             if kind == BackendKind::Mmap || kind == BackendKind::Splice && mix != Mix::Read {
                 continue;
             }
@@ -612,7 +612,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_file_system_is_told_and_what_was_made_is_gone() {
+fn a_full_file_system_is_reported_and_what_was_made_is_gone() {
     let Some(small) = Small::new("size=1m") else { return };
     let mut place = Place::at(small.0.path(), None);
     write(&place.path("old"), 7, 1000);

@@ -134,7 +134,7 @@ impl Bench {
         self.try_run(task).unwrap()
     }
 
-    /// Runs a task that is to succeed; tells how many operations it did.
+    /// Runs a task that is to succeed; returns its number of operations.
     fn count(&mut self, task: &MetadataTask) -> u64 {
         let outcome = self.run(task);
         assert_eq!((outcome.ending.clone(), outcome.first_error()), (Ending::Completed, None));
@@ -155,7 +155,7 @@ impl Bench {
         walk(&self.tree("tree"))
     }
 
-    /// Ends the run, and tells what is left of it.
+    /// Ends the run, and returns what is left of it.
     fn left(&mut self) -> usize {
         drop(self.scratch.take());
         fs::read_dir(self.place.dir.path()).unwrap().count()
@@ -218,7 +218,7 @@ fn counts_are_what_is_on_disk_however_it_ends() {
     };
     let made = bench.count(&timed);
     let there = bench.walk()[&'s'];
-    // What was underway at the end is there, but does not count.
+    // What was in flight at the end is there, but does not count.
     assert!((made..=made + 2).contains(&there) && made > 100, "{made} made, {there} there");
     assert_eq!(bench.left(), 0);
 }

@@ -33,7 +33,7 @@ struct Logged<B> {
     backend: B,
     /// When the last reaping was over.
     reaped: Instant,
-    /// Of each slot underway: when the reaping before it was over, and when it was submitted.
+    /// Of each slot in flight: when the reaping before it was over, and when it was submitted.
     underway: Vec<Option<[Instant; 2]>>,
     /// Beginnings of what was reaped last, from the outside.
     returned: Vec<Instant>,
@@ -139,11 +139,11 @@ fn percentiles_are_those_of_a_log_of_every_operation() {
     intervals.0.iter().for_each(|(_, histogram)| all.merge(histogram));
     assert_eq!(all.count(), 60_000);
     for quantile in [0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999] {
-        let told = all.quantile(Quantile(quantile)).0 as f64;
+        let reported = all.quantile(Quantile(quantile)).0 as f64;
         let [inner, outer] = [&log.inner, &log.outer].map(|sorted| exact(sorted, quantile));
-        println!("{quantile}: {inner} to {outer}, told {told}");
+        println!("{quantile}: {inner} to {outer}, reported {reported}");
         let between = inner * (1.0 - STATED_ERROR)..=outer * (1.0 + STATED_ERROR);
-        assert!(between.contains(&told), "{quantile}: told {told}, logged {inner} to {outer}");
+        assert!(between.contains(&reported), "{quantile}: reported {reported}, logged {inner} to {outer}");
     }
     let mut measured = Histogram::new();
     let in_time = intervals.0.iter().filter(|(stage, _)| *stage == Stage::Measured);
@@ -173,7 +173,7 @@ fn a_histogram_keeps_its_stated_error() {
     values.sort_unstable();
     for step in 1..1000 {
         let quantile = f64::from(step) / 1000.0;
-        let (exact, told) = (exact(&values, quantile), histogram.quantile(Quantile(quantile)).0 as f64);
-        assert!((told - exact).abs() <= STATED_ERROR * exact + 1.0, "{quantile}: {told} {exact}");
+        let (exact, reported) = (exact(&values, quantile), histogram.quantile(Quantile(quantile)).0 as f64);
+        assert!((reported - exact).abs() <= STATED_ERROR * exact + 1.0, "{quantile}: {reported} {exact}");
     }
 }

@@ -251,7 +251,7 @@ fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn errors_of_operations_are_counted_and_the_first_is_told() {
+fn errors_of_operations_are_counted_and_the_first_is_reported() {
     for backend in back_ends() {
         let mut bench = Bench::new();
         bench.lay_out();

@@ -21,7 +21,7 @@ fn main() {
             "a_phase_that_is_ended_keeps_what_it_has_measured",
             a_phase_that_is_ended_keeps_what_it_has_measured,
         ),
-        ("a_phase_that_is_failed_tells_why", a_phase_that_is_failed_tells_why),
+        ("a_phase_that_is_failed_reports_why", a_phase_that_is_failed_reports_why),
         ("what_only_threads_keep_is_refused", what_only_threads_keep_is_refused),
         ("processes_inherit_every_file", processes_inherit_every_file),
     ];
@@ -77,7 +77,7 @@ fn a_phase_that_is_ended_keeps_what_it_has_measured() {
     assert!(outcome.usage.user.0 + outcome.usage.system.0 > 0, "{:?}", outcome.usage);
 }
 
-fn a_phase_that_is_failed_tells_why() {
+fn a_phase_that_is_failed_reports_why() {
     let outcome = run(|control| control.fail_phase(7, "below the least rate"));
     assert_eq!(outcome.ending, Ending::Failed("below the least rate".into()));
     assert!(outcome.totals.operations(OpKind::Read) > 0);

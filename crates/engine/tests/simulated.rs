@@ -76,7 +76,7 @@ fn a_constant_rate_feels_a_stall_as_an_open_loop_client_would() {
 }
 
 #[test]
-fn a_rate_that_can_not_be_kept_is_told() {
+fn a_rate_that_can_not_be_kept_is_reported() {
     undisturbed(|| {
         // 32 at once, 10 ms each: 3,200 a second.
         let slow = SimLatency::Constant(Duration::from_millis(10));
@@ -165,7 +165,7 @@ fn cpu_time() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// Data made up, and data compared, must not be told as the device's time: the other operations are on their way.
+/// Data made up, and data compared, must not be recorded as the device's time: the other operations are on their way.
 #[test]
 fn what_the_program_does_with_data_is_not_service_time() {
     undisturbed(|| {
@@ -208,13 +208,13 @@ fn an_error_that_ends_the_phase_leaves_whole_intervals() {
         };
         let outcome = simulate(&task, FAST, faults, None);
         assert!(matches!(outcome.ending, Ending::Failed(_)), "{:?}", outcome.ending);
-        let told: f64 = outcome.totals.series.iter().map(|point| point.seconds).sum();
-        assert!((told - outcome.totals.measured as f64 / 1e9).abs() < 1e-6, "{told}");
+        let reported: f64 = outcome.totals.series.iter().map(|point| point.seconds).sum();
+        assert!((reported - outcome.totals.measured as f64 / 1e9).abs() < 1e-6, "{reported}");
     }
 }
 
 #[test]
-fn errors_are_told_by_class_with_where_they_happened() {
+fn errors_are_reported_by_class_with_where_they_happened() {
     let faults = SimFaults { error: 0.1, short: 0.1, ..SimFaults::default() };
     let stop = Stop { operations: Some(2000), ..Stop::default() };
     let outcome = simulate(&sim_task(1 << 20, Arrival::Closed, stop), FAST, faults, None);
@@ -330,5 +330,5 @@ fn what_is_in_flight_when_time_is_up_counts_where_asked_for() {
     let in_flight = time as f64 / kept.totals.measured as f64;
     assert!((20.0..=32.0).contains(&in_flight), "{in_flight}");
     assert_eq!((left_out.outstanding.at_end, left_out.totals.measured), (32, Nanos::SECOND.0));
-    assert!(left_out.totals.drain_max > half, "they are told apart: {}", left_out.totals.drain_max);
+    assert!(left_out.totals.drain_max > half, "they are distinguished: {}", left_out.totals.drain_max);
 }

@@ -180,7 +180,7 @@ fn later(state: &Path) -> Verified {
 }
 
 #[test]
-fn a_state_tells_later_what_has_changed_on_any_back_end() {
+fn a_state_reports_later_what_has_changed_on_any_back_end() {
     for backend in backends() {
         let mut place = Place::new();
         let (path, state) = (place.file(), place.dir.path().join("state"));

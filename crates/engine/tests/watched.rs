@@ -35,7 +35,7 @@ fn events() -> Events<impl FnMut(&Event) + Send> {
 }
 
 impl<F> Events<F> {
-    /// What was told of each operation, by worker.
+    /// What was reported of each operation, by worker.
     fn operations(&self, phase: u32, worker: u32) -> Vec<LoggedOperation> {
         let logs = self.0.iter().filter_map(|event| match event {
             Event::Operations(log) if (log.phase, log.worker) == (phase, worker) => Some(&log.operations),
@@ -94,7 +94,7 @@ fn device() -> SimParameters {
 }
 
 #[test]
-fn what_is_told_of_each_operation_adds_up_to_the_totals() {
+fn what_is_reported_of_each_operation_adds_up_to_the_totals() {
     let mut task = task("all", runtime(300 * MS));
     (task.mix, task.ramp, task.watch) = (Mix::ReadPercent(50), Nanos(100 * MS), ALL);
     (task.workers, task.concurrency) = (2, 9);
@@ -173,9 +173,9 @@ fn what_is_not_asked_for_is_not_kept() {
     assert_eq!((outcome.detail, events.operations(0, 0).len()), (None, 0));
 }
 
-/// Operations that come back slowly are told all the same, before the chunk is full.
+/// Operations that complete slowly are reported all the same, before the chunk is full.
 #[test]
-fn operations_are_told_while_the_phase_lasts() {
+fn operations_are_reported_while_the_phase_lasts() {
     let control = Control::default();
     let mut task = task("slow", runtime(60_000 * MS));
     task.watch = Watch { operations: true, ..Watch::default() };
@@ -195,7 +195,7 @@ fn operations_are_told_while_the_phase_lasts() {
     assert_eq!(logged, outcome.totals.operations(OpKind::Read) + drained);
 }
 
-/// Runs for a minute, unless `ask` ends it when it is told of the first measured interval.
+/// Runs for a minute, unless `ask` ends it when the first measured interval is reported.
 fn ended(task: &FileTask, ask: impl Fn(&Control) + Send) -> (Outcome, u64) {
     let control = Control::default();
     let asker = control.clone();
@@ -375,9 +375,9 @@ fn a_thousand_tasks_start_together() {
     assert!(outcomes.iter().all(|outcome| outcome.ending == Ending::Completed && done(outcome) == 10));
 }
 
-/// A thread cannot use more of a CPU than the time that has passed: of 600 ms only the last 100 are told.
+/// A thread cannot use more of a CPU than the time that has passed: of 600 ms only the last 100 are reported.
 #[test]
-fn what_the_ramp_has_used_of_the_machine_is_not_told() {
+fn what_the_ramp_has_used_of_the_machine_is_not_reported() {
     let task = FileTask { ramp: Nanos(500 * MS), ..task("ramped", runtime(100 * MS)) };
     let usage = run(&[task], &Control::default(), &mut events()).remove(0).usage;
     let used = usage.user.0 + usage.system.0;
@@ -421,8 +421,8 @@ fn a_share_of_the_operations_has_its_priority() {
         let control = Control::default();
         let outcome = run_file_task(&task, 0, &mut scratch, Clock::best(), &control, &mut events).unwrap();
         assert_eq!((&outcome.ending, outcome.totals.operations(OpKind::Read)), (&Ending::Completed, 256));
-        let told = events.operations(0, 0);
-        let count = |priority: u16| told.iter().filter(|op| op.priority == priority).count() as u64;
+        let reported = events.operations(0, 0);
+        let count = |priority: u16| reported.iter().filter(|op| op.priority == priority).count() as u64;
         let (high, low) = (count(0x4001), count(0x4006));
         // Four standard deviations of 8 around the half.
         assert!(high + low == 256 && high.abs_diff(128) < 32, "{backend:?}: {high} and {low}");

@@ -31,7 +31,7 @@ fn no_option_of_fio_is_unknown() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// Names and aliases as fio 3.33 told them with `--cmdhelp=NAME`; asking it each time takes a while.
+/// Names and aliases as fio 3.33 reported them with `--cmdhelp=NAME`; asking it each time takes a while.
 const ALIASES: &[(&str, &str)] = &[
     ("rw", "readwrite"),
     ("bs", "blocksize"),

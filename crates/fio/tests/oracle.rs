@@ -1,4 +1,4 @@
-//! The same job files told as command lines by the installed fio and by us.
+//! The same job files reported as command lines by the installed fio and by us.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -30,7 +30,7 @@ fn jobs(line: &str) -> Vec<Job> {
     jobs
 }
 
-/// Whether all defaults stand before the first job: later ones fio tells as the settings of the job before them.
+/// Whether all defaults stand before the first job: later ones fio reports as the settings of the job before them.
 fn defaults_first(document: &Document) -> bool {
     let sections: Vec<bool> = document.sections.iter().map(|section| section.is_global()).collect();
     sections.is_sorted_by(|one, other| one >= other) && sections.iter().filter(|global| **global).count() < 2
@@ -53,7 +53,7 @@ fn read(path: &Path) -> Document {
 }
 
 #[test]
-fn job_files_are_told_as_the_installed_fio_tells_them() {
+fn job_files_are_reported_as_the_installed_fio_reports_them() {
     let Ok(entries) = std::fs::read_dir(EXAMPLES) else {
         eprintln!("skipped: there is no {EXAMPLES}; install fio's package");
         return;
@@ -65,7 +65,7 @@ fn job_files_are_told_as_the_installed_fio_tells_them() {
     // fio takes a while to start: every second one will do.
     for path in paths.iter().step_by(2) {
         let document = read(path);
-        // What the installed fio can't run it tells only in part.
+        // What the installed fio can't run it reports only in part.
         let Ok(told) = Command::new("fio").arg("--showcmd").arg(path).output() else {
             eprintln!("skipped: fio is not installed");
             return;

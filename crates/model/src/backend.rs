@@ -91,7 +91,7 @@ pub struct IoFlags {
 }
 
 impl BackendKind {
-    /// Its name in output for people and programs.
+    /// Its name in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             BackendKind::Null => "null",

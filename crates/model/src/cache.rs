@@ -59,7 +59,7 @@ pub enum CacheStamp {
     Unwritten(f64),
     /// This share of what was read (0 to 1) is stored compressed: the device read less than was requested.
     Compressed(f64),
-    /// Others used the device meanwhile, and their I/O can't be told apart.
+    /// Others used the device meanwhile, and their I/O cannot be distinguished.
     OtherIo,
     /// There is no block device beneath, or it keeps no counters.
     Unknown,
@@ -69,7 +69,7 @@ impl Cache {
     /// Share of the requested bytes that must reach the device for the stamp `device`, and must not for `cached`.
     const TOLERANCE: f64 = 0.02;
 
-    /// A device that read this much more than was requested has done so for others, where it can't be told apart.
+    /// A device that read this much more than was requested has done so for others, where that cannot be distinguished.
     const FOREIGN: f64 = 1.25;
 
     /// I/O beyond what was requested that needs no explanation: metadata of the file system.
@@ -113,7 +113,7 @@ impl Cache {
         }
     }
 
-    /// Bytes that the devices read for others, where that can be told: much more than this program's own, or than it requested.
+    /// Bytes that the devices read for others, where that is known: much more than this program's own, or than it requested.
     pub fn foreign_read(&self) -> Option<Bytes> {
         let expected = self.own_read.unwrap_or(self.requested_read);
         let device = self.device_read?;

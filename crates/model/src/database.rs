@@ -147,7 +147,7 @@ pub struct DatabaseUse {
     pub observed: Nanos,
     /// CPU time of this program meanwhile.
     pub tool_cpu: Nanos,
-    /// CPU time that all of the host was busy meanwhile; `None` where it can't be told.
+    /// CPU time that all of the host was busy meanwhile; `None` where that is not known.
     pub host_cpu: Option<Nanos>,
 }
 

@@ -40,7 +40,7 @@ pub enum Event {
     Reading(Reading),
     /// The phase is over.
     PhaseEnded(PhaseEnd),
-    /// A doubt.
+    /// A warning.
     Warning(Warning),
     /// The verdict.
     Verdict(Verdict),

@@ -131,7 +131,7 @@ pub enum LatencyAnswer {
         /// That load.
         lowest: Load,
     },
-    /// The search could not go on; why, for people.
+    /// The search could not go on; why, as text.
     Failed(String),
 }
 

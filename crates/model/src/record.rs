@@ -48,7 +48,7 @@ pub struct RunInfo {
     pub storage: Storage,
 }
 
-/// The measuring program measured: kept with each run so that its share can be told.
+/// The overhead of the measuring program: stored with each run so that its share is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Clock in use: `tsc` or `clock_monotonic`.

@@ -37,7 +37,7 @@ pub struct Filesystem {
     pub block_size: Bytes,
 }
 
-/// A block device. A fact the kernel does not tell is `None`.
+/// A block device. A fact the kernel does not report is `None`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Device {
     /// Kernel name, for example `vda1` or `dm-0`.
@@ -153,7 +153,7 @@ pub struct Host {
 }
 
 impl Storage {
-    /// The devices that rest on nothing: their counters tell what reached the hardware.
+    /// The devices that rest on no others: their counters show what reached the hardware.
     pub fn leaves(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().filter(|device| device.rests_on.is_empty())
     }

@@ -16,7 +16,7 @@ pub struct StudyWindow<C> {
     pub phase: u32,
     /// What the leaf devices counted meanwhile; `None` where there is no device to ask.
     pub device: Option<DeviceCounters>,
-    /// Share of the span that was in the page cache before (0 to 1), where it can be told.
+    /// Share of the span that was in the page cache before (0 to 1), where that is known.
     pub resident_before: Option<f64>,
     /// The same after the window.
     pub resident_after: Option<f64>,

@@ -116,6 +116,6 @@ pub enum SweepEnd {
 pub struct JudgedStep {
     /// Its jobs.
     pub jobs: u32,
-    /// Why it is this one, for people: `the knee`.
+    /// Why it is this one, as text: `the knee`.
     pub why: String,
 }

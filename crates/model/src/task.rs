@@ -53,9 +53,9 @@ pub enum Layer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileTask {
-    /// Name shown to people, for example `random read 8 KiB`.
+    /// Name shown in results, for example `random read 8 KiB`.
     pub name: String,
-    /// Results of the tasks with the same group that run at the same time, from the same start to the same end, are also told
+    /// Results of the tasks with the same group that run at the same time, from the same start to the same end, are also reported
     /// as one.
     pub group: Option<String>,
     /// Starts together with the task before it in a [`Job`](crate::Job), rather than after it.
@@ -330,7 +330,7 @@ pub enum Mix {
 /// Operations inside a database by `workers` sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DbTask {
-    /// Name shown to people, for example `RanRead`.
+    /// Name shown in results, for example `RanRead`.
     pub name: String,
     /// What each session does.
     pub operation: DbOperation,

@@ -34,11 +34,31 @@ pub struct Quantile(pub f64);
 
 /// Why a text is not a quantity; says what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}: write a number and a unit, for example {example}")]
-pub struct UnitError {
-    text: String,
-    what: &'static str,
-    example: &'static str,
+pub enum UnitError {
+    /// Neither a number nor a known unit.
+    #[error("`{text}` is not a {what}: write a number and a unit, for example {example}")]
+    Unreadable {
+        /// What was written.
+        text: String,
+        /// The quantity that was expected.
+        what: &'static str,
+        /// How it is written.
+        example: &'static str,
+    },
+    /// A number that could be meant in several units: seconds or milliseconds, bytes or, as PerfTools take it, gigabytes.
+    #[error("`{text}` has no unit: write {} or {}", examples[0], examples[1])]
+    NoUnit {
+        /// What was written.
+        text: String,
+        /// The same number with units that are likely meant.
+        examples: [String; 2],
+    },
+}
+
+impl UnitError {
+    fn no_unit(text: &str, examples: [String; 2]) -> UnitError {
+        UnitError::NoUnit { text: text.into(), examples }
+    }
 }
 
 /// Reads a quantity that is a number in a unit of its own or a text: what programs and what people write.
@@ -207,15 +227,17 @@ impl fmt::Display for Quantile {
 impl FromStr for Nanos {
     type Err = UnitError;
 
-    /// A number with `ns`, `us`/`µs`, `ms`, `s`, `m`/`min` or `h`; a bare number is in seconds.
+    /// A number with `ns`, `us`/`µs`, `ms`, `s`, `m`/`min` or `h`; only 0 needs no unit.
     fn from_str(text: &str) -> Result<Nanos, UnitError> {
-        let error = || UnitError { text: text.into(), what: "duration", example: "5ms or 90s" };
+        let error = || UnitError::Unreadable { text: text.into(), what: "duration", example: "5ms or 90s" };
         let (number, unit) = split(text).ok_or_else(error)?;
         let factor = match unit {
             "ns" => 1.0,
             "us" | "µs" | "usec" => 1e3,
             "ms" | "msec" => 1e6,
-            "" | "s" | "sec" => 1e9,
+            "s" | "sec" => 1e9,
+            "" if number == 0.0 => 1.0,
+            "" => return Err(UnitError::no_unit(text, [format!("{number}s"), format!("{number}ms")])),
             "m" | "min" => 60e9,
             "h" => 3600e9,
             _ => return Err(error()),
@@ -227,12 +249,15 @@ impl FromStr for Nanos {
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// A number with `K`, `M`, `G`, `T` (or `KiB`...), powers of 1024, or `KB`, `MB`, `GB`, `TB`, powers of 1000.
+    /// A number with `B`, with `K`, `M`, `G`, `T` (or `KiB`...), powers of 1024, or with `KB`, `MB`, `GB`, `TB`, powers of 1000;
+    /// only 0 needs no unit.
     fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        let error = || UnitError { text: text.into(), what: "size", example: "4GiB or 512M" };
+        let error = || UnitError::Unreadable { text: text.into(), what: "size", example: "4GiB or 512M" };
         let (number, unit) = split(text).ok_or_else(error)?;
         let factor = match unit.to_ascii_lowercase().as_str() {
-            "" | "b" => 1.0,
+            "b" => 1.0,
+            "" if number == 0.0 => 1.0,
+            "" => return Err(UnitError::no_unit(text, [format!("{number}GiB"), format!("{number}B")])),
             "k" | "kib" => 1024.0,
             "m" | "mib" => 1024f64.powi(2),
             "g" | "gib" => 1024f64.powi(3),
@@ -253,7 +278,7 @@ impl FromStr for Bandwidth {
     /// A size, with or without `/s`.
     fn from_str(text: &str) -> Result<Bandwidth, UnitError> {
         let size: Result<Bytes, UnitError> = text.trim().trim_end_matches("/s").parse();
-        let error = |_| UnitError { text: text.into(), what: "bandwidth", example: "50MB/s" };
+        let error = |_| UnitError::Unreadable { text: text.into(), what: "bandwidth", example: "50MB/s" };
         size.map(|bytes| Bandwidth(bytes.0 as f64)).map_err(error)
     }
 }
@@ -298,9 +323,7 @@ mod tests {
 
     #[test]
     fn durations_read_as_people_write_them() {
-        for (text, nanos) in
-            [("5ms", 5_000_000), ("90s", 90_000_000_000), ("2", 2_000_000_000), ("1.5 us", 1_500)]
-        {
+        for (text, nanos) in [("5ms", 5_000_000), ("90s", 90_000_000_000), ("0", 0), ("1.5 us", 1_500)] {
             assert_eq!(text.parse::<Nanos>(), Ok(Nanos(nanos)), "{text}");
         }
         for text in ["", "ms", "-5ms", "5 parsecs", "1e400", "NaN", "inf", "99999999999999h"] {
@@ -310,11 +333,26 @@ mod tests {
 
     #[test]
     fn sizes_know_binary_from_decimal() {
-        for (text, bytes) in
-            [("4GiB", 4 << 30), ("4G", 4 << 30), ("4GB", 4_000_000_000), ("512", 512), ("0.5k", 512)]
-        {
+        for (text, bytes) in [
+            ("4GiB", 4 << 30),
+            ("4G", 4 << 30),
+            ("4GB", 4_000_000_000),
+            ("512B", 512),
+            ("0", 0),
+            ("0.5k", 512),
+        ] {
             assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_without_a_unit_are_refused_with_likely_units() {
+        let refused = |error: Option<UnitError>| error.map(|error| error.to_string());
+        let time = refused("100".parse::<Nanos>().err());
+        assert_eq!(time.as_deref(), Some("`100` has no unit: write 100s or 100ms"));
+        let size = refused("0.5".parse::<Bytes>().err());
+        assert_eq!(size.as_deref(), Some("`0.5` has no unit: write 0.5GiB or 0.5B"));
+        assert!("100".parse::<Bandwidth>().is_err());
     }
 
     #[test]

@@ -23,9 +23,9 @@ pub struct Reason {
     pub fitness: Fitness,
     /// What was judged, for example `random read 8 KiB, p99.9 at the knee (8 outstanding)`.
     pub what: String,
-    /// What was measured, with its uncertainty, for people.
+    /// What was measured, with its uncertainty, as text.
     pub measured: String,
-    /// What was asked, for people.
+    /// What was requested, as text.
     pub asked: String,
     /// The measured value as a number (nanoseconds or operations per second), for machines.
     pub value: f64,

@@ -56,7 +56,7 @@ pub enum Checksum {
     Fio(FioChecksum),
 }
 
-/// What tells whether a unit in fio's format is as it was written: fio's values of `verify`.
+/// How a unit in fio's format is checked to be as it was written: fio's values of `verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FioChecksum {
@@ -194,7 +194,7 @@ pub struct Verified {
 pub struct Finding {
     /// Where it is, in bytes from the target's start; with several files counted through them, and `what` names the file.
     pub offset: u64,
-    /// What is wrong, for people.
+    /// What is wrong, as text.
     pub what: String,
 }
 

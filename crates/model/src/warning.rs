@@ -1,11 +1,11 @@
-//! Doubts about a measurement: typed, each with advice.
+//! Warnings about a measurement: typed, each with advice.
 
 use serde::{Deserialize, Serialize};
 
 use crate::host_limit::HostLimit;
 use crate::units::{Bytes, Iops, Nanos};
 
-/// A doubt about a measurement. Its text says what, and what to do.
+/// A warning about a measurement. Its text says what is doubtful, and what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "warning")]
 pub enum Warning {

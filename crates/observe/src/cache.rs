@@ -58,7 +58,7 @@ impl<'a> CacheProbe<'a> {
         probe
     }
 
-    /// Tells this program's I/O from that of others: the processes that do I/O on `storage` are this one and its descendants.
+    /// Separates this program's I/O from that of others: the processes that do I/O on `storage` are this one and its descendants.
     #[must_use]
     pub fn on(mut self, storage: &'a Storage) -> CacheProbe<'a> {
         self.storage = Some(storage);
@@ -103,7 +103,7 @@ impl<'a> CacheProbe<'a> {
         let dirty = self.target.as_ref().map(|(file, length)| page_cache::dirty_bytes(file, 0, *length));
         let read = self.moved(&end, requested_read, |counters| counters.read, |own| own.read);
         let written = self.moved(&end, requested_written, |counters| counters.written, |own| own.written);
-        // Without the target's dirty pages, what was dirtied can't be told from what was written.
+        // Without the target's dirty pages, what was dirtied cannot be distinguished from what was written.
         let own_written = dirty
             .and_then(Result::ok)
             .zip(written.own)
@@ -247,7 +247,7 @@ mod tests {
         let probe = CacheProbe::start(Some(&counters), Some((&direct, LENGTH))).on(&storage);
         read_all(&direct);
         let cache = probe.finish(Bytes(LENGTH), Bytes(0));
-        // What cannot be told from others' I/O, as beneath a loop device, depends on who else is there.
+        // What cannot be distinguished from others' I/O, as beneath a loop device, depends on who else is there.
         assert!(matches!(cache.stamp(), CacheStamp::Device | CacheStamp::OtherIo), "{cache:?}");
         assert_eq!((cache.resident_before, cache.resident_after), (Some(0.0), Some(0.0)));
 

@@ -6,7 +6,7 @@ use iolite_model::Device;
 
 use crate::sysfs::{Number, Sysfs};
 
-/// Every device beneath and including `tops`, each before the ones it rests on. `backing` tells the devices under a
+/// Every device beneath and including `tops`, each before the ones it rests on. `backing` returns the devices under a
 /// loop device's file. A device that sysfs does not show is left out.
 pub(crate) fn chain(sysfs: &Sysfs, tops: &[Number], backing: &dyn Fn(&Path) -> Vec<Number>) -> Vec<Device> {
     let mut walk = Walk { sysfs, backing, path: Vec::new(), done: Vec::new() };

@@ -1,4 +1,4 @@
-//! What the block devices beneath some paths did while it counted, as fio tells it.
+//! Counters of the block devices beneath some paths over an interval, as fio reports them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -98,12 +98,12 @@ impl DiskProbe {
             let util = if elapsed > 0.0 { (busy as f64 / elapsed * 100.0).min(100.0) } else { 0.0 };
             DiskCounts { util, ..counts }
         };
-        let told = self.disks.iter().map(|watched| {
+        let reported = self.disks.iter().map(|watched| {
             let others = self.disks.iter().filter(|other| watched.beneath.contains(&other.number));
             let beneath = others.map(used).reduce(together);
             DiskUse { name: watched.name.clone(), counts: used(watched), beneath }
         });
-        told.collect()
+        reported.collect()
     }
 }
 
@@ -194,16 +194,16 @@ mod tests {
         let mut probe = DiskProbe::within(fake.sysfs(), &[devices.clone(), devices]);
         probe.resume();
         set(&fake, "sda", AFTER);
-        let told = probe.finish();
-        assert_eq!((told.len(), told[0].name.as_str(), told[0].beneath), (1, "sda", None));
-        let DiskCounts { ios, merges, sectors, ticks, in_queue, util } = told[0].counts;
+        let reported = probe.finish();
+        assert_eq!((reported.len(), reported[0].name.as_str(), reported[0].beneath), (1, "sda", None));
+        let DiskCounts { ios, merges, sectors, ticks, in_queue, util } = reported[0].counts;
         assert_eq!((ios, merges, sectors), ([10, 30], [1, 2], [80, 240]));
         assert_eq!((ticks, in_queue), ([3, 10], 13));
         assert!(util > 0.0 && util <= 100.0, "{util}");
     }
 
     #[test]
-    fn a_composed_device_is_told_with_its_parts() {
+    fn a_composed_device_is_reported_with_its_parts() {
         let fake = Fake::new();
         fake.add("sda", (8, 0), &[("stat", BEFORE)]);
         fake.add("sdb", (8, 16), &[("stat", BEFORE)]);
@@ -214,15 +214,15 @@ mod tests {
         probe.resume();
         set(&fake, "sda", AFTER);
         set(&fake, "sdb", AFTER);
-        let told = probe.finish();
-        let names: Vec<&str> = told.iter().map(|disk| disk.name.as_str()).collect();
+        let reported = probe.finish();
+        let names: Vec<&str> = reported.iter().map(|disk| disk.name.as_str()).collect();
         assert_eq!(names, ["dm-0", "sda", "sdb"]);
-        assert_eq!(told[0].beneath.map(|beneath| (beneath.ios, beneath.in_queue)), Some(([20, 60], 26)));
-        assert_eq!((told[0].counts.ios, told[1].beneath), ([0, 0], None));
+        assert_eq!(reported[0].beneath.map(|beneath| (beneath.ios, beneath.in_queue)), Some(([20, 60], 26)));
+        assert_eq!((reported[0].counts.ios, reported[1].beneath), ([0, 0], None));
     }
 
     #[test]
-    fn what_is_done_while_it_does_not_count_is_not_told() {
+    fn what_is_done_while_it_does_not_count_is_not_reported() {
         let fake = Fake::new();
         fake.add("sda", (8, 0), &[("stat", "0 0 0 0 0 0 0 0 0 0 0")]);
         let devices = chain(&fake.sysfs(), &[(8, 0)], &|_: &Path| Vec::new());

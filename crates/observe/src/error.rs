@@ -1,4 +1,4 @@
-//! Why the storage under a directory cannot be told.
+//! Why the storage under a directory cannot be identified.
 
 use std::io;
 use std::path::{Path, PathBuf};

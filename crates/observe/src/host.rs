@@ -32,7 +32,7 @@ enum Signature {
     /// There is one of this signature.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     Present(String),
-    /// The processor does not tell, as outside x86.
+    /// The processor does not report it, as outside x86.
     Untold,
 }
 
@@ -98,7 +98,7 @@ const ARM_PARTS: [(&str, &str, &str); 11] = [
     ("0x48", "0xd01", "HiSilicon Kunpeng-920"),
 ];
 
-/// Where the facts are read: the files beneath a root directory, and what the processor told.
+/// Where the facts are read: the files beneath a root directory, and what the processor reported.
 struct Sources {
     root: PathBuf,
     signature: Signature,
@@ -115,7 +115,7 @@ impl Sources {
         Path::exists(&self.root.join(path))
     }
 
-    /// The model of the processor: its name, else what an ARM processor tells of its maker, else the machine's model.
+    /// The model of the processor: its name, else what an ARM processor reports of its maker, else the machine's model.
     fn cpu(&self) -> String {
         let text = self.read("proc/cpuinfo");
         if let Some(name) = field(&text, "model name").filter(|name| !name.is_empty()) {
@@ -162,7 +162,7 @@ impl Sources {
         platform
             .or_else(|| self.firecracker())
             .or_else(|| self.named())
-            // After the processor's word, which tells QEMU with KVM from QEMU alone.
+            // After the processor's own report, which distinguishes QEMU with KVM from QEMU alone.
             .or_else(|| says("QEMU").then_some("qemu"))
             .or_else(|| matches!(self.signature, Signature::Present(_)).then_some("unknown hypervisor"))
     }
@@ -217,7 +217,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// A root directory with these files, and what the processor told.
+    /// A root directory with these files, and what the processor reported.
     fn imitation(signature: Signature, files: &[(&str, &str)]) -> (tempfile::TempDir, Sources) {
         let root = tempfile::tempdir().unwrap();
         for (name, content) in files {

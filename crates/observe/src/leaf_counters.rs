@@ -20,7 +20,7 @@ pub struct LeafCounters {
 
 impl LeafCounters {
     /// The counters of the leaves of `storage`; `None` where there is no leaf, or one of them keeps no counters that
-    /// tell what reached it (statistics switched off, or a DAX file system, which bypasses the block layer).
+    /// report what reached it (statistics switched off, or a DAX file system, which bypasses the block layer).
     pub fn new(storage: &Storage) -> Option<LeafCounters> {
         LeafCounters::within(&Sysfs::system(), storage)
     }

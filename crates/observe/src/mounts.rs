@@ -13,7 +13,7 @@ use crate::sysfs::Number;
 /// One line of mountinfo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Identity of the mount, as statx(2) tells it.
+    /// Identity of the mount, as reported by statx(2).
     pub(crate) id: u64,
     /// Device number of the file system: a block device's own, or one with major number 0.
     pub(crate) number: Number,
@@ -27,7 +27,7 @@ pub(crate) struct Mount {
     pub(crate) options: Vec<String>,
 }
 
-/// What tells which mount a path is on.
+/// Identifies the mount that a path is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Identity of the mount; `None` before Linux 5.8.
@@ -77,7 +77,7 @@ impl Mount {
 
     /// The mount that `path` (absolute, without symbolic links) is on.
     ///
-    /// The mount's identity decides where the kernel tells it. Else `st_dev` does, and among several mounts of one
+    /// The mount's identity decides where the kernel reports it. Else `st_dev` does, and among several mounts of one
     /// file system (bind mounts) the longest mount point above the path, the latest of equals. A `st_dev` that no
     /// mount has (a btrfs subvolume's) leaves the mount point alone to decide.
     pub(crate) fn of_path<'a>(mounts: &'a [Mount], path: &Path, identity: Identity) -> Option<&'a Mount> {

@@ -45,7 +45,7 @@ impl Sysfs {
         Some(Block { directory: self.link(number).canonicalize().ok()?, number })
     }
 
-    /// All devices of the btrfs file system that has the device `number`; just that one where btrfs tells nothing.
+    /// All devices of the btrfs file system that has the device `number`; just that one where btrfs reports nothing.
     pub(crate) fn btrfs_members(&self, number: Number) -> Vec<Number> {
         entries(&self.root.join("fs/btrfs"))
             .iter()
@@ -83,7 +83,7 @@ impl Block {
         self.directory.join(name).exists()
     }
 
-    /// Numbers of the devices it rests on directly; `backing` tells those under a loop device's file.
+    /// Numbers of the devices it rests on directly; `backing` returns those under a loop device's file.
     pub(crate) fn rests_on(&self, backing: &dyn Fn(&Path) -> Vec<Number>) -> Vec<Number> {
         if let Some(disk) = self.disk() {
             return vec![disk.number];
@@ -173,7 +173,7 @@ impl Block {
     fn vendor_and_model(&self) -> Option<String> {
         // MMC cards have a name instead of a model.
         let model = self.attribute("device/model").or_else(|| self.attribute("device/name"));
-        // On PCI and virtio the vendor is a number, which tells a reader nothing.
+        // On PCI and virtio the vendor is a number, which means nothing to a reader.
         let vendor = self.attribute("device/vendor").filter(|vendor| !vendor.starts_with("0x"));
         match (vendor, model) {
             (Some(vendor), Some(model)) if !model.starts_with(&vendor) => Some(format!("{vendor} {model}")),
@@ -326,30 +326,33 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_models_are_told_apart() {
-        let told = |place: &str, bus, attributes: &[_]| {
+    fn kinds_and_models_are_distinguished() {
+        let reported = |place: &str, bus, attributes: &[_]| {
             let device = described(place, bus, attributes);
             (device.kind, device.model.unwrap_or_default())
         };
         let pair = |kind: &str, model: &str| (kind.to_string(), model.to_string());
         assert_eq!(
-            told("vda", Some("virtio"), &[("device/vendor", "0x1af4")]),
+            reported("vda", Some("virtio"), &[("device/vendor", "0x1af4")]),
             pair("virtio", "virtio block device")
         );
-        assert_eq!(told("vda", None, &[("serial", "disk-7")]), pair("virtio", "virtio block device disk-7"));
-        assert_eq!(told("nvme0n1", Some("nvme"), &[("device/model", "Acme 9 ")]), pair("nvme", "Acme 9"));
-        assert_eq!(told("nvme1n1", Some("nvme-subsystem"), &[]), pair("nvme", ""));
-        let emulated = [("device/vendor", "QEMU"), ("device/model", "QEMU HARDDISK")];
-        assert_eq!(told("sda", Some("scsi"), &emulated), pair("scsi", "QEMU HARDDISK"));
         assert_eq!(
-            told("dm-0", None, &[("dm/name", "vg-data"), ("dm/uuid", "LVM-abc")]),
+            reported("vda", None, &[("serial", "disk-7")]),
+            pair("virtio", "virtio block device disk-7")
+        );
+        assert_eq!(reported("nvme0n1", Some("nvme"), &[("device/model", "Acme 9 ")]), pair("nvme", "Acme 9"));
+        assert_eq!(reported("nvme1n1", Some("nvme-subsystem"), &[]), pair("nvme", ""));
+        let emulated = [("device/vendor", "QEMU"), ("device/model", "QEMU HARDDISK")];
+        assert_eq!(reported("sda", Some("scsi"), &emulated), pair("scsi", "QEMU HARDDISK"));
+        assert_eq!(
+            reported("dm-0", None, &[("dm/name", "vg-data"), ("dm/uuid", "LVM-abc")]),
             pair("dm", "LVM vg-data")
         );
-        assert_eq!(told("dm-1", None, &[("dm/name", "plain")]), pair("dm", "plain"));
-        assert_eq!(told("md127", None, &[("md/level", "raid10")]), pair("md", "raid10"));
-        assert_eq!(told("loop3", None, &[("loop/backing_file", "/a/b.img")]), pair("loop", "/a/b.img"));
-        assert_eq!(told("zram0", None, &[]), pair("zram", ""));
-        assert_eq!(told("mmcblk0", Some("mmc"), &[("device/name", "SD64G")]), pair("disk", "SD64G"));
+        assert_eq!(reported("dm-1", None, &[("dm/name", "plain")]), pair("dm", "plain"));
+        assert_eq!(reported("md127", None, &[("md/level", "raid10")]), pair("md", "raid10"));
+        assert_eq!(reported("loop3", None, &[("loop/backing_file", "/a/b.img")]), pair("loop", "/a/b.img"));
+        assert_eq!(reported("zram0", None, &[]), pair("zram", ""));
+        assert_eq!(reported("mmcblk0", Some("mmc"), &[("device/name", "SD64G")]), pair("disk", "SD64G"));
         assert_eq!(described("cciss!c0d0", None, &[]).name, "cciss/c0d0");
     }
 

@@ -160,7 +160,7 @@ fn a_whole_life() {
 }
 
 #[test]
-fn batches_do_what_they_are_told() {
+fn batches_do_what_is_requested() {
     if !installed() {
         return;
     }
@@ -256,7 +256,7 @@ fn limits_are_obeyed() {
 }
 
 #[test]
-fn counters_tell_reads_writes_and_syncs() {
+fn counters_report_reads_writes_and_syncs() {
     if !installed() {
         return;
     }

@@ -313,7 +313,7 @@ pub(crate) fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
     }))
 }
 
-/// Service times; no bucket's end tells more than the longest response.
+/// Service times; no bucket's end exceeds the longest response.
 fn times(service: &Histogram, longest: Nanos) -> Value {
     let value = |(key, share): (&str, f64)| {
         let Nanos(nanos) = service.quantile(Quantile(share)).min(longest);

@@ -37,7 +37,7 @@ fn knee(report: &Report, result: &KneeFound, pen: Pen) -> String {
         report.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
     tested.sort_by_key(|phase| (phase.info.task.concurrency(), phase.info.index));
     let layer = tested.first().map_or(Layer::File, |phase| phase.info.task.layer());
-    let mut out = told(&result.name, &result.knee, layer, tested.len(), pen);
+    let mut out = rendered(&result.name, &result.knee, layer, tested.len(), pen);
     let indent = " ".repeat(INDENT);
     // Not wrapped and not cleaned: every character is ours.
     for line in picture(&tested, &result.knee, load_word(layer, 2), pen).into_iter().flatten() {
@@ -47,7 +47,7 @@ fn knee(report: &Report, result: &KneeFound, pen: Pen) -> String {
 }
 
 /// A knee that so many points have shown, in words.
-pub(crate) fn told(name: &str, knee: &Knee, layer: Layer, points: usize, pen: Pen) -> String {
+pub(crate) fn rendered(name: &str, knee: &Knee, layer: Layer, points: usize, pen: Pen) -> String {
     let word = load_word(layer, knee.concurrency);
     pen.item(&pen.paint(Ink::Strong, "knee  "), INDENT, sentence(name, knee, word))
         + &pen.item(&" ".repeat(INDENT), INDENT, model(knee, points))

@@ -53,7 +53,7 @@ pub struct LatencyReport {
     pub answer: Option<LatencyAnswer>,
     /// The tries' phases.
     pub phases: Vec<PhaseResult>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
@@ -177,7 +177,7 @@ fn row(each: &Try, report: &LatencyReport, pen: Pen) -> Row {
     Row([load, each.rate.to_string(), quantile, count(each.operations), purpose.to_owned(), outcome])
 }
 
-fn told(load: Load) -> String {
+fn rendered(load: Load) -> String {
     match load {
         Load::Depth(1) => "1 operation outstanding".to_owned(),
         Load::Depth(depth) => format!("{depth} operations outstanding"),
@@ -197,7 +197,8 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
                 Load::Depth(_) => "",
                 Load::Rate(_) => ", the least that windows of this length can judge,",
             };
-            let text = format!("none: even {}{least} did not keep {quantile} within {bound}", told(*lowest));
+            let text =
+                format!("none: even {}{least} did not keep {quantile} within {bound}", rendered(*lowest));
             item(Ink::Bad, "ANSWER: ", text)
         }
         Some(LatencyAnswer::Found { load, limited, low, high }) => {
@@ -215,7 +216,7 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
             facts.extend(sure(*low, *high));
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
             let more = if *limited { "more was not allowed to be tried" } else { "with more it does not" };
-            let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", told(*load));
+            let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", rendered(*load));
             item(Ink::Good, "ANSWER: ", text)
         }
     }

@@ -54,7 +54,7 @@ pub struct Report {
     pub knees: Vec<KneeFound>,
     /// What came of the random writes before a thorough check's measurement.
     pub preconditioned: Option<Preconditioned>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// The answer, where one was reached.
     pub verdict: Option<Verdict>,

@@ -1,4 +1,4 @@
-//! Progress while a run is under way: a bar on a terminal, a line per phase elsewhere.
+//! Progress while a run is in progress: a bar on a terminal, a line per phase elsewhere.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -36,7 +36,7 @@ pub enum LiveKind {
 /// The live view: a consumer of a run's events. Dropped at any time, it leaves the terminal clean.
 pub struct Live {
     view: Shown,
-    /// The phases under way, in the order they started.
+    /// The phases in progress, in the order they started.
     phases: Vec<Phase>,
 }
 
@@ -47,7 +47,7 @@ enum Shown {
     Quiet,
 }
 
-/// A phase under way.
+/// A phase in progress.
 struct Phase {
     index: u32,
     name: String,
@@ -127,13 +127,13 @@ impl Live {
         self.draw();
     }
 
-    /// Shows the latest interval of the phase under way; of several, each one's rate.
+    /// Shows the latest interval of the phase in progress; of several, each one's rate.
     fn draw(&self) {
         let Shown::Bar(bar) = &self.view else { return };
         let text = match self.phases.as_slice() {
             [] => return,
-            [phase] => phase.told(true),
-            phases => phases.iter().map(|phase| phase.told(false)).collect::<Vec<_>>().join("; "),
+            [phase] => phase.rendered(true),
+            phases => phases.iter().map(|phase| phase.rendered(false)).collect::<Vec<_>>().join("; "),
         };
         bar.set_message(text);
     }
@@ -143,7 +143,8 @@ impl Live {
         let phase = self.phases.remove(place);
         self.draw();
         let Shown::Lines(out) = &mut self.view else { return };
-        let mut line = format!("{}: {}", phase.label, phase.measured.told(end.measured, phase.unit, false));
+        let mut line =
+            format!("{}: {}", phase.label, phase.measured.rendered(end.measured, phase.unit, false));
         if end.rate.is_some_and(|rate| !rate.kept) {
             line.push_str(", the rate was not kept");
         }
@@ -165,12 +166,12 @@ impl Live {
 
 impl Phase {
     /// The latest interval; beside others, only its rate.
-    fn told(&self, alone: bool) -> String {
+    fn rendered(&self, alone: bool) -> String {
         let (_, length, counts) = &self.latest;
         match (alone, *length) {
             (true, Nanos(0)) => self.label.clone(),
             (false, Nanos(0)) => self.name.clone(),
-            (true, length) => format!("{}: {}", self.label, counts.told(length, self.unit, true)),
+            (true, length) => format!("{}: {}", self.label, counts.rendered(length, self.unit, true)),
             (false, length) => format!("{}: {}", self.name, counts.rate(length, self.unit)),
         }
     }
@@ -254,7 +255,7 @@ impl Counts {
     }
 
     /// In words, over a length of time.
-    fn told(&self, length: Nanos, unit: &str, with_bytes: bool) -> String {
+    fn rendered(&self, length: Nanos, unit: &str, with_bytes: bool) -> String {
         let flow = self.main();
         let seconds = length.as_secs_f64();
         let mut parts = vec![self.rate(length, unit)];

@@ -131,7 +131,7 @@ fn devices(pen: Pen, storage: &Storage, is_virtual: bool) -> String {
     out
 }
 
-/// A device in a line. What the kernel does not tell is left out, and so is what every device beneath says too: a
+/// A device in a line. What the kernel does not report is left out, and so is what every device beneath says too: a
 /// partition has no scheduler or cache of its own.
 fn device_line(device: &Device, beneath: &[&Device], is_virtual: bool) -> String {
     let is_virtual = is_virtual || device.kind == "virtio";

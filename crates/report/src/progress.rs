@@ -45,8 +45,8 @@ enum View {
     },
     Lines {
         out: Box<dyn Write + Send>,
-        /// The last part that was told, in percent.
-        told: u64,
+        /// The last percentage that was printed.
+        rendered: u64,
     },
     Quiet,
 }
@@ -70,15 +70,15 @@ impl Progress {
                 bar.set_position(done);
                 if drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW) {
                     *drawn = Some(Instant::now());
-                    let told = told(self.unit, (done, total), bar.per_sec(), bar.eta());
-                    bar.set_message(format!("{}: {told}", self.what));
+                    let rendered = rendered(self.unit, (done, total), bar.per_sec(), bar.eta());
+                    bar.set_message(format!("{}: {rendered}", self.what));
                 }
             }
-            View::Lines { out, told } => {
+            View::Lines { out, rendered } => {
                 let part = percent(done, total) / STEP * STEP;
-                // The last one is told when it is finished.
-                if part > *told && part < 100 {
-                    *told = part;
+                // The last one is printed when it is finished.
+                if part > *rendered && part < 100 {
+                    *rendered = part;
                     let amounts = amounts(self.unit, done, total);
                     // A view must not fail: a closed pipe costs the lines and nothing else.
                     let _ = writeln!(out, "{}: {part} %, {amounts}", self.what).and_then(|()| out.flush());
@@ -88,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// All is done: the bar goes away, the last line tells how long it took.
+    /// All is done: the bar goes away, the last line says how long it took.
     pub fn finish(mut self) {
         let (done, took) = (self.latest.0, self.started.elapsed());
         let speed = speed(self.unit, done as f64 / took.as_secs_f64());
@@ -96,7 +96,7 @@ impl Progress {
         self.close(&format!("done, {} in {}{speed}", amount(self.unit, done), Nanos::from(took)));
     }
 
-    /// It came to no end: the bar goes away, the last line tells how far it came.
+    /// It came to no end: the bar goes away, the last line says how far it came.
     pub fn abandon(mut self) {
         let (done, total) = self.latest;
         self.close(&format!("ended at {} %, {}", percent(done, total), amounts(self.unit, done, total)));
@@ -107,7 +107,7 @@ impl Progress {
     }
 
     fn lines(out: Box<dyn Write + Send>, what: &str, unit: ProgressUnit) -> Progress {
-        Progress::of(View::Lines { out, told: 0 }, what, unit)
+        Progress::of(View::Lines { out, rendered: 0 }, what, unit)
     }
 
     fn bar(target: ProgressDrawTarget, color: bool, what: &str, unit: ProgressUnit) -> Progress {
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Progress {
 }
 
 /// Beside the bar: so much of so much, how fast, and how long still.
-fn told(unit: ProgressUnit, (done, total): (u64, u64), rate: f64, left: Duration) -> String {
+fn rendered(unit: ProgressUnit, (done, total): (u64, u64), rate: f64, left: Duration) -> String {
     let mut parts = vec![amounts(unit, done, total)];
     if done > 0
         && done < total
@@ -180,7 +180,7 @@ fn amount(unit: ProgressUnit, value: u64) -> String {
     }
 }
 
-/// `None` where there is none to tell.
+/// `None` where there is none.
 fn speed(unit: ProgressUnit, rate: f64) -> Option<String> {
     (rate > 0.0 && rate.is_finite()).then(|| match unit {
         ProgressUnit::Bytes => Bandwidth(rate).to_string(),

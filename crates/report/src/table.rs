@@ -20,7 +20,7 @@ const FULL: usize = 100;
 /// Bytes per second, which follow from the rate, and the median.
 const SPARED: [usize; 2] = [2, 5];
 
-/// Stands where there is nothing to tell, or too little to tell it.
+/// Printed where there is no value, or too few operations for it.
 pub(crate) const NONE: &str = "-";
 
 /// Narrowest column of names; a longer name gets a line of its own.

@@ -21,7 +21,7 @@ pub fn text(report: &Report, style: Style) -> String {
     filled(sections)
 }
 
-/// Only the answer with its reasons, and the doubts.
+/// Only the answer with its reasons, and the warnings.
 pub fn judgement(report: &Report, style: Style) -> String {
     let pen = Pen(style);
     let sections = [answer::warnings(&report.warnings, pen), answer::verdict(report, pen)];

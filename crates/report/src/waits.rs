@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::chart::lying;
 use crate::json as shared;
 use crate::pen::{Ink, Pen, Style, count};
-use crate::run::{Note, told};
+use crate::run::{Note, rendered};
 use crate::text::filled;
 use crate::{answer, machine};
 
@@ -82,7 +82,7 @@ pub(crate) fn section(found: &WaitsFound, pen: Pen) -> String {
     );
     let mut out = pen.paint(Ink::Strong, &pen.clean(title)) + "\n";
     if found.waits.is_empty() {
-        out += &told(&Note::plain("waits", "no session was active in any sample".into()), pen);
+        out += &rendered(&Note::plain("waits", "no session was active in any sample".into()), pen);
     }
     out += &shares("waits", &found.waits, pen);
     out += &shares("objects", &found.objects, pen);
@@ -90,19 +90,19 @@ pub(crate) fn section(found: &WaitsFound, pen: Pen) -> String {
     for one in found.statements.iter().take(SHOWN) {
         let statement = if one.statement.is_empty() { "(not visible to this user)" } else { &one.statement };
         let text = format!("{:.2} {statement} ({})", one.sessions, one.wait);
-        out += &told(&Note::plain(std::mem::take(&mut label), text), pen);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), pen);
     }
     let mut label = "blocked";
     for one in found.blockers.iter().take(SHOWN) {
         let object = if one.object.is_empty() { String::new() } else { format!(", for {}", one.object) };
         let text = format!("{:.2} {} by {}{object}", one.sessions, one.waiting, one.holder);
-        out += &told(&Note::plain(std::mem::take(&mut label), text), pen);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), pen);
     }
     let share = found.cost.0 as f64 * 100.0 / (found.interval.0 as f64).max(1.0);
     let cost = format!("a sample took {} on average: {share:.1} % of one session", found.cost);
-    out += &told(&Note::plain("cost", cost), pen);
+    out += &rendered(&Note::plain("cost", cost), pen);
     if let Some(failure) = &found.failure {
-        out += &told(&Note::plain("ended", format!("sampling ended: {failure}")), pen);
+        out += &rendered(&Note::plain("ended", format!("sampling ended: {failure}")), pen);
     }
     out
 }

@@ -450,7 +450,7 @@ fn by_kind(rates: KindRates, task: &FileTask) -> String {
     let mix = task.mix;
     let kinds =
         [("reads", reads, mix.reads()), ("writes", writes, mix.writes()), ("trims", trims, mix.trims())];
-    let told = |(name, pace, done): (&str, Option<Pace>, bool)| {
+    let rendered = |(name, pace, done): (&str, Option<Pace>, bool)| {
         let rate = match pace {
             Some(Pace::Operations(rate)) => format!("{rate} {name} a second"),
             Some(Pace::Bytes(rate)) => format!("{rate} of {name}"),
@@ -458,7 +458,7 @@ fn by_kind(rates: KindRates, task: &FileTask) -> String {
         };
         done.then_some(rate)
     };
-    let each: Vec<String> = kinds.into_iter().filter_map(told).collect();
+    let each: Vec<String> = kinds.into_iter().filter_map(rendered).collect();
     format!("{} asked at {}", each.join(" and "), if poisson { "random instants" } else { "equal distances" })
 }
 
@@ -502,7 +502,7 @@ fn priority(IoPriority { class, level }: IoPriority) -> String {
 
 /// Shares of the operations that have priorities of their own.
 fn priorities(shares: &[PriorityShare]) -> Option<String> {
-    let told = |share: &PriorityShare| {
+    let rendered = |share: &PriorityShare| {
         let of = match share.of {
             Prioritized::Reads => "reads",
             Prioritized::Writes => "writes",
@@ -510,7 +510,7 @@ fn priorities(shares: &[PriorityShare]) -> Option<String> {
         let size = share.size.map_or(String::new(), |size| format!(" of {size}"));
         format!("{} % of the {of}{size} with priority {}", share.percent, priority(share.priority))
     };
-    (!shares.is_empty()).then(|| shares.iter().map(told).collect::<Vec<_>>().join(", "))
+    (!shares.is_empty()).then(|| shares.iter().map(rendered).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -518,14 +518,14 @@ mod tests {
     use super::*;
     use iolite_model::{Bandwidth, Checksum, ExistingTarget, FileTarget, Iops, WeightedSize, ZoneCycle};
 
-    fn told(task: FileTask) -> String {
+    fn rendered(task: FileTask) -> String {
         let task = Task::File(task);
         [does(&task), way(&task).unwrap(), load(&task), extent(&task)].join("\n")
     }
 
     #[test]
     fn the_usual_is_short() {
-        insta::assert_snapshot!(told(FileTask::default()), @"
+        insta::assert_snapshot!(rendered(FileTask::default()), @"
         reads of 4 KiB, at random, on nothing (1 GiB)
         null
         1 thread, 1 outstanding, each as soon as an earlier one is back
@@ -555,7 +555,7 @@ mod tests {
             refill: false,
             scramble: false,
         };
-        insta::assert_snapshot!(told(FileTask {
+        insta::assert_snapshot!(rendered(FileTask {
             target: Target::File(file),
             backend: BackendKind::IoUring(RingOptions { submit_polling: true, linked_sync: true, ..RingOptions::default() }),
             mix: Mix::ReadPercent(70),
@@ -589,7 +589,7 @@ mod tests {
             size: Bytes(0),
             overwrite: Overwrite::Blank,
         };
-        insta::assert_snapshot!(told(FileTask {
+        insta::assert_snapshot!(rendered(FileTask {
             target: Target::Existing(device),
             backend: BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() }),
             mix: Mix::TrimPercent(20),
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_too() {
+    fn names_are_reported_too() {
         let task = |operation| {
             Task::Metadata(MetadataTask {
                 operation,

@@ -47,7 +47,7 @@ impl Sink for Passed {
 const WAITING: usize = 1 << 14;
 
 impl Events {
-    /// Opens the results database, and tells everybody that the run has begun. A database that can't be opened is a warning,
+    /// Opens the results database, and notifies all listeners that the run has begun. A database that can't be opened is a warning,
     /// nothing more: `results` says why there is none.
     pub fn start(
         info: &RunInfo,
@@ -132,7 +132,7 @@ impl Events {
         }
     }
 
-    /// What the host had counted when a phase was released, told once.
+    /// What the host had counted when a phase was released, reported once.
     pub(crate) fn released(&mut self, phase: u32) -> Option<AtRelease> {
         self.released.remove(&phase)
     }

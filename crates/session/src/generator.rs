@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_that_was_bound_by_cpu_is_told_from_what_is_measured_later() {
+    fn a_layout_that_was_bound_by_cpu_is_distinguished_from_what_is_measured_later() {
         let file = |create| FileTarget {
             name: "data".into(),
             size: Bytes::MIB,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use iolite_engine::Control;
 
-/// How often to look whether the user wants to stop.
+/// How often to check whether the user wants to stop.
 const TICK: Duration = Duration::from_millis(20);
 
 /// How long work may still take when the user wants to stop: all of it together stays within a second.

@@ -128,7 +128,7 @@ impl Collector {
     }
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {
-        // The drain has no end of its own: its length is told as zero.
+        // The drain has no end of its own: its length is reported as zero.
         let length = if end == u64::MAX { 0 } else { end.saturating_sub(start) };
         Interval {
             phase: self.phase,
@@ -192,8 +192,8 @@ mod tests {
                 prop_assert_eq!(bytes, totals.bytes(kind));
             }
             for worker in &by_worker {
-                let told: Vec<_> = worker.percentiles.iter().map(|of| of.kind).collect();
-                prop_assert_eq!(told, worker.ops.iter().map(|op| op.kind).collect::<Vec<_>>());
+                let reported: Vec<_> = worker.percentiles.iter().map(|of| of.kind).collect();
+                prop_assert_eq!(reported, worker.ops.iter().map(|op| op.kind).collect::<Vec<_>>());
                 for of in &worker.percentiles {
                     let mut times: Vec<u64> = workers[worker.worker as usize]
                         .iter()
@@ -210,13 +210,13 @@ mod tests {
         }
     }
 
-    /// Feeds a day of intervals through two workers, collected every other of them: intervals told, and the totals.
+    /// Feeds a day of intervals through two workers, collected every other of them: intervals reported, and the totals.
     fn day(interval: u64, intervals: u64) -> (u64, PhaseTotals) {
         let timetable = Timetable { ramp_end: 0, interval, end: interval * intervals };
         let (mut recorders, feeds): (Vec<_>, Vec<_>) =
             (0..2).map(|_| recorder(timetable, &[OpKind::Read])).unzip();
         let mut collector = Collector::new(0, feeds);
-        let mut told = 0;
+        let mut reported = 0;
         for number in 0..intervals {
             let issued = number * interval;
             let op = Completion {
@@ -230,7 +230,7 @@ mod tests {
                 recorder.record(op);
             }
             if number % 2 == 0 {
-                told += collector.collect(issued).len() as u64;
+                reported += collector.collect(issued).len() as u64;
                 assert!(collector.open.len() < 5);
             }
         }
@@ -238,16 +238,16 @@ mod tests {
             recorder.finish().iter().for_each(|snapshot| collector.absorb(worker, snapshot));
         }
         let (rest, _, totals) = collector.finish(0, interval * intervals);
-        (told + rest.len() as u64, totals)
+        (reported + rest.len() as u64, totals)
     }
 
     #[test]
-    fn a_day_of_intervals_is_told_in_full_and_held_in_a_bounded_series() {
+    fn a_day_of_intervals_is_reported_in_full_and_held_in_a_bounded_series() {
         // A day of 1 s, and some of one of 10 ms: the series' own test has all of it.
         let short = if cfg!(debug_assertions) { 10_000 } else { 1_000_000 };
         for (interval, intervals) in [(1_000_000_000, 86_400), (10_000_000, short)] {
-            let (told, totals) = day(interval, intervals);
-            assert_eq!(told, intervals);
+            let (reported, totals) = day(interval, intervals);
+            assert_eq!(reported, intervals);
             assert_eq!(totals.operations(OpKind::Read), 2 * intervals);
             assert_eq!(
                 totals.series.iter().map(|point| point.operations[OpKind::Read]).sum::<u64>(),

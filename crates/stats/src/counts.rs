@@ -14,9 +14,9 @@ pub(crate) struct OpRecord {
     pub(crate) service: Histogram,
 }
 
-/// Counts of one kind of operation as another process tells them, the histograms as durations and how often each.
+/// Counts of one kind of operation as another process reports them; histograms are pairs of duration and count.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ReportedCounts {
     pub(crate) kind: OpKind,
     pub(crate) sums: Sums,
     response: Vec<(u64, u64)>,
@@ -61,16 +61,16 @@ impl OpRecord {
     }
 }
 
-impl TryFrom<&OpTotals> for Told {
+impl TryFrom<&OpTotals> for ReportedCounts {
     type Error = HistogramError;
 
-    fn try_from(totals: &OpTotals) -> Result<Told, HistogramError> {
+    fn try_from(totals: &OpTotals) -> Result<ReportedCounts, HistogramError> {
         let (response, service) = (counted(&totals.response)?, counted(&totals.service)?);
-        Ok(Told { kind: totals.kind, sums: Sums::from(totals), response, service })
+        Ok(ReportedCounts { kind: totals.kind, sums: Sums::from(totals), response, service })
     }
 }
 
-impl Told {
+impl ReportedCounts {
     /// Adds the response times to a histogram.
     pub(crate) fn add_responses(&self, histogram: &mut Histogram) {
         histogram.record_all(&self.response);
@@ -92,12 +92,12 @@ impl Counts {
         }
     }
 
-    /// Adds what another process tells.
-    pub(crate) fn add_told(&mut self, told: &Told) {
-        let record = self.0.entry(told.kind).get_or_insert_default();
-        record.sums.merge(&told.sums);
-        record.response.record_all(&told.response);
-        record.service.record_all(&told.service);
+    /// Adds what another process reports.
+    pub(crate) fn add_reported(&mut self, reported: &ReportedCounts) {
+        let record = self.0.entry(reported.kind).get_or_insert_default();
+        record.sums.merge(&reported.sums);
+        record.response.record_all(&reported.response);
+        record.service.record_all(&reported.service);
     }
 
     /// Those of one kind, where it occurred.

@@ -1,4 +1,4 @@
-//! Which time intervals have been told of, so that idle time can be told too.
+//! Which time intervals have been reported, so that idle time can be reported too.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl Coverage {
     }
 
     /// The oldest idle time, once there are more stretches than are kept; it is then covered. Should a worker that was
-    /// held up since then have a share in it after all, that share is told besides.
+    /// held up since then have a share in it after all, that share is reported separately.
     pub(crate) fn oldest_idle(&mut self) -> Option<(u64, u64)> {
         if self.0.len() <= STRETCHES {
             return None;
@@ -66,16 +66,19 @@ mod tests {
     }
 
     #[test]
-    fn every_idle_time_is_told_once_however_many() {
+    fn every_idle_time_is_reported_once_however_many() {
         let mut coverage = Coverage::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let count = 3 * STRETCHES as u64;
         for number in 0..count {
             coverage.add(number * 20, number * 20 + 10);
-            told.extend(coverage.oldest_idle());
+            reported.extend(coverage.oldest_idle());
             assert!(coverage.0.len() <= STRETCHES);
         }
-        told.extend(coverage.idle(0, count * 20));
-        assert_eq!(told, (0..count).map(|number| (number * 20 + 10, number * 20 + 20)).collect::<Vec<_>>());
+        reported.extend(coverage.idle(0, count * 20));
+        assert_eq!(
+            reported,
+            (0..count).map(|number| (number * 20 + 10, number * 20 + 20)).collect::<Vec<_>>()
+        );
     }
 }

@@ -226,8 +226,8 @@ mod tests {
         assert_eq!((counts(&detail.submission), counts(&twice.submission)), ([1, 0, 1], [2, 0, 2]));
         assert_eq!((counts(&detail.completion), detail.completion[2].min()), ([1, 0, 1], Nanos(80)));
         let prioritized = |detail: &Detail| {
-            let told = |times: &PriorityTimes| (times.place, times.priority, times.service.count());
-            detail.priorities.iter().map(told).collect::<Vec<_>>()
+            let reported = |times: &PriorityTimes| (times.place, times.priority, times.service.count());
+            detail.priorities.iter().map(reported).collect::<Vec<_>>()
         };
         assert_eq!(prioritized(&detail), [(0, 0, 0), (0, 0x2000, 1)]);
         assert_eq!(prioritized(&twice), [(0, 0, 0), (0, 0x2000, 2)]);

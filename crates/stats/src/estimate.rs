@@ -128,7 +128,7 @@ impl Estimate {
     }
 
     /// A quantile from order statistics: the interval lies between the observations of two ranks that a binomial
-    /// count tells (Conover 1999, Practical Nonparametric Statistics, 3.2); nothing is assumed of the distribution.
+    /// count gives (Conover 1999, Practical Nonparametric Statistics, 3.2); nothing is assumed of the distribution.
     ///
     /// `value_at(q)` is the smallest observation that at least the share `q` of all do not exceed, as a histogram
     /// gives it (0 the smallest, 1 the largest). The ranks are exact where the shorter tail expects at most 100
@@ -137,7 +137,7 @@ impl Estimate {
     ///
     /// Where `n` is too small for an upper rank to exist, `high` is the largest observation: the interval then is
     /// only a lower confidence bound, and the true quantile may well lie above it. Likewise `low` is the smallest
-    /// where there is no lower rank. [`Estimate::resolves`] tells. Without observations the interval ends at infinity.
+    /// where there is no lower rank. See [`Estimate::resolves`]. Without observations the interval ends at infinity.
     pub fn quantile(q: Quantile, n: u64, value_at: impl Fn(f64) -> f64, direction: Direction) -> Estimate {
         let q = share(q);
         let value = value_at(q);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tally::{checked_lowest, index, lowest};
 
-/// Longest duration told apart from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
+/// Longest duration distinguished from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
 pub(crate) const LONGEST: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits: a value read back is within 0.1 % of the one recorded.
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_told_bucket_by_bucket() {
+    fn what_was_counted_is_reported_bucket_by_bucket() {
         let mut histogram = Histogram::new();
         assert_eq!((histogram.min(), histogram.max(), histogram.iter().count()), (Nanos(0), Nanos(0), 0));
         histogram.record_many(5, 3);
@@ -441,8 +441,8 @@ mod tests {
             values.sort_unstable();
             let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
             let exact = values[rank - 1] as f64;
-            let told = histogram.quantile(Quantile(q)).0 as f64;
-            prop_assert!((told - exact).abs() <= exact * 0.001 + 1.0, "{} against {}", told, exact);
+            let reported = histogram.quantile(Quantile(q)).0 as f64;
+            prop_assert!((reported - exact).abs() <= exact * 0.001 + 1.0, "{} against {}", reported, exact);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use iolite_model::{Interval, Stage};
 
-use crate::counts::{Counts, Told};
+use crate::counts::{Counts, ReportedCounts};
 use crate::histogram::HistogramError;
 use crate::recorder::Timetable;
 use crate::sections::Sections;
@@ -25,7 +25,7 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// A merger for collectors of this timetable; where it ends is of no account.
+    /// A merger for collectors of this timetable; its end is ignored.
     pub fn new(timetable: Timetable) -> Merger {
         let series = Series::new(timetable.ramp_end, timetable.interval);
         let sections = Sections::new(timetable.ramp_end, timetable.interval);
@@ -47,15 +47,16 @@ impl Merger {
         }
         match interval.stage {
             Stage::Measured => {
-                let told = occurred().map(Told::try_from).collect::<Result<Vec<_>, _>>()?;
+                let reported = occurred().map(ReportedCounts::try_from).collect::<Result<Vec<_>, _>>()?;
                 let start = interval.start.0;
                 let end = start.saturating_add(interval.length.0);
-                self.series.add((start, end), told.iter().map(|told| (told.kind, &told.sums)));
-                for told in &told {
-                    if told.sums.operations > 0 {
-                        told.add_responses(self.sections.at(start, end).response_mut(told.kind));
+                self.series
+                    .add((start, end), reported.iter().map(|reported| (reported.kind, &reported.sums)));
+                for reported in &reported {
+                    if reported.sums.operations > 0 {
+                        reported.add_responses(self.sections.at(start, end).response_mut(reported.kind));
                     }
-                    self.counts.add_told(told);
+                    self.counts.add_reported(reported);
                 }
             }
             Stage::Drain => {
@@ -104,7 +105,7 @@ mod tests {
         recorder.record(Completion { kind, intended, issued, completed, bytes: latency });
     }
 
-    /// What collectors of some workers each tell. One that is late finds snapshots missing, so that intervals are prolonged.
+    /// What the collectors of some workers each report. One that is late finds snapshots missing, so that intervals are prolonged.
     fn collect(
         timetable: Timetable,
         workers: &[Vec<Op>],
@@ -132,7 +133,7 @@ mod tests {
         (intervals, totals)
     }
 
-    /// Splits the workers over processes and merges what these tell.
+    /// Splits the workers over processes and merges what they report.
     fn merged(timetable: Timetable, workers: &[Vec<Op>], processes: usize, measured: u64) -> PhaseTotals {
         let mut merger = Merger::new(timetable);
         for process in 0..processes {
@@ -226,9 +227,9 @@ mod tests {
         let sum = steady.merge(&stalled);
         assert_eq!((sum.operations(OpKind::Read), sum.bytes(OpKind::Read), sum.measured), (6, 6, 40));
         assert_eq!(sum.response(OpKind::Read).unwrap().count(), 6);
-        let told: Vec<_> =
+        let reported: Vec<_> =
             sum.series.iter().map(|p| ((p.seconds * 1e9).round(), p.operations[OpKind::Read])).collect();
-        assert_eq!(told, [(10.0, 2), (10.0, 1), (10.0, 1), (10.0, 2)]);
+        assert_eq!(reported, [(10.0, 2), (10.0, 1), (10.0, 1), (10.0, 2)]);
         assert_eq!(sum, stalled.merge(&steady));
         // Of another length: nothing to join by.
         assert_eq!(steady.merge(&of(&[3], 35)).series, []);
@@ -237,8 +238,8 @@ mod tests {
             series: vec![steady.series[0].clone(), Point { seconds: 30e-9, ..Point::default() }],
             ..PhaseTotals::default()
         };
-        let told: Vec<_> =
+        let reported: Vec<_> =
             steady.merge(&joined).series.iter().map(|point| point.operations[OpKind::Read]).collect();
-        assert_eq!(told, [2, 3]);
+        assert_eq!(reported, [2, 3]);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Series {
     spans: Vec<Span>,
 }
 
-/// Neighbouring cells whose counts can't be told apart: as a rule, one.
+/// Neighbouring cells whose counts cannot be distinguished: as a rule, one.
 #[derive(Debug, Clone)]
 struct Span {
     start: u64,
@@ -85,7 +85,7 @@ impl Series {
         for (kind, sums) in counted.into_iter().filter(|(_, sums)| !sums.is_empty()) {
             point.get_or_insert_with(Point::default).count(kind, sums);
         }
-        // Idle time is what is left between the points: whoever tells of it, and in which pieces, makes no difference.
+        // Idle time is what is left between the points: who reports it, and in how many pieces, makes no difference.
         let Some(point) = point else { return };
         self.reach(end);
         self.insert(Span { start, end, point });
@@ -178,7 +178,7 @@ mod tests {
         series.points(100, end)
     }
 
-    fn told(points: &[Point]) -> Vec<(u64, u64)> {
+    fn reported(points: &[Point]) -> Vec<(u64, u64)> {
         let stat = OpKind::Stat;
         points.iter().map(|point| ((point.seconds * 1e9).round() as u64, point.operations[stat])).collect()
     }
@@ -186,21 +186,21 @@ mod tests {
     #[test]
     fn idle_time_is_in_the_series_interval_by_interval() {
         let points = series(&[(110, 120, 5), (150, 160, 6)], 165);
-        assert_eq!(told(&points), [(10, 0), (10, 5), (10, 0), (10, 0), (10, 0), (10, 6), (5, 0)]);
-        assert_eq!(told(&series(&[], 125)), [(10, 0), (10, 0), (5, 0)]);
-        assert_eq!(told(&series(&[], 100)), []);
+        assert_eq!(reported(&points), [(10, 0), (10, 5), (10, 0), (10, 0), (10, 0), (10, 6), (5, 0)]);
+        assert_eq!(reported(&series(&[], 125)), [(10, 0), (10, 0), (5, 0)]);
+        assert_eq!(reported(&series(&[], 100)), []);
     }
 
     #[test]
     fn an_interval_that_was_prolonged_is_one_point_with_those_it_covers() {
         let points =
             series(&[(100, 110, 1), (110, 120, 2), (110, 130, 3), (120, 130, 4), (130, 140, 5)], 140);
-        assert_eq!(told(&points), [(10, 1), (20, 9), (10, 5)]);
+        assert_eq!(reported(&points), [(10, 1), (20, 9), (10, 5)]);
     }
 
     #[test]
     fn what_lies_beyond_the_end_counts_without_time() {
-        assert_eq!(told(&series(&[(100, 110, 1), (120, 130, 2)], 115)), [(10, 1), (5, 0), (0, 2)]);
+        assert_eq!(reported(&series(&[(100, 110, 1), (120, 130, 2)], 115)), [(10, 1), (5, 0), (0, 2)]);
     }
 
     #[test]

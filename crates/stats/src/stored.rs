@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_histogram_is_told() {
+    fn a_damaged_histogram_is_reported() {
         let damaged = OpTotals { response: HistogramBytes(vec![1, 2, 3]), ..op(OpKind::Read, &[1]) };
         StoredTotals::of(OpKind::Read, [&damaged]).unwrap_err();
     }

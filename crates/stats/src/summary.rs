@@ -73,7 +73,7 @@ impl PhaseResult {
     }
 
     /// How many independent operations the operations of a kind are worth: slow ones come together, so that many
-    /// operations of little time tell less than their number. Taken from how much the mean's own samples, the
+    /// operations of little time carry less information than their number. Taken from how much the mean's own samples, the
     /// intervals with such operations, are worth.
     pub fn effective_operations(&self, kind: OpKind) -> u64 {
         let occurred = self.totals.series.iter().filter(|point| point.operations[kind] > 0).count();
@@ -86,7 +86,7 @@ impl PhaseResult {
     /// The probability that an operation would take longer than `bound` if it came at a random instant, as a client's
     /// does that does not wait for others.
     ///
-    /// In an open loop these are the late ones, those still underway or not yet issued at the end included. A closed
+    /// In an open loop these are the late ones, those still in flight or not yet issued at the end included. A closed
     /// loop issues nothing while it is stalled, and so sees one slow operation where a client would see as many as
     /// arrive meanwhile (coordinated omission): there it is the share of the time, over all outstanding operations, for
     /// which they took longer than the bound.

@@ -6,7 +6,7 @@
 
 use crate::histogram::{Histogram, LONGEST};
 
-/// Linear sub-buckets: the first power of two that tells 0.1 % apart.
+/// Linear sub-buckets: the first power of two that resolves 0.1 %.
 const SUB_BUCKETS: u64 = 2048;
 const HALF_BITS: u32 = 10;
 const HALF: usize = 1 << HALF_BITS;

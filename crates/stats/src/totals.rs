@@ -2,7 +2,7 @@
 
 use iolite_model::{OpKind, OpTotals, PerKind};
 
-use crate::counts::{Counts, OpRecord, Told};
+use crate::counts::{Counts, OpRecord, ReportedCounts};
 use crate::histogram::{Histogram, HistogramError};
 use crate::sections::Section;
 use crate::series::Point;
@@ -58,7 +58,7 @@ impl PhaseTotals {
     pub fn of_counts(measured: u64, operations: &[OpTotals]) -> Result<PhaseTotals, HistogramError> {
         let mut counts = Counts::default();
         for totals in operations {
-            counts.add_told(&Told::try_from(totals)?);
+            counts.add_reported(&ReportedCounts::try_from(totals)?);
         }
         Ok(PhaseTotals { counts, measured, ..PhaseTotals::default() })
     }
@@ -136,7 +136,7 @@ impl PhaseTotals {
     }
 }
 
-/// Sections of the same time as one; of another number they cannot be told to be of the same time, and none remain.
+/// Sections of the same time as one; with another number they cannot be matched in time, and none remain.
 fn sections_side_by_side(one: &[Section], other: &[Section]) -> Vec<Section> {
     if one.len() != other.len() {
         return Vec::new();

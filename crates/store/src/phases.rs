@@ -196,14 +196,14 @@ mod tests {
     fn phases_are_read_with_what_is_known() {
         let (_dir, store) = store();
         let phases = store.database_phases(&RunId("all".into())).unwrap();
-        let told: Vec<_> = phases
+        let reported: Vec<_> = phases
             .iter()
             .map(|phase| (phase.number, phase.measured, phase.facts.is_some(), phase.usage.clone()))
             .collect();
         let two = Nanos(2_000_000_000);
         let usage = |phase| Some(synthetic::usage(phase));
         assert_eq!(
-            told,
+            reported,
             [
                 (0, two, false, None),
                 (1, two, true, usage(1)),

@@ -13,15 +13,15 @@ pub struct Measuring {
     pub host: String,
     /// Number of the process.
     pub process: u32,
-    /// When the process started, in clock ticks since boot (proc_pid_stat(5), field 22): tells it from a later process
-    /// of the same number. `None` where it could not be told.
+    /// When the process started, in clock ticks since boot (proc_pid_stat(5), field 22): distinguishes it from a later process
+    /// of the same number. `None` where it could not be read.
     pub start_ticks: Option<u64>,
     /// The kernel's random id of the boot that the ticks count from.
     pub boot: Option<String>,
 }
 
 impl Measuring {
-    /// Whether the process measures on this machine beyond doubt: same host, same boot, same start. That of a number alone is
+    /// Whether the process certainly measures on this machine: same host, same boot, same start. That of a number alone is
     /// not enough to send it a signal.
     pub fn is_here(&self) -> bool {
         let known = |mine: Option<String>, stored: Option<&String>| mine.is_some() && mine.as_ref() == stored;
@@ -31,8 +31,8 @@ impl Measuring {
             && start_ticks(self.process) == self.start_ticks
     }
 
-    /// Whether the process still measures, as far as this machine can tell; what happens on another machine (a home
-    /// directory may be shared) can't be told, and counts as alive.
+    /// Whether the process still measures, as far as this machine knows; what happens on another machine (a home
+    /// directory may be shared) is not known, and counts as alive.
     pub fn is_alive(&self) -> bool {
         let same_boot = self.boot.is_none() || self.boot == boot();
         if !same_boot {

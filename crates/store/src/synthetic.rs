@@ -89,7 +89,7 @@ fn percentiles(kind: OpKind) -> Percentiles {
     Percentiles { kind, p50: at(900), p95: at(1500), p99: at(2500), p999: at(4000 + kind.index() as u64) }
 }
 
-/// A database that tells everything, for the phase of that number.
+/// A database that reports everything, for the phase of that number.
 pub(crate) fn facts(phase: u32) -> DatabaseFacts {
     DatabaseFacts {
         phase,

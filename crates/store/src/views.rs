@@ -97,10 +97,10 @@ fn perftools_views_have_response_times_and_what_they_rest_on() {
         table(&store.connection, &sql)
     };
     let (none, zero) = ("NULL|NULL|NULL|NULL|NULL|NULL", "0|0.000|NULL|NULL|NULL|NULL|NULL|NULL");
-    let told = |p999| format!("1.000|0.900|1.500|2.500|{p999}|5.000");
+    let reported = |p999| format!("1.000|0.900|1.500|2.500|{p999}|5.000");
     let older = "1.000|NULL|NULL|NULL|NULL|5.000";
     assert_eq!(of("RanRead"), [0, 3].map(|phase| format!("{older}|{none}|{zero}|NULL|NULL|client|{phase}")));
-    let (read, write, commit) = (told("4.000"), told("4.001"), told("4.003"));
+    let (read, write, commit) = (reported("4.000"), reported("4.001"), reported("4.003"));
     let facts = "PostgreSQL|relaxed|database";
     assert_eq!(of("RanWrite"), [format!("{none}|{write}|300|100.000|{commit}|{facts}|1")]);
     assert_eq!(of("RanIO"), [format!("{read}|{write}|{zero}|{facts}|2")]);

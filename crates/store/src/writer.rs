@@ -26,9 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// Events are committed as soon as none is waiting, and every 200 ms otherwise: from then on they survive the death
 /// of the process. The first event must be [`Event::RunStarted`]; a further one begins another run. Once storing has
-/// failed, the callback has been told why and all further events are dropped and counted.
+/// failed, the callback has been given the cause and all further events are dropped and counted.
 ///
-/// Dropping the writer waits until everything is stored, as [`Writer::finish`] does, but tells no errors.
+/// Dropping the writer waits until everything is stored, as [`Writer::finish`] does, but reports no errors.
 #[derive(Debug)]
 pub struct Writer {
     sender: Option<Sender<Event>>,
@@ -98,7 +98,7 @@ impl Writer {
     /// Waits until everything is stored and ends the thread.
     ///
     /// # Errors
-    /// What made storing fail, be it long ago (the callback has been told the same).
+    /// What made storing fail, be it long ago (the callback has been given the same).
     pub fn finish(mut self) -> Result<(), Error> {
         self.join()
     }

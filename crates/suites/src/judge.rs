@@ -21,7 +21,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) kind: OpKind,
     /// Other load was seen meanwhile: what is slow then says little of the storage.
     pub(crate) disturbed: bool,
-    /// Under which load, for people: `at the knee (8 outstanding)`.
+    /// Under which load, as text: `at the knee (8 outstanding)`.
     pub(crate) load: &'a str,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Evidence<'a> {
 pub(crate) struct RateDemand<'a> {
     /// Operations per second asked for.
     pub(crate) target: f64,
-    /// Of what, for people: `random read 8 KiB`.
+    /// Of what, as text: `random read 8 KiB`.
     pub(crate) what: &'a str,
     /// The knee's search.
     pub(crate) knee: Option<&'a Knee>,

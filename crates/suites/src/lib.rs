@@ -1,4 +1,4 @@
-//! Procedures that decide the next step and, at the end, the verdict. They do no I/O: told what has been measured,
+//! Procedures that decide the next step and, at the end, the verdict. They do no I/O: given what has been measured,
 //! they answer with what to run next.
 
 mod check;

@@ -1,4 +1,4 @@
-//! The contract of every suite: told what has been measured, it says what comes next.
+//! The contract of every suite: given what has been measured, it decides what comes next.
 
 use iolite_model::{Concluded, Nanos, Task, Verdict, Warning};
 use iolite_results::Run;

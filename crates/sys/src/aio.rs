@@ -81,7 +81,7 @@ pub struct Aio {
     pointers: Vec<*mut ControlBlock>,
     /// Scratch of `wait`.
     events: Vec<IoEvent>,
-    /// Slots that are free again with what came of them, to be told by `completions`.
+    /// Slots that are free again, with their results, to be returned by `completions`.
     returned: Vec<(usize, Result<u32, i32>)>,
     /// Operations that the kernel has and has not given back.
     with_kernel: usize,
@@ -139,7 +139,7 @@ impl Aio {
         })
     }
 
-    /// Operations that have been pushed and not told by [`completions`](Aio::completions).
+    /// Operations that have been pushed and not returned by [`completions`](Aio::completions).
     pub fn outstanding(&self) -> usize {
         self.queued.len() + self.with_kernel + self.returned.len()
     }
@@ -252,7 +252,7 @@ impl Aio {
                     if taken == 0 || number == libc::EAGAIN && self.with_kernel > 0 {
                         break;
                     }
-                    // The kernel tells the error of the first block and takes none.
+                    // The kernel reports the error of the first block and accepts none.
                     let result = self.refused(self.queued[given], number);
                     self.give_back(self.queued[given], result);
                     given += 1;
@@ -324,7 +324,7 @@ impl Drop for Aio {
     /// Does not wait for operations in flight, as io_destroy would: a hung device must not hang its caller. With any
     /// left, the context and the memory are left to the end of the process.
     fn drop(&mut self) {
-        // What the kernel has not been told of is not in flight.
+        // What has not been submitted to the kernel is not in flight.
         for slot in self.queued.drain(..) {
             self.slots.give_back(slot);
         }

@@ -1,4 +1,4 @@
-//! A board on which a thread says what it is about to do, so that another can tell what it is stuck in.
+//! A slot in which a thread publishes what it is about to do, so that another thread can see what it is stuck in.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 

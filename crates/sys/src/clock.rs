@@ -22,7 +22,7 @@ enum Source {
     Monotonic { origin: u64 },
 }
 
-/// What reading a clock costs and how finely it tells the time.
+/// Cost and resolution of reading a clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockCost {
     /// Cost of one reading, in nanoseconds: the fastest of several batches.
@@ -78,14 +78,14 @@ impl Clock {
         }
     }
 
-    /// What this clock tells (or told, or will tell) at an instant of CLOCK_MONOTONIC, by which processes agree on one; zero
+    /// The reading of this clock at an instant, past or future, of CLOCK_MONOTONIC, by which processes agree on one; zero
     /// before this clock was made.
     pub fn at_monotonic(&self, instant: u64) -> u64 {
         let (ours, theirs) = self.with_monotonic();
         ours.saturating_add(instant).saturating_sub(theirs)
     }
 
-    /// The instant of CLOCK_MONOTONIC at which this clock tells `instant`.
+    /// The instant of CLOCK_MONOTONIC at which this clock reads `instant`.
     pub fn monotonic_at(&self, instant: u64) -> u64 {
         let (ours, theirs) = self.with_monotonic();
         theirs.saturating_add(instant).saturating_sub(ours)
@@ -138,7 +138,7 @@ fn monotonic() -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn tsc() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction, and the kernel, which uses it to tell user space the time
+    // SAFETY: every x86-64 processor has the instruction, and the kernel, which uses it to give user space the time
     // (see `kernel_trusts_tsc`), has not forbidden it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
@@ -173,7 +173,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(200));
         let (ours, theirs) = ((clock.now() - ours) as f64, (monotonic() - theirs) as f64);
         // A preemption between the two readings may add some milliseconds on a busy machine.
-        assert!((ours / theirs - 1.0).abs() < 0.05, "{} told {ours} ns for {theirs} ns", clock.name());
+        assert!((ours / theirs - 1.0).abs() < 0.05, "{} reported {ours} ns for {theirs} ns", clock.name());
     }
 
     #[test]

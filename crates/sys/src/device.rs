@@ -159,7 +159,7 @@ fn sys_directory((major, minor): Number) -> io::Result<PathBuf> {
     })
 }
 
-/// A number that a block device's request queue tells; `None` where it doesn't.
+/// A number that a block device's request queue reports; `None` where it doesn't.
 fn queue(number: Number, name: &str) -> Option<u64> {
     let directory = sys_directory(number).ok()?;
     // A partition has no queue of its own.
@@ -174,7 +174,7 @@ pub(crate) fn discards(number: Number) -> bool {
     queue(number, "discard_max_bytes").is_some_and(|largest| largest > 0)
 }
 
-/// Whether completions of this file's device can be polled for; `None` where nobody tells, as with file systems over
+/// Whether completions of this file's device can be polled for; `None` where that is not reported, as with file systems over
 /// several devices.
 pub(crate) fn polls(file: &File) -> io::Result<Option<bool>> {
     let device = file.metadata()?.dev();
@@ -360,7 +360,7 @@ fn held(part: &Part) -> io::Result<Vec<String>> {
     for entry in fs::read_dir(part.directory.join("holders"))? {
         let entry = entry?;
         let mut holder = entry.file_name().to_string_lossy().into_owned();
-        // The device mapper's numbered devices have names, which tell more.
+        // The device mapper's numbered devices have names, which are clearer.
         if let Ok(name) = fs::read_to_string(entry.path().join("dm/name")) {
             holder = format!("{holder} ({})", name.trim());
         }
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_opened_through_links_and_told_without() {
+    fn a_file_is_opened_through_links_and_named_without() {
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().canonicalize().unwrap().join("real file");
         fs::write(&real, "12345").unwrap();
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_are_told_by_name() {
+    fn holders_are_reported_by_name() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("holders/dm-7/dm")).unwrap();
         fs::write(dir.path().join("holders/dm-7/dm/name"), "vg-data\n").unwrap();

@@ -20,7 +20,7 @@ const DIRECTORY: OFlags =
 #[derive(Debug)]
 pub struct Directory(OwnedFd);
 
-/// Closes a file, and tells what the file system has to say to that: NFS and others tell here that what was written has
+/// Closes a file and returns the file system's error, if any: NFS and others report here that what was written has
 /// found no space.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ impl Directory {
         Ok(openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
-    /// Asks for the attributes of what has this name, and tells only whether there was an answer.
+    /// Asks for the attributes of what has this name, and returns only whether there was an answer.
     ///
     /// # Errors
     /// As fstatat(2).
@@ -133,7 +133,7 @@ impl Directory {
         }
     }
 
-    /// Removes a file or link in it, and tells how many bytes of storage it had.
+    /// Removes a file or link in it, and returns the bytes of storage it had.
     ///
     /// # Errors
     /// As unlinkat(2).
@@ -153,7 +153,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Tells the names in it one by one, however many. Where names are removed meanwhile, others may be left out.
+    /// Passes on the names in it one by one, however many. Where names are removed meanwhile, others may be left out.
     ///
     /// # Errors
     /// As getdents(2).

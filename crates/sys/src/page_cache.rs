@@ -21,7 +21,7 @@ const WINDOW: u64 = 1 << 30;
 ///
 /// # Errors
 ///
-/// Whatever the kernel answers; `PermissionDenied` where it would not tell this user the truth, because the user
+/// Any error of the kernel; `PermissionDenied` where the kernel would report a wrong value to this user, because the user
 /// neither owns the file nor may write to it.
 pub fn resident_bytes(file: &File, offset: u64, length: u64) -> io::Result<u64> {
     match by_cachestat(file, offset, length) {
@@ -39,7 +39,7 @@ pub fn resident_bytes(file: &File, offset: u64, length: u64) -> io::Result<u64> 
 ///
 /// Dropping is advice to the kernel (posix_fadvise(2), `DONTNEED`): pages stay that only partly lie in the span,
 /// belong to a folio (up to some megabytes) that does, are mapped or locked by a process, or were dirtied again
-/// meanwhile. [`resident_bytes`] tells what is left.
+/// meanwhile. [`resident_bytes`] returns what is left.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn drop_clean(file: &File, offset: u64, length: u64) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, offset, Some(length), Advice::DontNeed)?)
 }
 
-/// Tells the kernel that the file will be read at random, so that it does not read ahead, or one after the other, so that it
+/// Advises the kernel that the file will be read at random, so that it does not read ahead, or one after the other, so that it
 /// reads further ahead. Holds for what is read through this open file.
 ///
 /// # Errors
@@ -141,7 +141,7 @@ fn by_mincore(file: &File, offset: u64, length: u64) -> io::Result<u64> {
     if length == 0 {
         return Ok(0);
     }
-    refuse_unless_told_the_truth(file)?;
+    refuse_if_the_kernel_hides_residency(file)?;
     let page = rustix::param::page_size() as u64;
     let end = offset.checked_add(length).ok_or(io::ErrorKind::InvalidInput)?;
     let mut start = offset / page * page;
@@ -156,7 +156,7 @@ fn by_mincore(file: &File, offset: u64, length: u64) -> io::Result<u64> {
 
 /// Fails where mincore(2) would report every page as resident: since Linux 5.2 it does so for users who neither own
 /// the file nor may write to it (mm/mincore.c, `can_do_mincore`).
-fn refuse_unless_told_the_truth(file: &File) -> io::Result<()> {
+fn refuse_if_the_kernel_hides_residency(file: &File) -> io::Result<()> {
     let user = rustix::process::geteuid();
     if user.is_root() || file.metadata()?.uid() == user.as_raw() {
         return Ok(());

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_runs_where_it_is_told() {
+    fn a_thread_runs_where_it_is_placed() {
         let before = cpus().unwrap();
         assert!(!before.is_empty());
         std::thread::spawn(move || {
@@ -272,7 +272,7 @@ mod tests {
         std::thread::spawn(move || {
             let last = nodes[nodes.len() - 1];
             let range = if last > 0 { format!("0-{last}") } else { "0".to_owned() };
-            for (policy, from, told) in [
+            for (policy, from, reported) in [
                 (Memory::Bind, &nodes[..1], "bind:0".to_owned()),
                 (Memory::Prefer, &nodes[..1], "prefer:0".to_owned()),
                 (Memory::Interleave, &nodes, format!("interleave:{range}")),
@@ -284,8 +284,8 @@ mod tests {
                 }
                 let maps = fs::read_to_string("/proc/thread-self/numa_maps").unwrap_or_default();
                 // What a preference is called has changed with Linux 5.15.
-                let told = if policy == Memory::Prefer { "prefer" } else { &told };
-                assert!(maps.is_empty() || nodes[0] != 0 || maps.contains(told), "{told}: {maps}");
+                let reported = if policy == Memory::Prefer { "prefer" } else { &reported };
+                assert!(maps.is_empty() || nodes[0] != 0 || maps.contains(reported), "{reported}: {maps}");
             }
         })
         .join()

@@ -33,7 +33,7 @@ pub fn be_nice(nice: i8) -> io::Result<()> {
 /// # Errors
 /// None are known.
 pub fn nice() -> io::Result<i8> {
-    // The C library's call cannot tell -1 from an error; the system's tells 20 less the value.
+    // The C library's call cannot distinguish -1 from an error; the system call returns 20 minus the value.
     // SAFETY: no pointer is passed.
     let found = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
     if found < 0 { Err(io::Error::last_os_error()) } else { Ok((20 - found) as i8) }

@@ -52,7 +52,7 @@ impl Process {
     /// Whether it has ended.
     ///
     /// # Errors
-    /// The system can't tell.
+    /// The system does not report it.
     pub fn has_ended(&self) -> io::Result<bool> {
         self.ended_within(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))
     }

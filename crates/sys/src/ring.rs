@@ -40,14 +40,14 @@ impl RingOp {
     }
 }
 
-/// How the kernel is to be told of operations and asked for what came of them.
+/// How operations are submitted to the kernel and completions are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RingSetup {
     /// A thread of the kernel's looks for new operations, so that submitting takes no system call (SQPOLL). It occupies a
     /// processor and goes to sleep after 100 ms without any; waiting for completions spins for up to 100 µs before it
     /// sleeps, too.
     pub submit_polling: bool,
-    /// Completions are looked for in the device's queue rather than told by interrupt (IOPOLL). Only with O_DIRECT, on
+    /// Completions are polled for in the device's queue instead of signalled by interrupt (IOPOLL). Only with O_DIRECT, on
     /// file systems and devices that can; most kernels then do nothing but reads and writes (see [`Ring::syncs`]).
     pub completion_polling: bool,
 }
@@ -158,7 +158,7 @@ impl Ring {
     /// # Errors
     /// The kernel has no io_uring, forbids it, or has no memory for it. `EOPNOTSUPP` where completions of a file
     /// can't be polled: the file system or device can't, or it is not opened with O_DIRECT. A file system over several
-    /// devices may tell so only for each operation.
+    /// devices may report that for each operation only.
     pub fn new(files: &[Arc<File>], slots: usize, slot_size: usize, setup: RingSetup) -> io::Result<Ring> {
         let mut ring = Ring::untried(files, slots, slot_size, setup)?;
         for (index, file) in (0..).zip(files) {
@@ -302,7 +302,7 @@ impl Ring {
     /// Queues two operations on the slot, both with this offset and length: the kernel starts the second when the first
     /// has succeeded. Where the first fails or moves fewer bytes, the second comes back with `ECANCELED`. The slot is free
     /// when both have come back, as [`Part::First`] and then [`Part::Last`]: the kernel starts or cancels the second only
-    /// after it has told of the first.
+    /// after it has reported the first.
     ///
     /// # Errors
     /// See [`PushError`]; then neither is queued.
@@ -385,7 +385,7 @@ impl Ring {
     }
 
     /// Hands what is queued to the kernel and waits until `at_least` operations have come back or `timeout` is over;
-    /// where completions are polled, until any has. With an `at_least` of 0 it only looks. Tells whether there was anything
+    /// where completions are polled, until any has. With an `at_least` of 0 it only looks. Returns whether there was anything
     /// to wait for: what the kernel does within the submission (reads from the page cache, say) is back at once.
     ///
     /// # Errors
@@ -406,7 +406,7 @@ impl Ring {
         self.wait(at_least, timeout)
     }
 
-    /// Waits in the kernel, which tells it again of what it did not take before.
+    /// Waits in the kernel, and submits again what it did not accept before.
     #[inline]
     fn wait(&self, at_least: usize, timeout: Duration) -> io::Result<bool> {
         let time = Timespec::new().sec(timeout.as_secs()).nsec(timeout.subsec_nanos());
@@ -440,7 +440,7 @@ impl Ring {
         if polls_here { Ok(true) } else { self.wait(at_least, timeout.saturating_sub(start.elapsed())) }
     }
 
-    /// Entries queued that the kernel has not been told of, or with a thread of its own not taken.
+    /// Entries queued that have not been submitted to the kernel, or that its own thread has not taken.
     pub fn queued(&mut self) -> usize {
         self.ring.submission().len()
     }
@@ -819,7 +819,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_number_and_waiting_ends() {
+    fn errors_are_reported_by_number_and_waiting_ends() {
         let Some((mut ring, _file)) = ring(1) else { return };
         ring.submit_and_wait(1, Duration::from_millis(1)).unwrap();
         ring.push(RingOp::Read, 0, u64::MAX / 2, 4096).unwrap();

@@ -55,7 +55,7 @@ impl LoopDevice {
         None
     }
 
-    /// As `new`, with two partitions of 4 MiB, of which the kernel is told rather than of a table it may not know.
+    /// As `new`, with two partitions of 4 MiB, which are announced to the kernel, because it may not know the format of a partition table.
     pub(crate) fn with_partitions(bytes: u64) -> Option<LoopDevice> {
         let device = LoopDevice::new(bytes)?;
         let path = device.path.to_str().unwrap();

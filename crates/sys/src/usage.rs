@@ -24,7 +24,7 @@ pub struct ThreadUsage {
 /// What the calling thread has used since it began.
 ///
 /// # Errors
-/// The kernel does not tell, which no Linux since 2.6.26 does.
+/// The kernel does not report it; every Linux since 2.6.26 does.
 pub fn of_this_thread() -> io::Result<ThreadUsage> {
     let run_delay = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let run_delay = run_delay.as_deref().and_then(run_delay_of).unwrap_or_default();
@@ -39,7 +39,7 @@ fn run_delay_of(text: &str) -> Option<Duration> {
 /// CPU time of all threads of this process since it began, those that have ended included; its children's not.
 ///
 /// # Errors
-/// The kernel does not tell.
+/// The kernel does not report it.
 pub fn of_this_process() -> io::Result<Duration> {
     of(libc::RUSAGE_SELF).map(|usage| usage.user + usage.system)
 }
@@ -47,8 +47,8 @@ pub fn of_this_process() -> io::Result<Duration> {
 fn of(whom: libc::c_int) -> io::Result<ThreadUsage> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the pointer is to memory of the size that the call fills, and lives until it returns.
-    let told = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
-    if told != 0 {
+    let reported = unsafe { libc::getrusage(whom, usage.as_mut_ptr()) };
+    if reported != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the call has succeeded, so that it has filled all of it.
@@ -96,7 +96,7 @@ mod tests {
 
     /// Works until the thread has used CPU time, which another thread's work does not give it.
     #[test]
-    fn a_thread_is_told_of_what_it_has_used_itself() {
+    fn a_thread_reports_what_it_has_used_itself() {
         let before = of_this_thread().unwrap();
         let other = std::thread::spawn(|| {
             while of_this_thread().unwrap().user + of_this_thread().unwrap().system

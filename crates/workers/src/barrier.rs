@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often whoever opens the barrier looks whether to give up.
+/// How often the thread that opens the barrier checks whether to give up.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A barrier that opens at an instant which all its parties learn.
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Barrier {
-    /// Tells that a party is ready, and waits for the decision: the instant that time counts from, or `None` when it is
+    /// Reports that a party is ready, and waits for the decision: the instant that time counts from, or `None` when it is
     /// called off.
     pub fn pass(&self) -> Option<u64> {
         let mut state = self.lock();
@@ -34,7 +34,7 @@ impl Barrier {
         state.decided.flatten()
     }
 
-    /// Tells that a party will never be ready: the barrier stays shut.
+    /// Reports that a party will never be ready: the barrier stays shut.
     pub fn leave(&self) {
         self.lock().gone += 1;
         self.changed.notify_all();
@@ -65,11 +65,11 @@ impl Barrier {
 
 /// Where a group, its workers being ready, waits for whatever starts together with it.
 pub trait StartLine: Send + Sync {
-    /// The instant that time counts from, on the phase's clock; `None` when it is called off. `give_up` tells that the
+    /// The instant that time counts from, on the phase's clock; `None` when it is called off. `give_up` says that the
     /// user wants to stop.
     fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64>;
 
-    /// Tells that this group will never be ready.
+    /// Reports that this group will never be ready.
     fn leave(&self);
 }
 

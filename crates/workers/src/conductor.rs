@@ -52,7 +52,7 @@ impl Conductor<'_> {
             if ends.failure.is_some() {
                 self.control.interrupt();
             }
-            // Workers that are many, or that tell of each operation, do so oftener than there is something to collect.
+            // Many workers, or workers that report each operation, send messages more often than there is something to collect.
             if collected.elapsed() < tick {
                 continue;
             }
@@ -62,7 +62,7 @@ impl Conductor<'_> {
                 sink.event(&Event::Interval(interval));
             }
         }
-        // What was told until now counts, also of workers that are given up on.
+        // What was reported until now counts, also of workers that are given up on.
         while let Ok(word) = self.told.try_recv() {
             match word {
                 WorkerMessage::Ended(report) => ends.take(*report, &mut self.collector),
@@ -97,7 +97,7 @@ impl Conductor<'_> {
     fn conclude(self, mut ends: Ends, sink: &mut dyn Sink) -> Outcome {
         let now = self.now();
         let missing = u64::from(self.group.workers - ends.reports);
-        // The last worker's end is the phase's. One that is still at it has not told its own.
+        // The last worker's end is the phase's. One that is still running has not reported its own.
         let told = if missing > 0 { ends.stopped_at } else { ends.closed };
         let latest = if self.group.stop.in_flight && missing == 0 { u64::MAX } else { self.timetable.end };
         let end = told.unwrap_or(self.timetable.end).min(latest).min(now);
@@ -141,7 +141,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// What the workers that have not reported are stuck in, as far as their boards tell.
+    /// What the workers that have not reported are stuck in, as far as their boards show.
     fn find_the_missing(&self, ends: &mut Ends, now: u64) {
         for (worker, _) in ends.reported.iter().enumerate().filter(|(_, reported)| !**reported) {
             let Some((kind, offset, issued)) = self.boards[worker].look() else { continue };

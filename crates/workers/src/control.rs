@@ -104,12 +104,12 @@ impl Control {
         self.phase.failure.get().map(String::as_str)
     }
 
-    /// Tells that a worker waits, or no longer waits, for what it has written to become durable.
+    /// Records that a worker waits, or no longer waits, for what it has written to become durable.
     pub fn sync_begins(&self) {
         self.phase.syncing.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The end of what [`sync_begins`](Control::sync_begins) tells.
+    /// The end of what [`sync_begins`](Control::sync_begins) has announced.
     pub fn sync_ends(&self) {
         self.phase.syncing.fetch_sub(1, Ordering::Relaxed);
     }

@@ -32,7 +32,7 @@ const PREPARATION: Duration = Duration::from_secs(30);
 /// How long to wait for operations in flight when the user wants to stop.
 pub const DRAIN_INTERRUPTED: Duration = Duration::from_millis(250);
 
-/// The most that workers have told and the conductor has not heard: chunks of operations mostly, of some 64 KiB each. A
+/// Max messages that workers have sent and the conductor has not received: chunks of operations mostly, of some 64 KiB each. A
 /// worker that finds no room waits.
 const UNHEARD: usize = 256;
 
@@ -59,11 +59,11 @@ pub struct WorkerGroup {
     pub clock: Clock,
     /// The way to end it from outside.
     pub control: Control,
-    /// How long to wait for what is underway.
+    /// How long to wait for operations in flight.
     pub patience: Patience,
 }
 
-/// How long to wait for workers, and for operations that are underway before they are reported as lost.
+/// How long to wait for workers, and for operations that are in flight before they are reported as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// For workers to get ready; beyond it one of them hangs.
@@ -217,7 +217,7 @@ impl WorkerGroup {
     }
 }
 
-/// What is told of a phase's origin, an instant of its clock that may lie ahead.
+/// Called with a phase's origin, an instant of its clock that may lie ahead.
 pub fn release(phase: u32, clock: Clock, origin: u64) -> PhaseRelease {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
@@ -260,7 +260,7 @@ fn used_since(before: usage::ThreadUsage) -> Usage {
     usage::of_this_thread().map(|now| usage_of(now.since(before))).unwrap_or_default()
 }
 
-/// What a thread has used, as it is told.
+/// What a thread has used, as it is reported.
 pub fn usage_of(used: usage::ThreadUsage) -> Usage {
     Usage {
         user: Nanos(used.user.as_nanos() as u64),

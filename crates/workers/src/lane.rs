@@ -14,10 +14,10 @@ use crate::barrier::Barrier;
 use crate::control::Control;
 use crate::error::WorkError;
 
-/// How often a worker that waits for its start looks whether the user wants to stop.
+/// How often a worker that waits for its start checks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a worker tells at its end.
+/// What a worker reports at its end.
 #[derive(Debug, Default)]
 pub struct WorkerEnd {
     /// What had not completed at the end.
@@ -36,7 +36,7 @@ pub struct WorkerEnd {
     pub failure: Option<WorkError>,
 }
 
-/// A worker's end: its lane with what it told, or `None` when the phase was called off at the barrier.
+/// A worker's end: its lane with what it reported, or `None` when the phase was called off at the barrier.
 pub type Finished = Option<(WorkerLane, WorkerEnd)>;
 
 /// What a worker's thread sends.
@@ -48,7 +48,7 @@ pub(crate) enum WorkerMessage {
     Ended(Box<WorkerReport>),
 }
 
-/// What a worker's thread tells when it ends.
+/// What a worker's thread reports when it ends.
 #[derive(Debug)]
 pub(crate) struct WorkerReport {
     /// Worker, counted from the group's first.
@@ -88,7 +88,7 @@ pub struct WorkerStart {
 }
 
 impl WorkerStart {
-    /// Tells that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
+    /// Reports that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
     /// phase is off.
     pub fn ready(mut self) -> Option<WorkerLane> {
         let mut lane = self.lane.take()?;
@@ -179,14 +179,14 @@ impl WorkerLane {
         }
     }
 
-    /// Tells whoever looks from outside that this worker is about to make a system call from which it may not come back:
+    /// Publishes that this worker is about to make a system call from which it may not come back:
     /// `issued` in nanoseconds since the phase's start.
     #[inline]
     pub fn enter(&self, kind: OpKind, offset: u64, issued: u64) {
         self.board.begin(kind.code(), offset, issued);
     }
 
-    /// Tells that it has come back.
+    /// Publishes that it has returned.
     #[inline]
     pub fn leave(&self) {
         self.board.end();

@@ -45,7 +45,7 @@ impl Outcome {
         }
     }
 
-    /// The first error of an operation, for people.
+    /// The first error of an operation, as text.
     pub fn first_error(&self) -> Option<&str> {
         self.errors.first().map(|tally| tally.first.as_str())
     }

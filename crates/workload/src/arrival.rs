@@ -92,7 +92,7 @@ pub enum Arrivals {
         begun: u64,
         /// Operations left until the next pause.
         left: u32,
-        /// Operations underway.
+        /// Operations in flight.
         underway: u64,
         /// The latest completion.
         completed: u64,
@@ -228,7 +228,7 @@ impl Arrivals {
     }
 
     /// The instant that the next operation is meant to start at; `None` in a closed loop, where it is "now". Before a
-    /// pause, whose end is not known until [`completed`](Arrivals::completed) has told of all operations, it is the end
+    /// pause, whose end is not known until [`completed`](Arrivals::completed) has reported all operations, it is the end
     /// of time.
     #[inline]
     pub fn next(&self) -> Option<u64> {
@@ -295,7 +295,7 @@ impl Arrivals {
         }
     }
 
-    /// Tells that an operation, with all that had to follow it, is back since the instant `at`, whether well or not; to
+    /// Records that an operation, with all that had to follow it, is back since the instant `at`, whether well or not; to
     /// be called once per operation. Only think time takes note: a pause begins when the last operation before it is
     /// back.
     #[inline]

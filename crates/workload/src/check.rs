@@ -19,7 +19,7 @@ use crate::size::SizeStream;
 ///
 /// # Errors
 /// A parameter is out of its range, or does not go with another one. That the target has too few blocks is not
-/// for here: [`OpStream::new`](crate::OpStream::new) tells.
+/// for here: see [`OpStream::new`](crate::OpStream::new).
 pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     check_mix(task.mix)?;
     if let Some(sizes) = &task.sizes {

@@ -12,7 +12,7 @@ use crate::generator;
 /// The unit in which contents are compressible: what compressing storage takes at once at least.
 const COMPRESSED_UNIT: usize = 4096;
 
-/// What storage tells apart at least, in bytes.
+/// Smallest unit that storage distinguishes, in bytes.
 const SECTOR: usize = 512;
 
 /// Different blocks among the duplicates: few enough that each comes back soon, more than a device could take for a

@@ -5,7 +5,7 @@ use iolite_model::{Access, FileTask, Mix, Regions, Target};
 use crate::offset::Slice;
 use crate::{files, size};
 
-/// Pretended size of a target whose size only its opening will tell: a power of two up to which blocks are counted in
+/// Assumed size of a target whose size is known only when it is opened: a power of two up to which blocks are counted in
 /// floating point without rounding.
 const UNKNOWN_SPAN: u64 = 1 << 52;
 
@@ -80,7 +80,7 @@ pub(crate) fn grain(task: &FileTask) -> u64 {
     }
 }
 
-/// Whether only its opening will tell the target's size.
+/// Whether the target's size is known only when it is opened.
 pub(crate) fn is_unknown(task: &FileTask) -> bool {
     match &task.target {
         Target::Existing(existing) => existing.size.0 == 0,

@@ -1,4 +1,4 @@
-//! The verified unit: what is written so that it can be told from anything else when it is read.
+//! The verified unit: written so that it can be distinguished from anything else when it is read.
 //!
 //! A unit begins with a header of [`Seal::HEADER`] bytes, numbers least significant byte first:
 //!
@@ -64,7 +64,7 @@ pub enum Expected {
     Anyone,
 }
 
-/// What is wrong with a unit; for people as text.
+/// What is wrong with a unit; its text is for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
     /// It is not whole: so many bytes.
@@ -218,7 +218,7 @@ impl Seal {
         }
     }
 
-    /// Whether a sound header is the right one. What is wrong in more than one way is told by the most telling: of
+    /// Whether a sound header is the right one. What is wrong in more than one way is reported by the most specific kind: of
     /// another run, nothing else counts.
     fn judge(&self, header: &Header, offset: u64, expected: Expected) -> Result<(), Wrong> {
         let anyone = expected == Expected::Anyone;
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_may_be_wrong_is_told() {
+    fn each_thing_that_may_be_wrong_is_reported() {
         for check in CHECKS {
             let unit = stamped(check);
             let seal = seal(check);
@@ -432,7 +432,7 @@ mod tests {
 
     /// The header of one write with the rest of another: the second half never arrived.
     #[test]
-    fn a_torn_write_is_told() {
+    fn a_torn_write_is_reported() {
         for check in CHECKS {
             let mut old = vec![0x11; 512];
             seal(check).stamp(&mut old, 8192, 2);
@@ -575,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_the_numbers() {
+    fn people_see_the_numbers() {
         for (wrong, part) in [
             (Wrong::Misdirected { belongs: 4096 }, "belongs at byte 4096"),
             (Wrong::Stale { found: 3, expected: 9 }, "number 9 was written, number 3"),

@@ -41,7 +41,7 @@ impl Options {
         let profile = profiles::load(&args.profile)?;
         let directory = setup::directory(&args.directory)?;
         let storage = iolite_observe::storage(&directory)?;
-        // A file system without a size (ramfs) does not tell what is free either.
+        // A file system without a size (ramfs) does not report free space either.
         let sized = storage.filesystem.size.0 > 0;
         let free = if sized { storage.filesystem.free } else { args.budget_space.unwrap_or_default() };
         let (usual_time, usual_space) = if args.thorough {
@@ -94,7 +94,7 @@ impl Options {
         }
     }
 
-    /// Whether progress is drawn, told in lines, or kept to itself.
+    /// Whether progress is drawn, reported in lines, or kept to itself.
     pub(super) fn live(&self) -> iolite_report::LiveKind {
         setup::live(self.quiet)
     }

@@ -18,7 +18,7 @@ pub(super) enum Content {
     Job,
 }
 
-/// Tells what a text is.
+/// Identifies what a text is.
 ///
 /// # Errors
 /// It is JSON that is damaged, or a result in a form that is not explained: says what to give.
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_of_another_form_is_told() {
+    fn what_is_damaged_or_of_another_form_is_reported() {
         for (text, part) in [
             ("", "empty"),
             (" \n", "empty"),

@@ -26,7 +26,7 @@ pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, U
             native::print(&job).map_err(|why| notes.push(format!("it can't be written as TOML: {why}"))).ok()
         }
     };
-    // What makes no sense is told with what the rest means.
+    // What makes no sense is reported with what the rest means.
     notes.extend(check(&job).err().map(|error| format!("it would be refused: {error}")));
     let surroundings = surroundings(&job);
     let explained =
@@ -34,7 +34,7 @@ pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, U
     Ok(words(explained, style))
 }
 
-/// What the job's doubts depend on: the memory, and what of its files is there.
+/// What the job's warnings depend on: the memory, and what of its files is there.
 fn surroundings(job: &Job) -> Surroundings {
     let paths = job.tasks.iter().filter_map(|task| match task {
         JobTask::Io(task) => Some(&task.target),

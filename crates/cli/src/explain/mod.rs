@@ -1,4 +1,4 @@
-//! `iolite explain`: a result or a job in plain words; which of the two its content tells.
+//! `iolite explain`: a result or a job in plain words; which of the two follows from its content.
 
 mod content;
 mod job;

@@ -6,7 +6,7 @@ use iolite_model::Job;
 
 use crate::exit::UsageError;
 
-/// What can be told here: the areas that are about what is going to be done. The others trace fio's own workings.
+/// What can be printed here: the areas that are about what is going to be done. The others trace fio's own workings.
 const TOLD: [&str; 4] = ["job", "parse", "process", "file"];
 
 /// What `--debug` and its like ask for that is not built.

@@ -22,7 +22,7 @@ use iolite_model::JobTask;
 
 use crate::exit::UsageError;
 
-/// The version that callers are told: they compare it with fio's.
+/// The version that is reported to callers: they compare it with fio's.
 pub(crate) const VERSION: &str = "fio-3.42-iolite";
 
 /// Exit code of a run in which anything went wrong.

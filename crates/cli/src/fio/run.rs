@@ -228,7 +228,7 @@ impl Listeners {
     }
 
     fn listen(&self, events: &mut Events) {
-        // First of all, since it tells the logs which thread a phase is.
+        // First of all, since it sets for the logs which thread a phase is.
         events.listen(Box::new(self.watchers.clone()));
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
@@ -238,7 +238,7 @@ impl Listeners {
         logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| events.listen(listener));
     }
 
-    /// Closes the logs; what could not be written is told.
+    /// Closes the logs; what could not be written is reported.
     fn finish(self) -> Vec<String> {
         let logs = self.logs.as_ref().and_then(Shared::take).map(|logs| logs.finish());
         let bandwidth = self.bandwidth.as_ref().and_then(Shared::take).map(|log| log.finish());

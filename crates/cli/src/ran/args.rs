@@ -33,6 +33,7 @@ Examples:
       iolite ranread export --format csv
       iolite ranread purge --db sqlite:/data/ran
 
+Sizes and times need a unit (48GiB, 300s); PerfTools' numbers without one are gigabytes, seconds, and milliseconds of --hang.
 All three tools share one database. docs/databases.md explains what each database does.";
 
 /// `iolite ranread`, `ranwrite` or `ranio` as typed.
@@ -46,7 +47,7 @@ pub(crate) struct RanArgs<O: Args> {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb<O: Args> {
-    /// Make a database with blocks to read, pre-expanded
+    /// Make a database with blocks to read, pre-expanded; the last component of its directory is created if missing
     Setup(SetupArgs),
     /// Make the globals ^RanWriteGlobal1..N that jobs write into, one per job
     CreateGlobals(CreateGlobalsArgs),
@@ -68,7 +69,7 @@ pub(crate) enum Verb<O: Args> {
     Export(ExportArgs),
     /// Forget the runs that have ended
     Reset(ResetArgs),
-    /// Remove exactly what setup has made, and nothing else
+    /// Remove exactly what setup has made, and nothing else; an empty directory remains
     Purge(DatabaseArgs),
 }
 
@@ -92,8 +93,8 @@ pub(crate) struct WriteOptions {
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) transaction_length: u32,
 
-    /// Pause of each job after each transaction, with its unit
-    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = pause)]
+    /// Pause of each job after each transaction
+    #[arg(long, value_name = "TIME", default_value = "2ms")]
     pub(crate) hang: Nanos,
 }
 
@@ -267,14 +268,6 @@ pub(crate) struct RunArgs<O: Args> {
 
     #[command(flatten)]
     pub(crate) operation: O,
-}
-
-/// A pause. PerfTools take milliseconds without a unit, where all times here would be seconds.
-fn pause(text: &str) -> Result<Nanos, String> {
-    if text.parse::<f64>().is_ok_and(|number| number != 0.0) {
-        return Err(format!("give it with its unit: {text}ms, {text}us, {text}s"));
-    }
-    text.parse::<Nanos>().map_err(|error| error.to_string())
 }
 
 fn durability(text: &str) -> Result<Durability, String> {

@@ -1,4 +1,4 @@
-//! What measuring inside a database sets up before and tells after.
+//! What measuring inside a database sets up before and reports after.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens the database that the arguments name, and looks whether it is there.
+    /// Opens the database that the arguments name, and checks whether it exists.
     ///
     /// # Errors
     /// It is not there, does not answer, is not ours, or can't do what is asked; [`EngineError::Interrupted`].
@@ -130,7 +130,7 @@ pub(crate) fn answered<T: Send + 'static>(
 }
 
 impl<'a> Bench<'a> {
-    /// Opens the results and the live view for a run of about `duration`, and tells doubts about the database.
+    /// Opens the results and the live view for a run of about `duration`, and prints warnings about the database.
     ///
     /// # Errors
     /// The program can't measure itself.
@@ -183,7 +183,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Makes the database ready for cold reads, runs a task in it, and tells what it took.
+    /// Makes the database ready for cold reads, runs a task in it, and returns what it took.
     ///
     /// # Errors
     /// The database can't be asked what it is. A failure later is the phase's ending.

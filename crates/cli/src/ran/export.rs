@@ -122,7 +122,7 @@ fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
 fn fill(path: &Path, mut file: File, text: &str) -> anyhow::Result<()> {
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {
-        // The error tells what is wrong; a part of an export would only mislead.
+        // The error says what is wrong; a part of an export would only mislead.
         let _ = fs::remove_file(path);
     }
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -1,6 +1,9 @@
 //! Making a database and its globals, counting, and taking it all away again.
 
+use std::fs;
+use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error};
@@ -22,14 +25,39 @@ use crate::{output, setup, signals};
 /// It can't be made; what was made of it has then been removed.
 pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let (url, database) = open(&args.database, &control)?;
+    let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
+    let created = create_directory(&url)?;
+    let exit = setup_in(tool, args, &control);
+    if let (Some(directory), Err(_) | Ok(Exit::Interrupted)) = (created, &exit) {
+        // What another process has put there meanwhile keeps the directory.
+        let _ = fs::remove_dir(directory);
+    }
+    exit
+}
+
+/// Creates the last component of the path of a database in a directory; says which it was, where it did not exist.
+fn create_directory(url: &DatabaseUrl) -> anyhow::Result<Option<&Path>> {
+    let (DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory)) = url else { return Ok(None) };
+    match fs::create_dir(directory) {
+        Ok(()) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(anyhow::Error::new(error).context(format!(
+            "cannot create the directory {}: only its last component is created, so check that its parent exists and may be \
+             written to",
+            directory.display()
+        ))),
+    }
+}
+
+fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<Exit> {
+    let (url, database) = open(&args.database, control)?;
     let local = database.instance().files().map_err(refused)?.here;
     let memory = local.then(|| iolite_observe::host().memory);
     for doubt in too_small(args.size, memory, args.controller_cache) {
         output::note(&format!("warning: {doubt}"));
     }
     let mut begun = false;
-    let made = long(&control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {
+    let made = long(control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {
         database.setup(args.size, &mut |done, total| {
             begun = true;
             progress(done, total)
@@ -40,7 +68,7 @@ pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
         if !begun {
             return Err(refused(error));
         }
-        return given_up(&control, error, &url, database.as_ref());
+        return given_up(control, error, &url, database.as_ref());
     }
     let (size, blocks) = (database.size().map_err(refused)?, database.blocks().map_err(refused)?);
     let (command, again) = (tool.command(), as_given(&args.database.db));

@@ -93,7 +93,7 @@ pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
     }
 }
 
-/// A database's refusal as an error of this command: what the user has typed wrong is told as such.
+/// A database's refusal as an error of this command: what the user has typed wrong is reported as such.
 fn refused(error: Error) -> anyhow::Error {
     match error {
         Error::Url(_)

@@ -8,7 +8,7 @@ use iolite_observe::LeafCounters;
 
 use crate::storage;
 
-/// Where a database's files are, as far as it can be told.
+/// Where a database's files are, as far as it is known.
 pub(crate) struct Place {
     /// The storage under the data.
     pub(crate) storage: Storage,
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// What is told of storage that can't be seen.
+/// What is reported of storage that can't be seen.
 fn unseen(url: &DatabaseUrl, here: bool) -> Storage {
     let kind = match (here, url) {
         (true, DatabaseUrl::Postgres(_)) => {

@@ -33,7 +33,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Opens the results. Runs that died without a word are told as what they are.
+    /// Opens the results. Runs that were killed are shown as such.
     ///
     /// # Errors
     /// There are no results where the arguments say, or these can't be opened; the URL is none.
@@ -153,7 +153,7 @@ impl Runs {
 }
 
 /// A run on this machine that is measuring on a database just now (or, with `writing`, is writing there), as far as the
-/// results tell: the user's, or those of a file.
+/// results are shown: the user's, or those of a file.
 pub(super) fn measuring_on(url: &DatabaseUrl, results: Option<PathBuf>, writing: bool) -> Option<RunId> {
     let path = setup::results(results).ok().filter(|path| path.exists())?;
     // What can't be asked is no reason to refuse anything.
@@ -185,7 +185,7 @@ fn without_phase(run: &RunSummary) -> Listed {
     }
 }
 
-/// A URL by which databases are told apart: without a password, and a directory by its path from the root.
+/// A URL by which databases are distinguished: without a password, and a directory by its path from the root.
 fn place(url: &DatabaseUrl) -> String {
     let found = |directory: &PathBuf| directory.canonicalize().unwrap_or_else(|_| directory.clone());
     match url {

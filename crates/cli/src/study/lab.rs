@@ -177,7 +177,7 @@ fn count(session: &Session<'_>) -> Option<DeviceCounters> {
     session.counters().and_then(|counters| counters.read().ok())
 }
 
-/// The share of a file's first bytes that is in the page cache; `None` where it can't be told, or there is no file yet.
+/// The share of a file's first bytes that is in the page cache; `None` where it is not known, or there is no file yet.
 fn resident(path: &Path, span: Bytes) -> Option<f64> {
     let file = File::open(path).ok()?;
     let resident = page_cache::resident_bytes(&file, 0, span.0).ok()?;

@@ -145,7 +145,7 @@ pub(crate) fn is_zombie(process: &str) -> bool {
     fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| stat.contains(") Z "))
 }
 
-/// Tells that a test, or a part of it, can't run here.
+/// Prints that a test, or a part of it, can't run here.
 pub(crate) fn skip<T>(why: &str) -> Option<T> {
     eprintln!("skipped: {why}");
     None

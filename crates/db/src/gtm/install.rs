@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_tell_their_version() {
+    fn directories_report_their_version() {
         let newer = release_of(Path::new("/usr/lib/x86_64-linux-gnu/fis-gtm/V7.0-005_x86_64"));
         assert!(newer > release_of(Path::new("/opt/fis-gtm/V6.3-014")));
         assert_eq!(release_of(Path::new("/usr/local/lib/yottadb/r138")), None);

@@ -27,7 +27,7 @@ const OPENING: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// `None` once it has been told to end.
+    /// `None` once it has been asked to end.
     commands: Option<ChildStdin>,
     answers: ChildStdout,
     /// What has come and was not taken yet, from `start`.
@@ -60,13 +60,13 @@ impl Process {
         self.child.id()
     }
 
-    /// Has a command done and returns what it answers; `None` in place of an error it told, with that error's text.
+    /// Has a command done and returns what it answers; `None` in place of an error it reported, with that error's text.
     pub fn ask(&mut self, doing: &'static str, command: &str) -> Result<String> {
         let line = self.converse(command.as_bytes(), |_| {})?;
         line.map_err(|cause| engine(doing, &self.directory, cause.into(), REMEDY))
     }
 
-    /// Has a command done; `each` sees the lines before the last. The inner error is one that the routine told, after which
+    /// Has a command done; `each` sees the lines before the last. The inner error is one that the routine reported, after which
     /// it goes on.
     pub fn converse(
         &mut self,

@@ -99,7 +99,7 @@ impl Target {
         Ok(Target { opts, unencrypted: tls.mode() == TlsMode::Prefer, place, schema })
     }
 
-    /// Whether the server must be on this host, as far as the way to it tells.
+    /// Whether the server must be on this host, as far as the way to it shows.
     pub fn is_local(&self) -> bool {
         self.opts.get_socket().is_some() || self.opts.addr_is_loopback()
     }

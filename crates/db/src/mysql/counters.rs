@@ -50,7 +50,7 @@ pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
     let log_syncs: Option<u64> = count("innodb_os_log_fsyncs");
     // As strace shows it on 10.11: reads and writes are those of data files, the doublewrite's among them, without the
     // log's; the log's bytes are those of its records, which are written in blocks; syncs are counted together, and only
-    // servers that count the log's as well tell them apart.
+    // servers that count the log's as well distinguish them.
     let data_syncs = count("innodb_data_fsyncs").zip(log_syncs).and_then(|(all, log)| all.checked_sub(log));
     Ok(Physical {
         data_reads: count("innodb_data_reads"),

@@ -147,7 +147,7 @@ impl Facts {
         self.number("max_allowed_packet").unwrap_or(1 << 20)
     }
 
-    /// Whether names of tables don't tell capitals.
+    /// Whether names of tables are case-insensitive.
     pub fn folds_names(&self) -> bool {
         self.number("lower_case_table_names").is_some_and(|how| how != 0)
     }

@@ -89,7 +89,7 @@ impl Target {
         Ok(Target { unix_socket, loopback, place, config, tls: connector })
     }
 
-    /// Whether the server must be on this host, as far as the way to it tells.
+    /// Whether the server must be on this host, as far as the way to it shows.
     pub fn is_local(&self) -> bool {
         self.unix_socket || self.loopback
     }

@@ -7,7 +7,7 @@ use postgres::error::{DbError, SqlState};
 
 use crate::{Error, tls};
 
-/// A failure as the whole program tells them.
+/// A failure in the form that the whole program reports.
 pub(crate) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {
     let remedy = remedy(&error);
     Error::Engine { doing, place: place.to_owned(), cause: told(&error).into(), remedy }

@@ -62,7 +62,7 @@ pub fn seen(target: &Target, client: &mut Client) -> Result<Option<Directories>>
 }
 
 /// Whether a directory of this host is really that of the server: an address of this host may be a tunnel to another one, or
-/// to a container with directories of its own. The cluster's identifier tells them apart; where this user may not read it,
+/// to a container with directories of its own. The cluster's identifier distinguishes them; where this user may not read it,
 /// a socket of this host is taken for enough.
 fn is_the_servers(directory: &Path, identifier: i64, unix_socket: bool) -> bool {
     let read = || -> io::Result<i64> {

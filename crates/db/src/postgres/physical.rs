@@ -1,9 +1,9 @@
 //! What the server counts of its operations on files.
 //!
 //! It counts in its own terms, which are these. Data written: blocks that the checkpointer, the background writer and the
-//! sessions themselves have written or added, cluster-wide. The checkpointer tells its own about every 100 ms while it takes its
+//! sessions themselves have written or added, cluster-wide. The checkpointer reports its own about every 100 ms while it takes its
 //! time, as checkpoints that come by themselves do; those of a CHECKPOINT, or of one that is behind its schedule, when it has
-//! ended. Up to version 15 it tells those of the sessions, too, in portions of half as many blocks as there are buffers at most.
+//! ended. Up to version 15 it reports those of the sessions, too, in portions of half as many blocks as there are buffers at most.
 //! Data read: blocks that were not among the buffers, of this database alone up to version 15. Reads of pg_prewarm are in none of
 //! the server's statistics. Log: writes and
 //! synchronisations from version 14 on; up to 17 the server counts the bytes of records, not those of the writes, which are of

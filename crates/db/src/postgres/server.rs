@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::private;
 use crate::server::Started;
 
-/// The file that tells a directory of ours.
+/// The file that marks a directory as ours.
 const MARK: &str = "iolite-postgres";
 /// The superuser, and the database.
 const NAME: &str = "iolite";

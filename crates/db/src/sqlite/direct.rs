@@ -41,7 +41,7 @@ pub(super) struct Direct {
     writable: bool,
     /// Set once the kernel has refused a direct transfer: from then on everything goes through the cache.
     refused: AtomicBool,
-    /// Set when gathered writes were lost after SQLite had been told that they are done.
+    /// Set when gathered writes were lost after SQLite had been notified that they are done.
     broken: AtomicBool,
 }
 

@@ -3,7 +3,7 @@
 //! SQLite writes a page to its log in two calls, the frame's header and the page, and a transaction of fifty pages in a
 //! hundred. Until the last frame, that of the commit, is there, nobody but the writer looks at the ones before it: they
 //! may be joined into few large writes. The commit's own page is written out at once, with all before it, so that the
-//! log is complete when SQLite goes on to sync it and to tell other connections of it.
+//! log is complete when SQLite goes on to sync it and to notify other connections of it.
 
 /// Length of a frame's header, in bytes (file format, 4.1: the WAL file format).
 const HEADER: usize = 24;

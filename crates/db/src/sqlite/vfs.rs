@@ -64,7 +64,7 @@ struct State {
 }
 
 impl State {
-    /// Whether a write goes through the batch, which is told how long it may stay there.
+    /// Whether a write goes through the batch, which gets the time that it may stay there.
     fn gathers(&mut self, offset: u64, data: &[u8]) -> bool {
         match self.part {
             Part::Data => {
@@ -251,7 +251,7 @@ unsafe extern "C" fn x_open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes `szOsFile` bytes. Null tells it that there is nothing to close, should we fail.
+    // SAFETY: SQLite passes `szOsFile` bytes. Null says that there is nothing to close, should we fail.
     unsafe { (*file).pMethods = std::ptr::null() };
     // SAFETY: SQLite's contract for xOpen is `open`'s.
     guarded(ffi::SQLITE_CANTOPEN, || unsafe { open(vfs, name, file, flags, out_flags) })
@@ -339,7 +339,7 @@ unsafe fn counters_of_database(name: ffi::sqlite3_filename) -> Option<Arc<Counte
         return None;
     }
     // SAFETY: for such a name, the answer is the pager's database file, opened through the same VFS before its log;
-    // its methods tell whether it is one of ours, and no method of it is running, so its state is not borrowed.
+    // its methods show whether it is one of ours, and no method of it is running, so its state is not borrowed.
     unsafe {
         let database = ffi::sqlite3_database_file_object(name);
         let ours = !database.is_null() && std::ptr::eq((*database).pMethods, &raw const METHODS);

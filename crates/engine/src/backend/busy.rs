@@ -72,7 +72,7 @@ impl Backend for Busy {
         }
         let left = self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
         if left > LONGEST {
-            // The loop looks whether it is to end, waits a while, and comes back.
+            // The loop checks whether it is to end, waits a while, and comes back.
             return Submission::Full;
         }
         thread::sleep(left);

@@ -39,7 +39,7 @@ pub use threads::Threads;
 pub use uring::Uring;
 pub use vectored::Vectored;
 
-/// Error number told for an error that has none (Linux, all architectures we build for, as are those below).
+/// Error number reported for an error that has none (Linux, all architectures we build for, as are those below).
 const EIO: i32 = 5;
 /// Error number of an operation that would have had to wait.
 const EAGAIN: i32 = 11;
@@ -158,7 +158,7 @@ pub trait Backend {
     /// The buffer of a slot that has no operation in flight; empty while it has.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
 
-    /// Ends it when nothing more is to be submitted, and tells what threads of its own have used of the machine.
+    /// Ends it when nothing more is to be submitted, and returns what its own threads have used of the machine.
     fn finish(&mut self) -> Usage {
         Usage::default()
     }

@@ -62,11 +62,11 @@ pub struct SimFaults {
     pub error: f64,
     /// With this error number.
     pub error_number: i32,
-    /// It moves, and tells, fewer bytes than asked for.
+    /// It moves, and reports, fewer bytes than requested.
     pub short: f64,
-    /// A write that is told to be done has not happened.
+    /// A write that is reported as completed has not happened.
     pub lost: f64,
-    /// Of a write that is told to be done only the first sectors have been written.
+    /// Of a write that is reported as completed only the first sectors have been written.
     pub torn: f64,
 }
 
@@ -422,7 +422,7 @@ mod tests {
         let write = |faults| {
             let image = SimImage::new(100 * BLOCK as usize);
             let mut sim = Sim::new(SimParameters { faults, ..fast() }, image.clone());
-            let told = results(&mut sim, IoOp::Write, 100);
+            let reported = results(&mut sim, IoOp::Write, 100);
             let mut kept = vec![vec![0; BLOCK as usize]; 100];
             for (index, block) in kept.iter_mut().enumerate() {
                 image.read(index as u64 * u64::from(BLOCK), block);
@@ -430,20 +430,22 @@ mod tests {
             let whole = |block: &Vec<u8>| block.iter().take_while(|&&byte| byte == 1).count() as u32;
             let sums = kept.iter().map(|block| block.iter().map(|&byte| u32::from(byte)).sum::<u32>());
             assert!(sums.eq(kept.iter().map(whole)), "only the first part of a block is written");
-            (told, kept.iter().map(whole).collect::<Vec<_>>())
+            (reported, kept.iter().map(whole).collect::<Vec<_>>())
         };
-        let (told, kept) = write(SimFaults::default());
-        assert!(told.iter().all(|told| *told == Ok(BLOCK)) && kept.iter().all(|kept| *kept == BLOCK));
-        let (told, kept) = write(SimFaults { lost: 1.0, ..SimFaults::default() });
-        assert!(told.iter().all(|told| *told == Ok(BLOCK)) && kept.iter().all(|kept| *kept == 0));
-        let (told, kept) = write(SimFaults { torn: 1.0, ..SimFaults::default() });
-        assert!(told.iter().all(|told| *told == Ok(BLOCK)));
+        let (reported, kept) = write(SimFaults::default());
+        assert!(
+            reported.iter().all(|reported| *reported == Ok(BLOCK)) && kept.iter().all(|kept| *kept == BLOCK)
+        );
+        let (reported, kept) = write(SimFaults { lost: 1.0, ..SimFaults::default() });
+        assert!(reported.iter().all(|reported| *reported == Ok(BLOCK)) && kept.iter().all(|kept| *kept == 0));
+        let (reported, kept) = write(SimFaults { torn: 1.0, ..SimFaults::default() });
+        assert!(reported.iter().all(|reported| *reported == Ok(BLOCK)));
         assert!(
             kept.iter().all(|kept| *kept < BLOCK && kept % SECTOR == 0) && kept.iter().any(|kept| *kept > 0)
         );
-        let (told, kept) = write(SimFaults { short: 1.0, ..SimFaults::default() });
-        assert!(told.iter().all(|told| told.is_ok_and(|moved| moved < BLOCK)));
-        assert!(told.iter().zip(&kept).all(|(told, kept)| *told == Ok(*kept)));
+        let (reported, kept) = write(SimFaults { short: 1.0, ..SimFaults::default() });
+        assert!(reported.iter().all(|reported| reported.is_ok_and(|moved| moved < BLOCK)));
+        assert!(reported.iter().zip(&kept).all(|(reported, kept)| *reported == Ok(*kept)));
     }
 
     #[test]

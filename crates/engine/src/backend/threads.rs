@@ -72,7 +72,7 @@ impl Threads {
     }
 }
 
-/// What a thread of the pool does, until nobody can ask it for anything more. Tells what it has used of the machine.
+/// What a thread of the pool does, until nobody can ask it for anything more. Returns what it has used of the machine.
 fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) -> ThreadUsage {
     while let Ok(mut errand) = errands.recv() {
         errand.result = medium.blocking(&errand.op, &mut errand.buffer);
@@ -143,7 +143,7 @@ impl Backend for Threads {
         self.errands.clear();
         let mut used = Usage::default();
         if self.in_flight == 0 {
-            // One that died has been told of by `reap`.
+            // One that died has been reported by `reap`.
             self.threads
                 .drain(..)
                 .filter_map(|thread| thread.join().ok())

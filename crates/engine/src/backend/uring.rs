@@ -50,12 +50,12 @@ impl Uring {
         let medium = Medium::of(files.into());
         let ring = Ring::new(&medium.files.handles(), depth as usize, block, setup)
             .map_err(|error| advise(options, error))?;
-        // With a thread of the kernel's looking, telling it is no system call.
+        // With the kernel's own thread polling, submission is no system call.
         let handover = if submit_polling { Handover::each() } else { Handover::adapting(EAGER) };
         Ok(Uring { ring, medium, linked: sync_op(linked), handover })
     }
 
-    /// Hands nothing over before it is told to.
+    /// Submits nothing before it is asked to.
     pub fn gathering(mut self) -> Uring {
         self.handover = Handover::on_request();
         self
@@ -105,7 +105,7 @@ impl Backend for Uring {
         match pushed {
             Ok(()) => {
                 if self.handover.is_due(self.ring.queued()) {
-                    // An error shows again at the next reap, which can tell it.
+                    // An error occurs again at the next reap, which can report it.
                     let _ = self.ring.submit();
                 }
                 Submission::Queued

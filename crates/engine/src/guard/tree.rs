@@ -88,14 +88,14 @@ pub(super) fn remove(scratch: &Directory, name: &str) -> Removed {
     removed
 }
 
-/// A removal underway.
+/// A removal in progress.
 struct Sweep<'a> {
     device: u64,
     removed: &'a mut Removed,
 }
 
 impl Sweep<'_> {
-    /// Removes a directory with what is ours in it: directories of the `levels` below, then files. Tells whether it is
+    /// Removes a directory with what is ours in it: directories of the `levels` below, then files. Returns whether it is
     /// gone.
     fn directory(&mut self, parent: &Directory, name: &str, levels: &[Part]) -> bool {
         let Ok(directory) = parent.open_directory(name) else { return false };
@@ -115,7 +115,7 @@ impl Sweep<'_> {
         parent.remove_directory(name).is_ok()
     }
 
-    /// Removes what has this name, if it is ours; tells whether it is gone.
+    /// Removes what has this name, if it is ours; returns whether it is gone.
     fn entry(&mut self, directory: &Directory, name: &str, levels: &[Part]) -> bool {
         if let Some((level, below)) = levels.split_first() {
             return level.is(name) && self.directory(directory, name, below);

@@ -1,4 +1,4 @@
-//! How many operations the loop hands over and takes back at a time.
+//! Number of operations that the loop submits and reaps at a time.
 
 use std::io;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::backend::Backend;
 use crate::verify::Checks;
 use crate::watch::Watches;
 
-/// Error number told of an operation for which there was never room (EAGAIN).
+/// Error number for an operation that the back end never had space for (EAGAIN).
 const NO_ROOM: i32 = 11;
 
 impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {

@@ -30,7 +30,7 @@ use names::Names;
 use worker::Worker;
 
 /// Runs operations on names as phase number `phase`, in trees of `scratch`. Intervals and workers' totals go to `sink` as
-/// they come. Where an outcome tells an offset, of errors and of operations that are stuck, it is the file's number within
+/// they come. Where an outcome has an offset, of errors and of operations that are stuck, it is the file's number within
 /// its worker's tree.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub(crate) struct MetadataPhase {
 }
 
 impl MetadataPhase {
-    /// Checks the task, makes the directories that its files go into, and looks whether the first file of each worker is
+    /// Checks the task, creates the directories that its files go into, and checks whether the first file of each worker is
     /// there, or is not, as the task needs it.
     pub(crate) fn prepare(
         task: &MetadataTask,

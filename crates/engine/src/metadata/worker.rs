@@ -65,14 +65,14 @@ impl Worker {
         while self.left > 0 && !lane.is_over(now) {
             now = self.turn(&mut lane);
         }
-        // There is one operation at a time: the last one was underway when the time was over.
+        // There is one operation at a time: the last one was in flight when the time was over.
         let at_end = u64::from(now > lane.end());
         lane.close(now);
         let outstanding = Outstanding { at_end, ..Outstanding::default() };
         (lane, WorkerEnd { outstanding, errors: self.errors.into_tallies(), ..WorkerEnd::default() })
     }
 
-    /// Does one operation and records how long it took; tells the instant after.
+    /// Does one operation and records how long it took; returns the instant after.
     #[inline]
     fn turn(&mut self, lane: &mut WorkerLane) -> u64 {
         let file = self.turns.next_file();

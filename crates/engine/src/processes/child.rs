@@ -19,7 +19,7 @@ use crate::phase::{Phase, Ran};
 use crate::target::{Targets, access_of};
 use crate::verify::Verification;
 
-/// How often a child that waits for the start looks whether it is called off.
+/// How often a child that waits for the start checks whether it is called off.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The way to the parent: standard output.
@@ -35,7 +35,7 @@ struct ParentsLine {
 }
 
 /// Does what standard input says. To be called by a program whose first argument is
-/// [`WORKER_COMMAND`](super::WORKER_COMMAND), and by nothing else; returns when all is done and told.
+/// [`WORKER_COMMAND`](super::WORKER_COMMAND), and by nothing else; returns when all is done and reported.
 ///
 /// # Errors
 /// The parent is gone, or is not one.
@@ -68,7 +68,7 @@ pub fn serve_worker() -> io::Result<()> {
     }
 }
 
-/// Tells what was measured, and verifies when the parent says so.
+/// Sends what was measured, and verifies when the parent says so.
 fn conclude(ran: Ran, line: &ParentsLine, control: &Control) -> io::Result<()> {
     let Ran { mut outcome, verification } = ran;
     let end = Message::End(Box::new(ChildEnd {

@@ -1,8 +1,8 @@
-//! Workers as processes: each a program of its own with one worker, which tells its parent what it measures.
+//! Workers as processes: each a process of its own with one worker, which sends its parent what it measures.
 //!
 //! A child is this program again, called as [`WORKER_COMMAND`]. It gets an [`Assignment`] as a line of JSON, opens the
 //! target anew by way of a descriptor that it inherits, says [`Message::Ready`], learns the instant of the start (on
-//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. Told [`END`] it ends early. When its standard input ends it stops:
+//! CLOCK_MONOTONIC, which all processes share), and sends its events as they come. On [`END`] it ends early. When its standard input ends it stops:
 //! that is how a parent interrupts it, and what happens when a parent dies.
 
 mod child;
@@ -36,7 +36,7 @@ struct Assignment {
     run: Option<u64>,
 }
 
-/// What a child tells, one line each.
+/// What a child sends, one line each.
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
     /// It waits for the start.
@@ -45,7 +45,7 @@ enum Message {
     Worker(WorkerTotals),
     /// It could not be ready.
     Failed(String),
-    /// It has measured. Where all is verified afterwards it now waits to be told to.
+    /// It has measured. Where all is verified afterwards it now waits to be asked to.
     End(Box<ChildEnd>),
     /// It has verified.
     Verified(Option<Verified>),

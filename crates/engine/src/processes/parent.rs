@@ -25,7 +25,7 @@ use crate::phase::{Phase, Ran, Verifying};
 /// How long processes may take to get ready.
 const PREPARATION: Duration = Duration::from_secs(60);
 
-/// What a child beyond its end is given to tell the rest.
+/// Time that a child beyond its end is given to send the rest.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What came from a child; `None` when its output has ended.
@@ -162,7 +162,7 @@ impl Family {
         }
     }
 
-    /// Tells the children to verify, and adds up what they find.
+    /// Asks the children to verify, and adds up what they find.
     fn verify(mut self, outcome: &mut Outcome, control: &Control) -> Result<(), EngineError> {
         self.release(0);
         let verified = outcome.verified.get_or_insert_default();

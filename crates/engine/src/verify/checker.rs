@@ -41,12 +41,12 @@ impl Checks for Unchecked {
     fn finish(self, _end: &mut WorkerEnd) {}
 }
 
-/// Tells right from wrong.
+/// Decides what is right and what is wrong.
 pub(crate) struct Judge {
     pub(crate) seal: Seal,
     /// Units that nobody here has written are somebody else's, rather than unknown.
     pub(crate) anyone: bool,
-    /// Headers tell where a unit is in its file, whatever task reads it.
+    /// Headers contain the position of a unit in its file, whichever task reads it.
     pub(crate) targets: Targets,
 }
 
@@ -97,7 +97,7 @@ impl Checker {
         }
     }
 
-    /// Notes an operation as underway, and which others it contests with.
+    /// Notes an operation as in flight, and which others it contests with.
     fn depart(&mut self, op: &Op, number: Option<u32>) {
         let mut new = Underway { offset: op.offset, length: op.length, number, contested: false };
         for other in self.underway.iter_mut().flatten() {
@@ -136,12 +136,12 @@ impl Judge {
         verified.units += 1;
         if let Err(wrong) = self.seal.inspect(unit, self.targets.locate(offset).1, expected) {
             verified.wrong += 1;
-            verified.note(offset, || self.told(offset, &wrong.to_string()));
+            verified.note(offset, || self.described(offset, &wrong.to_string()));
         }
     }
 
     /// What is wrong, with the file where there are several.
-    pub(super) fn told(&self, offset: u64, wrong: &str) -> String {
+    pub(super) fn described(&self, offset: u64, wrong: &str) -> String {
         match self.targets.path_of(offset) {
             Some((path, offset)) => format!("in {} at byte {offset}: {wrong}", path.display()),
             None => wrong.to_owned(),

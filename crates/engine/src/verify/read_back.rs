@@ -124,7 +124,7 @@ impl Reader<'_> {
                             format!("it can't be read: {}", io::Error::from_raw_os_error(number))
                         }
                     };
-                    self.verified.note(offset, || self.judge.told(offset, &why()));
+                    self.verified.note(offset, || self.judge.described(offset, &why()));
                 }
             }
         }

@@ -40,7 +40,7 @@ pub(crate) struct Subject {
 pub(crate) struct Verification {
     verify: Verify,
     unit: u32,
-    /// In all headers: tells this phase's data from any other's.
+    /// In all headers: distinguishes this phase's data from any other's.
     run: u64,
     seal: Seal,
     /// What its workers have written.

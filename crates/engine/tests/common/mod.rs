@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Attempts of a test of times.
 const ATTEMPTS: usize = 3;
 
-/// A flag that is raised after a time, by a thread that tells when that was.
+/// A flag that is raised after a time, by a thread that returns when that was.
 pub(crate) fn raised_after(time: Duration) -> (Arc<AtomicBool>, JoinHandle<Instant>) {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();

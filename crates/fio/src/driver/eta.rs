@@ -15,7 +15,7 @@ use crate::output::{Format, has_text};
 /// Time between two lines, unless `--eta-interval` says otherwise.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Writes fio's progress line to standard output, beside the text for people; where results are JSON alone there is none, as
+/// Writes fio's progress line to standard output, beside the human-readable text; where results are JSON alone there is none, as
 /// in fio.
 pub struct EtaLine {
     every: Duration,

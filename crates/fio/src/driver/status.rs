@@ -36,7 +36,7 @@ struct State {
     report: Report,
 }
 
-/// A thread under way.
+/// A running thread.
 struct Running {
     result: JobResult,
     merger: Merger,

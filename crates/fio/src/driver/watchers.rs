@@ -13,7 +13,7 @@ use crate::language::thread::{ExitWhat, SteadyMeasure, SteadyState};
 use crate::output::logs::LogWriter;
 use crate::output::result::{SteadyPoint, SteadyResult};
 
-/// Reads, writes and trims, in the order in which fio tells them.
+/// Reads, writes and trims, in the order in which fio reports them.
 pub const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
 
 /// The watchers of a run, shared with whoever wants to know what they found.
@@ -29,7 +29,7 @@ struct State {
     all_ended: bool,
 }
 
-/// A thread under way.
+/// A running thread.
 struct Watched {
     thread: Thread,
     /// It is still to be looked at.
@@ -41,7 +41,7 @@ struct Watched {
 }
 
 impl Watchers {
-    /// Watchers that end phases through `control`, and tell the logs which thread a phase is.
+    /// Watchers that end phases through `control`, and set for the logs which thread a phase is.
     pub fn new(control: Box<dyn PhaseControl>, logs: Option<Shared<LogWriter>>) -> Watchers {
         let watched = BTreeMap::new();
         Watchers(Arc::new(Mutex::new(State { control, logs, watched, all_ended: false })))
@@ -168,7 +168,7 @@ struct Least {
 }
 
 impl Least {
-    /// Takes an interval; tells, at a cycle's end, whether the rate was missed.
+    /// Takes an interval; returns, at a cycle's end, whether the rate was missed.
     fn interval(&mut self, interval: &Interval) -> Option<String> {
         self.time.0 += interval.length.0;
         let ops = interval.ops.iter().filter(|op| op.kind == self.kind);
@@ -188,7 +188,7 @@ impl Least {
 struct Steady {
     state: SteadyState,
     watch: SteadyWatch,
-    /// The values of the window, as they are told.
+    /// The values of the window, as they are reported.
     points: Vec<SteadyPoint>,
     attained: bool,
     /// What has been counted since the last value: time, operations, bytes, response times.

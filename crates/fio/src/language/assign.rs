@@ -11,7 +11,7 @@ use super::value::Given;
 /// fio's engine where none is named.
 const ENGINE: &str = "psync";
 
-/// As many problems are told at once.
+/// Max problems that are reported at once.
 const TOLD: usize = 20;
 
 /// An option with the value that it is given.

@@ -37,13 +37,13 @@ pub struct Invocation {
     pub eta_newline: Option<Nanos>,
     /// `--eta-interval`: time between estimates; `None` for the default, a second.
     pub eta_interval: Option<Nanos>,
-    /// `--status-interval`: results so far are told after each such time.
+    /// `--status-interval`: results so far are reported after each such time.
     pub status_interval: Option<Nanos>,
     /// `--bandwidth-log`: logs of all jobs' bandwidth together.
     pub bandwidth_log: bool,
     /// `--parse-only`.
     pub parse_only: bool,
-    /// `--showcmd`: tell the job files as command lines.
+    /// `--showcmd`: print the job files as command lines.
     pub show_command: bool,
     /// `--readonly`: refuse what writes or trims.
     pub read_only: bool,
@@ -89,7 +89,7 @@ pub enum Action {
     InflateLog(PathBuf),
 }
 
-/// How results are told.
+/// How results are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     /// For people.
@@ -124,7 +124,7 @@ pub enum Eta {
     Never,
 }
 
-/// What is told about the CPUs' idle time.
+/// What is reported about the CPUs' idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleProfile {
     /// Only how long a unit of work takes.

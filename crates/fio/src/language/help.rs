@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_told_with_all_that_the_table_knows() {
+    fn an_option_is_reported_with_all_that_the_table_knows() {
         let text = cmdhelp(Some("disable_bw")).unwrap();
         assert!(text.starts_with("disable_bw_measurement: "), "{text}");
         assert!(text.contains("               alias: disable_bw\n"), "{text}");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_are_told_with_their_options() {
+    fn engines_are_reported_with_their_options() {
         let list = enghelp(None, None).unwrap();
         assert!(
             list.contains("\tio_uring\n") && list.contains("\tfilestat\n") && !list.contains("\trbd\n"),

@@ -1,4 +1,4 @@
-//! fio's language: job files and command lines, as its manual page (fio 3.42) tells them.
+//! fio's language: job files and command lines, as its manual page (fio 3.42) describes them.
 //!
 //! A job file or a command line becomes sections of settings ([`job_file`], [`command_line`]); each section's settings, after
 //! those of the global sections before it, are set on a [`Spec`] through the table of [`options`]; a spec becomes one

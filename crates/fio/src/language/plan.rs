@@ -26,7 +26,7 @@ const MOST_APPLIED: usize = 10_000_000;
 /// Settings of all threads together are at most so large, in bytes.
 const MOST_BYTES: usize = 256 << 20;
 
-/// As many problems are told at once.
+/// Max problems that are reported at once.
 const TOLD: usize = 20;
 
 /// What is to be done.
@@ -156,7 +156,7 @@ impl<'a> Planner<'a> {
         self.job(&spec, section, &own, &notes)
     }
 
-    /// Applies settings; all that are wrong are told.
+    /// Applies settings; all that are wrong are reported.
     fn apply(&mut self, spec: &mut Spec, settings: &[Assignment], section: &Section) -> Result<(), Problems> {
         self.applied += settings.len();
         if self.applied > MOST_APPLIED {

@@ -57,7 +57,7 @@ fn line(setting: &Setting) -> Result<String, Problem> {
 pub fn command_line(sections: &[Section]) -> String {
     let mut words = vec!["fio".to_owned()];
     for (index, section) in sections.iter().enumerate() {
-        // What is before the first name is global; later defaults are told by a job of that name.
+        // What is before the first name is global; later defaults are reported by a job of that name.
         if index > 0 || !section.is_global() {
             words.push(word("name", Some(&section.name)));
         }

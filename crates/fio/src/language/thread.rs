@@ -24,7 +24,7 @@ pub struct Thread {
     pub task: JobTask,
     /// Where the scratch directory of a task on names is to be; `None` for the current directory.
     pub directory: Option<PathBuf>,
-    /// How its results are told.
+    /// How its results are reported.
     pub reporting: Reporting,
     /// Its logs.
     pub logs: Vec<Log>,
@@ -44,7 +44,7 @@ pub struct Thread {
     pub create_only: bool,
     /// Shell commands before and after.
     pub exec: [Option<String>; 2],
-    /// What is done differently from fio's own way, option by option: told with the results.
+    /// What is done differently from fio's own way, option by option: reported with the results.
     pub notes: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct Reporting {
     pub grouped: bool,
     /// `unified_rw_reporting`: mixed instead of (1) or besides (2) reads, writes and trims.
     pub unified: u8,
-    /// Whether percentiles of completion, submission and total latency are told.
+    /// Whether percentiles of completion, submission and total latency are reported.
     pub clat_percentiles: bool,
     /// See `clat_percentiles`.
     pub slat_percentiles: bool,
@@ -105,7 +105,7 @@ pub struct Reporting {
 /// A log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// What it tells.
+    /// What it logs.
     pub kind: LogKind,
     /// Its file, complete.
     pub path: PathBuf,
@@ -129,7 +129,7 @@ pub struct Log {
     pub compressed: bool,
 }
 
-/// What a log tells.
+/// What a log records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     /// Bandwidth in KiB/s.

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_is_told_in_bins() {
+    fn a_histogram_is_reported_in_bins() {
         let mut histogram = Histogram::new();
         [27, 27, 29, 8256, 8300, 8400].into_iter().for_each(|nanos| histogram.record(nanos));
         assert_eq!(bins(&histogram), [(27, 2), (29, 1), (8256, 2), (8384, 1)]);

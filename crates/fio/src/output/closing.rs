@@ -5,7 +5,7 @@ use iolite_model::{CacheStamp, Ending, Nanos, Quantile};
 use super::group::{Direction, Entry};
 use super::result::Results;
 
-/// Percentiles of response times that are told.
+/// Percentiles of response times that are reported.
 const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 0.9999];
 
 /// Names are the user's, and may hold anything.

@@ -1,4 +1,4 @@
-//! What is told as one: a job, or the jobs of a group with `group_reporting`. Counts and histograms are added up, nothing is
+//! What is reported as one: a job, or the jobs of a group with `group_reporting`. Counts and histograms are added up, nothing is
 //! averaged.
 
 use crate::language::thread::Reporting;
@@ -8,7 +8,7 @@ use iolite_stats::{Detail, Histogram, PhaseTotals};
 use super::result::{JobResult, Results};
 use super::samples::{Samples, moves_data, samples};
 
-/// Kinds of operations that are told as reads: those on names have no direction of their own.
+/// Kinds of operations that are reported as reads: those on names have no direction of their own.
 const READS: [OpKind; 7] =
     [OpKind::Read, OpKind::Create, OpKind::Stat, OpKind::Open, OpKind::Unlink, OpKind::Mkdir, OpKind::Rmdir];
 
@@ -23,7 +23,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// The directions that are told apart.
+    /// The directions that are distinguished.
     pub(crate) const APART: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
     /// As in JSON and text.
@@ -67,7 +67,7 @@ pub(crate) struct Counted {
     pub(crate) runtime: u64,
 }
 
-/// All that is told of a direction.
+/// All that is reported of a direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flow {
     pub(crate) counted: Counted,
@@ -139,7 +139,7 @@ pub(crate) fn milliseconds(nanos: u64) -> u64 {
     (nanos.saturating_add(500_000) / 1_000_000).max(u64::from(nanos > 0))
 }
 
-/// A job or a group that is told as one.
+/// A job or a group that is reported as one.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<'a> {
     /// Its jobs; at least one.
@@ -148,7 +148,7 @@ pub(crate) struct Entry<'a> {
     whole: [f64; 4],
 }
 
-/// What is told one by one, in order.
+/// What is reported one by one, in order.
 pub(crate) fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut members: Vec<Vec<&JobResult>> = Vec::new();
     for job in &results.jobs {
@@ -176,17 +176,17 @@ impl<'a> Entry<'a> {
         self.jobs[0]
     }
 
-    /// The job whose settings are told of a group: the last one's, as fio 3.33 was seen to do.
+    /// The job whose settings are reported of a group: the last one's, as fio 3.33 was seen to do.
     pub(crate) fn last(&self) -> &'a JobResult {
         self.jobs[self.jobs.len() - 1]
     }
 
-    /// How it is told.
+    /// How it is reported.
     pub(crate) fn reporting(&self) -> &'a Reporting {
         &self.first().thread.reporting
     }
 
-    /// The directions that are told, apart and together.
+    /// The directions that are reported, apart and together.
     pub(crate) fn directions(&self) -> Vec<Direction> {
         match self.reporting().unified {
             0 => Direction::APART.to_vec(),
@@ -200,7 +200,7 @@ impl<'a> Entry<'a> {
         Counted::of(&self.jobs, direction)
     }
 
-    /// All that is told of a direction.
+    /// All that is reported of a direction.
     pub(crate) fn flow(&self, direction: Direction) -> Flow {
         let mut flow = Flow { counted: self.counted(direction), ..Flow::default() };
         if flow.counted.operations == 0 {
@@ -261,7 +261,7 @@ impl<'a> Entry<'a> {
         self.jobs.iter().map(|job| job_time(job)).sum()
     }
 
-    /// User and system time in percent of the time that its jobs were measured for, which is what they are told of.
+    /// User and system time in percent of the time that its jobs were measured for, which is what they are reported of.
     pub(crate) fn cpu(&self) -> (f64, f64) {
         let measured: u64 = self.jobs.iter().map(|job| job.phase.totals.measured).sum();
         if measured == 0 {
@@ -280,7 +280,7 @@ impl<'a> Entry<'a> {
         depths
     }
 
-    /// The error that it is told with: the first job's that has one.
+    /// The error that it is reported with: the first job's that has one.
     pub(crate) fn error(&self) -> i32 {
         self.jobs.iter().map(|job| job.error).find(|&error| error != 0).unwrap_or(0)
     }
@@ -358,7 +358,7 @@ impl OfPriority {
 }
 
 impl Entry<'_> {
-    /// The latency that is told by priority: the total one where its percentiles are asked for.
+    /// The latency that is reported by priority: the total one where its percentiles are asked for.
     pub(crate) fn priority_latency(&self) -> &'static str {
         if self.reporting().lat_percentiles { "lat" } else { "clat" }
     }
@@ -416,7 +416,7 @@ impl Depths {
     }
 }
 
-/// Shares of classes in percent. What occurred at all has at least `least`: so fio tells it from what did not.
+/// Shares of classes in percent. What occurred at all has at least `least`: so fio distinguishes it from what did not.
 pub(crate) fn shares<const N: usize>(counts: [u64; N], total: u64, least: f64) -> [f64; N] {
     counts.map(|count| match count {
         0 => 0.0,

@@ -13,14 +13,14 @@ const MOST_WAITING: usize = 1 << 16;
 
 /// The trace of a thread.
 ///
-/// Operations are told as they come back, and written in the order of their start.
+/// Operations are reported as they come back, and written in the order of their start.
 #[derive(Debug)]
 pub(super) struct Iolog {
     /// Names of the files.
     names: Vec<String>,
     /// fio's word for the syncs of the thread.
     sync: &'static str,
-    /// By the instant of their start and by when they were told.
+    /// By the instant of their start and by when they were reported.
     waiting: BinaryHeap<Reverse<(u64, u64, Traced)>>,
     told: u64,
     opened: bool,
@@ -115,7 +115,7 @@ impl Iolog {
         }
     }
 
-    /// Writes the operation that was begun first; tells when that was, in nanoseconds of the trace.
+    /// Writes the operation that was begun first; returns when that was, in nanoseconds of the trace.
     fn first(&mut self, start: u64, write: &mut dyn FnMut(&str)) -> Option<u64> {
         let Reverse((issued, _, traced)) = self.waiting.pop()?;
         let (at, name) = (start.saturating_add(issued), self.names.get(traced.file as usize)?);

@@ -143,7 +143,7 @@ fn syncs(entry: &Entry<'_>, plus: bool) -> Json {
     Members::default().with_int("total_ios", count).with("lat_ns", times(&histogram, list, plus)).object()
 }
 
-/// What is told of times: percentiles (in percent) and bins only of times that there are.
+/// What is reported of times: percentiles (in percent) and bins only of times that there are.
 fn times(histogram: &Histogram, percentiles: Option<&[f64]>, plus: bool) -> Json {
     let count = histogram.count();
     let mut members = Members::default()
@@ -226,7 +226,7 @@ fn ends(mut members: Members, entry: &Entry<'_>) -> Members {
     members
 }
 
-/// Bound, window and percentile of a latency target; without one those that fio tells.
+/// Bound, window and percentile of a latency target; without one those that fio reports.
 pub(super) fn target(target: Option<&LatencyTarget>) -> (Nanos, Nanos, f64) {
     target.map_or((Nanos(0), Nanos(0), 100.0), |target| {
         (target.bound, target.window, target.quantile.0 * 100.0)

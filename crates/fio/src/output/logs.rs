@@ -221,7 +221,7 @@ fn line(log: &Log, entry: &Entry, unix: u64) -> String {
 
 /// `ms, value[, largest], direction, bs[, offset], prio, issue_ns`.
 ///
-/// Without `log_prio` it is told only whether the priority is of the highest class.
+/// Without `log_prio` it is reported only whether the priority is of the highest class.
 fn columns(
     log: &Log,
     first: [u64; 4],
@@ -397,7 +397,7 @@ impl Sink for AggregateLog {
         match event {
             Event::PhaseReleased(release) => {
                 self.released.insert(release.phase, release.at_unix.0);
-                // One whose delay is longer may be told before it.
+                // One whose delay is longer may be reported before it.
                 let origin = self.origin.unwrap_or(u64::MAX);
                 self.origin = Some(origin.min(release.at_unix.0));
             }

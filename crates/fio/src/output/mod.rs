@@ -41,7 +41,7 @@ pub const SIGNIFICANT: u32 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// Text for people.
+    /// Human-readable text.
     Normal,
     /// A line of fields.
     Terse,
@@ -51,7 +51,7 @@ pub enum Format {
     JsonPlus,
 }
 
-/// Whether text for people is among these formats.
+/// Whether human-readable text is among these formats.
 pub(crate) fn has_text(formats: &[Format]) -> bool {
     formats.contains(&Format::Normal)
 }

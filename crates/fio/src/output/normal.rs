@@ -1,4 +1,4 @@
-//! fio's text for people, aligned as its readers know it, and what iolite adds at its end.
+//! fio's human-readable text, aligned as its readers know it, and what iolite adds at its end.
 
 use iolite_model::{DiskCounts, DiskUse, OpKind};
 

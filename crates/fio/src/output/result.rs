@@ -8,10 +8,10 @@ use iolite_model::{
 use iolite_stats::{Detail, PhaseResult, PhaseTotals};
 use serde::{Deserialize, Serialize};
 
-/// All that is to be told.
+/// All that is to be reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// The version that is told, for example `fio-3.42-iolite`.
+    /// The version that is reported, for example `fio-3.42-iolite`.
     pub version: String,
     /// When the results were put together, since 1970.
     pub ended_unix: Nanos,
@@ -25,7 +25,7 @@ pub struct Results {
     pub run: RunInfo,
     /// The program's own cost, where it was measured.
     pub calibration: Option<Calibration>,
-    /// The doubts.
+    /// The warnings.
     pub warnings: Vec<Warning>,
     /// How it ended.
     pub ending: Ending,

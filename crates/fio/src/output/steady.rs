@@ -14,7 +14,7 @@ pub(crate) fn word(asked: &SteadyState) -> String {
     format!("{measure}{}", if asked.slope { "_slope" } else { "" })
 }
 
-/// What was asked, as fio tells it: `iops:50.000000%`.
+/// What was asked, as fio reports it: `iops:50.000000%`.
 pub(crate) fn criterion(asked: &SteadyState) -> String {
     format!("{}:{:.6}{}", word(asked), asked.limit, if asked.percent { "%" } else { "" })
 }

@@ -1,4 +1,4 @@
-//! What is told of synthetic results, and whether it is told as the installed fio tells it.
+//! What is reported of synthetic results, and whether it is reported as the installed fio reports it.
 
 use crate::language::thread::{SteadyMeasure, SteadyState};
 use iolite_model::{ErrorClass, ErrorTally, LatencyTarget, LoadParameter, Nanos, OpKind, Quantile, Warning};
@@ -25,7 +25,7 @@ fn mixed() -> JobResult {
 }
 
 #[test]
-fn a_job_is_told_in_text() {
+fn a_job_is_reported_in_text() {
     let mut job = mixed();
     job.thread.description = Some("two kinds".into());
     job.thread.notes = vec!["rate counts from the intended start".into()];
@@ -119,7 +119,7 @@ fn whatever_names_hold_the_outputs_stay_what_they_are() {
 }
 
 #[test]
-fn a_group_is_told_as_one() {
+fn a_group_is_reported_as_one() {
     let mut jobs: Vec<JobResult> =
         (0..3).map(|number| job("one", number, &[(OpKind::Read, 20_000.0)])).collect();
     for job in &mut jobs {
@@ -168,7 +168,7 @@ fn jobs_of_a_group_share_its_bandwidth() {
 }
 
 #[test]
-fn all_directions_can_be_told_as_one() {
+fn all_directions_can_be_reported_as_one() {
     let mut job = mixed();
     job.thread.reporting.unified = 1;
     let told = parsed(&results(vec![job.clone()]), false);
@@ -189,7 +189,7 @@ fn all_directions_can_be_told_as_one() {
 }
 
 #[test]
-fn what_is_switched_off_is_not_told() {
+fn what_is_switched_off_is_not_reported() {
     let mut job = mixed();
     let reporting = &mut job.thread.reporting;
     (reporting.disable_clat, reporting.disable_lat) = (true, true);
@@ -206,7 +206,7 @@ fn what_is_switched_off_is_not_told() {
 }
 
 #[test]
-fn errors_targets_and_steady_states_are_told() {
+fn errors_targets_and_steady_states_are_reported() {
     let mut job = mixed();
     job.error = 28;
     job.continued = Some((3, 5));
@@ -287,7 +287,7 @@ fn the_unit_of_bandwidth_is_the_one_that_fio_chooses() {
 }
 
 #[test]
-fn syncs_are_told_apart() {
+fn syncs_are_distinguished() {
     let results = results(vec![job("log", 0, &[(OpKind::Write, 10_000.0), (OpKind::Sync, 1_000.0)])]);
     let told = parsed(&results, true);
     let sync = &told["jobs"][0]["sync"];
@@ -318,7 +318,7 @@ fn terse_fields_are_where_they_are_looked_for() {
 }
 
 #[test]
-fn composed_disks_are_told_with_their_parts() {
+fn composed_disks_are_reported_with_their_parts() {
     let mut results = results(vec![mixed()]);
     let mut composed = disk("dm-0");
     composed.beneath = Some(disk("sda").counts);
@@ -333,7 +333,7 @@ fn composed_disks_are_told_with_their_parts() {
 }
 
 #[test]
-fn a_job_without_results_is_told() {
+fn a_job_without_results_is_reported() {
     let results = results(vec![job("none", 0, &[])]);
     let text = normal(&results, 4);
     assert!(text.contains("issued rwts: total=0,0,0,0") && !text.contains("IOPS"), "{text}");

@@ -8,7 +8,7 @@ use crate::language::thread::{Log, LogKind, LogValue};
 
 use super::bins::{COLUMNS, bucket};
 
-/// An operation as a log tells it.
+/// An operation as a log reports it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {
     /// When it came back, in nanoseconds since the measured part's start.

@@ -33,7 +33,7 @@ fn a_job_says_what_is_different_from_the_default() {
 }
 
 #[test]
-fn what_is_no_job_is_told_with_its_place() {
+fn what_is_no_job_is_reported_with_its_place() {
     for (text, part) in [
         ("", "it has no task"),
         ("[[tasks]]\n[tasks.io]\nblok = 1\n", "unknown field `blok`"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use iolite_db::{Instance, Result};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
 
-/// Told while something long is done: how much of how much, in bytes for [`Adapter::setup`], in subscripts for
+/// Called while something long is done: how much of how much, in bytes for [`Adapter::setup`], in subscripts for
 /// [`Adapter::add_globals`] and [`Adapter::count_subscripts`]. [`ControlFlow::Break`] ends it with
 /// [`Error::Cancelled`](iolite_db::Error::Cancelled).
 pub type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
@@ -53,7 +53,7 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Exists`](iolite_db::Error::Exists) when there is one already, [`Error::Layout`](iolite_db::Error::Layout) and [`Error::NoSpace`](iolite_db::Error::NoSpace) (where the space can be seen)
-    /// before anything is made, [`Error::Cancelled`](iolite_db::Error::Cancelled) when `progress` said so. `progress` is told 0 once something has been made,
+    /// before anything is made, [`Error::Cancelled`](iolite_db::Error::Cancelled) when `progress` said so. `progress` gets 0 once something has been made,
     /// not before. What was made until an error stays until [`Adapter::purge`]; nothing else uses it: it is
     /// [`Error::Incomplete`](iolite_db::Error::Incomplete).
     fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()>;

@@ -146,7 +146,7 @@ fn work(
             within::Worker::new(session.as_mut(), lane, dice).run()
         }
     };
-    // A session has one operation at a time: the last one was underway when the time was over.
+    // A session has one operation at a time: the last one was in flight when the time was over.
     let at_end = u64::from(last_completed > lane.end());
     let now = lane.now();
     lane.close(now);

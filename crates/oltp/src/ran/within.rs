@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_told_by_what_was_done() {
+    fn what_failed_is_reported_by_what_was_done() {
         let batch =
             Batch { cycles: vec![Cycle::Sets(vec![1, 2]), Cycle::Reads(vec![3])], ..Batch::default() };
         let timed = Timed { kind: OpKind::Write, started: 0, ended: 1, bytes: Bytes(1) };

@@ -107,7 +107,7 @@ impl Database for TprocCSqlite {
     fn create(&self, layout: Layout) -> Result<()> {
         if self.path.exists() {
             self.ours()?;
-            // Tells a build that did not end from one that did.
+            // Distinguishes a build that did not end from one that did.
             self.layout()?;
             return Err(Error::Exists { path: self.path.clone() });
         }

@@ -13,7 +13,7 @@ use super::contract::{Done, Session};
 use super::input::{Kind, Transaction, User};
 use crate::error::OltpError;
 
-/// Longest that a user sleeps before it looks whether it is to end.
+/// Longest that a user sleeps before it checks whether it is to end.
 const LOOK: u64 = 50_000_000;
 /// Times that a transaction is repeated: beyond it something else is wrong than a deadlock.
 const REPEATED: u32 = 100;

@@ -114,7 +114,7 @@ fn whole_life() {
 }
 
 #[test]
-fn batches_and_single_operations_do_what_they_are_told() {
+fn batches_and_single_operations_do_what_is_requested() {
     let options = Options { buffer_pool: Bytes(16 << 20), tcp: true };
     let Some(server) = Server::start(&options) else { return };
     assert!(server.started.url.contains("@127.0.0.1:"), "by TCP here");
@@ -451,7 +451,7 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     // Dropped after the server, which has been stopped by then.
     let Some(small) = Small::new(700) else { return };
     let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), &Options::default())
@@ -532,9 +532,9 @@ fn defaults_of_the_server_do_not_matter() {
     assert_eq!(server.ask("SHOW TABLES"), "");
 }
 
-/// What fails once something was made is told so before: whoever calls then removes it.
+/// What fails once something was made is reported before: the caller then removes it.
 #[test]
-fn a_setup_that_fails_early_has_told_that_it_began() {
+fn a_setup_that_fails_early_has_reported_that_it_began() {
     let Some(server) = Server::start(&Options::default()) else { return };
     server.ask(
         "CREATE USER weak@localhost IDENTIFIED BY 'weak'; \

@@ -237,7 +237,7 @@ fn writes_are_counted(server: &Server, database: &RanPostgres) {
         (0..40).map(|cycle| Cycle::Sets((0..50).map(|set| 1 + cycle * 500 + set * 10).collect())).collect();
     within.perform(&batch(cycles), &mut done).unwrap();
     assert_eq!(done.len(), 40 * 51);
-    // A commit each, as the session has told when its batch was over.
+    // A commit each, as the session has reported when its batch was over.
     until("the log's counters", || {
         let did = database.instance().counters().unwrap().since(&before);
         did.log_syncs.unwrap() >= 40 && did.log_writes.unwrap() >= 40
@@ -461,7 +461,7 @@ fn strangers_are_left_alone(server: &Server, database: &RanPostgres) {
 }
 
 #[test]
-fn ways_to_the_server_that_do_not_work_are_told() {
+fn ways_to_the_server_that_do_not_work_are_reported() {
     let Some(server) = Server::start_in(tempfile::tempdir().unwrap(), true) else { return };
     let error = |url: &str| {
         let error = RanPostgres::new(url, Settings::default()).unwrap().sizes().unwrap_err().to_string();
@@ -537,7 +537,7 @@ fn server_starts_and_stops_once(server: &Server) {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     // Dropped after the server, which has been stopped by then.
     let Some(small) = Small::new(160) else { return };
     let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), false) else { return };

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::tree::{Unit, quantity};
 
-/// Engines that have one operation underway at most.
+/// Engines that have at most one operation in flight.
 const SYNCHRONOUS: [&str; 11] =
     ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "null", "ftruncate", "falloc", "cpuio"];
 
-/// fio's histograms end here: what takes longer is told as this.
+/// fio's histograms end here: longer times are reported as this.
 const CLIPPED_NS: f64 = 17.0e9;
 
 /// Shorter is no measurement, in milliseconds.
@@ -23,7 +23,7 @@ const LARGEST_REQUEST: f64 = 1_310_720.0;
 /// Less of what was asked for at the device is a cache's work.
 const REACHED: f64 = 0.5;
 
-/// A job's doubts.
+/// Warnings about a job.
 pub(super) fn doubts(document: &Value, job: &Map<String, Value>) -> Vec<String> {
     let job = Job { job, global: document.get("global options").and_then(Value::as_object) };
     let mut doubts = Vec::new();
@@ -207,14 +207,14 @@ impl Job<'_> {
     }
 }
 
-/// Share of the bytes that all jobs read that the devices read, or more; `None` where it can't be told.
+/// Share of the bytes that all jobs read that the devices read, or more; `None` where it is not known.
 fn reached(document: &Value) -> Option<f64> {
     let jobs = document.get("jobs").and_then(Value::as_array)?;
     let asked: f64 = jobs.iter().filter_map(|job| job.get("read")?.get("io_bytes")?.as_f64()).sum();
     let disks = document.get("disk_util").and_then(Value::as_array)?;
     let at = |disk: &Value, key: &str| disk.get(key).and_then(Value::as_f64);
     let read = |disk: &Value| {
-        // Older versions tell requests only: how large these were at most is known.
+        // Older versions report requests only: how large these were at most is known.
         let bytes = |prefix: &str| {
             let sectors = at(disk, &format!("{prefix}read_sectors")).map(|sectors| sectors * 512.0);
             sectors.or_else(|| Some(at(disk, &format!("{prefix}read_ios"))? * LARGEST_REQUEST))
@@ -314,7 +314,7 @@ fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
         }
         if clipped >= CLIPPED_NS || max >= CLIPPED_NS && percentiles.is_some() {
             doubts.push(format!(
-                "{direction}: fio's percentiles end at 17.1 s; what took longer is told as that (the maximum is exact)"
+                "{direction}: fio's percentiles end at 17.1 s; what took longer is reported as that (the maximum is exact)"
             ));
         }
     }

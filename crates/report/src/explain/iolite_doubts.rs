@@ -1,4 +1,4 @@
-//! What is to be doubted in a result of iolite's: at least what is found in one of fio's.
+//! Warnings about a result of iolite's: at least what is found in one of fio's.
 
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ use crate::words;
 /// Columns of the labels.
 const LABEL: usize = 14;
 
-/// Files that are told one by one.
+/// Max files that are described one by one.
 const FILES: usize = 4;
 
 /// What is known of the machine and of what the job names.
@@ -114,7 +114,7 @@ fn duration(job: &Job) -> Option<Nanos> {
     sets.map(|sets| Nanos(sets.into_iter().fold(0, u64::saturating_add))).filter(|time| time.0 > 0)
 }
 
-/// Tasks that are told as one: clones, each on its own files perhaps.
+/// Tasks that are described as one: clones, each on its own files perhaps.
 struct Alike {
     numbers: Vec<usize>,
     name: String,
@@ -123,27 +123,27 @@ struct Alike {
     files: Vec<String>,
 }
 
-/// Tasks that start together; those that do the same are told once.
+/// Tasks that start together; those that do the same are described once.
 fn set_text(set: &[JobTask], number: &mut usize, surroundings: &Surroundings, pen: Pen) -> String {
-    let mut told: Vec<Alike> = Vec::new();
+    let mut rendered: Vec<Alike> = Vec::new();
     for task in set {
         *number += 1;
         let name = task.task().name().to_owned();
         let masked = task_text(&masked(task, surroundings), surroundings, pen);
         let files = doubts::paths_of(task).into_iter().map(|path| path.display().to_string()).collect();
-        match told.last_mut() {
+        match rendered.last_mut() {
             Some(last) if last.name == name && last.masked == masked => {
                 last.numbers.push(*number);
                 last.files.extend(files);
             }
             _ => {
                 let text = task_text(task, surroundings, pen);
-                told.push(Alike { numbers: vec![*number], name, masked, text, files });
+                rendered.push(Alike { numbers: vec![*number], name, masked, text, files });
             }
         }
     }
-    let beside = if told.len() > 1 { ", together with the others of this step" } else { "" };
-    told.into_iter().map(|alike| alike_text(alike, beside, pen)).collect()
+    let beside = if rendered.len() > 1 { ", together with the others of this step" } else { "" };
+    rendered.into_iter().map(|alike| alike_text(alike, beside, pen)).collect()
 }
 
 fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {
@@ -166,7 +166,7 @@ fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {
     out
 }
 
-/// The task without what tells clones apart. Files are alike that are both missing, or both there and of one size.
+/// The task without what distinguishes clones. Files are alike that are both missing, or both there and of one size.
 fn masked(task: &JobTask, surroundings: &Surroundings) -> JobTask {
     let JobTask::Io(task) = task else { return task.clone() };
     let mut task = task.clone();

@@ -141,7 +141,7 @@ fn each_doubt_has_its_reason() {
 }
 
 #[test]
-fn memory_and_idle_devices_are_told_by_the_disks() {
+fn memory_and_idle_devices_are_reported_by_the_disks() {
     let mut document = fio(json!({}), json!({}), json!({ "direct": "0" }));
     document["disk_util"] = json!([{ "name": "sda", "util": 40.0, "read_sectors": 1000 }]);
     let doubts = doubts_of(&document);
@@ -219,7 +219,7 @@ fn a_document_of_the_program_itself_has_every_key_explained() {
 }
 
 #[test]
-fn what_is_no_result_is_told() {
+fn what_is_no_result_is_reported() {
     for (document, part) in [
         (json!({}), "an empty object"),
         (json!({ "a": 1 }), "an object with `a`"),

@@ -51,7 +51,7 @@ pub(super) enum Inside {
     Percentiles,
     /// Settings or other texts by name.
     Texts,
-    /// Too much to be told: only how many there are.
+    /// Too many to be printed: only their number is.
     Many,
 }
 
@@ -59,13 +59,13 @@ pub(super) enum Inside {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meaning {
     pub(super) key: &'static str,
-    /// Told without being asked.
+    /// Rendered without being asked.
     pub(super) matters: bool,
     pub(super) inside: Inside,
     pub(super) text: &'static str,
 }
 
-/// A key that is told only when all are.
+/// A key that is printed only when all are.
 pub(super) const fn key(key: &'static str, inside: Inside, text: &'static str) -> Meaning {
     Meaning { key, matters: false, inside, text }
 }
@@ -112,7 +112,7 @@ impl Walk {
 
     fn entry(self, value: &Value, meaning: &Meaning, depth: usize) -> String {
         let Meaning { key, matters, text, .. } = *meaning;
-        let told = |value: String| self.line(matters, &format!("{key}: {value}"), text, depth);
+        let rendered = |value: String| self.line(matters, &format!("{key}: {value}"), text, depth);
         match (meaning.inside, value) {
             (Inside::Part(part), Value::Object(object)) => {
                 let inner = self.object(object, part, depth + 1);
@@ -123,17 +123,17 @@ impl Walk {
                 .enumerate()
                 .map(|(number, value)| self.member(key, number, value, part, text, depth))
                 .collect(),
-            (Inside::Shares, Value::Object(shares)) => told(self.shares(shares)),
+            (Inside::Shares, Value::Object(shares)) => rendered(self.shares(shares)),
             (Inside::Percentiles, Value::Object(percentiles)) => self.percentiles(percentiles, text, depth),
             (Inside::Texts, Value::Object(texts)) => {
                 let each: Vec<_> =
                     texts.iter().map(|(name, value)| format!("{name}={}", bare(value))).collect();
-                told(each.join(" "))
+                rendered(each.join(" "))
             }
-            (Inside::Many, Value::Object(all)) => told(format!("{} entries", count(all.len() as u64))),
-            (Inside::Many, Value::Array(all)) => told(format!("{} entries", count(all.len() as u64))),
-            (Inside::One(unit), value) => told(brief(value, unit)),
-            (_, value) => told(brief(value, Unit::Plain)),
+            (Inside::Many, Value::Object(all)) => rendered(format!("{} entries", count(all.len() as u64))),
+            (Inside::Many, Value::Array(all)) => rendered(format!("{} entries", count(all.len() as u64))),
+            (Inside::One(unit), value) => rendered(brief(value, unit)),
+            (_, value) => rendered(brief(value, Unit::Plain)),
         }
     }
 
@@ -157,7 +157,7 @@ impl Walk {
     }
 
     fn shares(self, shares: &Map<String, Value>) -> String {
-        let mut told: Vec<(f64, String)> = shares
+        let mut rendered: Vec<(f64, String)> = shares
             .iter()
             .filter_map(|(class, share)| Some((class, share.as_f64()?)))
             .filter(|(_, share)| *share >= 0.005)
@@ -166,11 +166,11 @@ impl Walk {
                 (bound, format!("{class}: {share:.2} %"))
             })
             .collect();
-        told.sort_by(|a, b| a.0.total_cmp(&b.0));
-        if told.is_empty() {
+        rendered.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if rendered.is_empty() {
             return "nothing".to_owned();
         }
-        told.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+        rendered.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(", ")
     }
 
     fn percentiles(self, percentiles: &Map<String, Value>, text: &str, depth: usize) -> String {

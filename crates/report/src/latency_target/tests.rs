@@ -115,13 +115,13 @@ fn the_tries_and_the_answer() {
 }
 
 #[test]
-fn windows_that_had_to_be_longer_are_told() {
+fn windows_that_had_to_be_longer_are_reported() {
     let mut report = depths();
     report.tries.insert(0, Try { outcome: TryOutcome::TooFew, ..report.tries[0].clone() });
     report.tries[1..].iter_mut().for_each(|each| each.window = Nanos(14_500_000_000));
     let text = body(&report, UNICODE);
-    let told = text.lines().filter(|line| line.contains("too few")).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(told, @"
+    let rendered = text.lines().filter(|line| line.contains("too few")).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(rendered, @"
     windows  of 10.0 s after a ramp of 1.00 s, up to 14.5 s where p99.9 had too few operations to rest on
                 1   5,000   120 µs     123,456  the search     too few
     ");
@@ -129,7 +129,7 @@ fn windows_that_had_to_be_longer_are_told() {
 
 #[test]
 fn other_answers_in_a_sentence() {
-    let told = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
+    let rendered = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
     let limited =
         LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true, low: None, high: None };
     let answers = [
@@ -138,7 +138,7 @@ fn other_answers_in_a_sentence() {
         Some(LatencyAnswer::NoneKept { lowest: Load::Depth(1) }),
         Some(limited),
     ];
-    insta::assert_snapshot!(answers.map(told).concat(), @"
+    insta::assert_snapshot!(answers.map(rendered).concat(), @"
     ANSWER: none: the search did not come to its end
     FAILED: the device hangs
     ANSWER: none: even 1 operation outstanding did not keep p99.9 within 1.00 ms

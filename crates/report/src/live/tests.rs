@@ -168,7 +168,7 @@ fn play_together(sink: &mut dyn Sink, end: bool) {
 }
 
 #[test]
-fn phases_that_run_together_are_told_apart() {
+fn phases_that_run_together_are_distinguished() {
     let out = Shared::default();
     let mut live = Live::lines(Box::new(out.clone()));
     play_together(&mut live, true);
@@ -206,8 +206,8 @@ fn a_quiet_view_stays_quiet_and_an_early_drop_is_harmless() {
 
 #[test]
 fn the_bar_never_overflows() {
-    let told = [0, 25, 90, 500].map(|s| spent(Duration::from_secs(s), Nanos(90_000_000_000)));
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let rendered = [0, 25, 90, 500].map(|s| spent(Duration::from_secs(s), Nanos(90_000_000_000)));
+    insta::assert_snapshot!(rendered.join("\n"), @r#"
 [>                   ] 0 s of 90 s
 [=====>              ] 25 s of 90 s
 [====================] 90 s of 90 s

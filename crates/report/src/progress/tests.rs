@@ -74,18 +74,18 @@ fn a_quiet_view_stays_quiet() {
 }
 
 #[test]
-fn amounts_rates_and_waits_are_told_in_their_units() {
+fn amounts_rates_and_waits_are_reported_in_their_units() {
     let seconds = Duration::from_secs;
     let (bytes, subscripts) = (ProgressUnit::Bytes, ProgressUnit::Subscripts);
     let all = [
-        told(bytes, (3 << 30, 8 << 30), 440e6, seconds(12)),
-        told(subscripts, (4_500_000, 10_000_000), 812_345.6, seconds(301)),
-        told(subscripts, (1, 10_000_000), 0.1, seconds(100_000_000)),
+        rendered(bytes, (3 << 30, 8 << 30), 440e6, seconds(12)),
+        rendered(subscripts, (4_500_000, 10_000_000), 812_345.6, seconds(301)),
+        rendered(subscripts, (1, 10_000_000), 0.1, seconds(100_000_000)),
         // Nothing is known of the rate, or of the total.
-        told(bytes, (0, 8 << 30), 0.0, seconds(0)),
-        told(bytes, (1, 8 << 30), f64::NAN, seconds(0)),
-        told(bytes, (5 << 20, 0), 440e6, seconds(9)),
-        told(bytes, (8 << 30, 8 << 30), 440e6, seconds(0)),
+        rendered(bytes, (0, 8 << 30), 0.0, seconds(0)),
+        rendered(bytes, (1, 8 << 30), f64::NAN, seconds(0)),
+        rendered(bytes, (5 << 20, 0), 440e6, seconds(9)),
+        rendered(bytes, (8 << 30, 8 << 30), 440e6, seconds(0)),
     ];
     insta::assert_snapshot!(all.join("\n"), @"
     3 GiB of 8 GiB, 420 MiB/s, 12 s left

@@ -88,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globals_are_told_by_their_sizes() {
-        let told = [&[] as &[u64], &[1_000_000], &[1_000_000; 10], &[900_000, 1_000_000, 5]].map(globals);
-        insta::assert_snapshot!(told.join("\n"), @"
+    fn globals_are_reported_by_their_sizes() {
+        let rendered = [&[] as &[u64], &[1_000_000], &[1_000_000; 10], &[900_000, 1_000_000, 5]].map(globals);
+        insta::assert_snapshot!(rendered.join("\n"), @"
     no globals
     1 global × 1,000,000 subscripts
     10 globals × 1,000,000 subscripts

@@ -33,7 +33,7 @@ enum Cell {
 /// A line of the export: columns in their order.
 type Line = Vec<(&'static str, Cell)>;
 
-/// Decimals of rates and deviations; of seconds and milliseconds (so these tell nanoseconds); of ratios.
+/// Decimals of rates and deviations; of seconds and milliseconds (so these resolve nanoseconds); of ratios.
 const RATE: usize = 3;
 const SECONDS: usize = 6;
 const MILLIS: usize = 6;

@@ -1,4 +1,4 @@
-//! The list of a tool's runs, for people and for machines.
+//! The list of a tool's runs, as text and as JSON.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iolite_model::{Ending, Iops, Nanos, Quantile};
@@ -16,7 +16,7 @@ pub const HISTORY_FORMAT: &str = "iolite-history/1";
 const COLUMNS: [&str; 11] =
     ["run", "date", "time", "jobs", "seconds", "", "per second", "mean", "p99", "max", "ended"];
 
-/// The column that tells kinds of operation apart.
+/// The column that distinguishes kinds of operation.
 const KIND: usize = 5;
 
 /// Quantiles of the document, with their keys.

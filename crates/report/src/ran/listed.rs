@@ -80,7 +80,7 @@ impl ListedTotals {
 }
 
 impl ListedPhase {
-    /// Operations of each worker that the export tells of: reads and writes.
+    /// Operations of each worker that the export includes: reads and writes.
     pub fn of_workers(workers: &[WorkerTotals]) -> Vec<[u64; 2]> {
         let operations = |worker: &WorkerTotals, kind| {
             worker.ops.iter().filter(|op| op.kind == kind).map(|op| op.operations).sum()

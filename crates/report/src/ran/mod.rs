@@ -41,7 +41,7 @@ pub struct RanReport {
     pub phase: Option<PhaseResult>,
     /// What the operations took.
     pub used: Option<DatabaseUse>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,

@@ -1,4 +1,4 @@
-//! Physical against logical for people: the counts side by side, then what they say.
+//! Physical against logical counts as text: the counts side by side, then what they say.
 
 use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DeviceCounters, Iops, Physical, Task};
 use iolite_stats::PhaseResult;
@@ -6,7 +6,7 @@ use iolite_stats::PhaseResult;
 use super::database::is_embedded;
 use super::ratios::{Log, Logical, Ratios};
 use crate::pen::{Ink, Pen, count};
-use crate::run::{Cells, INDENT, Note, columns, told};
+use crate::run::{Cells, INDENT, Note, columns, rendered};
 use crate::table::{NONE, percent};
 
 const COLUMNS: usize = 5;
@@ -51,7 +51,7 @@ pub(super) fn section(
         writer(phase, used, &ratios),
         Some(cpu(used, facts, &ratios)),
     ];
-    notes.iter().flatten().for_each(|note| out += &told(note, pen));
+    notes.iter().flatten().for_each(|note| out += &rendered(note, pen));
     out
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Log {
     pub(super) writes: Option<u64>,
     pub(super) bytes: Option<u64>,
     pub(super) syncs: Option<u64>,
-    /// Told by the log's device: everybody's.
+    /// Rendered by the log's device: everybody's.
     pub(super) by_device: bool,
 }
 

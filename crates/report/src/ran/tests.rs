@@ -425,9 +425,12 @@ fn nothing_measured_is_said_and_not_divided_by() {
         ending: Ending::Failed("the server has gone".into()),
         ..report(synthetic::phase(0, task, &[]), DatabaseUse { observed: Nanos(0), ..idle() })
     };
-    let told = body(&empty, UNICODE);
-    assert!(!told.contains("Calculated IOPS") && !told.contains("NaN") && !told.contains("inf"), "{told}");
-    insta::assert_snapshot!(told.split_once("\n\n").unwrap().1, @"
+    let rendered = body(&empty, UNICODE);
+    assert!(
+        !rendered.contains("Calculated IOPS") && !rendered.contains("NaN") && !rendered.contains("inf"),
+        "{rendered}"
+    );
+    insta::assert_snapshot!(rendered.split_once("\n\n").unwrap().1, @"
        does     reads 50 blocks by number in 50 % of its cycles, and in 50 % sets 50 subscripts of its global in a
                 transaction, all at random, without a pause
        load     1 job
@@ -447,15 +450,15 @@ fn nothing_measured_is_said_and_not_divided_by() {
     assert!(json(&empty)["total"].is_null());
 
     let unasked = RanReport { facts: None, phase: None, used: None, ..empty };
-    let told = text(&unasked, UNICODE);
-    assert!(told.starts_with("iolite 0.1.0: /srv/data\n"), "{told}");
-    assert!(told.ends_with("virtualised by kvm\n\nFAILED: the server has gone\n"), "{told}");
+    let rendered = text(&unasked, UNICODE);
+    assert!(rendered.starts_with("iolite 0.1.0: /srv/data\n"), "{rendered}");
+    assert!(rendered.ends_with("virtualised by kvm\n\nFAILED: the server has gone\n"), "{rendered}");
     let document = json(&unasked);
     assert!(["database", "phase", "total", "used"].iter().all(|key| document[key].is_null()), "{document}");
 }
 
 #[test]
-fn a_database_that_counts_nothing_of_its_own_has_its_log_told_by_the_device() {
+fn a_database_that_counts_nothing_of_its_own_has_its_log_reported_by_the_device() {
     let all = both();
     let ratios = &json(&all)["used"]["ratios"];
     // Twice the time was looked at: 60 commits against 120 flushes, 3,000 reads against 6,600.
@@ -492,8 +495,8 @@ fn names_from_a_server_reach_no_terminal_as_they_are() {
     (facts.url, facts.engine, facts.version) = (bad.clone(), bad.clone(), bad.clone());
     (facts.namespace, facts.read_path, facts.durable_by) = (bad.clone(), bad.clone(), bad.clone());
     facts.settings = vec![(bad.clone(), bad)];
-    let told = text(&evil, Style { unicode: false, ..UNICODE });
-    assert!(told.is_ascii() && told.chars().all(|c| c == '\n' || !is_unsafe(c)), "{told:?}");
+    let rendered = text(&evil, Style { unicode: false, ..UNICODE });
+    assert!(rendered.is_ascii() && rendered.chars().all(|c| c == '\n' || !is_unsafe(c)), "{rendered:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! PerfTools' two lines: all operations of a run as one, with what PerfTools itself could not tell.
+//! PerfTools' two lines: all operations of a run as one, with what PerfTools itself does not report.
 
 use iolite_model::{Iops, Nanos, OpKind, PerKind, Quantile};
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult, Point};
@@ -8,7 +8,7 @@ use crate::run::INDENT;
 use crate::table::{NONE, nanos, percent};
 use crate::words;
 
-/// The quantiles told beside the mean.
+/// The quantiles printed beside the mean.
 const QUANTILES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
 
 /// A response time by PerfTools' reckoning that differs from the measured one by less than this share is the same to a
@@ -44,7 +44,7 @@ impl Total {
         let operations: u64 = summaries.iter().map(|summary| summary.operations).sum();
         let mut response = Histogram::new();
         kinds.iter().filter_map(|&kind| phase.totals.response(kind)).for_each(|times| response.merge(times));
-        // Of one kind the phase tells it; of several, their intervals together.
+        // Of one kind the phase has it; of several, their intervals together.
         let (rate, mean) = match summaries.as_slice() {
             [only] => (only.rate, only.mean),
             _ => together(phase, &kinds, &response),

@@ -33,7 +33,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Adds a line with what a kind of operation did, and one with its service times where these tell more.
+    /// Adds a line with what a kind of operation did, and one with its service times where these add something.
     pub(crate) fn add(&mut self, label: String, result: &PhaseResult, kind: OpKind, pen: Pen) {
         let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
         cells[0] = count(result.totals.operations(kind));
@@ -89,12 +89,12 @@ fn levels(result: &PhaseResult, kind: OpKind) -> Option<String> {
     }
 }
 
-/// Fills the columns of the quantiles: those that so many operations can tell.
+/// Fills the columns of the quantiles: those that this number of operations supports.
 fn quantiles(cells: &mut [String; COLUMNS], operations: u64, value: impl Fn(Quantile) -> Option<f64>) {
     for (column, quantile) in (FIRST_QUANTILE..).zip(QUANTILES.map(Quantile)) {
         let is_resolved = Estimate::resolves(quantile, operations);
-        let told = value(quantile).filter(|_| is_resolved).map(nanos);
-        cells[column] = told.unwrap_or_else(|| NONE.to_owned());
+        let rendered = value(quantile).filter(|_| is_resolved).map(nanos);
+        cells[column] = rendered.unwrap_or_else(|| NONE.to_owned());
     }
 }
 

@@ -77,17 +77,17 @@ fn group(group: &super::Group) -> Value {
 }
 
 pub(crate) fn operations(result: &PhaseResult) -> Value {
-    let told = OpKind::all().filter_map(|kind| {
+    let rendered = OpKind::all().filter_map(|kind| {
         let mut value = shared::operations(result, kind)?;
         value["quantiles"] = quantiles(result, kind);
         Some(value)
     });
-    told.collect::<Vec<_>>().into()
+    rendered.collect::<Vec<_>>().into()
 }
 
 fn quantiles(result: &PhaseResult, kind: OpKind) -> Value {
     let operations = result.totals.operations(kind);
-    let told = QUANTILES.into_iter().filter_map(|share| {
+    let rendered = QUANTILES.into_iter().filter_map(|share| {
         let response = result.quantile(kind, Quantile(share))?;
         let service = result.totals.service(kind).map(|service| service.quantile(Quantile(share)).0);
         Some(json!({
@@ -96,13 +96,13 @@ fn quantiles(result: &PhaseResult, kind: OpKind) -> Value {
             "service_ns": service,
         }))
     });
-    told.collect::<Vec<_>>().into()
+    rendered.collect::<Vec<_>>().into()
 }
 
 fn series(result: &PhaseResult) -> Value {
     let kinds: Vec<OpKind> = OpKind::all().filter(|&kind| result.totals.operations(kind) > 0).collect();
     let mut start = 0.0;
-    let told = result.totals.series.iter().map(|point| {
+    let rendered = result.totals.series.iter().map(|point| {
         let (mut operations, mut means) = (Map::new(), Map::new());
         for kind in &kinds {
             let (number, sum) = (point.operations[*kind], point.response_sum[*kind]);
@@ -119,5 +119,5 @@ fn series(result: &PhaseResult) -> Value {
         start += point.seconds;
         value
     });
-    told.collect::<Vec<_>>().into()
+    rendered.collect::<Vec<_>>().into()
 }

@@ -18,7 +18,7 @@ pub(crate) use json::operations as operations_json;
 pub use json::phase as phase_json;
 pub use json::{JSON_FORMAT, json, verified_json};
 pub(crate) use notes::Note;
-pub(crate) use phase::{INDENT, asked, came, told};
+pub(crate) use phase::{INDENT, asked, came, rendered};
 
 /// A run of a job with all that is to be said of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub struct RunReport {
     pub calibration: Option<Calibration>,
     /// The finished phases, in the order of the job's tasks.
     pub phases: Vec<PhaseResult>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
@@ -86,9 +86,9 @@ fn legend(report: &RunReport, pen: Pen) -> String {
     )
 }
 
-/// What the verification of an earlier run's data found, for people.
+/// What the verification of an earlier run's data found, as text.
 pub fn verified_text(task: &FileTask, found: &Verified) -> String {
-    // Whoever verifies is told in every terminal alike.
+    // Verification results are printed in every format.
     let pen = Pen(Style { color: false, unicode: true, width: 110 });
     let label = "target    ";
     let does = words::target(&task.target);
@@ -134,7 +134,7 @@ fn groups(phases: &[PhaseResult]) -> Vec<Group> {
     groups
 }
 
-/// How far apart the ends of phases may be that are told as one.
+/// How far apart the ends of phases may be that are reported as one.
 const TOGETHER: Nanos = Nanos(50_000_000);
 
 fn delay(phase: &PhaseResult) -> Nanos {

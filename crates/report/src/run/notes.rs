@@ -8,7 +8,7 @@ use iolite_stats::{Change, Estimate, PhaseChanges, PhaseResult};
 
 use crate::pen::{Ink, Pen, count};
 
-/// Stuck operations that are told one by one.
+/// Max stuck operations that are printed one by one.
 const STUCK: usize = 8;
 
 /// Changes that are reported one by one.
@@ -86,7 +86,7 @@ fn unlisted_errors(phase: &PhaseResult) -> Option<Note> {
     listed.then(|| Note::of("errors", Ink::Bad, count(counted)))
 }
 
-/// What was underway at the end, where it took its time or never came back.
+/// What was in flight at the end, where it took its time or never came back.
 fn outstanding(phase: &PhaseResult) -> Option<Note> {
     let Outstanding { at_end, lost, oldest, .. } = phase.end.outstanding;
     if lost > 0 {

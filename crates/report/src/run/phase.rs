@@ -36,7 +36,7 @@ pub(crate) fn asked(task: &Task, pen: Pen) -> String {
         Some(Note::plain("load", words::load(task))),
         Some(Note::plain("time", words::extent(task))),
     ];
-    asked.iter().flatten().map(|note| told(note, pen)).collect()
+    asked.iter().flatten().map(|note| rendered(note, pen)).collect()
 }
 
 /// What came of it: figures, course, and what else there is to say. `beside` says that it did not run alone.
@@ -45,7 +45,7 @@ pub(crate) fn came(phase: &PhaseResult, beside: bool, pen: Pen) -> String {
     if let Some(course) = over_time(phase, pen) {
         out += &course;
     }
-    notes(phase, beside).iter().for_each(|note| out += &told(note, pen));
+    notes(phase, beside).iter().for_each(|note| out += &rendered(note, pen));
     if let Some(found) = &phase.end.verified {
         out += &verified(found, &format!("{:INDENT$}{:<width$}", "", "verified", width = TEXT - INDENT), pen);
     }
@@ -78,7 +78,7 @@ fn heading(report: &RunReport, phase: &PhaseResult) -> String {
 }
 
 /// A note after its label, indented as all of a phase.
-pub(crate) fn told(note: &Note, pen: Pen) -> String {
+pub(crate) fn rendered(note: &Note, pen: Pen) -> String {
     let label = format!("{:<width$}", note.label, width = TEXT - INDENT);
     let painted = note.ink.map_or(label.clone(), |ink| pen.paint(ink, &label));
     pen.item(&format!("{:INDENT$}{painted}", ""), TEXT, &note.text)
@@ -105,7 +105,7 @@ fn figures(phase: &PhaseResult, pen: Pen) -> String {
         figures.add(words::kind(&phase.info.task, kind).to_owned(), phase, kind, pen);
     }
     if figures.lines.is_empty() {
-        return told(&Note::plain("", "nothing completed".into()), pen);
+        return rendered(&Note::plain("", "nothing completed".into()), pen);
     }
     figures.draw(INDENT, rate_word(&phase.info.task), pen)
 }

@@ -488,7 +488,7 @@ fn the_series_and_the_quantiles_are_complete() {
 }
 
 #[test]
-fn a_verification_is_told_alone_too() {
+fn a_verification_is_reported_alone_too() {
     let Task::File(task) = verified().info.task else { panic!() };
     let found = Verified { units: 1234, ..Verified::default() };
     insta::assert_snapshot!(verified_text(&task, &found), @"

@@ -20,10 +20,10 @@ const LABEL: usize = 10;
 type Figure = fn(&PhaseResult) -> Option<f64>;
 
 /// A figure as people read it.
-type Told = fn(f64) -> String;
+type Rendered = fn(f64) -> String;
 
 pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
-    let surfaces: [(&str, Figure, Told); 3] = [
+    let surfaces: [(&str, Figure, Rendered); 3] = [
         ("operations a second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
         ("MiB a second", |result| Some(rates(result)?.1), mebibytes),
         (
@@ -32,7 +32,7 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
             nanos,
         ),
     ];
-    let drawn = surfaces.map(|(title, figure, told)| surface(report, title, figure, told, pen));
+    let drawn = surfaces.map(|(title, figure, rendered)| surface(report, title, figure, rendered, pen));
     drawn.join("\n")
         + &pen.item(
             "",
@@ -41,7 +41,13 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
         )
 }
 
-fn surface(report: &StudyReport<BlockPoint>, title: &str, figure: Figure, told: Told, pen: Pen) -> String {
+fn surface(
+    report: &StudyReport<BlockPoint>,
+    title: &str,
+    figure: Figure,
+    rendered: Rendered,
+    pen: Pen,
+) -> String {
     let points = || report.windows.iter().map(|window| window.circumstance);
     let mut blocks: Vec<Bytes> = points().map(|point| point.block).collect();
     blocks.sort_unstable();
@@ -63,7 +69,7 @@ fn surface(report: &StudyReport<BlockPoint>, title: &str, figure: Figure, told: 
     for &block in &blocks {
         let cells = percents.iter().map(|&percent| {
             let value = value(block, percent);
-            let text = pen.clean(value.map_or_else(|| NONE.to_owned(), told));
+            let text = pen.clean(value.map_or_else(|| NONE.to_owned(), rendered));
             format!("{text:>13} {}", shade(value, most, pen))
         });
         let line = format!("{:>LABEL$}{}", block.to_string(), cells.collect::<String>());

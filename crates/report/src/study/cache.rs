@@ -45,7 +45,7 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
             "",
             0,
             "one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted \
-             meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be told",
+             meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be rendered",
         )
 }
 

@@ -52,7 +52,7 @@ pub struct StudyReport<C> {
     pub setting: Option<StudySetting>,
     /// All finished phases.
     pub phases: Vec<PhaseResult>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
@@ -85,7 +85,7 @@ pub trait Circumstance: Sized + Serialize + DeserializeOwned {
     /// Its keys in the document.
     fn keys(&self) -> Value;
 
-    /// The windows for people; `pen` writes them.
+    /// The windows as text; `pen` writes them.
     #[doc(hidden)]
     fn figures(report: &StudyReport<Self>, style: Style) -> String;
 }
@@ -225,17 +225,17 @@ fn rates(result: &PhaseResult) -> Option<(f64, f64)> {
     (operations > 0.0 && seconds > 0.0).then(|| (operations / seconds, bytes / seconds))
 }
 
-/// A quantile of the response times, of reads or writes whichever is the longer; `None` where too few operations tell it.
+/// A quantile of the response times, of reads or writes whichever is the longer; `None` where there are too few operations.
 fn slowest(result: &PhaseResult, share: f64) -> Option<f64> {
     let quantile = iolite_model::Quantile(share);
     let of = |kind| {
         let operations = result.totals.operations(kind);
-        let told =
+        let rendered =
             (operations > 0).then(|| result.quantile(kind, quantile).map(|estimate| estimate.value))?;
-        Some(told.filter(|_| Estimate::resolves(quantile, operations)))
+        Some(rendered.filter(|_| Estimate::resolves(quantile, operations)))
     };
-    let told: Option<Vec<f64>> = [OpKind::Read, OpKind::Write].into_iter().filter_map(of).collect();
-    told?.into_iter().reduce(f64::max)
+    let rendered: Option<Vec<f64>> = [OpKind::Read, OpKind::Write].into_iter().filter_map(of).collect();
+    rendered?.into_iter().reduce(f64::max)
 }
 
 #[cfg(test)]

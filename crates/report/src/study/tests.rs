@@ -61,7 +61,7 @@ random, 8 KiB
 sequential, 8 KiB
   direct             2,250       100  17.6 MiB    800 KiB    9,000   70.3   109 µs   106 µs   156 µs     0 %
 one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted
-meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be told
+meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be rendered
 
 what it means
   1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or

@@ -46,7 +46,7 @@ pub struct SweepReport {
     pub phases: Vec<PhaseResult>,
     /// What the phases took.
     pub uses: Vec<DatabaseUse>,
-    /// The doubts, in the order they arose.
+    /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
     pub ending: Ending,
@@ -151,7 +151,7 @@ fn found(report: &SweepReport, pen: Pen) -> String {
     let most = pen.item(&pen.paint(Ink::Strong, "most  "), END.len(), most(report));
     match &report.knee {
         Some(knee) => {
-            knees::told(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &most + &end
+            knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &most + &end
         }
         None => {
             let none = "none: it takes at least two numbers of jobs to see one";

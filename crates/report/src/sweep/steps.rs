@@ -102,11 +102,11 @@ fn jobs(report: &SweepReport, step: &SweptStep, pen: Pen) -> String {
 fn cells(step: &SweptStep, group: Group) -> [String; COLUMNS] {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     let result = &step.result;
-    let told = match group {
+    let rendered = match group {
         Group::All => result.logical().map(|logical| (logical.rate, logical.response)),
         Group::Kind(kind) => result.summary(kind).map(|summary| (summary.rate, summary.mean)),
     };
-    if let Some((rate, mean)) = told {
+    if let Some((rate, mean)) = rendered {
         cells[1] = Iops(rate.value).to_string();
         cells[2] = percent(rate.relative_half_width());
         cells[3] = nanos(mean.value);
@@ -136,8 +136,8 @@ fn times(result: &PhaseResult, kind: OpKind, cells: &mut [String; COLUMNS]) {
 
 /// IOPS and response time over the jobs as bars, each scaled to its largest; empty with fewer than two steps.
 pub(super) fn picture(report: &SweepReport, pen: Pen) -> String {
-    let told = report.steps.iter().filter_map(|step| Some((step, step.result.logical()?)));
-    let points: Vec<(String, f64, f64)> = told
+    let rendered = report.steps.iter().filter_map(|step| Some((step, step.result.logical()?)));
+    let points: Vec<(String, f64, f64)> = rendered
         .map(|(step, logical)| (jobs(report, step, pen), logical.rate.value, logical.response.value))
         .collect();
     if points.len() < 2 {

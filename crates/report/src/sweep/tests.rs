@@ -290,7 +290,7 @@ fn reads_sets_and_commits_apart() {
 }
 
 #[test]
-fn the_database_is_told() {
+fn the_database_is_reported() {
     let text = text(&reads(), WIDE);
     let header = text.split_once("\n\n").unwrap().0;
     assert!(header.starts_with("iolite 0.1.0: RanRead with more and more jobs on postgres://me@db1/bench\n"));
@@ -306,8 +306,8 @@ fn what_did_not_come_to_its_end() {
     report.steps.truncate(1);
     (report.knee, report.judged, report.verdict) = (None, None, None);
     (report.end, report.ending) = (SweepEnd::Interrupted, Ending::Interrupted);
-    let told = body(&report, WIDE);
-    insta::assert_snapshot!(told.split_once("too few operations to tell\n").unwrap().1, @r#"
+    let rendered = body(&report, WIDE);
+    insta::assert_snapshot!(rendered.split_once("too few operations to tell\n").unwrap().1, @r#"
 knee  none: it takes at least two numbers of jobs to see one
 most  up to 1 job within mean 2.00 ms and max 5.00 ms: 1,596 IOPS (1,574 to 1,618, 95 % within this run); more
       jobs were not tried
@@ -320,8 +320,8 @@ VERDICT: none (the sweep did not come to its end)
     let why = "connection refused: is the server running?";
     report.end = SweepEnd::NotStarted { jobs: 1, why: why.into() };
     report.ending = Ending::Failed(why.into());
-    let told = body(&report, WIDE);
-    assert!(told.ends_with("VERDICT: none (nothing was measured that could be judged)\n"), "{told}");
+    let rendered = body(&report, WIDE);
+    assert!(rendered.ends_with("VERDICT: none (nothing was measured that could be judged)\n"), "{rendered}");
 }
 
 #[test]
@@ -370,9 +370,9 @@ proptest! {
         report.end = SweepEnd::Failed { jobs: 1, why: name.clone() };
         report.warnings = vec![Warning::LeftOut { what: name.clone(), why: name }];
         let style = Style { unicode, width, ..WIDE };
-        let told = text(&report, style);
-        prop_assert!(told.chars().all(|c| c == '\n' || !is_unsafe(c)), "{told:?}");
-        prop_assert!(unicode || told.is_ascii(), "{told:?}");
+        let rendered = text(&report, style);
+        prop_assert!(rendered.chars().all(|c| c == '\n' || !is_unsafe(c)), "{rendered:?}");
+        prop_assert!(unicode || rendered.is_ascii(), "{rendered:?}");
         let table = steps::table(&report, Pen(style)) + &steps::picture(&report, Pen(style));
         for line in table.lines() {
             prop_assert!(line.chars().count() <= width.max(60), "{line}");

@@ -371,12 +371,12 @@ fn a_thorough_check_says_whether_its_writes_became_steady() {
     let found = |steady| {
         Some(iolite_stats::Preconditioned { steady, rounds: 7, iops: 20_000.0, deviation_percent: 4.0 })
     };
-    let told = |steady| {
+    let rendered = |steady| {
         let report = Report { preconditioned: found(steady), ..synthetic::check() };
         text(&report, UNICODE).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert!(told(true).contains("; steady after 7 rounds of random writes"), "{}", told(true));
-    assert!(told(false).contains("; not steady after 7 rounds of random writes"));
+    assert!(rendered(true).contains("; steady after 7 rounds of random writes"), "{}", rendered(true));
+    assert!(rendered(false).contains("; not steady after 7 rounds of random writes"));
     let json = crate::json(&Report { preconditioned: found(true), ..synthetic::check() });
     assert_eq!(json["preconditioned"]["rounds"], 7);
 }

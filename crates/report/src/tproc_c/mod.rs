@@ -9,7 +9,7 @@ use iolite_stats::{KneeFound, PhaseResult};
 
 use crate::machine::line;
 use crate::pen::{Ink, Pen, Style, count};
-use crate::run::{Note, asked, came, told};
+use crate::run::{Note, asked, came, rendered};
 use crate::text::filled;
 use crate::{answer, machine, ran, waits};
 
@@ -166,7 +166,7 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, pen: Pen) -> String {
         written(phase),
         phase.used.as_ref().map(cpu),
     ];
-    notes.iter().flatten().for_each(|note| out += &told(note, pen));
+    notes.iter().flatten().for_each(|note| out += &rendered(note, pen));
     if let Some(found) = &phase.waits {
         out += &waits::section(found, pen);
     }

@@ -4,7 +4,7 @@ use iolite_model::Task;
 
 use super::TprocCPhase;
 use crate::pen::{Ink, Pen, count};
-use crate::run::{Note, told};
+use crate::run::{Note, rendered};
 
 /// Quantiles of Student's t for a two-sided 95 % interval, by degrees of freedom from 1.
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
@@ -64,6 +64,6 @@ impl Repeats {
             whole(self.most),
             share(self.deviation)
         );
-        pen.paint(Ink::Strong, &title) + "\n" + &told(&Note::plain("NOPM", text), pen)
+        pen.paint(Ink::Strong, &title) + "\n" + &rendered(&Note::plain("NOPM", text), pen)
     }
 }

@@ -75,7 +75,7 @@ fn a_throttle_that_comes_and_goes_is_two_shifts() {
 }
 
 #[test]
-fn stalls_are_told_with_their_length() {
+fn stalls_are_reported_with_their_length() {
     let mut series = noise(7, 60, 0.0);
     series[30].1 = 0.0;
     series[45].1 = 3.0;

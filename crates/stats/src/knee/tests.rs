@@ -94,7 +94,7 @@ fn growth_without_end_has_no_plateau_and_its_knee_at_the_end() {
 }
 
 #[test]
-fn growth_is_told_per_doubling() {
+fn growth_is_reported_per_doubling() {
     let growth = |points: &[(u32, f64)]| Knee::growth(&series(0.01, points)).unwrap();
     assert!(near(growth(&PUBLISHED), 6144.0 / 6136.0 - 1.0, 1e-9));
     assert!(near(growth(&[(1, 10.0), (4, 40.0), (16, 160.0)]), 1.0, 1e-9));
@@ -105,7 +105,8 @@ fn growth_is_told_per_doubling() {
 #[test]
 fn noise_moves_the_knee_little_and_the_interval_knows() {
     let truth = ScalingModel::Asymptotes { lambda: 1000.0, plateau: 12_000.0 };
-    for (told, tested) in [(0.03, vec![1, 2, 4, 8, 16, 32, 64]), (0.0, vec![1, 2, 4, 8, 12, 16, 24, 32])] {
+    for (reported, tested) in [(0.03, vec![1, 2, 4, 8, 16, 32, 64]), (0.0, vec![1, 2, 4, 8, 12, 16, 24, 32])]
+    {
         let (mut found, mut covered) = (0, 0);
         for seed in 0..100 {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -113,11 +114,14 @@ fn noise_moves_the_knee_little_and_the_interval_knows() {
                 .iter()
                 .map(|&c| (c, truth.throughput(f64::from(c)) * (1.0 + 0.03 * standard_normal(&mut rng))))
                 .collect();
-            let knee = Knee::fit(&series(told, &noisy), seed).unwrap();
+            let knee = Knee::fit(&series(reported, &noisy), seed).unwrap();
             found += u32::from((10..=15).contains(&knee.concurrency));
             covered += u32::from((knee.low..=knee.high).contains(&12));
         }
-        assert!(found >= 95 && covered >= 90, "error told {told}: found {found}, covered {covered} of 100");
+        assert!(
+            found >= 95 && covered >= 90,
+            "error reported {reported}: found {found}, covered {covered} of 100"
+        );
     }
 }
 

@@ -7,15 +7,15 @@ use iolite_model::{Ending, RunId};
 use super::*;
 use crate::synthetic;
 
-/// Tells the helper process of the kill test where to write.
+/// Names the path that the helper process of the kill test writes to.
 const HELPER_PATH: &str = "IOLITE_STORE_TEST_PATH";
 
 /// A writer whose failures end up in the returned list.
 fn watched(path: &Path) -> (Writer, Arc<Mutex<Vec<String>>>) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let list = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&reported);
     let patience = Duration::from_millis(200);
-    (Writer::start_within(path, patience, move |reason| list.lock().unwrap().push(reason)), told)
+    (Writer::start_within(path, patience, move |reason| list.lock().unwrap().push(reason)), reported)
 }
 
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
@@ -26,18 +26,18 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Feeds a run to a store that can't take it all: told once, everything accepted, everything counted.
+/// Feeds a run to a store that cannot take it all: reported once, everything accepted, everything counted.
 fn fails_once(path: &Path, text: &str) -> Error {
-    let (mut writer, told) = watched(path);
+    let (mut writer, reported) = watched(path);
     let events = synthetic::database_run("r", 1, 20);
     events.iter().for_each(|event| writer.event(event));
-    wait_for("the callback", || !told.lock().unwrap().is_empty());
+    wait_for("the callback", || !reported.lock().unwrap().is_empty());
     events.iter().for_each(|event| writer.event(event));
     let dropped = writer.dropped_counter();
     let error = writer.finish().unwrap_err();
-    let told = told.lock().unwrap();
-    assert_eq!(*told, [error.to_string()]);
-    assert!(told[0].contains(text), "{}", told[0]);
+    let reported = reported.lock().unwrap();
+    assert_eq!(*reported, [error.to_string()]);
+    assert!(reported[0].contains(text), "{}", reported[0]);
     assert!(dropped.load(Ordering::Relaxed) >= events.len() as u64);
     error
 }
@@ -47,11 +47,11 @@ fn events_written_are_the_events_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.db");
     let runs = [synthetic::database_run("a", 1, 3), synthetic::file_run("b"), synthetic::failed_run("c")];
-    let (mut writer, told) = watched(&path);
+    let (mut writer, reported) = watched(&path);
     runs.iter().flatten().for_each(|event| writer.event(event));
     assert_eq!(writer.dropped(), 0);
     writer.finish().unwrap();
-    assert_eq!(*told.lock().unwrap(), [""; 0]);
+    assert_eq!(*reported.lock().unwrap(), [""; 0]);
     let store = Store::open(&path).unwrap();
     for (id, events) in ["a", "b", "c"].into_iter().zip(&runs) {
         assert_eq!(&store.events(&RunId(id.into())).unwrap(), events, "run {id}");
@@ -108,7 +108,7 @@ fn an_event_is_there_for_others_promptly() {
 }
 
 #[test]
-fn a_place_that_takes_no_database_is_told_once() {
+fn a_place_that_takes_no_database_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
@@ -116,7 +116,7 @@ fn a_place_that_takes_no_database_is_told_once() {
 }
 
 #[test]
-fn a_database_that_may_only_be_read_is_told_once() {
+fn a_database_that_may_only_be_read_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.db");
     drop(Store::open(&path).unwrap());
@@ -134,7 +134,7 @@ fn a_database_that_may_only_be_read_is_told_once() {
 }
 
 #[test]
-fn a_database_locked_for_long_is_told_once() {
+fn a_database_locked_for_long_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.db");
     let other = Store::open(&path).unwrap();
@@ -143,30 +143,30 @@ fn a_database_locked_for_long_is_told_once() {
 }
 
 #[test]
-fn a_deleted_database_is_told_once() {
+fn a_deleted_database_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.db");
     let events = synthetic::file_run("r");
-    let (mut writer, told) = watched(&path);
+    let (mut writer, reported) = watched(&path);
     writer.event(&events[0]);
     let store = Store::open(&path).unwrap();
     wait_for("the run", || store.runs().unwrap().len() == 1);
     fs::remove_file(&path).unwrap();
     events[1..].iter().for_each(|event| writer.event(event));
     assert!(matches!(writer.finish().unwrap_err(), Error::Deleted { .. }));
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(reported.lock().unwrap().len(), 1);
 }
 
 #[test]
-fn events_without_a_run_are_told_once() {
+fn events_without_a_run_are_reported_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.db");
-    let (mut writer, told) = watched(&path);
+    let (mut writer, reported) = watched(&path);
     let events = synthetic::file_run("r");
     events[1..].iter().for_each(|event| writer.event(event));
     let dropped = writer.dropped_counter();
     assert!(matches!(writer.finish().unwrap_err(), Error::OutOfOrder { .. }));
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(reported.lock().unwrap().len(), 1);
     assert_eq!(dropped.load(Ordering::Relaxed), events.len() as u64 - 1);
 }
 
@@ -189,7 +189,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_file_system_that_may_only_be_read_is_told_once() {
+fn a_file_system_that_may_only_be_read_is_reported_once() {
     let Some(disk) = SmallDisk::mount() else {
         println!("skipped: no tmpfs could be mounted here (that takes root)");
         return;
@@ -203,13 +203,13 @@ fn a_file_system_that_may_only_be_read_is_told_once() {
 }
 
 #[test]
-fn a_full_disk_is_told_once_and_what_was_stored_before_stays() {
+fn a_full_disk_is_reported_once_and_what_was_stored_before_stays() {
     let Some(disk) = SmallDisk::mount() else {
         println!("skipped: no tmpfs could be mounted here (that takes root)");
         return;
     };
     let path = disk.0.path().join("results.db");
-    let (mut writer, told) = watched(&path);
+    let (mut writer, reported) = watched(&path);
     let events = synthetic::database_run("r", u32::MAX, 1);
     let first = synthetic::position_of_first_interval(&events);
     events[..first].iter().for_each(|event| writer.event(event));
@@ -225,7 +225,7 @@ fn a_full_disk_is_told_once_and_what_was_stored_before_stays() {
     let dropped = writer.dropped_counter();
     let error = writer.finish().unwrap_err().to_string();
     assert!(error.contains("full"), "{error}");
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(reported.lock().unwrap().len(), 1);
     // Room is made by moving the database to where there is some.
     let dir = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(disk.0.path()).unwrap() {

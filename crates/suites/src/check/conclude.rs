@@ -61,7 +61,7 @@ impl Check {
         Some(Windows { merged: PhaseResult { end, ..merged }, each })
     }
 
-    /// The doubt about a search that ended though throughput still grew and the response time was still good.
+    /// The warning about a search that ended though throughput still grew and the response time was still good.
     fn no_plateau(&self, found: &KneeFound, history: &[PhaseResult]) -> Option<Warning> {
         let search = Search::ALL.into_iter().find(|search| search.name() == found.name)?;
         let points =
@@ -178,7 +178,7 @@ impl Check {
         })
     }
 
-    /// Under which load a stage was run, for people.
+    /// Under which load a stage was run, as text.
     fn load(&self, stage: Stage, history: &[PhaseResult]) -> String {
         let concurrency =
             self.results(stage, history).next().map_or(0, |result| result.info.task.concurrency());

@@ -223,7 +223,7 @@ impl Check {
                 Some(tasks::sustained(&self.options, layout, concurrency))
             }
             Stage::AtKnee(what) => {
-                // Without a knee, for want of points, the least load is all that can be judged.
+                // Without a knee, for lack of points, only the smallest load can be judged.
                 let knee = knee(what).map_or((1, f64::INFINITY), |knee| (knee.concurrency, knee.throughput));
                 Some(tasks::at_knee(&self.options, what, layout, knee))
             }

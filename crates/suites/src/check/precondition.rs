@@ -16,7 +16,7 @@ const DEVIATION: f64 = 10.0;
 /// The best line through them may not rise or fall by more than 10 % of the mean from the first to the last.
 const SLOPE: f64 = 10.0 / (WINDOW as f64 - 1.0);
 
-/// The doubt about figures that rest on a state that still changed.
+/// The warning about figures that rest on a state that still changed.
 pub(super) fn doubt(found: &Preconditioned) -> Option<Warning> {
     (!found.steady).then_some(Warning::NotSteady { rounds: found.rounds, percent: found.deviation_percent })
 }

@@ -72,7 +72,7 @@ const ETCD_ENTRY: Bytes = Bytes(2300);
 /// Mean response time that ends a search where the profile names none: PerfTools' advice to stop at 10 ms.
 const RESPONSE_LIMIT: Nanos = Nanos(10_000_000);
 
-/// Length of the intervals: short, so that a run of a second or two has enough of them to tell its own uncertainty.
+/// Length of the intervals: short, so that a run of a second or two has enough of them to estimate its own uncertainty.
 const INTERVAL: Nanos = Nanos(100_000_000);
 
 /// The data file as it was laid out.

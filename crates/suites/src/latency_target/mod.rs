@@ -250,7 +250,7 @@ impl LatencySearch {
                     outcome
                 }
             };
-            tries.push(window.told(&before, load, outcome));
+            tries.push(window.reported(&before, load, outcome));
         }
         match state.plan() {
             Plan::Over(conclusion) => {

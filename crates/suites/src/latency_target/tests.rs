@@ -339,8 +339,8 @@ fn commits_count_where_each_write_is_one() {
     let result = PhaseResult { totals, ..FLASH.run(0, &task, 1.0) };
     let LatencyStep::Run(_) = search.next(std::slice::from_ref(&result)) else { panic!() };
     let window = Window::of(&result, &search.target);
-    let told = window.told(&State::start(&search.scale), Load::Depth(1), TryOutcome::Kept);
-    assert_eq!((told.operations, told.quantile), (1200, Some(Nanos(801_000))));
+    let reported = window.reported(&State::start(&search.scale), Load::Depth(1), TryOutcome::Kept);
+    assert_eq!((reported.operations, reported.quantile), (1200, Some(Nanos(801_000))));
 }
 
 #[test]
@@ -463,7 +463,7 @@ proptest! {
         let keeps = |depth: u32, factor: f64| {
             device.closed(f64::from(depth)).1 * 2f64.ln() * factor <= bound_us as f64 * 1e-6
         };
-        // The histogram and the simulation's steps tell the median within some percent.
+        // The histogram and the simulation's steps determine the median within some percent.
         match outcome.conclusion {
             LatencyConclusion::Found { load: Load::Depth(depth), limited, .. } => {
                 prop_assert!(keeps(depth, 0.95));

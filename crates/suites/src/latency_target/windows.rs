@@ -9,10 +9,10 @@ use super::{LatencyFailure, LatencyTarget, Load, Try, TryOutcome, TryPurpose, un
 /// Operations beyond a quantile that it has to rest on: with fewer, one slow operation more or less decides.
 const BEYOND: f64 = 10.0;
 
-/// Ages of what is in flight at the end that are told apart.
+/// Ages of operations in flight at the end that are distinguished.
 const AGES: u64 = 64;
 
-/// The least number of operations that a quantile can rest on: 1,000 for p99.
+/// Min number of operations that a quantile can rest on: 1,000 for p99.
 pub(super) fn needed(quantile: Quantile) -> u64 {
     // The quantile's own rounding must not ask for one more: 10 / (1 - 0.9) is a little above 100.
     (BEYOND / (1.0 - quantile.0) - 1e-6).ceil() as u64
@@ -73,8 +73,8 @@ impl<'a> Window<'a> {
         failure.map_or(Ok(outcome), |failure| Err((outcome, failure)))
     }
 
-    /// The try as it is told.
-    pub(super) fn told(&self, state: &State, load: Load, outcome: TryOutcome) -> Try {
+    /// The try as it is reported.
+    pub(super) fn reported(&self, state: &State, load: Load, outcome: TryOutcome) -> Try {
         Try {
             phase: self.result.info.index,
             window: state.window(),
@@ -89,7 +89,7 @@ impl<'a> Window<'a> {
     }
 
     /// The quantile of the response times: of the operations, or of what an arrival at a random instant would wait, whichever is
-    /// longer. No histogram tells more than the exact maximum.
+    /// longer. No histogram says more than the exact maximum.
     fn quantile(&self) -> Option<Nanos> {
         let occurred = self.response.count() > 0;
         let by_operations = || self.response.quantile(self.target.quantile).min(self.longest);
@@ -163,7 +163,7 @@ impl<'a> Window<'a> {
     }
 
     /// Whether so many operations were slow that the bound would be broken even if all that are missing to a quantile
-    /// were fast: then there are enough, however few. Those still underway that are older than the bound are slow too.
+    /// were fast: then there are enough, however few. Those still in flight that are older than the bound are slow too.
     fn is_broken_for_good(&self) -> bool {
         let outstanding = self.result.end.outstanding;
         let old = if outstanding.oldest > self.target.bound { outstanding.at_end } else { 0 };

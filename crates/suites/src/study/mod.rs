@@ -152,7 +152,7 @@ fn bandwidth<C>(window: &StudyWindow<C>, history: &[PhaseResult]) -> Option<f64>
     (bytes > 0 && seconds > 0.0).then(|| bytes as f64 / seconds)
 }
 
-/// The doubt about windows that were over long before their time.
+/// The warning about windows that ended long before their time.
 fn short<C>(windows: &[StudyWindow<C>], history: &[PhaseResult]) -> Option<StudyFinding> {
     let measured = windows.iter().filter_map(|window| {
         let result = result(window, history)?;

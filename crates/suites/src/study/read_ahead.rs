@@ -36,7 +36,7 @@ pub struct ReadAheadStudy {
 }
 
 impl ReadAheadStudy {
-    /// All steps, in order. A step's circumstance tells the setting that it needs.
+    /// All steps, in order. A step's circumstance is the setting that it needs.
     pub fn steps(&self) -> Vec<StudyStep<ReadAheadPoint>> {
         let mut steps = Vec::new();
         steps.extend(self.subject.lay_out());

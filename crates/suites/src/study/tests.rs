@@ -147,7 +147,7 @@ fn what_exists_is_only_read() {
 }
 
 #[test]
-fn the_page_cache_is_told_from_the_device() {
+fn the_page_cache_is_distinguished_from_the_device() {
     let study = cache();
     let (mut windows, history) = run(&study.steps(), |point| {
         let (rate, bytes, requests) = match (point.way, point.order) {
@@ -189,7 +189,7 @@ fn the_page_cache_is_told_from_the_device() {
 }
 
 #[test]
-fn a_cache_that_is_no_faster_is_told_as_that_and_short_windows_are() {
+fn a_cache_that_is_no_faster_is_reported_as_such_and_so_are_short_windows() {
     let study = CacheStudy { device: None, ..cache() };
     let made = |_: &CachePoint| Made { rate: 1000.0, bytes: 1.0, requests: 1.0, seconds: 0.2 };
     let (windows, history) = run(&study.steps(), made);
@@ -271,8 +271,11 @@ fn a_surface_has_every_size_with_every_mix() {
         Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
     });
     let findings = study.findings(&windows, &history);
-    let told: Vec<_> = findings.iter().map(ToString::to_string).collect();
-    assert_eq!(told[0], "reads: 100 IOPS at most; blocks up to 4 KiB cost hardly more than smaller ones");
-    assert!(told[1].starts_with("reads: 768 KiB/s at most; from blocks of 64 KiB on"), "{told:#?}");
-    assert!(told.iter().any(|text| text.starts_with("writes: blocks of 512 B are slower")), "{told:#?}");
+    let reported: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(reported[0], "reads: 100 IOPS at most; blocks up to 4 KiB cost hardly more than smaller ones");
+    assert!(reported[1].starts_with("reads: 768 KiB/s at most; from blocks of 64 KiB on"), "{reported:#?}");
+    assert!(
+        reported.iter().any(|text| text.starts_with("writes: blocks of 512 B are slower")),
+        "{reported:#?}"
+    );
 }

@@ -84,7 +84,7 @@ pub struct SweepFound {
     pub judged: Option<JudgedStep>,
     /// The answer; `None` where it was interrupted before the jobs had been raised to the end, or nothing was measured.
     pub verdict: Option<Verdict>,
-    /// Doubts about the sweep; those about a phase are [`doubts`](crate::doubts()).
+    /// Warnings about the sweep; those about a phase are [`doubts`](crate::doubts()).
     pub warnings: Vec<Warning>,
 }
 
@@ -260,14 +260,14 @@ impl Sweep {
     }
 }
 
-/// Closer looks and repetitions that could not be started: the end of the rise is told as such.
+/// Closer looks and repetitions that could not be started: the end of the rise is reported as such.
 fn left_out(refusals: &[Refusal], end: &SweepEnd) -> Vec<Warning> {
-    let told = |refusal: &&Refusal| matches!(end, SweepEnd::NotStarted { jobs, why } if *jobs == refusal.jobs && *why == refusal.why);
+    let reported = |refusal: &&Refusal| matches!(end, SweepEnd::NotStarted { jobs, why } if *jobs == refusal.jobs && *why == refusal.why);
     let warning = |refusal: &Refusal| Warning::LeftOut {
         what: format!("a step with {} jobs", refusal.jobs),
         why: refusal.why.clone(),
     };
-    refusals.iter().filter(|refusal| !told(refusal)).map(warning).collect()
+    refusals.iter().filter(|refusal| !reported(refusal)).map(warning).collect()
 }
 
 /// What the operation is called.
@@ -355,7 +355,7 @@ fn load_point(result: &PhaseResult) -> Option<LoadPoint> {
     })
 }
 
-/// The doubt about a sweep that ended though IOPS still grew and response time was still good.
+/// The warning about a sweep that ended though IOPS still grew and response time was still good.
 fn no_plateau(
     points: &[LoadPoint],
     knee: Option<&Knee>,

@@ -12,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 /// What is between the program and the answer.
 #[derive(Clone)]
 struct Server {
-    /// Operations per second with so many jobs, and their mean response in seconds.
+    /// Operations per second with this number of jobs, and their mean response in seconds.
     law: fn(f64) -> (f64, f64),
     /// Relative deviation of each second's rate, at random.
     noise: f64,
@@ -451,7 +451,7 @@ fn what_can_t_be_started_ends_the_rise_and_the_rest_goes_on() {
     assert_eq!(found.end, SweepEnd::NotStarted { jobs: 20, why: "too many connections".into() });
     assert!(found.verdict.is_some() && found.steps.len() == 3, "{found:#?}");
     assert!(found.warnings.iter().all(|warning| matches!(warning, Warning::NoPlateau { .. })));
-    // One that can't be started any more ends the repetitions, and is told.
+    // One that can't be started any more ends the repetitions, and is reported.
     let sweep = Sweep::new(options.clone()).unwrap();
     let SweepNext::Run(task) = sweep.next(&[]) else { panic!("nothing to run") };
     let with = |jobs, server: &Server, index| server.run(index, &DbTask { workers: jobs, ..*task.clone() });

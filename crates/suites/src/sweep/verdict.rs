@@ -159,7 +159,7 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     let bound = options.terms.ceiling;
     let result = &step.result;
     result.summary(kind)?;
-    // Of those underway at the end of their time it is not known which kind they were: the last to come, where a set waits.
+    // Of those in flight at the end of their time it is not known which kind they were: the last to come, where a set waits.
     let is_last = kinds(options.terms.operation).last() == Some(&kind);
     let late = Late::of(result, kind, bound, is_last);
     let mut measured = match late.count {
@@ -217,7 +217,7 @@ impl Late {
         // The histogram is coarser than the maximum, which is exact.
         let above = totals.response(kind).map_or(0, |times| times.count_above(bound));
         let above = if most <= bound { 0 } else { above.max(1) };
-        // Of those underway at the end of their time only the longest is known.
+        // Of those in flight at the end of their time only the longest is known.
         let oldest = Nanos(totals.drain_max).max(result.end.outstanding.oldest);
         let at_end = Some(oldest).filter(|&oldest| with_those_at_end && oldest > bound);
         let more = u64::from(at_end.is_some());

@@ -37,7 +37,7 @@ fn check_operations(task: &FileTask, trace: &Trace) -> Result<(), WorkloadError>
         Target::Files(target) => target.files.iter().map(|file| file.size.0).collect(),
         target => vec![target.size().0],
     };
-    // A size of 0 is for the file to tell.
+    // A size of 0 is taken from the file.
     let within = |op: &TracedOp| {
         let size = sizes.get(usize::from(op.file));
         size.is_some_and(|size| {

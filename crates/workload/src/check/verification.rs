@@ -10,7 +10,7 @@ use crate::verify::Seal;
 /// Checks what verification asks of a task that makes sense otherwise.
 ///
 /// # Errors
-/// It would check nothing, or could not tell what is right.
+/// It would check nothing, or could not know what is right.
 pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     check_unit(task, verify)?;
     check_operations(task, verify)?;
@@ -89,7 +89,7 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
     WorkloadError::unless(
         task.mix.writes() || verify.anyone,
         || "the phase is to be verified and writes nothing".to_owned(),
-        "only what it has written itself can be told right from wrong, unless anyone may have written it",
+        "only what it has written itself can be verified, unless anyone may have written it",
         "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
     )?;
     WorkloadError::unless(

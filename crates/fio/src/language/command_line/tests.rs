@@ -19,7 +19,7 @@ fn told(invocation: &Invocation) -> Vec<(&str, Vec<String>)> {
 }
 
 #[test]
-fn general_options_are_told_apart_from_files() {
+fn general_options_are_distinguished_from_files() {
     let invocation = parsed(
         "a.fio --output=x.json --output-format json,normal,json -minimal --append-terse --output-format=terse,json+ \
          --eta-newline=2 --status-interval=500ms --section=a --section b --readonly --max-jobs=7 --debug=io,file - \
@@ -44,7 +44,7 @@ fn general_options_are_told_apart_from_files() {
 }
 
 #[test]
-fn what_only_tells_something_ends_the_line() {
+fn what_only_prints_something_ends_the_line() {
     for (text, action) in [
         ("-v --nonsense", Action::Version),
         ("--vers", Action::Version),
@@ -85,7 +85,7 @@ fn the_beginning_of_a_name_will_do_where_it_is_the_only_one() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_argument() {
+fn what_is_wrong_is_reported_with_its_argument() {
     for (text, expected) in [
         ("--name=a --iodpeth=4", "argument 2: there is no option `--iodpeth=4`; did you mean `iodepth`?"),
         ("---name=a", "argument 1: there is no option `---name=a`"),

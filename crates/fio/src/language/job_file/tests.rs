@@ -64,7 +64,7 @@ fn an_include_is_looked_for_beside_its_file() {
 }
 
 #[test]
-fn what_is_no_job_file_is_told_with_its_place() {
+fn what_is_no_job_file_is_reported_with_its_place() {
     let loops =
         [("dir/a.fio", "include b.fio\n"), ("dir/b.fio", "\ninclude a.fio\n"), ("dir/c.fio", "[x]\n")];
     for (text, start, part) in [

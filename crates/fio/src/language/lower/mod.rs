@@ -15,7 +15,7 @@ pub use names::preparation;
 
 /// The thread that is one clone of a job.
 ///
-/// Differences of single options ([`Support::Differs`](super::Support)) are told by whoever knows which options were given.
+/// Differences of single options ([`Support::Differs`](super::Support)) are reported by the code that knows which options were given.
 ///
 /// # Errors
 /// The settings do not go together: a sentence with its remedy.
@@ -47,7 +47,7 @@ pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result
     Ok(thread)
 }
 
-/// What is kept of each operation follows from what is told of the thread, and is said last.
+/// What is kept of each operation follows from what is reported of the thread, and is said last.
 fn watch(thread: &mut Thread) {
     let logs = !thread.logs.is_empty();
     let parts = !(thread.reporting.disable_slat && thread.reporting.disable_clat);
@@ -59,7 +59,7 @@ fn watch(thread: &mut Thread) {
     thread.reporting.synchronous = synchronous;
 }
 
-/// A thread of which the groups of options have not told yet.
+/// A thread of which the groups of options have not been lowered yet.
 fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask) -> Thread {
     Thread {
         name: spec.job.name.clone(),

@@ -236,7 +236,7 @@ fn extents_of_what_is_there_follow_from_its_size() {
 }
 
 #[test]
-fn what_only_the_file_will_tell_is_left_open() {
+fn what_only_the_file_determines_is_left_open() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing").display().to_string();
     let task = |settings: &[(&str, &str)]| {
@@ -770,7 +770,7 @@ fn differences_that_no_option_says_are_noted() {
 }
 
 #[test]
-fn what_is_told_of_operations_is_watched() {
+fn what_is_reported_of_operations_is_watched() {
     let watch = |settings: &[(&str, &str)]| {
         let thread = thread(settings).unwrap();
         let JobTask::Io(task) = &thread.task else { panic!("{thread:?}") };
@@ -783,7 +783,7 @@ fn what_is_told_of_operations_is_watched() {
 }
 
 #[test]
-fn the_kernel_is_told_the_order_of_offsets() {
+fn the_kernel_is_advised_of_the_order_of_offsets() {
     for (settings, advice) in [
         (&[][..], Advice::Sequential),
         (&[("rw", "randread")], Advice::Random),

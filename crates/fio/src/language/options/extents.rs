@@ -52,7 +52,7 @@ impl Default for Extents {
 /// Tells the draw of a file's size from others.
 const FILE_SIZE: u64 = 2;
 
-/// The part of each file in which work is done; sizes that only the file will tell are 0.
+/// The part of each file in which work is done; sizes that only the file determines are 0.
 ///
 /// `least` is the least size of an operation.
 ///
@@ -141,7 +141,7 @@ impl File {
         })
     }
 
-    /// Bytes from `offset` on; `None` where only the file will tell.
+    /// Bytes from `offset` on; `None` where only the file determines.
     fn size(&self, spec: &Spec, number: u64, offset: u64, least: Bytes) -> Result<Option<u64>, String> {
         let rest = |whole| self.rest(whole, offset);
         match (spec.extents.size, self.given.or(self.length)) {
@@ -181,7 +181,7 @@ fn share(whole: u64, percent: f64) -> u64 {
     (whole as f64 * percent / 100.0) as u64
 }
 
-/// What ends a job whose files, sizes and order of offsets are known. Sizes of files are 0 where only the file will tell.
+/// What ends a job whose files, sizes and order of offsets are known. Sizes of files are 0 where only the file determines.
 ///
 /// # Errors
 /// A percentage is one of nothing.

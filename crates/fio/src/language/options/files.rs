@@ -61,7 +61,7 @@ pub struct Files {
     pub close_sync: bool,
     /// How the blocks of files are reserved.
     pub reserve: Reserve,
-    /// What the kernel is told about the order of reads.
+    /// What the kernel is advised about the order of reads.
     pub hint: Hint,
     /// Files are there in full before they are written.
     pub overwrite: bool,
@@ -71,7 +71,7 @@ pub struct Files {
     pub remove_each: bool,
 }
 
-/// What the kernel is told about the order of reads (`fadvise_hint`).
+/// What the kernel is advised about the order of reads (`fadvise_hint`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing.

@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_told_as_asked_for() {
+    fn results_are_reported_as_asked_for() {
         let settings = [
             ("group_reporting", "1"),
             ("unified_rw_reporting", "both"),

@@ -60,11 +60,11 @@ pub struct Spec {
 pub struct Group {
     /// Title.
     pub title: &'static str,
-    /// Its options, in the order in which they are told.
+    /// Its options, in the order in which they are reported.
     pub options: &'static [Opt],
 }
 
-/// All groups, in the order in which they are told.
+/// All groups, in the order in which they are reported.
 pub const GROUPS: &[Group] = &[
     Group { title: "Name, clones, order and length of jobs", options: job::OPTIONS },
     Group { title: "Files", options: files::OPTIONS },

@@ -65,7 +65,7 @@ pub enum Support {
     /// Accepted; where it differs from fio is said here. What stands before the first semicolon is reported with the results of a job
     /// that gives it another value than the default.
     Differs(&'static str),
-    /// As in fio, apart from what is said here: what is refused, or makes no difference to results. It is not told with them.
+    /// As in fio, apart from what is said here: what is refused, or makes no difference to results. It is not reported with them.
     Bounded(&'static str),
     /// Known, not built: refused by name with this remedy.
     Missing(&'static str),
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// The default as told is the default as it is.
+    /// The default as reported is the default as it is.
     #[test]
     fn defaults_say_what_a_spec_says_without_them() {
         let built =

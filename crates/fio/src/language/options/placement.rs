@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// As the logs of fio 3.33 tell them.
+    /// As the logs of fio 3.33 report them.
     #[test]
     fn priorities_are_fios() {
         for (settings, packed) in [

@@ -16,7 +16,7 @@ use crate::language::thread::{Place, Thread};
 /// Verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verify {
-    /// `verify`: what tells whether data is as it was written.
+    /// `verify`: how data is checked to be as it was written.
     pub method: Option<Method>,
     /// `do_verify`: what was written is verified after the job.
     pub after: bool,
@@ -30,7 +30,7 @@ pub struct Verify {
     pub save_state: bool,
 }
 
-/// What tells whether data is as it was written.
+/// How data is checked to be as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// In fio's format.

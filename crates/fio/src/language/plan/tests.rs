@@ -114,7 +114,7 @@ fn kb_base_counts_for_its_section_wherever_it_stands() {
 }
 
 #[test]
-fn settings_are_told_by_their_canonical_names_as_written() {
+fn settings_are_reported_by_their_canonical_names_as_written() {
     let plan = planned(
         "[global]\nioengine=null\nthread\n[a]\nreadwrite=randread\nblocksize=2*$pagesize\nsize=${SIZE}\nthread=1\n\
          rw=read\ntime_based=0\ndescription= some text\nrunaway=1\n",
@@ -172,7 +172,7 @@ fn an_option_of_an_engine_is_for_that_engine() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_job_is_told_with_its_place() {
+fn all_that_is_wrong_with_a_job_is_reported_with_its_place() {
     let problems =
         planned(&format!("{NULL}[a]\niodpeth=4\nbs\n description=\nsize=(4*\n  thread 1\n")).unwrap_err();
     let told: Vec<String> = problems.0.iter().map(Problem::to_string).collect();
@@ -236,7 +236,7 @@ fn read_only_refuses_what_writes() {
 }
 
 #[test]
-fn differences_are_told_where_they_matter() {
+fn differences_are_reported_where_they_matter() {
     let notes = |settings: &str| {
         let plan = planned(&format!("{NULL}[a]\n{settings}")).unwrap();
         plan.threads[0]

@@ -1,4 +1,4 @@
-//! The same jobs told by the installed fio: keys and their order, numbers of fields, lines.
+//! The same jobs reported by the installed fio: keys and their order, numbers of fields, lines.
 
 use std::process::Command;
 

@@ -65,7 +65,7 @@ fn plain(kind: LogKind, directory: &Path) -> Log {
 }
 
 #[test]
-fn operations_are_told_one_by_one() {
+fn operations_are_reported_one_by_one() {
     let directory = tempfile::tempdir().unwrap();
     let events = [
         started(0),
@@ -125,7 +125,7 @@ fn what_is_not_in_the_totals_is_not_logged() {
             failed,
             sync,
             operation(OpKind::Read, 1300, 10),
-            // Still under way at the end.
+            // Still in flight at the end.
             LoggedOperation { counted: false, ..operation(OpKind::Read, 1400, 200_000) },
         ],
     ));
@@ -147,7 +147,7 @@ fn course() -> Vec<Event> {
 }
 
 #[test]
-fn windows_tell_the_mean_or_the_largest() {
+fn windows_report_the_mean_or_the_largest() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
     log.window = Some(Nanos(100 * MS));
@@ -276,7 +276,7 @@ fn a_log_may_be_compressed() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_told_at_the_end() {
+fn a_log_that_cannot_be_written_is_reported_at_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let (bad, good) = (directory.path().join("missing/x.log"), directory.path().join("y.log"));
     let logs = vec![
@@ -312,7 +312,7 @@ fn all_jobs_together_have_a_bandwidth() {
         let ops = vec![op(OpKind::Read, bytes), op(OpKind::Write, 2 * bytes)];
         Event::Interval(Interval { phase, start: Nanos(start * MS), length: Nanos(500 * MS), stage, ops })
     };
-    // The second begins 200 ms after the first, but is told before it.
+    // The second begins 200 ms after the first, but is reported before it.
     for (phase, at) in [(1, 200), (0, 0)] {
         let at_unix = Nanos((1_767_323_045_250 + at) * MS);
         log.event(&Event::PhaseReleased(PhaseRelease { phase, at_unix }));

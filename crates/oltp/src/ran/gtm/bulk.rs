@@ -1,4 +1,4 @@
-//! What takes long, by several processes at once, each told a piece at a time: so that it can be seen and ended.
+//! What takes long, by several processes at once, each given a piece at a time: so that it can be seen and ended.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ pub(super) fn processes() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(MOST_PROCESSES)
 }
 
-/// Goes through all ranges; `progress` is told how many numbers of them are done, each counting `unit`.
+/// Goes through all ranges; `progress` gets the count of numbers that are done, each counting `unit`.
 pub(super) fn run(gtm: &Gtm, ranges: Vec<Range>, unit: u64, progress: &mut Progress<'_>) -> Result<()> {
     let total: u64 = ranges.iter().map(|range| range.to + 1 - range.from).sum();
     let workers = processes().min(ranges.len());

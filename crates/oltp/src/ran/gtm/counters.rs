@@ -2,7 +2,7 @@
 
 use iolite_model::Physical;
 
-/// Reads what the routine tells of both regions: `SET:1,KIL:0,...|SET:...`, the blocks to read first.
+/// Reads what the routine reports of both regions: `SET:1,KIL:0,...|SET:...`, the blocks to read first.
 ///
 /// As seen with strace: DRD are reads of a block, DWT writes of a block (those of the asynchronous writer too), DFS
 /// synchronisations of a database file, JFW writes of the journal and JFB their bytes, JFS its synchronisations.

@@ -94,7 +94,7 @@ pub(super) fn write_buffers(globals: &[u64]) -> u64 {
     ((total + total / 8) / BLOCK + FEWEST_BUFFERS * 4).min(most.max(FEWEST_BUFFERS))
 }
 
-/// The host's memory in bytes; 0 when it can't be told.
+/// The host's memory in bytes; 0 when it is not known.
 fn memory() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_are_told_as_the_routine_reads_them() {
+    fn batches_are_reported_as_the_routine_reads_them() {
         let cycles = [Cycle::Sets(vec![7, 1000]), Cycle::Reads(vec![0, 9])];
         let width = width(&cycles);
         let lines = lines(&cycles, width).unwrap();

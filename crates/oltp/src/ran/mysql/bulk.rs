@@ -20,7 +20,7 @@ use iolite_db::{Error, Result};
 
 /// Connections at once: the server inserts on one processor per connection, and makes little more of a third one here.
 const CONNECTIONS: usize = 2;
-/// Bytes of a LOAD DATA's rows: a transaction, after which progress is told.
+/// Bytes of a LOAD DATA's rows: a transaction, after which progress is reported.
 const LOAD: u64 = 16 << 20;
 /// Most bytes of an INSERT's rows, where the server takes so much.
 const INSERT: u64 = 4 << 20;
@@ -69,7 +69,7 @@ enum Event {
     Failed(Error),
 }
 
-/// Does all jobs. `tell` gets the rows done of all jobs and may end it, `finished` the number of a job whose rows are all
+/// Does all jobs. `tell` receives the rows done of all jobs and may end it, `finished` the number of a job whose rows are all
 /// there; both on this thread.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Our tables and procedures, as SQL that MariaDB and MySQL both take.
 
-/// In the comment of all that we make, and so what tells it from other people's.
+/// In the comment of all that we make, which distinguishes it from other people's.
 pub(super) const MARK: &str = "made by iolite, layout 1";
 pub(super) const CATALOGUE: &str = "iolite_catalogue";
 pub(super) const BLOCKS: &str = "iolite_blocks";
@@ -22,13 +22,13 @@ pub(super) fn sets(number: u32) -> String {
     format!("{SETS}{number}")
 }
 
-/// Whether a table of this name would be one of ours; `folds` where the server does not tell capitals.
+/// Whether a table of this name would be one of ours; `folds` where the server ignores case.
 pub(super) fn is_table_of_ours(name: &str, folds: bool) -> bool {
     let is = |ours: &str| if folds { name.eq_ignore_ascii_case(ours) } else { name == ours };
     is(CATALOGUE) || is(BLOCKS) || is_numbered(name, GLOBAL, folds)
 }
 
-/// Whether a procedure of this name would be one of ours: their names never tell capitals.
+/// Whether a procedure of this name would be one of ours: their names always ignore case.
 pub(super) fn is_procedure_of_ours(name: &str) -> bool {
     name.eq_ignore_ascii_case(READS) || is_numbered(name, SETS, true)
 }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_ours_are_told_from_others() {
+    fn names_of_ours_are_distinguished_from_others() {
         for name in ["iolite_catalogue", "iolite_blocks", "RanWriteGlobal1", "RanWriteGlobal9999"] {
             assert!(is_table_of_ours(name, false) && is_table_of_ours(name, true), "{name}");
             assert!(is_table_of_ours(&name.to_lowercase(), true));

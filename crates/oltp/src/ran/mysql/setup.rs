@@ -123,7 +123,7 @@ fn fill_globals(
 /// Which of the rows of a page blocks are to be read by: one within it. Searching for the first one, InnoDB goes down to the
 /// last page that begins with less than what it looks for, and so reads the page before as well; after the last one it
 /// looks at the next page. Which are the first and the last depends on how the server splits its first page; its own
-/// count of requests of pages tells.
+/// count of page requests shows.
 fn cheapest_row(conn: &mut Conn, layout: Layout, blocks: u64) -> mysql::Result<u64> {
     iolite_db::mysql::counters::await_purge(conn)?;
     let statement = conn.prep(format!("SELECT LENGTH(data) FROM {BLOCKS} WHERE number = ?"))?;
@@ -179,7 +179,7 @@ fn check_space(context: &Context, needed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Takes the table's statistics, from which the server also tells its size: never again by itself.
+/// Takes the table's statistics, from which the server also derives its size: never again by itself.
 fn analyse(context: &Context, conn: &mut Conn, table: &str) -> Result<()> {
     conn.query_drop(format!("ANALYZE TABLE {table}"))
         .map_err(|e| context.target.refusal("take the statistics of a table in", e))

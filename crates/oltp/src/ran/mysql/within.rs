@@ -15,7 +15,7 @@ use iolite_db::{Error, Result};
 
 /// Most operations that one call of a procedure does: its arguments stay far below any max_allowed_packet.
 const CALL: usize = 5000;
-/// Longest that a call may be told to begin operations: a limit beyond it is none.
+/// Max time for which a call may begin operations: a limit beyond it is none.
 const DAY: Duration = Duration::from_secs(86400);
 
 /// See [`Within`].

@@ -92,7 +92,7 @@ pub(super) fn present(target: &Target, global: &Listed) -> Result<u32> {
         .ok_or_else(|| Error::GlobalMissing { global: global.name.clone(), place: target.place().to_owned() })
 }
 
-/// Fills globals over several connections, and tells how far they are.
+/// Fills globals over several connections, and reports how far they are.
 fn fill(target: &Target, plan: &Plan, progress: &mut Progress<'_>) -> Result<()> {
     let total = u64::from(plan.last - plan.first + 1) * plan.subscripts;
     let next = AtomicU32::new(plan.first);
@@ -127,7 +127,7 @@ fn fill(target: &Target, plan: &Plan, progress: &mut Progress<'_>) -> Result<()>
     })
 }
 
-/// Of several results the one to tell: a failure rather than the cancelling that followed from it.
+/// Of several results the one to report: a failure rather than the cancelling that followed from it.
 fn first_cause(results: impl Iterator<Item = Result<()>>) -> Result<()> {
     let mut told = Ok(());
     for result in results {
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_rather_than_what_followed_from_it() {
+    fn a_failure_is_reported_rather_than_what_followed_from_it() {
         let failure = || Err(Error::Url("x".to_owned()));
         for results in [[Err(Error::Cancelled), failure()], [failure(), Err(Error::Cancelled)]] {
             assert!(matches!(first_cause(results.into_iter()), Err(Error::Url(_))));

@@ -151,7 +151,7 @@ impl Inside {
         };
         let failed = |e| worker.target.failed("look for functions in", e);
         let sql = "SELECT EXISTS (SELECT FROM pg_proc WHERE proname = 'pg_stat_force_next_flush')";
-        // Otherwise what a session counts is told once a second at most.
+        // Otherwise what a session counts is reported once a second at most.
         let flushes: bool = worker.client.query_one(sql, &[]).map_err(failed)?.get(0);
         let flush = if flushes { "PERFORM pg_stat_force_next_flush();" } else { "" };
         Ok(PROCEDURE.replace("{read}", &read).replace("{set}", &set).replace("{flush}", flush))

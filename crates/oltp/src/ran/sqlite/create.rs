@@ -22,7 +22,7 @@ const FILLER_AT_ONCE: u64 = 2048;
 /// Bytes of a filler row's blob. One such row fits a page of 8 KiB with its headers and two don't; one byte over 8153
 /// would move a part of it to an overflow page (file format, 1.6: a cell holds at most U-35 bytes of payload).
 const FILLER_BYTES: usize = 8100;
-/// Mean size of a subscript's row with its headers, to tell the total beforehand.
+/// Mean size of a subscript's row with its headers, to compute the total beforehand.
 const ROW_BYTES: u64 = 85;
 /// Most subscripts that a global may have: row numbers stay far from SQLite's limit.
 pub(super) const MOST_SUBSCRIPTS: u64 = 1 << 40;
@@ -110,7 +110,7 @@ fn refuse_existing(directory: &Path) -> Result<()> {
 struct Fill<'a> {
     path: &'a Path,
     seed: u64,
-    /// Told the pages, or the subscripts, that are there.
+    /// Called with the number of pages, or subscripts, that exist.
     tell: &'a mut dyn FnMut(u64) -> Result<()>,
 }
 

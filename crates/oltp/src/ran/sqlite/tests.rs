@@ -534,7 +534,7 @@ fn relaxed_commits_sync_nothing() {
     assert!(matches!(RanSqlite::with("x".into(), buffers), Err(Error::Unsupported { .. })));
 }
 
-/// Figures, for people: `cargo test -p iolite-db --release -- --ignored --nocapture figures`.
+/// Figures to read: `cargo test -p iolite-db --release -- --ignored --nocapture figures`.
 #[test]
 #[ignore = "takes a minute and measures this machine"]
 fn figures() {

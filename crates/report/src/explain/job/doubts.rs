@@ -17,7 +17,7 @@ const SMALL: Bytes = Bytes(1 << 30);
 /// The block that media write in, mostly.
 const SECTOR: u64 = 4096;
 
-/// A doubt about tasks of a job.
+/// A warning about tasks of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDoubt {
     /// What it is about, for programs: `page-cache`, `zeros`, `depth`...
@@ -34,10 +34,10 @@ impl fmt::Display for JobDoubt {
     }
 }
 
-/// A kind of doubt with its text.
+/// A kind of warning with its text.
 type Doubt = (&'static str, String);
 
-/// All doubts about a job, each with the tasks that it is about.
+/// All warnings about a job, each with the tasks that it is about.
 pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
     let mut found: Vec<JobDoubt> = Vec::new();
     let mut add = |name: &str, (kind, text): Doubt| match found

@@ -13,7 +13,7 @@ use iolite_model::{Access, Arrival, BackendKind, Fill};
 const PLAIN: Style = Style { color: false, unicode: true, width: 110 };
 const RING: BackendKind = BackendKind::IoUring(RingOptions::PLAIN);
 
-/// A task about which there is no doubt: direct reads of much, for long.
+/// A task without warnings: direct reads of much, for long.
 fn sound() -> FileTask {
     FileTask {
         name: "reads".into(),
@@ -142,17 +142,17 @@ fn each_doubt_has_its_reason() {
 #[test]
 fn what_is_smaller_than_memory_is_served_from_it() {
     let buffered = FileTask { direct: false, invalidate: true, ..sound() };
-    let told = |memory| {
+    let rendered = |memory| {
         let surroundings = Surroundings { memory: Bytes(memory), ..surroundings() };
         doubts(&job(vec![buffered.clone()]), &surroundings)[0].text.clone()
     };
     assert!(
-        told(128 << 30).contains("all of its 64 GiB fit into this host's memory (128 GiB)"),
+        rendered(128 << 30).contains("all of its 64 GiB fit into this host's memory (128 GiB)"),
         "{}",
-        told(128 << 30)
+        rendered(128 << 30)
     );
-    assert!(told(16 << 30).contains("serves a part of the reads"));
-    assert!(told(0).contains("serves a part of the reads"));
+    assert!(rendered(16 << 30).contains("serves a part of the reads"));
+    assert!(rendered(0).contains("serves a part of the reads"));
     let once = FileTask {
         access: Access::Sequential,
         stop: Stop { loops: Some(1), ..Stop::default() },
@@ -165,7 +165,7 @@ fn what_is_smaller_than_memory_is_served_from_it() {
 }
 
 #[test]
-fn tasks_that_meet_are_told_once() {
+fn tasks_that_meet_are_reported_once() {
     let writes = FileTask {
         target: existing(Overwrite::Anything),
         mix: Mix::Write,
@@ -198,7 +198,7 @@ fn what_was_filled_is_not_fresh() {
 }
 
 #[test]
-fn a_job_is_told_in_plain_words() {
+fn a_job_is_reported_in_plain_words() {
     let lay_out = FileTask {
         name: "lay out".into(),
         target: Target::File(FileTarget {
@@ -283,24 +283,24 @@ name = 'j'
 }
 
 #[test]
-fn clones_are_told_once_unless_what_they_do_differs() {
+fn clones_are_reported_once_unless_what_they_do_differs() {
     let on = |path: &str, together| {
         let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(1 << 30) };
         let files = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
         FileTask { target: Target::Files(files), mix: Mix::Write, together, ..sound() }
     };
-    let told = |second: &str| {
+    let rendered = |second: &str| {
         let job = job(vec![on("/data/a.0", false), on(second, true)]);
         let surroundings = surroundings();
         text(JobToExplain { job: &job, notes: &[], surroundings: &surroundings, native: None }, PLAIN)
     };
-    let alike = told("/data/a.1");
+    let alike = rendered("/data/a.1");
     assert!(
         alike.contains("1 to 2. reads, 2 times at once")
             && alike.contains("on its own files: /data/a.0, /data/a.1")
     );
     assert!(!alike.contains("DESTROYS"), "{alike}");
     // One that is there already is another matter.
-    let differs = told("/dev/sdx");
+    let differs = rendered("/dev/sdx");
     assert!(differs.contains("1. reads, together") && differs.contains("DESTROYS"), "{differs}");
 }

@@ -138,7 +138,7 @@ fn perftools_columns_come_first() {
 fn the_numbers_are_those_of_all_workers() {
     for (format, separator) in [(ExportFormat::Csv, b','), (ExportFormat::Tsv, b'\t')] {
         let line = first_line(&export(&[io()], format).unwrap(), separator);
-        for (name, told) in [
+        for (name, rendered) in [
             ("RunDate", "2026-11-20"),
             ("RunTime", "23:59:59"),
             ("Database", "sqlite:/data/a \"quoted\", odd\tname"),
@@ -165,7 +165,7 @@ fn the_numbers_are_those_of_all_workers() {
             ("Ending", "completed"),
             ("Phase", "0"),
         ] {
-            assert_eq!(value(&line, name), told, "{name}");
+            assert_eq!(value(&line, name), rendered, "{name}");
         }
     }
 }

@@ -179,7 +179,7 @@ mod tests {
         Ok(spec(&settings)?.engine.priorities.shares()?.iter().map(share).collect())
     }
 
-    /// As the logs of fio 3.33 tell them.
+    /// As the logs of fio 3.33 report them.
     #[test]
     fn shares_are_fios() {
         use Prioritized::{Reads, Writes};

@@ -58,7 +58,7 @@ fn path(logging: &Logging, kind: LogKind, prefix: &str, number: u32) -> PathBuf 
     PathBuf::from(format!("{prefix}_{kind}{number}.log{packed}"))
 }
 
-/// Length of the intervals that bandwidths and operations a second are told of.
+/// Length of the intervals that bandwidths and operations a second are reported of.
 pub(super) fn interval(logging: &Logging, thread: &Thread) -> Nanos {
     let logged = (logging.bw_log.is_some() || logging.iops_log.is_some()).then_some(logging.window).flatten();
     let steady = thread.steady.map(|steady| steady.interval);

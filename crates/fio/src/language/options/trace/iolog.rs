@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_told_with_its_line() {
+    fn what_is_no_trace_is_reported_with_its_line() {
         let error = |text: &[u8]| read(text).unwrap_err();
         assert!(error(b"").contains("neither"));
         assert!(error(b"fio version 1 iolog\n").contains("neither"));
