@@ -1,10 +1,11 @@
 # make test   everything that has to hold: format, lints, all tests (installs what the tests need, when missing)
 # make bench  cost per I/O against the installed fio and a bare loop, and what one job does inside each database
 #             (docs/performance.md); wants a quiet machine
+# make truth  what is measured against throttles, tracepoints, laws and known devices: docs/truth.md (as root; some 30 minutes)
 # make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
 
-.PHONY: build test bench dist needs
+.PHONY: build test bench truth dist needs
 build:
 	cargo build --release
 
@@ -23,7 +24,12 @@ bench:
 	@.ci/needs sqlite3:sqlite3 /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm
 	@cargo build --release -q
 	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
-	    { .ci/bench_databases target/release/iolite $$scratch; status=$$?; rm -rf $$scratch; exit $$status; }
+	    { .ci/bench_databases target/release/iolite $$scratch && .ci/bench_commits target/release/iolite $$scratch/commits; \
+	      status=$$?; rm -rf $$scratch; exit $$status; }
+
+truth: needs
+	cargo build --release
+	.ci/truth target/release/iolite
 
 dist:
 	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg

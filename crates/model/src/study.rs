@@ -43,7 +43,7 @@ impl Order {
 }
 
 /// How reads reach the storage in a study of the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheWay {
     /// Through the page cache, which held nothing of the span beforehand.
@@ -204,8 +204,8 @@ pub enum StudyFinding {
     },
     /// The read-ahead from which on sequential reads gain no more.
     #[error(
-        "sequential reads gain nothing beyond a read-ahead of {best} ({best_rate}); the present setting of {present} gives \
-         {present_rate}{}", change(*.present, *.best)
+        "sequential reads want a read-ahead of {best} ({best_rate}) and gain nothing beyond; the present setting of {present} gives \
+         {present_rate}{}", change(*.present, *.present_rate, *.best, *.best_rate)
     )]
     BestReadAhead {
         /// The smallest setting within 5 % of the largest rate.
@@ -216,6 +216,20 @@ pub enum StudyFinding {
         present: Bytes,
         /// Bytes a second with that.
         present_rate: Bandwidth,
+    },
+    /// Sequential reads lose with more read-ahead than the best.
+    #[error(
+        "more is not better: with a read-ahead of {read_ahead} sequential reads get {rate}, against {best_rate} with {best}"
+    )]
+    TooMuchReadAhead {
+        /// The larger setting with the lowest rate.
+        read_ahead: Bytes,
+        /// Bytes a second with it.
+        rate: Bandwidth,
+        /// The setting with the largest rate.
+        best: Bytes,
+        /// Bytes a second with that.
+        best_rate: Bandwidth,
     },
     /// Read-ahead makes no difference to sequential reads.
     #[error("read-ahead makes no difference to sequential reads here: every setting gave {low} to {high}")]
@@ -317,8 +331,13 @@ fn at(read_ahead: Option<Bytes>) -> String {
     read_ahead.map_or_else(String::new, |read_ahead| format!(" with a read-ahead of {read_ahead}"))
 }
 
-fn change(present: Bytes, best: Bytes) -> &'static str {
-    if present >= best { "" } else { "; a larger one would serve scans and backups" }
+/// What to do about the present setting: one that is within 5 % of the best is left alone.
+fn change(present: Bytes, present_rate: Bandwidth, best: Bytes, best_rate: Bandwidth) -> &'static str {
+    match (present_rate.0 >= best_rate.0 * 0.95, present < best) {
+        (true, _) => ": leave it as it is",
+        (false, true) => "; a larger one would serve scans and backups",
+        (false, false) => "; a smaller one would serve scans and backups",
+    }
 }
 
 fn cost(file: Iops, raw: Iops) -> String {

@@ -10,6 +10,7 @@ mod latency_target;
 mod procedure;
 mod profiles;
 mod search;
+mod shuffle;
 mod steady;
 mod study;
 mod sweep;

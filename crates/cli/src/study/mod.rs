@@ -40,7 +40,7 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
     let device = args.device.as_deref().map(|path| place::beneath(&place, path)).transpose()?;
     let subject = place.subject(args.block, Overwrite::Never, true)?;
     let mut study = CacheStudy { subject, device, block: args.block, window: args.target.window };
-    let (name, steps) = (CachePoint::STUDY, study.steps().len());
+    let (name, steps) = (CachePoint::STUDY, study.steps(0).len());
     let mut lab = Lab::begin(name, &place, &args.output, steps, study.window, &control)?;
     study.subject.direct = lab.takes_direct(&place)?;
     if study.subject.direct && !args.block.0.is_multiple_of(place.logical_block().0) {
@@ -48,7 +48,9 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
         lab.warn(Warning::LeftOut { what: format!("direct reads of {}", args.block), why });
         (study.subject.direct, study.device) = (false, None);
     }
-    lab.conduct(&study.steps(), Ok, |windows, history| study.findings(windows, history))
+    lab.conduct(&study.steps(iolite_session::unix_now().0), Ok, |windows, history| {
+        study.findings(windows, history)
+    })
 }
 
 fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
@@ -64,7 +66,7 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
     let present = setting.original();
     let (block, window) = (args.block, args.target.window);
     let mut study = ReadAheadStudy { subject, settings, present, block, window };
-    let (name, steps) = (ReadAheadPoint::STUDY, study.steps().len());
+    let (name, steps) = (ReadAheadPoint::STUDY, study.steps(0).len());
     let mut lab = Lab::begin(name, &place, &args.output, steps, window, &control)?;
     lab.changes(&StudySetting { device: setting.device().to_owned(), original: present });
     study.subject.direct = lab.takes_direct(&place)?;
@@ -73,7 +75,7 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
         setting.device(),
         setting.command()
     ));
-    let (steps, original) = (study.steps(), setting.command());
+    let (steps, original) = (study.steps(iolite_session::unix_now().0), setting.command());
     let changing = |mut point: ReadAheadPoint| {
         // The kernel may round: what is recorded is what was in effect.
         point.read_ahead = setting.set(point.read_ahead)?;
@@ -107,7 +109,7 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
     };
     let (order, depth, window) = (args.order(), args.depth, args.target.window);
     let mut study = BlockSizeStudy { subject, blocks, read_percents, order, backend, depth, window };
-    let (name, steps) = (BlockPoint::STUDY, study.steps().len());
+    let (name, steps) = (BlockPoint::STUDY, study.steps(0).len());
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut lab = Lab::begin(name, &place, &args.output, steps, window, &control)?;
     lab.allow_overwriting(devices);
@@ -124,7 +126,9 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
         }
         study.blocks.retain(fits);
     }
-    lab.conduct(&study.steps(), Ok, |windows, history| study.findings(windows, history))
+    lab.conduct(&study.steps(iolite_session::unix_now().0), Ok, |windows, history| {
+        study.findings(windows, history)
+    })
 }
 
 /// What of an existing target may be destroyed.

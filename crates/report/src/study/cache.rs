@@ -32,8 +32,10 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
         ["reads", "requests", "asked", "on device", "IOPS", "MiB/s", "mean", "p50", "p99", "cached"];
     let mut lines = vec![Line { label: String::new(), cells: heading.map(str::to_owned) }];
     for order in [Order::Random, Order::Sequential] {
-        let of_order: Vec<_> =
+        let mut of_order: Vec<_> =
             report.windows.iter().filter(|window| window.circumstance.order == order).collect();
+        // They were run in a random order.
+        of_order.sort_by_key(|window| window.circumstance.way);
         if let Some(block) = of_order.first().and_then(|window| block(report, window)) {
             let label = format!("{}, {block}", order.name());
             lines.push(Line { label, cells: Default::default() });

@@ -3,6 +3,7 @@
 use iolite_model::{Bytes, Measure, Nanos, OpKind};
 
 use super::{CheckOptions, Judged};
+use crate::shuffle::shuffle;
 
 /// What the knee is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,18 +155,6 @@ pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
         Stage::RanIo,
     ]);
     stages
-}
-
-/// A random order (Durstenfeld 1964, Communications of the ACM 7) by a generator for seeds (SplitMix64, Steele et al.
-/// 2014, OOPSLA).
-fn shuffle<T>(items: &mut [T], seed: u64) {
-    let mut state = seed;
-    for last in (1..items.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        items.swap(last, ((bits ^ (bits >> 31)) % (last as u64 + 1)) as usize);
-    }
 }
 
 impl Search {

@@ -6,6 +6,7 @@ use iolite_model::{
 use iolite_stats::PhaseResult;
 
 use super::{Before, StudyStep, Subject, bandwidth, rate};
+use crate::shuffle::shuffle;
 
 /// The sizes tried unless the user says otherwise.
 pub const DEFAULT_BLOCKS: [Bytes; 12] = [
@@ -49,14 +50,13 @@ pub struct BlockSizeStudy {
 }
 
 impl BlockSizeStudy {
-    /// All steps, in order.
-    pub fn steps(&self) -> Vec<StudyStep<BlockPoint>> {
-        let mut steps = Vec::new();
-        steps.extend(self.subject.lay_out());
-        for &read_percent in &self.read_percents {
-            steps.extend(self.blocks.iter().map(|&block| self.step(BlockPoint { block, read_percent })));
-        }
-        steps
+    /// All steps: the windows in a random order, which follows from the seed.
+    pub fn steps(&self, seed: u64) -> Vec<StudyStep<BlockPoint>> {
+        let sizes =
+            |&read_percent: &u8| self.blocks.iter().map(move |&block| BlockPoint { block, read_percent });
+        let mut points: Vec<BlockPoint> = self.read_percents.iter().flat_map(sizes).collect();
+        shuffle(&mut points, seed);
+        self.subject.lay_out().into_iter().chain(points.into_iter().map(|point| self.step(point))).collect()
     }
 
     fn step(&self, point: BlockPoint) -> StudyStep<BlockPoint> {

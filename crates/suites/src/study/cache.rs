@@ -4,6 +4,7 @@ use iolite_model::{Bytes, CachePoint, CacheWay, Iops, Nanos, Order, Overwrite, S
 use iolite_stats::PhaseResult;
 
 use super::{BULK, Before, StudyStep, Subject, rate, result, short};
+use crate::shuffle::shuffle;
 
 /// A page cache that is less than so many times as fast is not much faster.
 const ALIKE: f64 = 1.5;
@@ -34,20 +35,22 @@ pub struct CacheStudy {
 }
 
 impl CacheStudy {
-    /// All steps, in order.
-    pub fn steps(&self) -> Vec<StudyStep<CachePoint>> {
-        let mut steps = Vec::new();
-        steps.extend(self.subject.lay_out());
-        for order in [Order::Random, Order::Sequential] {
-            steps.push(self.step(CacheWay::Cold, order));
-            steps.push(self.fill());
-            steps.push(self.step(CacheWay::Warm, order));
-            if self.subject.direct {
-                steps.push(self.step(CacheWay::Direct, order));
-            }
-            if self.device.is_some() {
-                steps.push(self.step(CacheWay::Raw, order));
-            }
+    /// All steps: the windows in a random order, which follows from the seed; the cache is filled right before a window that is to
+    /// find it full.
+    pub fn steps(&self, seed: u64) -> Vec<StudyStep<CachePoint>> {
+        let ways = [
+            Some(CacheWay::Cold),
+            Some(CacheWay::Warm),
+            self.subject.direct.then_some(CacheWay::Direct),
+            self.device.as_ref().map(|_| CacheWay::Raw),
+        ];
+        let of = |order| ways.into_iter().flatten().map(move |way| (way, order));
+        let mut windows: Vec<_> = [Order::Random, Order::Sequential].into_iter().flat_map(of).collect();
+        shuffle(&mut windows, seed);
+        let mut steps: Vec<_> = self.subject.lay_out().into_iter().collect();
+        for (way, order) in windows {
+            steps.extend((way == CacheWay::Warm).then(|| self.fill()));
+            steps.push(self.step(way, order));
         }
         steps
     }

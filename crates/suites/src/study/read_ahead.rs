@@ -4,6 +4,7 @@ use iolite_model::{Bandwidth, Bytes, Iops, Nanos, Order, ReadAheadPoint, StudyFi
 use iolite_stats::PhaseResult;
 
 use super::{Before, StudyStep, Subject, bandwidth, rate, result, short};
+use crate::shuffle::shuffle;
 
 /// The settings tried unless the user says otherwise, in KiB.
 pub const DEFAULT_READ_AHEAD: [u64; 10] = [0, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -36,21 +37,28 @@ pub struct ReadAheadStudy {
 }
 
 impl ReadAheadStudy {
-    /// All steps, in order. A step's circumstance is the setting that it needs.
-    pub fn steps(&self) -> Vec<StudyStep<ReadAheadPoint>> {
-        let mut steps = Vec::new();
-        steps.extend(self.subject.lay_out());
-        for &read_ahead in &self.settings {
-            for order in [Order::Sequential, Order::Random] {
-                let mut task = self.subject.reads(order, self.block, self.window);
-                task.name = format!("{} read {}, read-ahead {read_ahead}", order.name(), self.block);
-                // What has been read once is cached.
-                task.stop.loops = Some(1);
-                let circumstance = Some(ReadAheadPoint { read_ahead, order });
-                steps.push(StudyStep { before: Before::Drop, task, circumstance });
-            }
+    /// All steps: the windows in a random order, which follows from the seed. A step's circumstance is the setting that it needs;
+    /// the present one is always tried.
+    pub fn steps(&self, seed: u64) -> Vec<StudyStep<ReadAheadPoint>> {
+        let mut settings = self.settings.clone();
+        if !settings.contains(&self.present) {
+            settings.push(self.present);
         }
-        steps
+        let orders = |read_ahead: Bytes| {
+            [Order::Sequential, Order::Random].map(|order| ReadAheadPoint { read_ahead, order })
+        };
+        let mut points: Vec<ReadAheadPoint> = settings.into_iter().flat_map(orders).collect();
+        shuffle(&mut points, seed);
+        self.subject.lay_out().into_iter().chain(points.into_iter().map(|point| self.step(point))).collect()
+    }
+
+    fn step(&self, point: ReadAheadPoint) -> StudyStep<ReadAheadPoint> {
+        let ReadAheadPoint { read_ahead, order } = point;
+        let mut task = self.subject.reads(order, self.block, self.window);
+        task.name = format!("{} read {}, read-ahead {read_ahead}", order.name(), self.block);
+        // What has been read once is cached.
+        task.stop.loops = Some(1);
+        StudyStep { before: Before::Drop, task, circumstance: Some(point) }
     }
 
     /// What the windows say.
@@ -61,6 +69,7 @@ impl ReadAheadStudy {
     ) -> Vec<StudyFinding> {
         let mut findings = Vec::new();
         findings.extend(self.sequential(windows, history));
+        findings.extend(too_much(windows, history));
         findings.extend(random(windows, history));
         findings.extend(amplified(windows, history));
         findings.extend(short(windows, history));
@@ -86,6 +95,20 @@ impl ReadAheadStudy {
             present_rate: Bandwidth(present_rate),
         })
     }
+}
+
+/// The setting beyond the best one with which sequential reads lose most, if that is more than chance.
+fn too_much(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) -> Option<StudyFinding> {
+    let rates = points(windows, Order::Sequential, |window| bandwidth(window, history));
+    let &(best, best_rate) = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let larger = rates.iter().filter(|(setting, _)| *setting > best);
+    let &(read_ahead, rate) = larger.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (rate < best_rate * (1.0 - SUFFERS)).then_some(StudyFinding::TooMuchReadAhead {
+        read_ahead,
+        rate: Bandwidth(rate),
+        best,
+        best_rate: Bandwidth(best_rate),
+    })
 }
 
 fn random(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) -> Option<StudyFinding> {

@@ -96,16 +96,22 @@ fn cache() -> CacheStudy {
 
 #[test]
 fn the_same_reads_go_every_way() {
-    let steps = cache().steps();
-    let ways: Vec<_> = steps.iter().filter_map(|step| Some((step.circumstance?.way, step.before))).collect();
+    let steps = cache().steps(5);
+    let mut ways: Vec<_> =
+        steps.iter().filter_map(|step| Some((step.circumstance?.way, step.before))).collect();
+    assert!(!ways.is_sorted_by_key(|(way, _)| *way), "the order is random");
+    ways.sort_by_key(|(way, _)| *way);
     let each = [
         (CacheWay::Cold, Before::Drop),
         (CacheWay::Warm, Before::Keep),
         (CacheWay::Direct, Before::Drop),
         (CacheWay::Raw, Before::Drop),
     ];
-    assert_eq!(ways, [each, each].concat());
-    let random: Vec<_> = steps.iter().filter(|step| step.circumstance.is_some()).take(4).collect();
+    assert_eq!(ways, each.iter().flat_map(|way| [*way, *way]).collect::<Vec<_>>());
+    let is_random =
+        |step: &&StudyStep<CachePoint>| step.circumstance.is_some_and(|point| point.order == Order::Random);
+    let mut random: Vec<_> = steps.iter().filter(is_random).collect();
+    random.sort_by_key(|step| step.circumstance.map(|point| point.way));
     for step in &random {
         let alike =
             |task: &FileTask| (task.access.clone(), task.block, task.seed, task.concurrency, task.mix);
@@ -114,14 +120,18 @@ fn the_same_reads_go_every_way() {
     }
     assert_eq!(random[0].task.stop.loops, Some(1), "what was read once is cached");
     assert_eq!(random.iter().map(|step| step.task.direct).collect::<Vec<_>>(), [false, false, true, true]);
-    // Filled before each warm window.
-    assert_eq!(steps.iter().filter(|step| step.task.name == "fill the page cache").count(), 2);
+    // Filled right before each warm window.
+    let fills = |step: &StudyStep<CachePoint>| step.task.name == "fill the page cache";
+    let is_warm =
+        |step: &StudyStep<CachePoint>| step.circumstance.is_some_and(|point| point.way == CacheWay::Warm);
+    assert_eq!(steps.windows(2).filter(|pair| fills(&pair[0]) && is_warm(&pair[1])).count(), 2);
+    assert_eq!(steps.iter().filter(|step| fills(step)).count(), 2);
 }
 
 #[test]
 fn a_file_of_its_own_is_laid_out_first() {
     let study = CacheStudy { subject: Subject { existing: None, ..file(true) }, device: None, ..cache() };
-    let steps = study.steps();
+    let steps = study.steps(5);
     assert_eq!(
         (steps[0].task.name.as_str(), steps[0].task.mix, steps[0].circumstance),
         ("lay out", Mix::Write, None)
@@ -133,13 +143,13 @@ fn a_file_of_its_own_is_laid_out_first() {
             .all(|task| matches!(&task.target, Target::File(file) if !file.create) && task.mix == Mix::Read)
     );
     let without = CacheStudy { subject: file(false), device: None, ..cache() };
-    assert!(without.steps().iter().all(|step| !step.task.direct));
+    assert!(without.steps(5).iter().all(|step| !step.task.direct));
 }
 
 #[test]
 fn what_exists_is_only_read() {
-    let studies = [cache().steps().into_iter().map(|step| step.task).collect::<Vec<_>>()];
-    let ahead = read_ahead().steps().into_iter().map(|step| step.task);
+    let studies = [cache().steps(5).into_iter().map(|step| step.task).collect::<Vec<_>>()];
+    let ahead = read_ahead().steps(5).into_iter().map(|step| step.task);
     for task in studies.into_iter().flatten().chain(ahead) {
         assert_eq!(task.mix, Mix::Read, "{}", task.name);
         assert!(matches!(&task.target, Target::Existing(existing) if existing.overwrite == Overwrite::Never));
@@ -149,7 +159,7 @@ fn what_exists_is_only_read() {
 #[test]
 fn the_page_cache_is_distinguished_from_the_device() {
     let study = cache();
-    let (mut windows, history) = run(&study.steps(), |point| {
+    let (mut windows, history) = run(&study.steps(5), |point| {
         let (rate, bytes, requests) = match (point.way, point.order) {
             (CacheWay::Warm, _) => (4000.0, 0.0, 0.0),
             (CacheWay::Cold, Order::Sequential) => (1000.0, 1.0, 1.0 / 16.0),
@@ -175,9 +185,11 @@ fn the_page_cache_is_distinguished_from_the_device() {
             .any(|finding| matches!(finding, StudyFinding::NotCold { .. } | StudyFinding::NotWarm { .. }))
     );
 
-    windows[0].resident_before = Some(0.3);
-    windows[1].resident_before = Some(0.5);
-    windows[2].device = Some(DeviceCounters::default());
+    let of = |way| windows.iter().position(|window| window.circumstance.way == way).unwrap();
+    let (cold, warm, direct) = (of(CacheWay::Cold), of(CacheWay::Warm), of(CacheWay::Direct));
+    windows[cold].resident_before = Some(0.3);
+    windows[warm].resident_before = Some(0.5);
+    windows[direct].device = Some(DeviceCounters::default());
     let findings = study.findings(&windows, &history);
     assert!(findings.contains(&StudyFinding::NotCold { resident: 0.3 }), "{findings:#?}");
     assert!(findings.contains(&StudyFinding::NotWarm { resident: 0.5 }));
@@ -192,7 +204,7 @@ fn the_page_cache_is_distinguished_from_the_device() {
 fn a_cache_that_is_no_faster_is_reported_as_such_and_so_are_short_windows() {
     let study = CacheStudy { device: None, ..cache() };
     let made = |_: &CachePoint| Made { rate: 1000.0, bytes: 1.0, requests: 1.0, seconds: 0.2 };
-    let (windows, history) = run(&study.steps(), made);
+    let (windows, history) = run(&study.steps(5), made);
     let findings = study.findings(&windows, &history);
     let alike = |finding: &&StudyFinding| matches!(finding, StudyFinding::CacheIsAlike { .. });
     assert_eq!(findings.iter().filter(alike).count(), 2);
@@ -209,8 +221,8 @@ fn read_ahead() -> ReadAheadStudy {
 #[test]
 fn read_ahead_is_worth_what_it_brings() {
     let study = read_ahead();
-    assert_eq!(study.steps().len(), 8);
-    let (windows, history) = run(&study.steps(), |point: &ReadAheadPoint| {
+    assert_eq!(study.steps(5).len(), 8);
+    let (windows, history) = run(&study.steps(5), |point: &ReadAheadPoint| {
         let kib = point.read_ahead.0 >> 10;
         let (rate, bytes) = match point.order {
             Order::Sequential => ((kib as f64 + 64.0).min(500.0), 1.0),
@@ -236,9 +248,42 @@ fn read_ahead_is_worth_what_it_brings() {
 }
 
 #[test]
+fn the_setting_that_scans_want_is_named_and_the_present_one_is_tried() {
+    // 256 KiB is best, and much more is worse. The present setting is in no list.
+    let settings = [64, 256, 4096].map(|kib| Bytes(kib << 10)).to_vec();
+    let study = |present: u64| ReadAheadStudy {
+        settings: settings.clone(),
+        present: Bytes(present << 10),
+        ..read_ahead()
+    };
+    let found = |study: &ReadAheadStudy| {
+        let (windows, history) = run(&study.steps(7), |point: &ReadAheadPoint| {
+            let rate = match point.read_ahead.0 >> 10 {
+                64 => 900.0,
+                128 => 1400.0,
+                256 | 512 => 1835.0,
+                _ => 1150.0,
+            };
+            Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
+        });
+        let text = study.findings(&windows, &history).iter().map(ToString::to_string).collect::<Vec<_>>();
+        text.join("\n")
+    };
+    assert_eq!(study(128).steps(7).len(), 8, "the present setting too");
+    let text = found(&study(128));
+    assert!(
+        text.contains("want a read-ahead of 256 KiB") && text.contains("a larger one would serve"),
+        "{text}"
+    );
+    assert!(text.contains("more is not better: with a read-ahead of 4 MiB"), "{text}");
+    assert!(found(&study(4096)).contains("a smaller one would serve scans"), "{}", found(&study(4096)));
+    assert!(found(&study(512)).contains(": leave it as it is"), "{}", found(&study(512)));
+}
+
+#[test]
 fn a_rate_that_varies_by_chance_is_not_read_aheads_fault() {
     let study = read_ahead();
-    let (windows, history) = run(&study.steps(), |point: &ReadAheadPoint| {
+    let (windows, history) = run(&study.steps(5), |point: &ReadAheadPoint| {
         let rate = if point.read_ahead.0 == 0 && point.order == Order::Random { 200.0 } else { 100.0 };
         Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
     });
@@ -258,9 +303,11 @@ fn a_surface_has_every_size_with_every_mix() {
         depth: 4,
         window: Nanos::SECOND,
     };
-    let steps = study.steps();
-    let mixes: Vec<_> = steps.iter().step_by(3).map(|step| step.task.mix).collect();
-    assert_eq!((steps.len(), mixes), (9, vec![Mix::Read, Mix::ReadPercent(70), Mix::Write]));
+    let steps = study.steps(5);
+    let of = |mix| steps.iter().filter(|step| step.task.mix == mix).count();
+    assert_eq!([of(Mix::Read), of(Mix::ReadPercent(70)), of(Mix::Write)], [3, 3, 3]);
+    let blocks = |seed| study.steps(seed).iter().map(|step| step.task.block).collect::<Vec<_>>();
+    assert_ne!(blocks(1), blocks(2), "the order is random");
     assert!(
         steps.iter().all(|step| (step.task.workers, step.task.concurrency) == (4, 4) && step.task.direct)
     );
