@@ -211,7 +211,7 @@ fn known(options: &[String]) -> Option<&'static str> {
     if random && partial && grows {
         return Some("how far a file grew follows from random offsets");
     }
-    if has("number_ios") && is("--ioengine=vsync") {
+    if is("--ioengine=vsync") && (has("number_ios") || has("iodepth")) {
         return Some("fio counts what vsync joins once");
     }
     if has("nrfiles") && size / files < block {

@@ -199,10 +199,12 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     // The last operation may go beyond.
     let whole = |bytes| if task.sizes.is_none() { up(bytes, task.block.0) } else { bytes };
     if let Some(amount) = amount(spec, known, &spans)? {
-        let all = spans.iter().fold(0u64, |sum, span| sum.saturating_add(*span));
-        // As fio 3.33 was seen to do: what goes beyond the files once is not repeated by loops.
-        let total = match known && amount > all {
-            true => amount.max(all.saturating_mul(loops)),
+        let once = whole(files.iter().map(|file| pass(task, file)).fold(0, u64::saturating_add)).max(1);
+        // As fio 3.33 was seen to do: beyond the files once loops count passes through them, the last one of which is done
+        // to its end. Offsets that may come again have no passes.
+        let again = spec.io.random && spec.io.repeats();
+        let total = match known && loops > 1 && amount > once && !again {
+            true => amount.div_ceil(once).max(loops).saturating_mul(once),
             false => amount.saturating_mul(loops),
         };
         return Ok(Stop { bytes: Some(Bytes(whole(total))), ..stop });

@@ -112,6 +112,11 @@ impl Io {
         scatter(base.wrapping_add(scatter(u64::from(place.number)))) >> 1
     }
 
+    /// Whether random offsets may come again before all have been done.
+    pub(crate) fn repeats(&self) -> bool {
+        self.no_map || self.distribution.iter().any(|distribution| *distribution != Distribution::Uniform)
+    }
+
     /// A number between two, both included, the same in each run; `purpose` and `index` distinguish draws.
     pub fn draw(&self, place: Place, purpose: u64, index: u64, (least, most): (u64, u64)) -> u64 {
         let base = self.seed.unwrap_or(SEED).wrapping_add(scatter(u64::from(place.number)));
