@@ -117,7 +117,7 @@ impl Io {
         self.no_map || self.distribution.iter().any(|distribution| *distribution != Distribution::Uniform)
     }
 
-    /// A number between two, both included, the same in each run; `purpose` and `index` distinguish draws.
+    /// A number between two, both included, the same in each run; `purpose` and `index` tell draws apart.
     pub fn draw(&self, place: Place, purpose: u64, index: u64, (least, most): (u64, u64)) -> u64 {
         let base = self.seed.unwrap_or(SEED).wrapping_add(scatter(u64::from(place.number)));
         let chance = scatter(base ^ scatter(purpose.wrapping_add(index << 8)));
