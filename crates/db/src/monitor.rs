@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use iolite_model::{Nanos, Physical};
 
-use crate::{Instance, LockWait};
+use crate::instance::{Instance, LockWait};
 
 /// Time between two readings of the counters.
 const TICK: Duration = Duration::from_millis(200);

@@ -113,7 +113,7 @@ impl Server {
                 ("start or stop MariaDB", "build it with the feature `mysql` (cargo build --features mysql)")
             }
         };
-        Err(crate::Error::Build { what, remedy })
+        Err(crate::error::Error::Build { what, remedy })
     }
 }
 

@@ -7,7 +7,7 @@ use iolite_model::{Bytes, Cache, DeviceCounters, Event, Sink, Storage};
 use iolite_sys::{extents, page_cache};
 use rustix::fs::{AtFlags, StatxFlags};
 
-use crate::LeafCounters;
+use crate::leaf_counters::LeafCounters;
 use crate::process_io::ProcessIo;
 
 /// File systems whose I/O is submitted by the task that asks for it, so that the kernel accounts it to that task, and whose

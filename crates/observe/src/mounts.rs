@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
-use crate::sysfs::Number;
+use crate::sysfs::{Number, parse_number};
 
 /// One line of mountinfo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,12 +110,6 @@ pub(crate) fn upper_directory(options: &[String]) -> Option<&Path> {
         .find_map(|option| option.strip_prefix("upperdir="))
         .map(Path::new)
         .filter(|path| path.is_absolute())
-}
-
-/// A device number from `MAJOR:MINOR`.
-pub(crate) fn parse_number(text: &str) -> Option<Number> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The options of the mount, then those of the file system that are not among them. Where either says `ro`, nothing

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{Bytes, Device, Filesystem, Storage};
 
-use crate::Error;
 use crate::chain::chain;
+use crate::error::Error;
 use crate::mounts::{Identity, Mount, upper_directory};
 use crate::sysfs::{Number, Sysfs};
 

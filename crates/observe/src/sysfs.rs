@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{Bytes, Device};
 
-use crate::mounts::parse_number;
-
 /// Major and minor number of a device.
 pub(crate) type Number = (u32, u32);
 
@@ -186,6 +184,12 @@ impl Block {
 fn selected(choices: &str) -> String {
     let bracketed = choices.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     bracketed.map_or(choices, |(selected, _)| selected).to_string()
+}
+
+/// A device number from `MAJOR:MINOR`.
+pub(crate) fn parse_number(text: &str) -> Option<Number> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The number of the device whose directory this is.

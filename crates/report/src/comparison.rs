@@ -47,7 +47,7 @@ pub fn text(comparison: &Comparison, failed: &[String], style: Style) -> String 
 }
 
 fn count(number: u64, one: &str, several: &str) -> String {
-    format!("{} {}", crate::count(number), if number == 1 { one } else { several })
+    format!("{} {}", crate::pen::count(number), if number == 1 { one } else { several })
 }
 
 fn table_of(part: &PartComparison, pen: Pen) -> String {

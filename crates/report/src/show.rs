@@ -67,7 +67,7 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
 fn check(run: &Run, format: Format, style: Style) -> String {
     let report = Report::of(run);
     match format {
-        Format::Short => crate::judgement(&report, style),
+        Format::Short => crate::text::judgement(&report, style),
         format => either(format, || crate::text(&report, style), || crate::json(&report)),
     }
 }

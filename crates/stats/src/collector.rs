@@ -72,7 +72,9 @@ impl Collector {
 
     /// Adds a snapshot that did not come through a feed, of one of the workers there are.
     pub fn absorb(&mut self, worker: usize, snapshot: &Snapshot) {
+        debug_assert!(worker < self.workers.len(), "a snapshot of a worker of another group");
         let Slot { stage, start, end } = snapshot.slot;
+        debug_assert!(start <= end, "an interval ends before it begins");
         let (open_end, counts) = self.open.entry((stage, start)).or_insert((end, Counts::default()));
         *open_end = (*open_end).max(end);
         counts.add(snapshot);

@@ -2,6 +2,8 @@
 //!
 //! Block I/O, metadata and databases all run as groups; what differs is the work.
 
+mod conductor;
+
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
@@ -14,11 +16,13 @@ use iolite_sys::clock::Clock;
 use iolite_sys::usage;
 
 use crate::barrier::{Barrier, StartLine};
-use crate::conductor::Conductor;
 use crate::control::Control;
 use crate::error::{WorkError, WorkersError};
 use crate::lane::{Finished, WorkerLane, WorkerMessage, WorkerReport, WorkerStart};
 use crate::outcome::Outcome;
+use conductor::Conductor;
+
+pub use conductor::LAST_SYNC;
 
 /// How often the workers' snapshots are collected, unless intervals are shorter.
 pub const TICK: Duration = Duration::from_millis(50);

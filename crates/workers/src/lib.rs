@@ -3,7 +3,6 @@
 //! Block I/O, metadata operations and databases all run as a [`WorkerGroup`]; only the work differs.
 
 mod barrier;
-mod conductor;
 mod control;
 mod error;
 mod group;
@@ -12,10 +11,9 @@ mod outcome;
 mod together;
 
 pub use barrier::{Barrier, StartLine};
-pub use conductor::LAST_SYNC;
 pub use control::Control;
 pub use error::{WorkError, WorkersError};
-pub use group::{DRAIN, DRAIN_INTERRUPTED, Patience, TICK, WorkerGroup, release, usage_of};
+pub use group::{DRAIN, DRAIN_INTERRUPTED, LAST_SYNC, Patience, TICK, WorkerGroup, release, usage_of};
 pub use lane::{Finished, WorkerEnd, WorkerLane, WorkerStart};
 pub use outcome::Outcome;
 pub use together::{SharedSink, StartTogether};

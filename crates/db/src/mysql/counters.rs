@@ -9,7 +9,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::Context;
-use crate::{Error, LockWait, Result};
+use crate::error::{Error, Result};
+use crate::instance::LockWait;
 
 /// Longest to wait for the server's purge of what transactions left: about what ten million rows take.
 const PURGE: Duration = Duration::from_secs(120);

@@ -8,7 +8,8 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::connect::Target;
-use crate::{Description, Error, Files, Result};
+use crate::error::{Error, Result};
+use crate::instance::{Description, Files};
 
 /// Which server, as `VERSION()` says.
 #[derive(Debug, Clone, PartialEq, Eq)]

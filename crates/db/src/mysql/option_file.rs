@@ -4,8 +4,9 @@
 
 use mysql::{Opts, OptsBuilder};
 
+use crate::error::{Error, Result};
+use crate::ini;
 use crate::tls::TlsSettings;
-use crate::{Error, Result, ini};
 
 /// The sections that clients read.
 const SECTIONS: [&str; 5] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client"];

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use postgres::Config;
 use postgres::config::Host;
 
+use crate::error::{Error, Result};
+use crate::ini;
 use crate::tls::{TlsSettings, decoded};
-use crate::{Error, Result, ini};
 
 /// Where a service file is looked for after the user's own.
 const SYSTEM_SERVICES: [&str; 2] =

@@ -3,8 +3,10 @@
 use iolite_model::{Bytes, Durability};
 use postgres::Client;
 
-use super::{Build, Target};
-use crate::{Description, Result};
+use super::Build;
+use super::connect::Target;
+use crate::error::Result;
+use crate::instance::Description;
 
 /// Settings that determine the figures, as far as this version has them.
 const SETTINGS: &[&str] = &[

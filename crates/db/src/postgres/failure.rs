@@ -5,7 +5,8 @@ use std::io;
 
 use postgres::error::{DbError, SqlState};
 
-use crate::{Error, tls};
+use crate::error::Error;
+use crate::tls;
 
 /// A failure in the form that the whole program reports.
 pub(crate) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {

@@ -11,7 +11,8 @@ use postgres::error::SqlState;
 
 use super::connect::Target;
 use super::failure;
-use crate::{Error, Files, Result};
+use crate::error::{Error, Result};
+use crate::instance::Files;
 
 /// The server's directories on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,8 @@ use iolite_model::Physical;
 use postgres::{Client, Row};
 
 use super::connect::Target;
-use crate::{LockWait, Result};
+use crate::error::Result;
+use crate::instance::LockWait;
 
 /// Reads, blocks written, synchronisations of data (or null).
 const DATA_TO_15: &str = "SELECT (SELECT blks_read FROM pg_stat_database WHERE datname = current_database()), \

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::LockWait;
+use crate::instance::LockWait;
 
 /// Byte of the shared memory file that a writer locks (SQLite, WAL-mode file format, 2.3: WAL locks, WAL_WRITE_LOCK).
 const WRITE_LOCK: u64 = 120;

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use iolite_model::{Bytes, Durability, Physical};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::{Description, Error, Files, Instance, LockWait, Result};
+use crate::error::{Error, Result};
+use crate::instance::{Description, Files, Instance, LockWait};
 pub use counts::Counts;
 use direct::Counters;
 

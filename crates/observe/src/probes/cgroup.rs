@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::ReadingValue;
 
-use crate::mounts::{Mount, parse_number};
+use crate::mounts::Mount;
 use crate::probe::{HeldFile, Probe, ProbeError, Subject};
-use crate::sysfs::{Number, Sysfs};
+use crate::sysfs::{Number, Sysfs, parse_number};
 
 /// Reads what the control group of this process read from and wrote to each device; subjects are device names.
 #[derive(Debug)]

@@ -5,9 +5,8 @@ use std::fs;
 use iolite_model::{ReadingValue, Storage};
 
 use crate::block_stat::{BlockStat, StatFile};
-use crate::mounts::parse_number;
 use crate::probe::{Probe, ProbeError, Subject};
-use crate::sysfs::{SECTOR, Sysfs};
+use crate::sysfs::{SECTOR, Sysfs, parse_number};
 
 /// Reads the counters of block devices; subjects are their names.
 #[derive(Debug)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use iolite_db::{DatabaseUrl, Error, Result};
 
 use super::contract::{Adapter, Settings};
-use super::{RanGtm, RanSqlite};
+use super::gtm::RanGtm;
+use super::sqlite::RanSqlite;
 
 /// The database that is there, for sessions as `settings` ask. Nothing is opened or asked yet.
 ///
@@ -23,14 +24,14 @@ pub fn open(url: &DatabaseUrl, settings: Settings) -> Result<Arc<dyn Adapter>> {
         DatabaseUrl::Sqlite(directory) => Ok(Arc::new(RanSqlite::with(directory.clone(), settings)?)),
         DatabaseUrl::Gtm(directory) => Ok(Arc::new(RanGtm::new(directory.clone(), settings)?)),
         #[cfg(feature = "postgres")]
-        DatabaseUrl::Postgres(url) => Ok(Arc::new(super::RanPostgres::new(url, settings)?)),
+        DatabaseUrl::Postgres(url) => Ok(Arc::new(super::postgres::RanPostgres::new(url, settings)?)),
         #[cfg(not(feature = "postgres"))]
         DatabaseUrl::Postgres(_) => Err(Error::Build {
             what: "open PostgreSQL databases",
             remedy: "build it with the feature `postgres` (cargo build --features postgres)",
         }),
         #[cfg(feature = "mysql")]
-        DatabaseUrl::Mysql(url) => Ok(Arc::new(super::RanMysql::new(url, settings)?)),
+        DatabaseUrl::Mysql(url) => Ok(Arc::new(super::mysql::RanMysql::new(url, settings)?)),
         #[cfg(not(feature = "mysql"))]
         DatabaseUrl::Mysql(_) => Err(Error::Build {
             what: "open MariaDB or MySQL",

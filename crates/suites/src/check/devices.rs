@@ -281,7 +281,7 @@ fn check(device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warn
 
 fn options() -> CheckOptions {
     CheckOptions {
-        profile: crate::built_in("oltp-flash").unwrap(),
+        profile: crate::profiles::built_in("oltp-flash").unwrap(),
         target_iops: None,
         target_response: None,
         time: Nanos(90_000_000_000),

@@ -9,9 +9,10 @@ use iolite_stats::{Collector, Detail, Timetable};
 use iolite_sys::board::Board;
 
 use crate::control::Control;
-use crate::group::{TICK, WorkerGroup};
 use crate::lane::{WorkerMessage, WorkerReport};
 use crate::outcome::Outcome;
+
+use super::{TICK, WorkerGroup};
 
 /// How long after its end an interval is passed on: a worker that is in time has handed its share over by then.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -178,6 +179,7 @@ impl Ends {
     }
 
     fn take(&mut self, report: WorkerReport, collector: &mut Collector) {
+        debug_assert!(!self.reported[report.worker], "a worker reports once");
         self.reports += 1;
         self.reported[report.worker] = true;
         self.closed = self.closed.max(report.closed);
