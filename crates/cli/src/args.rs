@@ -13,12 +13,14 @@ use crate::database::DbArgs;
 use crate::durability::DurabilityArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
+use crate::observe::ObserveArgs;
 use crate::pts::PtsArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::reference::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
+use crate::waits::WaitsArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -93,6 +95,10 @@ pub(crate) enum Command {
     /// Transactions derived from TPC-C inside a database, by virtual users (TPROC-C)
     #[command(name = "tproc-c")]
     TprocC(TprocCArgs),
+    /// Show what the sessions of a database wait for
+    Waits(WaitsArgs),
+    /// Record what the machine and its devices do, without a workload
+    Observe(ObserveArgs),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
     /// Show whether acknowledged writes and commits survive a crash or a power cut

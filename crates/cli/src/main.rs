@@ -12,6 +12,7 @@ mod exit;
 mod explain;
 mod fio;
 mod job;
+mod observe;
 mod output;
 mod profiles;
 mod pts;
@@ -25,6 +26,7 @@ mod storage;
 mod study;
 mod tproc_c;
 mod verify;
+mod waits;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,6 +69,8 @@ fn main() -> ExitCode {
         Command::RanIo(args) => ran::run(args),
         Command::Durability(args) => durability::run(*args),
         Command::TprocC(args) => tproc_c::run(args),
+        Command::Waits(args) => waits::run(args),
+        Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),

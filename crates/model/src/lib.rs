@@ -36,6 +36,7 @@ mod trace;
 mod units;
 mod verdict;
 mod verify;
+mod waits;
 mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
@@ -85,6 +86,7 @@ pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Finding, FioChecksum, Verified, Verify};
+pub use waits::{Blocker, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.

@@ -20,6 +20,7 @@ mod knees;
 pub mod latency_target;
 mod live;
 mod machine;
+pub mod observed;
 pub mod parts;
 mod pen;
 mod progress;
@@ -35,6 +36,7 @@ mod synthetic;
 mod table;
 mod text;
 pub mod tproc_c;
+pub mod waits;
 mod words;
 
 pub use json::{JSON_FORMAT, json};

@@ -7,13 +7,18 @@ use serde_json::Value;
 
 use crate::ab::AbReport;
 use crate::latency_target::LatencyReport;
+use crate::observed::ObservedReport;
 use crate::pen::Style;
 use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
-use crate::{Report, ab, classic, durability, latency_target, pts, ran, run as job, study, sweep, tproc_c};
+use crate::waits::WaitsReport;
+use crate::{
+    Report, ab, classic, durability, latency_target, observed, pts, ran, run as job, study, sweep, tproc_c,
+    waits,
+};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +59,14 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "ranread" | "ranwrite" | "ranio" => {
             let report = RanReport::of(run);
             either(format, || ran::text(&report, style), || ran::json(&report))
+        }
+        "observe" => {
+            let report = ObservedReport::of(run);
+            either(format, || observed::text(&report, style), || observed::json(&report))
+        }
+        "waits" => {
+            let report = WaitsReport::of(run);
+            either(format, || waits::text(&report, style), || waits::json(&report))
         }
         "tproc-c" | "tproc-c-sweep" => {
             let report = TprocCReport::of(run);
