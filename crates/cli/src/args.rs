@@ -7,17 +7,21 @@ use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos};
 use iolite_report::Format;
 
+use crate::ab::AbArgs;
 use crate::classic::ClassicArgs;
 use crate::database::DbArgs;
+use crate::durability::DurabilityArgs;
 use crate::exit;
 use crate::explain::ExplainArgs;
 use crate::iometer::IometerArgs;
+use crate::observe::ObserveArgs;
 use crate::pts::PtsArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::reference::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
+use crate::waits::WaitsArgs;
 
 /// Measures storage for people who run databases, and says whether it is good enough and why.
 #[derive(Debug, Parser)]
@@ -49,6 +53,11 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Compare two jobs, run in turns until the answer is clear
+    ///
+    /// Runs both jobs once per pair, in random order, until a difference is shown, or one that matters is excluded, or the pairs are
+    /// used up.
+    Ab(Box<AbArgs>),
     /// Find the largest queue depth, or rate, that keeps a response time
     ///
     /// Runs a job's last task again and again, in windows, with more or less load, until the largest one is found that keeps
@@ -89,9 +98,15 @@ pub(crate) enum Command {
     /// Transactions derived from TPC-C inside a database, by virtual users (TPROC-C)
     #[command(name = "tproc-c")]
     TprocC(TprocCArgs),
+    /// Show what the sessions of a database wait for
+    Waits(WaitsArgs),
+    /// Record what the machine and its devices do, without a workload
+    Observe(ObserveArgs),
     /// Start and stop private servers for those who have none running
     Db(DbArgs),
-    /// List, show, annotate and delete stored runs
+    /// Show whether acknowledged writes and commits survive a crash or a power cut
+    Durability(Box<DurabilityArgs>),
+    /// List, show, compare, annotate, export, import and delete stored runs
     Results(Box<ResultsArgs>),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),

@@ -2,15 +2,18 @@
 //!
 //! Arguments -> options -> plan -> run -> outputs; see ARCHITECTURE.md for the way through the crates.
 
+mod ab;
 mod args;
 mod check;
 mod classic;
 mod database;
+mod durability;
 mod exit;
 mod explain;
 mod fio;
 mod iometer;
 mod job;
+mod observe;
 mod output;
 mod profiles;
 mod pts;
@@ -24,6 +27,7 @@ mod storage;
 mod study;
 mod tproc_c;
 mod verify;
+mod waits;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(*args),
         Command::Run(args) => run::run(*args),
         Command::Fio { arguments } => return fio::main(arguments.into_iter()),
+        Command::Ab(args) => ab::run(*args),
         Command::LatencyTarget(args) => run::latency_target(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),
@@ -64,7 +69,10 @@ fn main() -> ExitCode {
         Command::RanRead(args) => ran::run(args),
         Command::RanWrite(args) => ran::run(args),
         Command::RanIo(args) => ran::run(args),
+        Command::Durability(args) => durability::run(*args),
         Command::TprocC(args) => tproc_c::run(args),
+        Command::Waits(args) => waits::run(args),
+        Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),

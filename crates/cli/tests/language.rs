@@ -126,7 +126,7 @@ fn comments_and_names_are_in_plain_technical_english() {
 
 #[test]
 fn words_are_found_in_comments_and_names_but_not_in_strings() {
-    let source = "/// What is recorded\nfn a_rate_is_told() { print(\"told\"); } // it tells\nlet retold = \"// told\";";
+    let source = "/// What is recorded\nfn a_rate_is_told() { print(\"told\"); }\n// it tells\nlet retold = \"// told\";";
     let found = words("page", &comments(source));
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].contains("a rate is [told]") && found[1].contains("it [tells]"), "{found:?}");

@@ -299,3 +299,86 @@ fn a_job_of_fio_that_failed_is_shown_with_its_error() {
     assert_ne!(printed["jobs"][0]["error"], 0, "{printed}");
     assert_eq!(parsed(&text(&iolite(&place, &["results", "show", "latest"]))), printed);
 }
+
+#[test]
+fn two_jobs_in_turns_are_shown_as_they_were_printed() {
+    let place = Place::new();
+    let writes = |block: &str| {
+        format!(
+            "name = 'writes of {block}'\n[[tasks]]\n[tasks.io]\nname = 'writes'\n\
+             target.file = {{ name = 'data', size = '1MiB', create = true }}\nbackend = 'sync'\nmix = 'write'\n\
+             block = '{block}'\nstop.operations = 200\ninterval = '10ms'\n"
+        )
+    };
+    let (small, large) =
+        (job(&place, "small.toml", &writes("4KiB")), job(&place, "large.toml", &writes("256KiB")));
+    let directory = place.data();
+    let ab =
+        ["ab", &small, &large, "--repeat", "6", "--seed", "1", "--directory", directory.to_str().unwrap()];
+    shown_as_printed(&place, &ab);
+    let document = parsed(&text(&iolite(&place, &["results", "json", "latest"])));
+    assert_eq!(document["jobs"]["b"], "writes of 256KiB");
+    let order = document["order"].as_array().unwrap();
+    assert_eq!(Some(order.len() as u64), document["pairs"].as_u64());
+    assert!(order.contains(&"a".into()) && order.contains(&"b".into()), "{document}");
+    let deciding: Vec<&Value> =
+        document["figures"].as_array().unwrap().iter().filter(|figure| figure["decides"] == true).collect();
+    assert_eq!(deciding.len(), 1, "{document}");
+    assert_eq!((&deciding[0]["figure"], &deciding[0]["kind"]), (&"rate".into(), &"write".into()));
+    for wrong in [&["--repeat", "1"][..], &["--figure", "p98"], &["--detect", "0"]] {
+        let output = iolite(&place, &[&ab[..3], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn runs_are_exported_imported_asked_and_collected() {
+    let place = Place::new();
+    let writes = "[[tasks]]\n[tasks.io]\nname = '=1+1 \"quoted\"'\n\
+                  target.file = { name = 'data', size = '1MiB', create = true }\nbackend = 'sync'\nmix = 'write'\n\
+                  stop.operations = 200\n";
+    let job = job(&place, "job.toml", writes);
+    for _ in 0..3 {
+        let output = iolite(&place, &["run", &job, "--directory", place.data().to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    iolite(&place, &["results", "tag", "latest", "kept"]);
+    let file = |name: &str| place.root.path().join(name).to_str().unwrap().to_owned();
+    let (portable, other) = (file("portable.db"), file("other.db"));
+    let export = ["results", "export", "kept", "latest~1", "-o", &portable];
+    assert!(iolite(&place, &export).status.success());
+    assert_eq!(iolite(&place, &export).status.code(), Some(2), "what is there is not overwritten");
+    let elsewhere = |arguments: &[&str]| {
+        let mut command = Command::new(IOLITE);
+        command.args(arguments).args(["--results", &other]).env("COLUMNS", "110").env("NO_COLOR", "1");
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    assert!(text(&elsewhere(&["results", "import", &portable])).contains("2 runs imported, 0 were there"));
+    assert!(text(&elsewhere(&["results", "import", &portable])).contains("0 runs imported, 2 were there"));
+    for run in ["latest", "latest~1"] {
+        let shown = ["results", "json", run];
+        assert_eq!(parsed(&text(&elsewhere(&shown))), parsed(&text(&iolite(&place, &shown))));
+    }
+    let kept = parsed(&text(&elsewhere(&["results", "list", "--tag", "kept", "--json"])));
+    assert_eq!(kept["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(elsewhere(&["results", "import", &job]).status.code(), Some(2));
+
+    let table = text(&iolite(&place, &["results", "export", "latest", "--format", "csv"]));
+    assert!(
+        table.starts_with("run,started_unix_ns,") && table.contains("\"=1+1 \"\"quoted\"\"\""),
+        "{table}"
+    );
+    let list = parsed(&text(&iolite(&place, &["results", "export", "latest", "--format", "json"])));
+    assert_eq!(list[0], parsed(&text(&iolite(&place, &["results", "json", "latest"]))));
+
+    let asked = iolite(&place, &["results", "sql", "SELECT count(*) AS runs FROM run", "--json"]);
+    assert_eq!(parsed(&text(&asked))[0]["runs"], 3);
+    for wrong in ["DELETE FROM run", "SELECT nonsense"] {
+        assert_eq!(iolite(&place, &["results", "sql", wrong]).status.code(), Some(2), "{wrong}");
+    }
+    let dry = text(&iolite(&place, &["results", "gc", "--keep", "1", "--dry-run"]));
+    assert_eq!(dry.lines().count(), 1, "{dry}");
+    assert!(text(&iolite(&place, &["results", "gc", "--keep", "0"])).starts_with("2 runs deleted"));
+    let left = parsed(&text(&iolite(&place, &["results", "list", "--json"])));
+    assert_eq!(left["runs"].as_array().unwrap().len(), 1);
+}

@@ -50,7 +50,7 @@ impl Subject {
     fn output(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(IOLITE);
         command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
-        let measures = matches!(arguments, ["tproc-c", "run" | "sweep", ..]);
+        let measures = matches!(arguments, ["tproc-c", "run" | "sweep", ..] | ["waits" | "observe", ..]);
         if measures || arguments[0] == "results" {
             command.arg("--results").arg(self.place.results());
         }
@@ -144,10 +144,63 @@ fn servers_are_measured_by_their_own_counters() {
             let printed = subject.done(&[&SHORT[..], &["--users", "2"], way].concat());
             let text = plain(&printed);
             assert!(text.contains("as many as this program has committed"), "{server} {way:?}: {text}");
-            assert!(text.contains("TPM"), "{text}");
+            assert!(text.contains("TPM") && text.contains("active sessions:"), "{text}");
             subject.shows_again(&printed);
         }
         assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+        let watched = subject.done(&["waits", "watch", "--quiet", "--duration", "500ms"]);
+        assert!(plain(&watched).contains("active sessions:"), "{watched}");
+        assert_eq!(subject.done(&["results", "show", "latest"]), watched);
         subject.done(&["tproc-c", "purge"]);
     }
+}
+
+#[test]
+fn a_sweep_reports_the_curve_and_a_verdict() {
+    let subject = Subject::sqlite();
+    subject.build();
+    let sweep = [
+        "tproc-c",
+        "sweep",
+        "--quiet",
+        "--users",
+        "1,2,3",
+        "--step",
+        "1s",
+        "--ramp",
+        "0s",
+        "--durability",
+        "relaxed",
+    ];
+    let output = subject.output(&sweep);
+    let printed = String::from_utf8(output.stdout.clone()).unwrap();
+    let text = plain(&printed);
+    for expected in ["NOPM by virtual users", "VERDICT: ", "new-order with", "knee", "REDUCED"] {
+        assert!(text.contains(expected), "{expected}: {printed} {}", stderr(&output));
+    }
+    subject.shows_again(&printed);
+    let wrong = subject.output(&["tproc-c", "sweep", "--quiet", "--users", "2,1"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+}
+
+#[test]
+fn databases_without_waits_say_so() {
+    let subject = Subject::sqlite();
+    let refused = subject.output(&["waits", "watch", "--quiet"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("shows no waits"), "{}", stderr(&refused));
+}
+
+#[test]
+fn the_machine_is_observed_without_a_workload() {
+    let subject = Subject::sqlite();
+    let directory = subject.place.data().display().to_string();
+    let observe = ["observe", &directory, "--quiet", "--duration", "1500ms", "--interval", "200ms"];
+    let printed = subject.done(&observe);
+    assert!(printed.contains("context switches/s"), "{printed}");
+    assert_eq!(subject.done(&["results", "show", "latest"]), printed);
+    let document: serde_json::Value =
+        serde_json::from_str(&subject.done(&["results", "json", "latest"])).unwrap();
+    assert_eq!(document["format"], "iolite-observe/1");
+    assert!(subject.place.ask::<i64>("SELECT count(*) FROM reading") > 20);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use iolite_model::{Bytes, Durability, Physical};
 
 use crate::error::Result;
+use crate::waits::WaitReader;
 
 /// A database instance as the results state it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,14 @@ pub trait Instance: Send + Sync {
     /// [`Error::Engine`](crate::Error::Engine).
     fn lock_waits(&self) -> Result<Vec<LockWait>> {
         Ok(Vec::new())
+    }
+
+    /// Reads what sessions wait for; `None` for a database that does not show it.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn wait_reader(&self) -> Result<Option<Box<dyn WaitReader>>> {
+        Ok(None)
     }
 }
 

@@ -22,6 +22,7 @@ pub mod sqlite;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod tls;
 mod url;
+mod waits;
 
 pub use error::{Error, Result};
 pub use instance::{Description, Files, Instance, LockWait};
@@ -33,3 +34,4 @@ pub use postgres::Postgres;
 pub use server::{Server, Started};
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};
+pub use waits::{ActiveSession, WAIT_INTERVAL, WaitReader, WaitSampler};

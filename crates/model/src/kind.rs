@@ -1,7 +1,7 @@
 //! Kinds of operation: the standard ones, and those that a workload brings along.
 
 use std::ops::{Index, IndexMut};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -72,8 +72,19 @@ const STANDARD: [Properties; 11] = [
     standard("rmdir", OpClass::Write, false),
 ];
 
+/// The kinds of workloads that come with this program: known by their names, and in this order, wherever results are read back.
+const WORKLOADS: [Properties; 6] = [
+    // TPROC-C's transactions.
+    standard("new-order", OpClass::Write, false),
+    standard("payment", OpClass::Write, false),
+    standard("order-status", OpClass::Read, false),
+    standard("delivery", OpClass::Write, false),
+    standard("stock-level", OpClass::Read, false),
+    standard("new-order-rollback", OpClass::Other, false),
+];
+
 /// The kinds that workloads have registered, numbered on from the standard ones.
-static REGISTERED: RwLock<Vec<Properties>> = RwLock::new(Vec::new());
+static REGISTERED: LazyLock<RwLock<Vec<Properties>>> = LazyLock::new(|| RwLock::new(WORKLOADS.to_vec()));
 
 // The constants are to be used as the variants of an enum are.
 #[allow(non_upper_case_globals)]
@@ -291,16 +302,24 @@ mod tests {
 
     #[test]
     fn a_workload_brings_kinds_of_its_own() {
-        let order = OpKind::of("new-order", OpClass::Other, false).unwrap();
-        assert_eq!(OpKind::of("new-order", OpClass::Read, true).unwrap(), order, "one name, one kind");
-        assert_eq!((order.name(), order.class(), order.moves_bytes()), ("new-order", OpClass::Other, false));
+        let order = OpKind::of("my-order", OpClass::Other, false).unwrap();
+        assert_eq!(OpKind::of("my-order", OpClass::Read, true).unwrap(), order, "one name, one kind");
+        assert_eq!((order.name(), order.class(), order.moves_bytes()), ("my-order", OpClass::Other, false));
         assert!(OpKind::all().any(|kind| kind == order) && !OpKind::STANDARD.contains(&order));
         assert_eq!(OpKind::from_code(order.code()), Some(order));
         let json = serde_json::to_string(&order).unwrap();
-        assert_eq!(json, r#"{"name":"new-order","class":"other","moves_bytes":false}"#);
+        assert_eq!(json, r#"{"name":"my-order","class":"other","moves_bytes":false}"#);
         assert_eq!(serde_json::from_str::<OpKind>(&json).unwrap(), order);
         let unknown = serde_json::from_str::<OpKind>("\"payments of mine\"").unwrap_err().to_string();
         assert!(unknown.contains("is no kind of operation"), "{unknown}");
+    }
+
+    #[test]
+    fn workloads_that_come_along_are_known_by_name() {
+        let [first, .., last] = WORKLOADS;
+        assert_eq!(OpKind::named(first.name).map(OpKind::index), Some(STANDARD.len()));
+        let read: OpKind = serde_json::from_str("\"new-order-rollback\"").unwrap();
+        assert_eq!((read.name(), read.class()), (last.name, OpClass::Other));
     }
 
     #[test]

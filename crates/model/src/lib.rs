@@ -4,6 +4,7 @@
 //! live view and the report read those events. Nothing here touches a file, a clock, a thread or a terminal.
 
 mod access;
+pub mod acknowledged;
 mod arrival;
 mod backend;
 mod cache;
@@ -35,6 +36,7 @@ mod trace;
 mod units;
 mod verdict;
 mod verify;
+mod waits;
 mod warning;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
@@ -84,6 +86,7 @@ pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Finding, FioChecksum, Verified, Verify};
+pub use waits::{Blocker, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.

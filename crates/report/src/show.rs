@@ -1,17 +1,24 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
+use iolite_model::acknowledged::Findings;
 use iolite_model::{BlockPoint, CachePoint, ClassicTerms, IometerTerms, PtsTerms, ReadAheadPoint};
 use iolite_results::Run;
 use serde_json::Value;
 
+use crate::ab::AbReport;
 use crate::latency_target::LatencyReport;
+use crate::observed::ObservedReport;
 use crate::pen::Style;
 use crate::ran::RanReport;
 use crate::run::RunReport;
 use crate::study::{Circumstance, StudyReport};
 use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
-use crate::{Report, classic, iometer, latency_target, pts, ran, run as job, study, sweep, tproc_c};
+use crate::waits::WaitsReport;
+use crate::{
+    Report, ab, classic, durability, iometer, latency_target, observed, pts, ran, run as job, study, sweep,
+    tproc_c, waits,
+};
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +36,19 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
     let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
     match procedure.as_str() {
         "check" => check(run, format, style),
+        "ab" => match AbReport::of(run) {
+            Some(report) => either(format, || ab::text(&report, style), || ab::json(&report)),
+            None => of_job(run, format, style),
+        },
         "latency-target" => match LatencyReport::of(run) {
             Some(report) => {
                 either(format, || latency_target::text(&report, style), || latency_target::json(&report))
+            }
+            None => of_job(run, format, style),
+        },
+        "durability" => match run.concluded::<Findings>().last() {
+            Some(found) => {
+                either(format, || durability::text(&found, style), || durability::json(run, &found))
             }
             None => of_job(run, format, style),
         },
@@ -42,6 +59,14 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "ranread" | "ranwrite" | "ranio" => {
             let report = RanReport::of(run);
             either(format, || ran::text(&report, style), || ran::json(&report))
+        }
+        "observe" => {
+            let report = ObservedReport::of(run);
+            either(format, || observed::text(&report, style), || observed::json(&report))
+        }
+        "waits" => {
+            let report = WaitsReport::of(run);
+            either(format, || waits::text(&report, style), || waits::json(&report))
         }
         "tproc-c" | "tproc-c-sweep" => {
             let report = TprocCReport::of(run);

@@ -3,6 +3,7 @@
 //! [`Run`] is the fold over [`iolite_model::Event`]. Whoever folds the events of a running measurement, and whoever folds
 //! those that the store has kept, gets the same run; every output is a function of it.
 
+pub mod ab;
 mod asked;
 mod besides;
 pub mod comparison;

@@ -27,6 +27,19 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The directory can't be written to.
     pub fn begin(info: RunInfo, setup: Setup<'_>, control: &'a Control) -> anyhow::Result<Session<'a>> {
+        Session::begin_sampling(info, setup, Schedule::default(), control)
+    }
+
+    /// The same, with the host's probes read as `schedule` says.
+    ///
+    /// # Errors
+    /// As [`begin`](Session::begin).
+    pub fn begin_sampling(
+        info: RunInfo,
+        setup: Setup<'_>,
+        schedule: Schedule,
+        control: &'a Control,
+    ) -> anyhow::Result<Session<'a>> {
         iolite_sys::file::raise_open_files();
         let scratch = Scratch::create(setup.directory, &info.id)?;
         let mut events = Events::start(&info, &setup.results, setup.view, control);
@@ -40,7 +53,7 @@ impl<'a> Session<'a> {
         let clock = Clock::best();
         let started = clock.now();
         let probes = host_probes(Some(&info.storage));
-        events.sample(probes, Schedule::default(), RunClock { clock, origin: started });
+        events.sample(probes, schedule, RunClock { clock, origin: started });
         Ok(Session { control, events, clock, started, scratch, counters })
     }
 

@@ -31,6 +31,15 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The file is empty, where a results database was to be read.
+    #[error("{path} is empty: it is no results database")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A question in SQL would write.
+    #[error("this statement would change the results: only questions (SELECT) are answered")]
+    Writes,
     /// The file is a SQLite database of some other program.
     #[error(
         "{path} is a database of another program (application id {found:#010x}, iolite's is {expected:#010x}): \

@@ -14,6 +14,7 @@ mod read;
 mod schema;
 mod selection;
 mod store;
+mod transfer;
 mod writer;
 
 #[cfg(test)]
@@ -26,4 +27,5 @@ pub use phases::DatabasePhase;
 pub use place::{default_path, default_path_from};
 pub use process::Measuring;
 pub use store::{RunSummary, Store};
+pub use transfer::Answer;
 pub use writer::Writer;

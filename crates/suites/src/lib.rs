@@ -1,6 +1,7 @@
 //! Procedures that decide the next step and, at the end, the verdict. They do no I/O: given what has been measured,
 //! they answer with what to run next.
 
+mod ab;
 mod check;
 mod classic;
 mod database;
@@ -18,6 +19,7 @@ mod study;
 mod sweep;
 mod user_sweep;
 
+pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicPreparation};
 pub use database::database_warnings;

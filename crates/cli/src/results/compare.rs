@@ -57,7 +57,7 @@ pub(crate) struct CompareArgs {
     json: bool,
 }
 
-fn detect(text: &str) -> Result<f64, String> {
+pub(crate) fn detect(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1000.0 => Ok(value),
         _ => Err("write a difference in percent, for example 5".into()),
@@ -107,7 +107,7 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 /// The runs with this tag; else the run of this name.
-fn named(store: &Store, name: &str) -> anyhow::Result<Vec<iolite_model::RunId>> {
+pub(super) fn named(store: &Store, name: &str) -> anyhow::Result<Vec<iolite_model::RunId>> {
     let tagged = store.tagged(name)?;
     if tagged.is_empty() { Ok(vec![super::find(store, name)?]) } else { Ok(tagged) }
 }

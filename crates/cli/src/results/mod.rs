@@ -1,6 +1,7 @@
 //! `iolite results`: stored runs listed, shown again, compared, annotated, deleted.
 
 mod compare;
+mod transfer;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,8 @@ use iolite_store::{RunSummary, Store};
 
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup};
+
+pub(crate) use compare::detect;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,8 +28,16 @@ Examples:
       iolite results tag latest before nvme0
   Is it faster now? (`iolite results compare --help` has more)
       iolite results compare latest~1 latest
+  To another machine, and there:
+      iolite results export before after -o runs.db
+      iolite results import runs.db
+  For a spreadsheet:
+      iolite results export latest latest~1 --format csv -o runs.csv
   Runs that nobody needs:
       iolite results delete 20261120T160301
+      iolite results gc --keep 100 --dry-run
+  Whatever else one may ask:
+      iolite results sql 'SELECT run, name, kind, iops FROM summary'
 
 RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest.";
 
@@ -97,6 +108,25 @@ enum Action {
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<String>,
     },
+    /// Write runs to a file: a results database, JSON or CSV
+    Export(transfer::ExportArgs),
+    /// Copy the runs of another results database into this one, with tags and notes
+    Import {
+        /// The other database, as `export` or another machine has written it
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Delete runs without tag or note, and give the space of deleted runs back
+    Gc(transfer::GcArgs),
+    /// Answer a question in SQL; nothing can be changed (docs/results.md lists tables and views)
+    Sql {
+        /// One SELECT
+        #[arg(value_name = "QUESTION")]
+        question: String,
+        /// Print a JSON list instead of columns apart by tabs
+        #[arg(long)]
+        json: bool,
+    },
     /// Print where the results database is
     Path,
 }
@@ -111,12 +141,18 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
         output::print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Fit);
     }
+    if let Action::Import { file } = &args.action {
+        return transfer::import(&path, file).map(|()| Exit::Fit);
+    }
     if !path.exists() {
         let message = format!(
             "there are no results yet: {} does not exist; name another file with --results FILE",
             path.display()
         );
         return Err(UsageError(message).into());
+    }
+    if let Action::Sql { question, json } = &args.action {
+        return transfer::sql(&path, question, *json).map(|()| Exit::Fit);
     }
     let mut store = Store::open(&path)?;
     match args.action {
@@ -134,7 +170,9 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
         }
         Action::Compare(args) => return compare::run(&store, &args),
         Action::Delete { runs } => delete(&mut store, &runs)?,
-        Action::Path => {}
+        Action::Export(args) => transfer::export(&store, &args)?,
+        Action::Gc(args) => transfer::gc(&mut store, &args)?,
+        Action::Path | Action::Import { .. } | Action::Sql { .. } => {}
     }
     Ok(Exit::Fit)
 }

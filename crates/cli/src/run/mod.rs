@@ -40,7 +40,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 }
 
 /// Begins a run on the storage that the job is about.
-fn begin<'a>(
+pub(crate) fn begin<'a>(
     job: &Job,
     directory: &Path,
     output: &OutputArgs,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use iolite_db::DatabaseUrl;
+use iolite_db::{DatabaseUrl, WAIT_INTERVAL, WaitSampler};
 use iolite_engine::{Control, Outcome};
 use iolite_model::{
     Bytes, Concluded, Durability, Ending, Event, Iops, Nanos, Sink, Stop, Task, TprocCDatabase, TprocCTask,
@@ -131,13 +131,20 @@ impl Site {
         let Site { database, place, durability } = self;
         session.phase_by(Task::TprocC(task.clone()), |number, clock, control, events| {
             let watch = Watch::start(place, database.instance());
+            // A server that does not show its sessions to this user is measured without.
+            let reader = database.instance().wait_reader().ok().flatten();
+            let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
             let probe = CacheProbe::start(place.data.as_ref(), None);
             let phase = tproc_c::run(database, task, number, clock, control, events);
             let (read, written) = events.run().requested(number);
             let written = if *durability == Durability::Full { written } else { Bytes(0) };
             let cache = probe.finish(read, written);
             let (used, _) = watch.finish(place, number);
+            let waits = sampler.and_then(WaitSampler::finish);
             events.event(&Event::DatabaseUse(Box::new(used)));
+            if let Some(waits) = &waits {
+                events.conclude(Concluded::of_phase(number, waits));
+            }
             let outcome = match phase {
                 Ok(phase) => {
                     if let Some(counted) = &phase.counted {
@@ -174,8 +181,8 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &Site {
     }
 }
 
-/// Sessions that this program has beside those of its users: two read counters, one asks and checks.
-const OWN_SESSIONS: u32 = 3;
+/// Sessions that this program has beside those of its users: two read counters, one the waits, one asks and checks.
+const OWN_SESSIONS: u32 = 4;
 
 fn refuse_too_many(database: &dyn Database, users: u32) -> anyhow::Result<()> {
     // A server that does not say so takes as many as it takes.

@@ -7,6 +7,7 @@ pub mod counters;
 pub mod facts;
 mod option_file;
 pub mod server;
+mod waits;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +18,7 @@ use mysql::prelude::Queryable;
 
 use crate::error::Result;
 use crate::instance::{Description, Files, Instance, LockWait};
+use crate::waits::WaitReader;
 pub use connect::Target;
 pub use facts::Facts;
 
@@ -136,5 +138,11 @@ impl Instance for Mysql {
             let mariadb = facts::Version::of(conn)?.mariadb;
             counters::lock_waits(conn, mariadb)
         })
+    }
+
+    fn wait_reader(&self) -> Result<Option<Box<dyn WaitReader>>> {
+        let (context, conn) = self.open()?;
+        let mariadb = context.facts.version.mariadb;
+        Ok(Some(Box::new(waits::MysqlWaits::new(conn, context.target, mariadb))))
     }
 }

@@ -9,6 +9,7 @@ pub mod files;
 mod physical;
 pub mod server;
 mod tls;
+mod waits;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +18,7 @@ use postgres::Client;
 
 use crate::error::Result;
 use crate::instance::{Description, Files, Instance, LockWait};
+use crate::waits::WaitReader;
 pub use connect::Target;
 use physical::Monitor;
 
@@ -115,5 +117,9 @@ impl Instance for Postgres {
 
     fn lock_waits(&self) -> Result<Vec<LockWait>> {
         self.watch(Monitor::lock_waits)
+    }
+
+    fn wait_reader(&self) -> Result<Option<Box<dyn WaitReader>>> {
+        Ok(Some(Box::new(waits::PostgresWaits::open(&self.target)?)))
     }
 }

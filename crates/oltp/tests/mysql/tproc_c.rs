@@ -65,3 +65,30 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
     assert_eq!(phase.outcome.ending, Ending::Completed);
     assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
 }
+
+#[test]
+fn who_waits_for_whom_and_for_which_page_is_seen() {
+    use ::mysql::prelude::Queryable;
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let pay = "UPDATE tproc_c_warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1";
+    let connect = || ::mysql::Conn::new(::mysql::Opts::from_url(&server.started.url).unwrap()).unwrap();
+    let mut holder = connect();
+    holder.query_drop("BEGIN").unwrap();
+    holder.query_drop(pay).unwrap();
+    let mut waiting = connect();
+    let waiter = std::thread::spawn(move || waiting.query_drop(pay).unwrap());
+    let mut reader = database.instance().wait_reader().unwrap().unwrap();
+    let mut seen = Vec::new();
+    until("a session that waits", || {
+        seen = reader.read().unwrap();
+        seen.iter().any(|session| session.holder.is_some())
+    });
+    holder.query_drop("COMMIT").unwrap();
+    waiter.join().unwrap();
+    let session = seen.iter().find(|session| session.holder.is_some()).unwrap();
+    assert!(session.wait == "Lock:row" && session.statement == pay, "{session:?}");
+    let object = session.object.as_ref().unwrap();
+    assert!(object.starts_with("iolite.tproc_c_warehouse index PRIMARY page "), "{session:?}");
+}

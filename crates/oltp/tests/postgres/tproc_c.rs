@@ -7,6 +7,7 @@ use iolite_model::{Durability, Ending};
 use iolite_oltp::tproc_c::{Database, open};
 
 use crate::common::tproc_c::{built, measured, task, until_killed, users_work, violated};
+use crate::common::until;
 use crate::harness::Server;
 
 fn database(server: &Server) -> Arc<dyn Database> {
@@ -51,4 +52,30 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
     let phase = measured(&restarted, &task(2, 46, true));
     assert_eq!(phase.outcome.ending, Ending::Completed);
     assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
+}
+
+#[test]
+fn who_waits_for_whom_and_for_which_page_is_seen() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let pay = "UPDATE iolite_tproc_c.warehouse SET w_ytd = w_ytd WHERE w_id = 1";
+    let connect = || ::postgres::Client::connect(&server.url, ::postgres::NoTls).unwrap();
+    let mut holder = connect();
+    holder.batch_execute(&format!("BEGIN; {pay}")).unwrap();
+    let mut waiting = connect();
+    let waiter = std::thread::spawn(move || waiting.batch_execute(pay).unwrap());
+    let mut reader = database.instance().wait_reader().unwrap().unwrap();
+    let mut seen = Vec::new();
+    until("a session that waits", || {
+        seen = reader.read().unwrap();
+        seen.iter().any(|session| session.holder.is_some() && session.object.is_some())
+    });
+    holder.batch_execute("COMMIT").unwrap();
+    waiter.join().unwrap();
+    let session = seen.iter().find(|session| session.holder.is_some()).unwrap();
+    assert!(session.wait.starts_with("Lock:") && session.statement == pay, "{session:?}");
+    assert!(session.holder.as_ref().unwrap().contains("UPDATE"), "{session:?}");
+    let object = session.object.as_ref().unwrap();
+    assert!(object.starts_with("iolite_tproc_c.warehouse page 0 row "), "{session:?}");
 }

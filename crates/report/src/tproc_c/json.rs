@@ -11,6 +11,7 @@
 //! | `phases[].tpm` | commits and rollbacks per minute by the server's counter; null where it counts none |
 //! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `skipped_deliveries` |
 //! | `phases[].used` | null, or as in a run of RanIO, without `ratios` |
+//! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `waits`, `objects` (lists: `name`, `sessions`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
 //! | `knee` | null, or of a sweep over the number of users, as in a check |
 //! | `verdict` | null, or as in a check |
 //! | `repeats` | null, or of several runs with the same users: `runs`, `nopm_mean`, `nopm_half_width` (95 %, between runs), `nopm_min`, `nopm_max`, `nopm_deviation` |
@@ -62,6 +63,7 @@ fn phase(phase: &TprocCPhase) -> Value {
     value["tpm"] = counted.and_then(TprocCCounted::tpm).into();
     value["counted"] = counted.map(of_counted).into();
     value["used"] = took(phase).into();
+    value["waits"] = serde_json::to_value(&phase.waits).unwrap_or_default();
     value
 }
 

@@ -1,7 +1,8 @@
 //! What `iolite tproc-c run` prints: the database, New-Orders per minute, each transaction's times, and what it took.
 
 use iolite_model::{
-    Bytes, Calibration, DatabaseUse, Ending, RunInfo, TprocCCounted, TprocCDatabase, Verdict, Warning,
+    Bytes, Calibration, DatabaseUse, Ending, RunInfo, TprocCCounted, TprocCDatabase, Verdict, WaitsFound,
+    Warning,
 };
 use iolite_results::Run;
 use iolite_stats::{KneeFound, PhaseResult};
@@ -10,7 +11,7 @@ use crate::machine::line;
 use crate::pen::{Ink, Pen, Style, count};
 use crate::run::{Note, asked, came, rendered};
 use crate::text::filled;
-use crate::{answer, machine, ran};
+use crate::{answer, machine, ran, waits};
 
 mod json;
 mod repeats;
@@ -51,6 +52,8 @@ pub struct TprocCPhase {
     pub counted: Option<TprocCCounted>,
     /// What it took of devices and database, where that is known.
     pub used: Option<DatabaseUse>,
+    /// What its sessions waited for, where the database shows that.
+    pub waits: Option<WaitsFound>,
 }
 
 impl TprocCReport {
@@ -60,6 +63,7 @@ impl TprocCReport {
             result: result.clone(),
             counted: run.of_phase(result.info.index),
             used: run.database_use.get(&result.info.index).cloned(),
+            waits: run.of_phase(result.info.index),
         };
         TprocCReport {
             run: run.info.clone(),
@@ -163,6 +167,9 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, pen: Pen) -> String {
         phase.used.as_ref().map(cpu),
     ];
     notes.iter().flatten().for_each(|note| out += &rendered(note, pen));
+    if let Some(found) = &phase.waits {
+        out += &waits::section(found, pen);
+    }
     out
 }
 

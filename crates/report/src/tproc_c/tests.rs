@@ -47,6 +47,7 @@ fn phase(index: u32, orders: u64) -> TprocCPhase {
         result: synthetic::phase(index, task(8), &[(kind, 500.0, 2e6, 0, 0)]),
         counted: Some(counted(orders, orders + 1000)),
         used: None,
+        waits: None,
     }
 }
 

@@ -155,6 +155,54 @@ pub(super) fn names(parts: &[Part]) -> String {
     names.join(", ")
 }
 
+/// A figure that two sets of phases have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatchedFigure {
+    /// Name of the part; `before -> after` where the sides call it otherwise.
+    pub part: String,
+    /// The kind of operation.
+    pub kind: OpKind,
+    /// The figure.
+    pub figure: Figure,
+    /// Whether it is of the last part, and of the kind of operation that this is about.
+    pub is_main: bool,
+    /// The figure before.
+    pub before: Estimate,
+    /// The figure after.
+    pub after: Estimate,
+}
+
+/// The figures that two sets of phases have in common, parts matched as in a comparison of runs.
+pub fn matched_figures(before: &[&PhaseResult], after: &[&PhaseResult]) -> Vec<MatchedFigure> {
+    let sides = [before, after].map(|phases| vec![parts(phases.iter().copied())]);
+    if sides.iter().any(|side| side[0].is_empty()) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let matched = matched(&sides[0], &sides[1]);
+    for (place, each) in matched.iter().enumerate() {
+        let (one, other) = (each.before[0], each.after[0]);
+        let (main, is_last) = (one.phase.main_kind(), place + 1 == matched.len());
+        for (kind, figure) in OpKind::all().flat_map(|kind| Figure::ALL.map(|figure| (kind, figure))) {
+            let both = figure.of(&one.phase, kind).zip(figure.of(&other.phase, kind));
+            found.extend(both.map(|(before, after)| MatchedFigure {
+                part: title(one, other),
+                kind,
+                figure,
+                is_main: is_last && kind == main,
+                before,
+                after,
+            }));
+        }
+    }
+    found
+}
+
+/// What a part is called on both sides.
+fn title(before: &Part, after: &Part) -> String {
+    if before.name == after.name { before.name.clone() } else { format!("{} -> {}", before.name, after.name) }
+}
+
 /// Which parts belong together.
 pub(super) fn matched<'a>(before: &'a [Vec<Part>], after: &'a [Vec<Part>]) -> Vec<Matched<'a>> {
     let first = &before[0];
@@ -200,14 +248,9 @@ pub(super) fn compared(matched: &Matched<'_>) -> PartComparison {
     });
     let figures = kinds.flat_map(|kind| Figure::ALL.map(|figure| (kind, figure)));
     let figures = figures.filter_map(|(kind, figure)| compared_figure(matched, kind, figure));
-    let name = if before.name == after.name {
-        before.name.clone()
-    } else {
-        format!("{} -> {}", before.name, after.name)
-    };
     let stamp = |part: &Part| part.phase.end.cache.stamp().to_string();
     PartComparison {
-        name,
+        name: title(before, after),
         concurrency: (before.concurrency, after.concurrency),
         stamps: (stamp(before), stamp(after)),
         figures: figures.collect(),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::run::Run;
 
 pub use condition::{Condition, ConditionError};
-pub use figures::Figure;
 use figures::Part;
+pub use figures::{Figure, MatchedFigure, matched_figures};
 
 /// Difference that repeats are suggested for where nothing else is asked: 5 %.
 pub const DEFAULT_DETECT: f64 = 0.05;

@@ -1,0 +1,133 @@
+//! `iolite ab`: arguments -> two jobs -> turns -> outputs.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use iolite_engine::Control;
+use iolite_model::{Concluded, Ending, Job, JobTask};
+use iolite_report::ab::AbReport;
+use iolite_results::ab::AbTerms;
+use iolite_results::comparison::{DEFAULT_DETECT, Figure};
+use iolite_results::{Asked, Run};
+use iolite_session::{Bare, ending};
+use iolite_suites::Ab;
+
+use crate::args::OutputArgs;
+use crate::exit::{Exit, UsageError};
+use crate::job::{self, Loaded};
+use crate::{exit, output, run as jobs, setup, signals};
+
+const EXAMPLES: &str = "\
+Examples:
+  Is io_uring faster than libaio here? At most 20 pairs, fewer where the answer is clear:
+      iolite ab libaio.toml uring.toml --directory /var/lib/postgresql
+  By the 99th percentile, where differences below 10 % do not matter:
+      iolite ab a.fio b.fio --figure p99 --detect 10 --repeat 40
+  What it said:
+      iolite results show latest
+
+Both jobs are run once per pair, in random order, on files of their own, so that a drift of the host hits both alike. After each pair a
+test that may be looked at any time says whether the answer is clear; it is wrong in at most 5 % of such comparisons
+(docs/statistics.md).";
+
+/// `iolite ab` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct AbArgs {
+    /// The first job, a TOML file or a fio job file
+    #[arg(value_name = "JOB-A")]
+    a: PathBuf,
+
+    /// The second job
+    #[arg(value_name = "JOB-B")]
+    b: PathBuf,
+
+    /// Pairs at most
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    repeat: u32,
+
+    /// The figure of the jobs' last task that decides: rate, bandwidth, mean, p50, p99 or p99.9 [default: rate; mean where the
+    /// job asks for a rate]
+    #[arg(long, value_name = "FIGURE", value_parser = figure)]
+    figure: Option<Figure>,
+
+    /// Difference that matters, in percent: it also ends where one as large is excluded
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = crate::results::detect)]
+    detect: f64,
+
+    /// Seed of the order
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Where the jobs' own files are created
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+
+    /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
+    #[arg(long, value_name = "DEVICE")]
+    allow_overwrite: Vec<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn figure(text: &str) -> Result<Figure, String> {
+    let known = || Figure::ALL.map(Figure::name).join(", ");
+    Figure::ALL
+        .into_iter()
+        .find(|figure| figure.name() == text)
+        .ok_or_else(|| format!("write one of {}", known()))
+}
+
+/// Compares two jobs.
+///
+/// # Errors
+/// The jobs make no sense, or can't be begun. A failure later is part of what is printed.
+pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    let (Loaded { job: a, .. }, Loaded { job: b, .. }) = (job::load(&args.a)?, job::load(&args.b)?);
+    job::check(&a)?;
+    job::check(&b)?;
+    let figure = match args.figure {
+        Some(figure) => figure,
+        None => default_figure(&a)?,
+    };
+    let devices = setup::named_devices(&args.allow_overwrite)?;
+    let both = Job { name: String::new(), tasks: [a.tasks.clone(), b.tasks.clone()].concat() };
+    let mut session = jobs::begin(&both, &args.directory, &args.output, &control)?;
+    session.scratch().allow_overwriting(devices);
+    let name = |job: &Job, path: &PathBuf| match job.name.as_str() {
+        "" => path.display().to_string(),
+        name => name.to_owned(),
+    };
+    let terms = AbTerms {
+        jobs: (name(&a, &args.a), name(&b, &args.b)),
+        repeat: args.repeat,
+        figure,
+        detect: args.detect / 100.0,
+        seed: args.seed.unwrap_or_else(|| session.run().info.started_unix.0),
+    };
+    session.conclude(Concluded::of(&Asked::new("ab", "")));
+    let failure = session.drive(&mut Ab::new(&a, &b, terms), &mut Bare).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(exit_of(&run))
+}
+
+/// A job that asks for a rate is compared by its mean response time.
+fn default_figure(job: &Job) -> anyhow::Result<Figure> {
+    match job.tasks.last() {
+        Some(JobTask::Io(task)) if task.asked_rate().is_some() => Ok(Figure::Mean),
+        Some(_) => Ok(Figure::Rate),
+        None => Err(UsageError("a job without a task can't be compared".into()).into()),
+    }
+}
+
+fn exit_of(run: &Run) -> Exit {
+    match &run.ending {
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Completed) if AbReport::of(run).is_some() => Exit::Fit,
+        _ => Exit::Interrupted,
+    }
+}

@@ -1,0 +1,302 @@
+//! `iolite durability`: whether acknowledged writes and commits are there after a crash.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use iolite_db::{DatabaseUrl, without_password};
+use iolite_durability::check::{check, check_database, remove};
+use iolite_durability::{Error, Limits, Witness, new_key, open_database, read_witness, serve};
+use iolite_engine::Control;
+use iolite_model::acknowledged::{Findings, Method, Plan};
+use iolite_model::{Bytes, Concluded, Ending, Filesystem, Nanos, Storage};
+use iolite_report::{Format, LiveKind};
+use iolite_results::{Asked, Run};
+use iolite_session::{Session, Setup};
+
+use crate::exit::{Exit, UsageError};
+use crate::{output, setup, signals, storage};
+
+const EXAMPLES: &str = "\
+Examples:
+  Does this disk keep what it has acknowledged when the power is cut? On another host:
+      iolite durability witness --listen 0.0.0.0:7480 --output notes
+  On the host under test, with the token that the witness prints; then cut its power:
+      iolite durability run /var/lib/postgresql --witness tcp://OTHERHOST:7480 --token TOKEN
+  After it has booted, with the notes copied from the witness:
+      iolite durability check notes
+  Does a database keep its commits when its server is killed?
+      iolite durability run --db postgres://me@localhost/test --witness notes --duration 60s &
+      kill -9 PID-OF-THE-SERVER
+      iolite durability check notes --db postgres://me@localhost/test
+
+A write counts as acknowledged when fdatasync, or the commit, has returned and the witness has been told. Whatever was
+acknowledged must be there afterwards. Keep the witness away from what is tested: on another host, or another disk.";
+
+/// `iolite durability` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DurabilityArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Write, make durable, and tell the witness, until the crash comes
+    Run(Box<RunArgs>),
+    /// Be the witness of another host's run
+    Witness(WitnessArgs),
+    /// After the crash: look for all that the witness knows to have been acknowledged
+    Check(CheckArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// The directory to test; its own files go into a new directory inside it, and stay for the check
+    #[arg(value_name = "DIR", required_unless_present = "db", conflicts_with = "db")]
+    directory: Option<PathBuf>,
+
+    /// Test commits of this database instead: sqlite:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
+    #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
+    db: Option<String>,
+
+    /// Who takes notes: a new file on another file system, or tcp://HOST:PORT
+    #[arg(long, value_name = "FILE|tcp://HOST:PORT")]
+    witness: String,
+
+    /// The token that the other host's witness has printed
+    #[arg(long, value_name = "TOKEN", default_value = "", env = "IOLITE_TOKEN", hide_env_values = true)]
+    token: String,
+
+    /// How each write is made durable: `append`, `overwrite`, `dsync` or `rename`
+    #[arg(long, default_value = "append", conflicts_with = "db")]
+    method: Method,
+
+    /// Workers that write at the same time
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    workers: u32,
+
+    /// Size of each write
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", conflicts_with = "db")]
+    block: Bytes,
+
+    /// Bytes that are written at most
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    max_write: Bytes,
+
+    /// How long [default: until it is interrupted]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Nanos>,
+
+    /// Allow the witness on the file system under test: it then survives the end of a process only
+    #[arg(long)]
+    same_file_system: bool,
+
+    /// Print nothing while it runs
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct WitnessArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7480")]
+    listen: String,
+
+    /// The new file for the notes
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// The token that runs have to show [default: a new one, which is printed]
+    #[arg(long, value_name = "TOKEN", env = "IOLITE_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// The witness's notes
+    #[arg(value_name = "NOTES")]
+    notes: PathBuf,
+
+    /// Where the directory under test is now [default: where it was]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// The database under test: the notes do not hold its password
+    #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
+    db: Option<String>,
+
+    /// Remove the run's files or table afterwards, if nothing is lost
+    #[arg(long)]
+    remove: bool,
+
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does what is asked for.
+///
+/// # Errors
+/// What can't be done, with the cause and what helps.
+pub(crate) fn run(args: DurabilityArgs) -> anyhow::Result<Exit> {
+    match args.action {
+        Action::Run(args) => acknowledge(&args),
+        Action::Witness(args) => witness(args),
+        Action::Check(args) => compare(args),
+    }
+}
+
+fn refused(error: Error) -> anyhow::Error {
+    match error {
+        Error::Asked(_) | Error::SamePlace { .. } | Error::Foreign { .. } => {
+            UsageError(error.to_string()).into()
+        }
+        other => other.into(),
+    }
+}
+
+fn database(url: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
+    url.map(DatabaseUrl::parse).transpose().map_err(|error| UsageError(error.to_string()).into())
+}
+
+fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
+    let interrupted = signals::interrupt_flag()?;
+    let url = database(args.db.as_deref())?;
+    let directory = args.directory.as_deref().map(setup::directory).transpose()?;
+    let place = match (&directory, &url) {
+        (Some(directory), _) => directory.display().to_string(),
+        (None, url) => url.as_ref().map(|url| without_password(&url.to_string())).unwrap_or_default(),
+    };
+    let method = if url.is_some() { Method::Commit } else { args.method };
+    let run = new_key().map_err(refused)?;
+    let plan = Plan { run, method, block: args.block, workers: args.workers, slots: 256, place };
+    let witness = match args.witness.strip_prefix("tcp://") {
+        Some(address) => Witness::host(address, &args.token),
+        None => {
+            Witness::file(Path::new(&args.witness), tested(&directory, url.as_ref()), args.same_file_system)
+        }
+    };
+    let witness = witness.map_err(refused)?;
+    let note = |text: &str| {
+        if !args.quiet {
+            output::note(text);
+        }
+    };
+    note(
+        "writing; what is acknowledged from now on must survive: cut the power, reset the host, or kill the server",
+    );
+    let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
+    let limits = Limits { duration, bytes: args.max_write, interrupted: &interrupted };
+    let mut seconds = 0;
+    let mut progress = |count| {
+        seconds += 1;
+        if seconds % 10 == 1 {
+            note(&format!("{} acknowledged", iolite_report::count(count)));
+        }
+    };
+    let totals = iolite_durability::run(&plan, url.as_ref(), &witness, &limits, &mut progress);
+    let notes = if args.witness.starts_with("tcp://") { "NOTES" } else { &args.witness };
+    let then = format!(
+        "check what was acknowledged: iolite durability check {notes}{}",
+        if url.is_some() { " --db URL" } else { "" }
+    );
+    match totals {
+        Ok(totals) => {
+            let acknowledged = iolite_report::count(totals.acknowledged);
+            note(&format!("{acknowledged} acknowledged in {:.1} s; {then}", totals.elapsed.as_secs_f64()));
+            Ok(Exit::Fit)
+        }
+        Err(error) => {
+            note(&then);
+            Err(refused(error))
+        }
+    }
+}
+
+/// The directory that a witness must not share a file system with.
+fn tested<'a>(directory: &'a Option<PathBuf>, url: Option<&'a DatabaseUrl>) -> Option<&'a Path> {
+    match (directory, url) {
+        (Some(directory), _) | (None, Some(DatabaseUrl::Sqlite(directory))) => Some(directory),
+        _ => None,
+    }
+}
+
+fn witness(args: WitnessArgs) -> anyhow::Result<Exit> {
+    let interrupted = signals::interrupt_flag()?;
+    let token = match args.token {
+        Some(token) => token,
+        None => String::from(new_key().map_err(refused)?),
+    };
+    let listener = TcpListener::bind(&args.listen).map_err(|error| {
+        UsageError(format!("--listen {}: {error}; choose another address or port", args.listen))
+    })?;
+    let address = listener.local_addr().map(|address| address.to_string()).unwrap_or(args.listen);
+    output::print(&format!(
+        "listening at {address}; on the host under test:\n  iolite durability run DIR --witness tcp://{address} --token {token}\n"
+    ))?;
+    let noted = serve(&listener, &args.output, &token, &interrupted).map_err(refused)?;
+    output::note(&format!("{} of notes are in {}", Bytes(noted), args.output.display()));
+    Ok(if noted == 0 { Exit::Interrupted } else { Exit::Fit })
+}
+
+fn compare(args: CheckArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    let mut known = read_witness(&args.notes).map_err(refused)?;
+    if let Some(directory) = &args.directory {
+        known.plan.place = setup::directory(directory)?.display().to_string();
+    }
+    let commits = known.plan.method == Method::Commit;
+    let url = database(args.db.as_deref().filter(|_| commits))?;
+    if commits && url.is_none() {
+        let message = format!("the notes are of commits to {}: name it with --db URL", known.plan.place);
+        return Err(UsageError(message).into());
+    }
+    let mut session =
+        url.as_ref().map(|url| open_database(url, known.plan.run)).transpose().map_err(refused)?;
+    let found = match &mut session {
+        Some(session) => check_database(&known, session.as_mut()),
+        None => check(&known),
+    };
+    let found = found.map_err(refused)?;
+    let run = stored(&found, &args, &control)?;
+    output::run(&run, if args.json { Format::Json } else { Format::Text })?;
+    if args.remove && found.lost == 0 {
+        match &mut session {
+            Some(session) => session.remove().map_err(refused)?,
+            None => remove(&found.plan).map_err(refused)?,
+        }
+    }
+    Ok(match (found.lost, found.acknowledged) {
+        (0, 0) => Exit::Marginal,
+        (0, _) => Exit::Fit,
+        _ => Exit::Unfit,
+    })
+}
+
+/// The findings as a run that is kept.
+fn stored(found: &Findings, args: &CheckArgs, control: &Control) -> anyhow::Result<Run> {
+    let place = PathBuf::from(&found.plan.place);
+    let seen = if place.is_dir() { storage::beneath(std::iter::once(place.as_path()))? } else { None };
+    let unseen = || Storage {
+        directory: place.clone(),
+        filesystem: Filesystem { kind: "database".into(), ..Filesystem::default() },
+        ..Storage::default()
+    };
+    let own = std::env::temp_dir();
+    let setup = Setup {
+        directory: &own,
+        results: setup::usable_results(args.results.clone())?,
+        view: setup::view(LiveKind::Quiet, Nanos(0)),
+    };
+    let mut session = Session::begin(setup::run_info(seen.unwrap_or_else(unseen)), setup, control)?;
+    session.conclude(Concluded::of(&Asked::new("durability", found.plan.place.clone())));
+    session.conclude(Concluded::of(found));
+    Ok(session.end(Ending::Completed))
+}

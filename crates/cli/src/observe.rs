@@ -1,0 +1,77 @@
+//! `iolite observe`: what the machine does, recorded without a workload of ours.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use iolite_engine::Control;
+use iolite_model::{Concluded, Ending, Nanos};
+use iolite_observe::Schedule;
+use iolite_results::Asked;
+use iolite_session::{Session, Setup};
+
+use crate::args::OutputArgs;
+use crate::exit::{self, Exit, UsageError};
+use crate::{output, setup, signals, waits};
+
+const EXAMPLES: &str = "\
+Examples:
+  CPU, memory, pressure, page cache and the devices beneath a database's directory, for five minutes:
+      iolite observe /var/lib/postgresql
+  For an hour, every ten seconds; all of it is in SQL, and `iolite results show` prints it again:
+      iolite observe /var/lib/postgresql --interval 10s --duration 1h";
+
+/// Share of one CPU that readings may take.
+const MAX_CPU: f64 = 0.01;
+
+/// `iolite observe` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct ObserveArgs {
+    /// A directory on the storage whose devices are observed
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+
+    /// Time to observe; Ctrl-C ends it earlier and keeps what was read
+    #[arg(long, value_name = "TIME", default_value = "300s")]
+    duration: Nanos,
+
+    /// Time from one reading to the next
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Nanos,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Observes.
+///
+/// # Errors
+/// The arguments make no sense, or the directory can't be examined.
+pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    if args.duration == Nanos(0) || args.interval.0 < 10_000_000 {
+        let message =
+            "--duration must be above 0 and --interval at least 10ms: give, for example, --interval 1s";
+        return Err(UsageError(message.into()).into());
+    }
+    let directory = setup::directory(&args.directory)?;
+    let storage = iolite_observe::storage(&directory)?;
+    let setup = Setup {
+        // Nothing is written into the directory.
+        directory: &std::env::temp_dir(),
+        results: setup::usable_results(args.output.results.clone())?,
+        view: setup::view(setup::live(args.output.quiet), args.duration),
+    };
+    let schedule = Schedule { interval: args.interval, max_cpu: Some(MAX_CPU) };
+    let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
+    session.conclude(Concluded::of(&Asked::new("observe", directory.display().to_string())));
+    session.events().message("observing the machine");
+    waits::sleep(&control, args.duration);
+    let (ending, exit) = match control.interrupted() {
+        true => (Ending::Interrupted, Exit::Interrupted),
+        false => (Ending::Completed, Exit::Fit),
+    };
+    let run = session.end(ending);
+    output::run(&run, args.output.format())?;
+    Ok(exit)
+}

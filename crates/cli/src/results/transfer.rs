@@ -1,0 +1,184 @@
+//! `iolite results export`, `import`, `gc` and `sql`.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use iolite_model::RunId;
+use iolite_report::export::csv;
+use iolite_report::{Format, show};
+use iolite_store::{Answer, RunSummary, Store};
+
+use crate::exit::UsageError;
+use crate::output;
+
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
+/// `iolite results export` as typed.
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// The runs, or tags that they have
+    #[arg(value_name = "RUN|TAG", required = true)]
+    runs: Vec<String>,
+
+    /// What is written
+    #[arg(long, value_enum, default_value_t = Form::Db)]
+    format: Form,
+
+    /// The file; `-` for standard output (not with db)
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A results database with these runs, which `import` reads without loss
+    Db,
+    /// A JSON list: each run as its command prints it with --json
+    Json,
+    /// A table with a row per run, phase and kind of operation
+    Csv,
+}
+
+/// `iolite results gc` as typed.
+#[derive(Debug, Args)]
+pub(super) struct GcArgs {
+    /// Delete runs that began more than this many days ago
+    #[arg(long, value_name = "DAYS")]
+    older_than: Option<u64>,
+
+    /// Delete all but the latest N of the runs without tag or note
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+
+    /// Print what would be deleted, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Writes runs to a file.
+///
+/// # Errors
+/// There are no such runs, or the file can't be written.
+pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
+    let mut runs = Vec::new();
+    for name in &args.runs {
+        runs.extend(
+            super::compare::named(store, name)?
+                .into_iter()
+                .filter(|run| !runs.contains(run))
+                .collect::<Vec<_>>(),
+        );
+    }
+    let to_standard_output = args.output == Path::new("-");
+    if args.format == Form::Db {
+        if to_standard_output {
+            let message = "a database can't be written to standard output: name a file with -o FILE";
+            return Err(UsageError(message.into()).into());
+        }
+        // Into a database that is there already, runs would be mixed with others'.
+        if args.output.exists() {
+            let message =
+                format!("{} exists already: name a new file, or import into it", args.output.display());
+            return Err(UsageError(message).into());
+        }
+        store.copy_to(&args.output, &runs)?;
+        return Ok(());
+    }
+    let runs = runs.iter().map(|id| super::read(store, id)).collect::<anyhow::Result<Vec<_>>>()?;
+    let text = match args.format {
+        Form::Csv => csv(&runs)?,
+        _ => {
+            let shown = runs.iter().map(|run| show(run, Format::Json, output::style()));
+            format!("[\n{}]\n", shown.collect::<Vec<_>>().join(","))
+        }
+    };
+    if to_standard_output {
+        return Ok(output::print(&text)?);
+    }
+    std::fs::write(&args.output, text).map_err(|error| {
+        UsageError(format!("cannot write {}: {error}; choose another file", args.output.display())).into()
+    })
+}
+
+/// Copies the runs of another results database into this one.
+///
+/// # Errors
+/// It is none, or a run can't be stored.
+pub(super) fn import(path: &Path, from: &Path) -> anyhow::Result<()> {
+    let source = Store::open_to_read(from).map_err(|error| UsageError(error.to_string()))?;
+    let runs: Vec<RunId> =
+        source.runs()?.into_iter().filter(|run| run.ending.is_some()).map(|run| run.id).collect();
+    let copied = source.copy_to(path, &runs)?;
+    let known = runs.len() - copied.len();
+    Ok(output::print(&format!("{} runs imported, {known} were there already\n", copied.len()))?)
+}
+
+/// Deletes runs that nobody needs, and gives their space back.
+///
+/// # Errors
+/// The database can't be written to.
+pub(super) fn gc(store: &mut Store, args: &GcArgs) -> anyhow::Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let mut unmarked: Vec<RunSummary> = Vec::new();
+    for run in store.runs()?.into_iter().filter(|run| run.ending.is_some()) {
+        if store.tags(&run.id)?.is_empty() && store.notes(&run.id)?.is_empty() {
+            unmarked.push(run);
+        }
+    }
+    let is_old = |run: &RunSummary| {
+        args.older_than.is_some_and(|days| {
+            run.started_unix.0 / 1_000_000_000 < now.saturating_sub(days.saturating_mul(DAY))
+        })
+    };
+    let beyond = |place: usize| args.keep.is_some_and(|keep| place >= keep);
+    let unneeded = unmarked.iter().enumerate().filter(|(place, run)| is_old(run) || beyond(*place));
+    let unneeded: Vec<RunId> = unneeded.map(|(_, run)| run.id.clone()).collect();
+    if args.dry_run {
+        let listed = unneeded.iter().map(|run| format!("would delete {run}\n"));
+        return Ok(output::print(&listed.collect::<String>())?);
+    }
+    let gone = store.forget(&unneeded)?;
+    let (before, after) = store.compact()?;
+    let sizes = (iolite_model::Bytes(before), iolite_model::Bytes(after));
+    Ok(output::print(&format!("{} runs deleted; {} -> {}\n", gone.len(), sizes.0, sizes.1))?)
+}
+
+/// Answers a question in SQL.
+///
+/// # Errors
+/// It is no question, or would write.
+pub(super) fn sql(path: &Path, question: &str, json: bool) -> anyhow::Result<()> {
+    let store = Store::open_to_read(path)?;
+    let answer = store.ask(question).map_err(|error| UsageError(error.to_string()))?;
+    let text = if json { as_json(answer) } else { as_table(&answer) };
+    Ok(output::print(&text)?)
+}
+
+fn as_json(answer: Answer) -> String {
+    let object = |row: Vec<serde_json::Value>| {
+        let fields = answer.columns.iter().cloned().zip(row);
+        serde_json::Value::Object(fields.collect())
+    };
+    let rows: Vec<_> = answer.rows.into_iter().map(object).collect();
+    format!("{:#}\n", serde_json::Value::Array(rows))
+}
+
+/// Columns apart by a tab; no escape sequence of a name reaches a terminal, nor a tab or a newline.
+fn as_table(answer: &Answer) -> String {
+    let cell = |value: &serde_json::Value| match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => clean(text),
+        other => other.to_string(),
+    };
+    let mut lines = vec![answer.columns.iter().map(|name| clean(name)).collect::<Vec<_>>().join("\t")];
+    lines.extend(answer.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join("\t")));
+    lines.join("\n") + "\n"
+}
+
+fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
+}

@@ -1,0 +1,48 @@
+//! What a durability test is to do, checked, and where its files are.
+
+use std::path::PathBuf;
+
+use iolite_model::acknowledged::{Plan, RunKey};
+
+use crate::error::{Error, Result};
+use crate::record::SMALLEST;
+
+/// The largest block.
+const LARGEST: u64 = 64 << 20;
+
+/// The key of a new run.
+///
+/// # Errors
+/// [`Error::Io`] when the kernel gives no random bytes.
+pub fn new_key() -> Result<RunKey> {
+    let (mut key, source) = ([0; 16], std::path::Path::new("/dev/urandom"));
+    let mut read = || std::io::Read::read_exact(&mut std::fs::File::open(source)?, &mut key);
+    read().map_err(crate::error::io("read", source, "mount /dev"))?;
+    Ok(RunKey(key))
+}
+
+/// # Errors
+/// [`Error::Asked`] for sizes or numbers that can't be.
+pub(crate) fn check(plan: &Plan) -> Result<()> {
+    if plan.block.0 < SMALLEST as u64 || plan.block.0 > LARGEST || !plan.block.0.is_multiple_of(8) {
+        return Err(Error::Asked(format!(
+            "a block of {} can't be used: choose a multiple of 8 bytes from {SMALLEST} bytes to 64 MiB",
+            plan.block
+        )));
+    }
+    if plan.workers == 0 || plan.workers > 1024 || plan.slots == 0 {
+        return Err(Error::Asked("choose 1 to 1024 workers, and at least one place each".into()));
+    }
+    Ok(())
+}
+
+/// The directory that holds the run's files.
+pub(crate) fn directory(plan: &Plan) -> PathBuf {
+    PathBuf::from(&plan.place).join(format!("iolite-durability-{}", &String::from(plan.run)[..8]))
+}
+
+/// The place of a worker's write, from 0.
+pub(crate) fn slot(plan: &Plan, number: u64) -> u64 {
+    debug_assert!(number > 0, "writes are counted from 1");
+    if plan.method.replaces() { (number - 1) % plan.slots } else { number - 1 }
+}

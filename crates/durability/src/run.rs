@@ -1,0 +1,134 @@
+//! A run: workers write, make durable, and tell the witness, until they are stopped or the power is.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use iolite_db::DatabaseUrl;
+use iolite_model::Bytes;
+use iolite_model::acknowledged::Plan;
+
+use crate::database;
+use crate::error::Result;
+use crate::files::{Writer, prepare};
+use crate::record::Identity;
+use crate::witness::Witness;
+
+/// What ends a run, beside an error.
+#[derive(Debug)]
+pub struct Totals {
+    /// Writes that were acknowledged, and noted.
+    pub acknowledged: u64,
+    /// Time from the first to the last.
+    pub elapsed: Duration,
+}
+
+/// Limits of a run.
+#[derive(Debug)]
+pub struct Limits<'a> {
+    /// Time; `None` for until it is interrupted.
+    pub duration: Option<Duration>,
+    /// Bytes that are written at most.
+    pub bytes: Bytes,
+    /// Ends the run.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Does a run in a directory, or in the database of `url`. `progress` is told the acknowledged writes about once a second.
+///
+/// # Errors
+/// What ended the first worker that could not go on; all that was acknowledged until then is with the witness.
+pub fn run(
+    plan: &Plan,
+    url: Option<&DatabaseUrl>,
+    witness: &Witness,
+    limits: &Limits,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Totals> {
+    crate::plan::check(plan)?;
+    match url {
+        None => prepare(plan)?,
+        Some(url) => database::open(url, plan.run)?.create()?,
+    }
+    witness.plan(plan)?;
+    let (count, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Arc::new(Mutex::new(None)));
+    let started = Instant::now();
+    let shared = Shared { plan, url, witness, limits, count: &count, stop: &stop, started };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..plan.workers)
+            .map(|worker| {
+                let failure = failure.clone();
+                scope.spawn(move || {
+                    if let Err(error) = shared.work(worker) {
+                        shared.stop.store(true, Ordering::Relaxed);
+                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    }
+                })
+            })
+            .collect();
+        let mut shown = Instant::now();
+        while !workers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(50));
+            if shown.elapsed() >= Duration::from_secs(1) {
+                shown = Instant::now();
+                progress(count.load(Ordering::Relaxed));
+            }
+        }
+    });
+    let elapsed = started.elapsed();
+    let failure = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match failure {
+        Some(error) => Err(error),
+        None => {
+            witness.end()?;
+            Ok(Totals { acknowledged: count.into_inner(), elapsed })
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    plan: &'a Plan,
+    url: Option<&'a DatabaseUrl>,
+    witness: &'a Witness,
+    limits: &'a Limits<'a>,
+    count: &'a AtomicU64,
+    stop: &'a AtomicBool,
+    started: Instant,
+}
+
+impl Shared<'_> {
+    fn work(&self, worker: u32) -> Result<()> {
+        match self.url {
+            None => {
+                let mut writer = Writer::open(self.plan, worker)?;
+                self.acknowledge(worker, |number| writer.write(number))
+            }
+            Some(url) => {
+                let mut session = database::open(url, self.plan.run)?;
+                self.acknowledge(worker, |number| session.commit(Identity { worker, number }))
+            }
+        }
+    }
+
+    /// One write after the other: noted when it is durable, never before.
+    fn acknowledge(&self, worker: u32, mut write: impl FnMut(u64) -> Result<()>) -> Result<()> {
+        let most = self.limits.bytes.0 / self.plan.block.0 / u64::from(self.plan.workers);
+        for number in 1..=most {
+            if self.ended() {
+                break;
+            }
+            write(number)?;
+            self.witness.acknowledged(Identity { worker, number })?;
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+            || self.limits.interrupted.load(Ordering::Relaxed)
+            || self.limits.duration.is_some_and(|duration| self.started.elapsed() >= duration)
+    }
+}

@@ -1,0 +1,248 @@
+//! The witness's notes: a line for the plan, and a line for each acknowledgment, in a file here or on another host.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use iolite_model::acknowledged::Plan;
+
+use crate::error::io as failed;
+use crate::error::{Error, Result};
+use crate::record::Identity;
+
+/// First line of the notes.
+pub(crate) const HEADING: &str = "iolite-witness 1";
+/// How long another host may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a file here is made durable: what is noted later than that may be lost with this host, and is not missed.
+const SYNC_EVERY: Duration = Duration::from_millis(500);
+
+/// Takes notes of what was acknowledged. Workers share it; a note that returns has left this process.
+#[derive(Debug)]
+pub struct Witness {
+    place: String,
+    notes: Mutex<Notes>,
+}
+
+#[derive(Debug)]
+enum Notes {
+    Here { file: File, synced: Instant },
+    Elsewhere(TcpStream),
+}
+
+impl Witness {
+    /// A new file. `directory` is what is tested; both on one file system is refused unless `same_place` allows it.
+    ///
+    /// # Errors
+    /// [`Error::SamePlace`], [`Error::Io`] for a file that is there already.
+    pub fn file(path: &Path, directory: Option<&Path>, same_place: bool) -> Result<Witness> {
+        let create = File::options().write(true).create_new(true).open(path);
+        let file = create.map_err(failed(
+            "create",
+            path,
+            "choose a new file in a directory that you may write to",
+        ))?;
+        if let (Some(directory), false) = (directory, same_place) {
+            let device =
+                |metadata: io::Result<std::fs::Metadata>| metadata.map(|metadata| metadata.dev()).ok();
+            if device(file.metadata()) == device(std::fs::metadata(directory)) {
+                let _ = std::fs::remove_file(path);
+                return Err(Error::SamePlace { witness: path.to_owned(), directory: directory.to_owned() });
+            }
+        }
+        let notes = Mutex::new(Notes::Here { file, synced: Instant::now() });
+        Ok(Witness { place: path.display().to_string(), notes })
+    }
+
+    /// `iolite durability witness` at `HOST:PORT`, to whom `token` is shown.
+    ///
+    /// # Errors
+    /// [`Error::Witness`].
+    pub fn host(address: &str, token: &str) -> Result<Witness> {
+        let unreachable = |source| Error::Witness {
+            place: address.to_owned(),
+            source,
+            remedy: "start `iolite durability witness` there, and check the address, the token and firewalls",
+        };
+        let connect = || {
+            let mut stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            writeln!(stream, "{HEADING} {token}")?;
+            let mut answer = String::new();
+            BufReader::new(stream.try_clone()?).read_line(&mut answer)?;
+            if answer.trim() == HEADING {
+                Ok(stream)
+            } else {
+                Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not accept the token"))
+            }
+        };
+        let stream = connect().map_err(unreachable)?;
+        Ok(Witness { place: address.to_owned(), notes: Mutex::new(Notes::Elsewhere(stream)) })
+    }
+
+    /// Notes what the run is going to do. It is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Witness`].
+    pub fn plan(&self, plan: &Plan) -> Result<()> {
+        let plan = serde_json::to_string(plan).map_err(|error| Error::Asked(error.to_string()))?;
+        self.note(&format!("{HEADING}\nplan {plan}\n"), true)
+    }
+
+    /// Notes that a write was acknowledged.
+    ///
+    /// # Errors
+    /// [`Error::Witness`]: without a witness there is nothing to go on for.
+    pub fn acknowledged(&self, identity: Identity) -> Result<()> {
+        self.note(&format!("ack {} {}\n", identity.worker, identity.number), false)
+    }
+
+    /// Makes all notes durable.
+    ///
+    /// # Errors
+    /// [`Error::Witness`].
+    pub fn end(&self) -> Result<()> {
+        self.note("end\n", true)
+    }
+
+    fn note(&self, text: &str, durably: bool) -> Result<()> {
+        // What a panicking thread has left is a file or connection as good as before.
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = match &mut *notes {
+            Notes::Elsewhere(stream) => stream.write_all(text.as_bytes()),
+            Notes::Here { file, synced } => file.write_all(text.as_bytes()).and_then(|()| {
+                if durably || synced.elapsed() > SYNC_EVERY {
+                    file.sync_data()?;
+                    *synced = Instant::now();
+                }
+                Ok(())
+            }),
+        };
+        written.map_err(|source| Error::Witness {
+            place: self.place.clone(),
+            source,
+            remedy: "it can't take notes any more, so nothing more was written: what it has can be checked",
+        })
+    }
+}
+
+/// What the witness knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// What the run did.
+    pub plan: Plan,
+    /// Number of the last write of each worker that was acknowledged; a worker's writes follow one another.
+    pub last: BTreeMap<u32, u64>,
+    /// Whether the run came to its end.
+    pub ended: bool,
+}
+
+impl Acknowledged {
+    /// Writes acknowledged in all.
+    pub fn writes(&self) -> u64 {
+        self.last.values().sum()
+    }
+}
+
+/// Reads a witness's notes. A last line that is cut off is what was being noted when the crash came.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Foreign`] for anything else than such notes.
+pub fn read(path: &Path) -> Result<Acknowledged> {
+    let foreign = |why: String| Error::Foreign { path: path.to_owned(), why };
+    let bytes = std::fs::read(path).map_err(failed("read", path, "give the witness's file"))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines();
+    if lines.next() != Some(HEADING) {
+        return Err(foreign(format!("it does not begin with `{HEADING}`")));
+    }
+    let plan = lines.next().and_then(|line| line.strip_prefix("plan ")).unwrap_or_default();
+    let plan: Plan = serde_json::from_str(plan).map_err(|error| foreign(format!("its plan: {error}")))?;
+    crate::plan::check(&plan)?;
+    let mut known = Acknowledged { plan, last: BTreeMap::new(), ended: false };
+    for (at, line) in lines.enumerate() {
+        if line == "end" {
+            known.ended = true;
+            continue;
+        }
+        let mut words = line.split(' ');
+        let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
+        let ack = (words.next(), number(words.next()), number(words.next()), words.next());
+        let (Some("ack"), Some(worker), Some(number), None) = ack else {
+            return Err(foreign(format!("line {}: `{}`", at + 3, line.escape_debug())));
+        };
+        let worker = u32::try_from(worker).ok().filter(|worker| *worker < known.plan.workers);
+        let worker =
+            worker.ok_or_else(|| foreign(format!("line {} has a worker that is not in the plan", at + 3)))?;
+        let last = known.last.entry(worker).or_default();
+        *last = number.max(*last);
+    }
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::Bytes;
+
+    use iolite_model::acknowledged::{Method, RunKey};
+
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan {
+            run: RunKey([9; 16]),
+            method: Method::Append,
+            block: Bytes(4096),
+            workers: 2,
+            slots: 1,
+            place: "/x".into(),
+        }
+    }
+
+    #[test]
+    fn notes_are_read_up_to_where_they_were_cut_off() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notes");
+        let witness = Witness::file(&path, None, false).unwrap();
+        witness.plan(&plan()).unwrap();
+        for (worker, number) in [(0, 1), (1, 1), (0, 2)] {
+            witness.acknowledged(Identity { worker, number }).unwrap();
+        }
+        let known = read(&path).unwrap();
+        assert_eq!((known.plan, known.ended), (plan(), false));
+        assert_eq!(known.last, BTreeMap::from([(0, 2), (1, 1)]));
+        File::options().append(true).open(&path).unwrap().write_all(b"ack 0 3").unwrap();
+        assert_eq!(read(&path).unwrap().last[&0], 2);
+        File::options().append(true).open(&path).unwrap().write_all(b"\nack 7 1\n").unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("not in the plan"));
+    }
+
+    #[test]
+    fn a_witness_on_the_storage_under_test_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notes");
+        let error = Witness::file(&path, Some(directory.path()), false).unwrap_err();
+        assert!(matches!(error, Error::SamePlace { .. }) && !path.exists(), "{error}");
+        Witness::file(&path, Some(directory.path()), true).unwrap();
+        let error = Witness::file(&path, None, false).unwrap_err().to_string();
+        assert!(error.contains("choose a new file"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_notes_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for text in ["", "x\n", "iolite-witness 1\n", "iolite-witness 1\nplan {}\n"] {
+            std::fs::write(file.path(), text).unwrap();
+            assert!(matches!(read(file.path()), Err(Error::Foreign { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Two jobs in turns, as text and as a JSON document.
+//!
+//! The document has `"format": "iolite-ab/1"`, `run` (as in a check's), `jobs` (`a`, `b`), `pairs`, `repeat`, `detect` (a share), `error`
+//! (the probability of a false answer), `end` (`different`, `alike`, `repeats`), `order` (list of `a` and `b`: which came first),
+//! `figures` (list: `part`, `kind`, `figure`, `decides`, `a`, `b`, `ratio` (b over a) with `ratio_low` and `ratio_high`, `pairs`, `finding`),
+//! `warnings` and `ending`.
+
+use comfy_table::{Cell, ContentArrangement, Table, presets};
+use iolite_results::Run;
+use iolite_results::ab::{AB_ERROR, AbConcluded, AbEnd, AbFigure, figures};
+use iolite_results::comparison::Finding;
+use serde_json::{Value, json as document};
+
+use crate::json as shared;
+use crate::pen::{Ink, Pen, Style};
+use crate::{answer, machine};
+
+/// Name and version of the document.
+const FORMAT: &str = "iolite-ab/1";
+
+const COLUMNS: [&str; 7] = ["", "", "A", "B", "B against A", "95 % interval", ""];
+
+/// A run of two jobs in turns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbReport<'a> {
+    run: &'a Run,
+    concluded: AbConcluded,
+    figures: Vec<AbFigure>,
+}
+
+impl<'a> AbReport<'a> {
+    /// What the run says; `None` where it came to no conclusion.
+    pub fn of(run: &'a Run) -> Option<AbReport<'a>> {
+        let concluded: AbConcluded = run.concluded().last()?;
+        let figures = figures(run, &concluded.blocks, concluded.terms.figure);
+        Some(AbReport { run, concluded, figures })
+    }
+
+    /// What may be said of the figure that decided.
+    pub fn finding(&self) -> Option<Finding> {
+        self.figures.iter().find(|figure| figure.decides).map(|figure| figure.finding)
+    }
+}
+
+/// The result for a terminal.
+pub fn text(report: &AbReport<'_>, style: Style) -> String {
+    let pen = Pen(style);
+    let terms = &report.concluded.terms;
+    let version = pen.clean(&report.run.info.version);
+    let mut out = pen.paint(Ink::Strong, &format!("iolite {version}: two jobs in turns")) + "\n";
+    out += &machine::describe(&report.run.info, report.run.calibration.as_ref(), pen);
+    out += &pen.item("A  ", 3, &terms.jobs.0);
+    out += &pen.item("B  ", 3, &terms.jobs.1);
+    let mut parts: Vec<&str> = report.figures.iter().map(|figure| &*figure.part).collect();
+    parts.dedup();
+    for part in parts {
+        out.push('\n');
+        out += &pen.paint(Ink::Strong, &pen.clean(part));
+        out.push('\n');
+        out += &table(report.figures.iter().filter(|figure| figure.part == part), pen);
+    }
+    let warnings = answer::warnings(&report.run.warnings, pen);
+    if !warnings.is_empty() {
+        out.push('\n');
+        out += &warnings;
+    }
+    out.push('\n');
+    out + &said(report, pen)
+}
+
+fn table<'a>(figures: impl Iterator<Item = &'a AbFigure>, pen: Pen) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.add_row(COLUMNS.map(Cell::new));
+    for figure in figures {
+        let interval = &figure.interval;
+        let cells = [
+            figure.kind.name().to_owned(),
+            figure.figure.to_string(),
+            figure.figure.describe(figure.values.0),
+            figure.figure.describe(figure.values.1),
+            percent(interval.ratio),
+            format!("{} to {}", percent(interval.low), percent(interval.high)),
+            words(figure.finding).to_owned(),
+        ];
+        table.add_row(cells.map(|cell| Cell::new(pen.clean(cell))));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn percent(ratio: f64) -> String {
+    if ratio.is_finite() && ratio < 100.0 {
+        format!("{:+.1} %", 100.0 * (ratio - 1.0))
+    } else {
+        "unbounded".into()
+    }
+}
+
+fn words(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Better => "better",
+        Finding::Worse => "worse",
+        Finding::NoDifferenceShown => "no difference shown",
+    }
+}
+
+fn said(report: &AbReport<'_>, pen: Pen) -> String {
+    let AbConcluded { terms, blocks, end } = &report.concluded;
+    let pairs = format!("{} pairs in random order", blocks.len());
+    let detect = format!("{:.1} %", 100.0 * terms.detect);
+    let figure = terms.figure;
+    let (ink, text) = match (report.finding(), end) {
+        (Some(Finding::Better), _) => {
+            (Ink::Good, format!("B is better than A in {figure}, shown after {pairs}."))
+        }
+        (Some(Finding::Worse), _) => {
+            (Ink::Bad, format!("B is worse than A in {figure}, shown after {pairs}."))
+        }
+        (_, AbEnd::Alike) => (
+            Ink::Strong,
+            format!("no difference shown in {figure}: after {pairs}, one of {detect} is excluded."),
+        ),
+        _ => (
+            Ink::Strong,
+            format!(
+                "no difference shown in {figure} after {pairs}; one of {detect} is not excluded: repeat with more."
+            ),
+        ),
+    };
+    let mut out = pen.paint(ink, "ANSWER: ") + &pen.item("", 8, text);
+    let method = format!(
+        "The answer is wrong in at most {:.0} % of such comparisons, however early it came; the other figures share as much.",
+        100.0 * AB_ERROR
+    );
+    out += &pen.item("", 0, method);
+    out
+}
+
+/// The document.
+pub fn json(report: &AbReport<'_>) -> Value {
+    let AbConcluded { terms, blocks, end } = &report.concluded;
+    let run = report.run;
+    document!({
+        "format": FORMAT,
+        "run": shared::run(&run.info),
+        "jobs": { "a": terms.jobs.0, "b": terms.jobs.1 },
+        "pairs": blocks.len(),
+        "repeat": terms.repeat,
+        "detect": terms.detect,
+        "error": AB_ERROR,
+        "end": end,
+        "order": blocks.iter().map(|block| block.first).collect::<Vec<_>>(),
+        "figures": report.figures.iter().map(figure).collect::<Vec<_>>(),
+        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&crate::ending(run)),
+    })
+}
+
+fn figure(figure: &AbFigure) -> Value {
+    document!({
+        "part": figure.part,
+        "kind": figure.kind.name(),
+        "figure": figure.figure,
+        "decides": figure.decides,
+        "a": figure.values.0,
+        "b": figure.values.1,
+        "ratio": figure.interval.ratio,
+        "ratio_low": figure.interval.low,
+        "ratio_high": figure.interval.high,
+        "pairs": figure.interval.pairs,
+        "finding": figure.finding,
+    })
+}

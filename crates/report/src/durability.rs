@@ -1,0 +1,153 @@
+//! What became of acknowledged writes: the text and the JSON of `iolite durability check`.
+//!
+//! The document has `"format": "iolite-durability/1"`, `run` as in a run's document, and `durability`: the plan, `acknowledged`,
+//! `judged`, `lost`, `losses` (the first hundred), `torn_in_progress`.
+
+use iolite_model::acknowledged::{Findings, LossKind, Method};
+use iolite_results::Run;
+use serde_json::{Value, json};
+
+use crate::json as shared;
+use crate::pen::{Ink, Pen, Style, count};
+use crate::text::filled;
+
+/// Name and version of the document.
+pub const JSON_FORMAT: &str = "iolite-durability/1";
+/// Columns of the labels.
+const LABEL: usize = 14;
+
+/// For people: the answer first.
+pub fn text(found: &Findings, style: Style) -> String {
+    let pen = Pen(style);
+    filled([answer(found, pen), what_was_done(found, pen), losses(found, pen)])
+}
+
+/// One document.
+pub fn json(run: &Run, found: &Findings) -> Value {
+    json!({ "format": JSON_FORMAT, "run": shared::run(&run.info), "durability": found })
+}
+
+fn answer(found: &Findings, pen: Pen) -> String {
+    let what = if found.plan.method == Method::Commit { "commits" } else { "writes" };
+    let acknowledged = count(found.acknowledged);
+    let (ink, title) = match (found.lost, found.acknowledged) {
+        (_, 0) => (Ink::Doubt, format!("Nothing shown: no {what} were acknowledged")),
+        (0, _) => (Ink::Good, format!("Kept: none of {acknowledged} acknowledged {what} is missing")),
+        (lost, _) => (Ink::Bad, format!("LOST: {} of {acknowledged} acknowledged {what}", count(lost))),
+    };
+    let mut text = pen.paint(ink, &title) + "\n";
+    if found.lost == 0 && found.acknowledged > 0 && found.judged < found.acknowledged {
+        let replaced = count(found.acknowledged - found.judged);
+        text += &pen.item(
+            "",
+            0,
+            format!("{} were looked for; {replaced} had been replaced by later ones.", count(found.judged)),
+        );
+    }
+    if found.ended {
+        text += &pen.item(
+            "",
+            0,
+            "The run had come to its end before: if no crash or power cut followed it, this shows nothing.",
+        );
+    }
+    if found.torn_in_progress > 0 {
+        text += &pen.item("", 0, format!(
+            "{} writes in progress at the crash are there in part, over an older block: storage that writes blocks of {} in one piece \
+             would not have left these. A database on it needs its protection against torn pages (full_page_writes, doublewrite).",
+            count(found.torn_in_progress), found.plan.block
+        ));
+    }
+    text
+}
+
+fn what_was_done(found: &Findings, pen: Pen) -> String {
+    let plan = &found.plan;
+    let how = match plan.method {
+        Method::Append => "written to the end of a file, fdatasync",
+        Method::Overwrite => "written over older blocks, fdatasync",
+        Method::Dsync => "written over older blocks with O_DSYNC",
+        Method::Rename => "new file, fsync, renamed over the old one, fsync of the directory",
+        Method::Commit => "one row inserted and committed, as the database is configured",
+    };
+    let mut text = line(pen, "where", &plan.place) + &line(pen, "each", how);
+    if plan.method != Method::Commit {
+        text += &line(pen, "block", plan.block);
+    }
+    text + &line(pen, "workers", plan.workers)
+}
+
+fn losses(found: &Findings, pen: Pen) -> String {
+    let mut text = String::new();
+    for kind in [
+        LossKind::Missing,
+        LossKind::Zeros,
+        LossKind::Stale,
+        LossKind::Torn,
+        LossKind::Misplaced,
+        LossKind::Foreign,
+        LossKind::Unreadable,
+    ] {
+        let of_kind: Vec<_> = found.losses.iter().filter(|loss| loss.kind == kind).collect();
+        let Some(first) = of_kind.first() else { continue };
+        let listed = if found.lost > found.losses.len() as u64 { " of those listed" } else { "" };
+        let what = format!(
+            "{}{listed}: {}; the first is write {} of worker {}: {}",
+            count(of_kind.len() as u64),
+            kind.meaning(),
+            first.number,
+            first.worker,
+            first.place
+        );
+        text += &pen.item("- ", 2, what);
+    }
+    if found.lost > 0 {
+        text += &pen.item("", 0, "Somewhere between this program and the medium a flush is not carried out: a volatile cache \
+            (hdparm -W, smartctl -g wcache), a controller without battery, nobarrier, a hypervisor's cache mode (writeback, unsafe), \
+            fsync=off or a relaxed commit in the database.");
+    }
+    text
+}
+
+fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> String {
+    pen.item(&format!("{label:<LABEL$}"), LABEL, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::Bytes;
+    use iolite_model::acknowledged::{Loss, Plan, RunKey};
+
+    use super::*;
+
+    fn found(lost: u64) -> Findings {
+        let plan = Plan {
+            run: RunKey([1; 16]),
+            method: Method::Overwrite,
+            block: Bytes(4096),
+            workers: 4,
+            slots: 64,
+            place: "/data".into(),
+        };
+        let loss = Loss { worker: 1, number: 77, kind: LossKind::Stale, place: "/data/x at 4096".into() };
+        let losses = if lost > 0 { vec![loss] } else { Vec::new() };
+        Findings { plan, ended: false, acknowledged: 1000, judged: 256, lost, losses, torn_in_progress: 0 }
+    }
+
+    #[test]
+    fn the_answer_comes_first() {
+        let style = Style { color: false, unicode: true, width: 100 };
+        let kept = text(&found(0), style);
+        assert!(
+            kept.starts_with("Kept: none of 1,000 acknowledged writes is missing\n256 were looked for"),
+            "{kept}"
+        );
+        let lost = text(&found(3), style);
+        assert!(lost.starts_with("LOST: 3 of 1,000 acknowledged writes\n"), "{lost}");
+        assert!(lost.contains("an older write in its place; the first is write 77 of worker 1"), "{lost}");
+        let ended = text(&Findings { ended: true, torn_in_progress: 2, ..found(0) }, style);
+        assert!(ended.contains("this shows nothing") && ended.contains("2 writes in progress"), "{ended}");
+        let nothing = text(&Findings { acknowledged: 0, ..found(0) }, style);
+        assert!(nothing.starts_with("Nothing shown"), "{nothing}");
+    }
+}

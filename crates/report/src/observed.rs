@@ -1,0 +1,259 @@
+//! What the machine did over time: each reading as a line with its mean, its extremes, and its course.
+
+use iolite_model::{Bytes, Ending, Reading, RunInfo, Warning};
+use iolite_results::{Readings, Run};
+use serde_json::{Value, json};
+
+use crate::chart::course;
+use crate::json as shared;
+use crate::pen::{Ink, Pen, Style};
+use crate::text::filled;
+use crate::{answer, machine};
+
+/// Name and version of the document of `iolite observe`.
+pub const JSON_FORMAT: &str = "iolite-observe/1";
+/// Columns of a course at most.
+const COURSE: usize = 40;
+
+/// What a figure is made of.
+#[derive(Debug, Clone, Copy)]
+enum Figure {
+    /// A counter's growth per second.
+    Rate(&'static str),
+    /// A counter of seconds, as a share of the time of all CPUs, in percent.
+    CpuShare(&'static str),
+    /// A counter of seconds, as a share of the time, in percent.
+    Share(&'static str),
+    /// Bytes per second.
+    Bytes(&'static str),
+    /// A counter of seconds over another that counts operations: the mean time of each, in milliseconds.
+    Each(&'static str, &'static str),
+    /// A state, in bytes.
+    State(&'static str),
+}
+
+/// Probe, subject (empty: each there is), label and unit, and what it is made of.
+const FIGURES: [(&str, &str, &str, Figure); 23] = [
+    ("cpu", "", "user, %", Figure::CpuShare("user_seconds")),
+    ("cpu", "", "system, %", Figure::CpuShare("system_seconds")),
+    ("cpu", "", "I/O wait, %", Figure::CpuShare("iowait_seconds")),
+    ("cpu", "", "stolen, %", Figure::CpuShare("steal_seconds")),
+    ("cpu", "", "context switches/s", Figure::Rate("context_switches")),
+    ("pressure", "cpu", "stalled, some, %", Figure::Share("some_seconds")),
+    ("pressure", "memory", "stalled, some, %", Figure::Share("some_seconds")),
+    ("pressure", "io", "stalled, some, %", Figure::Share("some_seconds")),
+    ("pressure", "io", "stalled, all, %", Figure::Share("full_seconds")),
+    ("device", "", "reads/s", Figure::Rate("reads")),
+    ("device", "", "read/s", Figure::Bytes("read_bytes")),
+    ("device", "", "mean read, ms", Figure::Each("read_seconds", "reads")),
+    ("device", "", "writes/s", Figure::Rate("writes")),
+    ("device", "", "written/s", Figure::Bytes("written_bytes")),
+    ("device", "", "mean write, ms", Figure::Each("write_seconds", "writes")),
+    ("device", "", "flushes/s", Figure::Rate("flushes")),
+    ("device", "", "busy, %", Figure::Share("busy_seconds")),
+    ("page-cache", "", "major faults/s", Figure::Rate("major_faults")),
+    ("page-cache", "", "refaulted/s", Figure::Bytes("refaulted_bytes")),
+    ("page-cache", "", "dirtied/s", Figure::Bytes("dirtied_bytes")),
+    ("page-cache", "", "written back/s", Figure::Bytes("written_back_bytes")),
+    ("memory", "", "available", Figure::State("available_bytes")),
+    ("memory", "", "dirty", Figure::State("dirty_bytes")),
+];
+
+/// A time of observing with all that is to be reported of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedReport {
+    /// What was known when it started.
+    pub run: RunInfo,
+    /// What was read.
+    pub readings: Readings,
+    /// The warnings, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// A figure over time.
+struct Line {
+    subject: String,
+    label: &'static str,
+    figure: Figure,
+    /// Length in seconds, and the value over that.
+    points: Vec<(f64, f64)>,
+}
+
+impl ObservedReport {
+    /// What a run says.
+    pub fn of(run: &Run) -> ObservedReport {
+        ObservedReport {
+            run: run.info.clone(),
+            readings: run.readings.clone(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let cpus = f64::from(self.run.host.cpus.max(1));
+        for (probe, subject, readings) in self.readings.series() {
+            for &(of, only, label, figure) in &FIGURES {
+                if of != probe || !(only.is_empty() || only == subject) {
+                    continue;
+                }
+                let subject = if subject.is_empty() { probe } else { subject };
+                let subject =
+                    if probe == "pressure" { format!("{probe} {subject}") } else { subject.to_owned() };
+                let points: Vec<_> =
+                    readings.windows(2).filter_map(|pair| figure.between(&pair[0], &pair[1], cpus)).collect();
+                if !points.is_empty() {
+                    lines.push(Line { subject, label, figure, points });
+                }
+            }
+        }
+        lines
+    }
+}
+
+impl Figure {
+    /// The value between two readings, with the seconds that it is of.
+    fn between(self, before: &Reading, after: &Reading, cpus: f64) -> Option<(f64, f64)> {
+        let seconds = after.at.saturating_sub(before.at).as_secs_f64();
+        let value = match self {
+            Figure::Rate(name) | Figure::Bytes(name) => after.rate(before, name)?,
+            Figure::CpuShare(name) => after.rate(before, name)? * 100.0 / cpus,
+            Figure::Share(name) => after.rate(before, name)? * 100.0,
+            Figure::Each(time, count) => {
+                let operations = after.growth(before, count).filter(|count| *count > 0.0)?;
+                after.growth(before, time)? * 1e3 / operations
+            }
+            Figure::State(name) => after.value(name)?,
+        };
+        (seconds > 0.0).then_some((seconds, value))
+    }
+
+    fn write(self, value: f64) -> String {
+        match self {
+            Figure::Bytes(_) | Figure::State(_) => Bytes(value as u64).to_string(),
+            _ if value >= 100.0 => format!("{value:.0}"),
+            _ => format!("{value:.2}"),
+        }
+    }
+}
+
+impl Line {
+    fn mean(&self) -> f64 {
+        let seconds: f64 = self.points.iter().map(|point| point.0).sum();
+        self.points.iter().map(|(seconds, value)| seconds * value).sum::<f64>() / seconds
+    }
+
+    /// The value that so large a share of the readings does not exceed.
+    fn quantile(&self, share: f64) -> f64 {
+        let mut values: Vec<f64> = self.points.iter().map(|point| point.1).collect();
+        values.sort_by(f64::total_cmp);
+        let at = (share * values.len() as f64).ceil() as usize;
+        values.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
+    }
+}
+
+/// The complete terminal output.
+pub fn text(report: &ObservedReport, style: Style) -> String {
+    let pen = Pen(style);
+    let version = pen.clean(&report.run.version);
+    let title = format!("iolite {version}: observed {}", pen.clean(report.run.storage.directory.display()));
+    filled([
+        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(&report.run, None, pen),
+        table(&report.lines(), pen),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "this", pen),
+    ])
+}
+
+fn table(lines: &[Line], pen: Pen) -> String {
+    if lines.is_empty() {
+        return "nothing was read twice: observe for longer than the interval\n".to_owned();
+    }
+    let cells = |line: &Line| [line.mean(), line.quantile(0.5), line.quantile(0.95), line.quantile(1.0)];
+    let rows: Vec<[String; 6]> = std::iter::once(["", "", "mean", "p50", "p95", "max"].map(str::to_owned))
+        .chain(lines.iter().map(|line| {
+            let [mean, median, most, max] = cells(line).map(|value| pen.clean(line.figure.write(value)));
+            [pen.clean(&line.subject), line.label.to_owned(), mean, median, most, max]
+        }))
+        .collect();
+    let widths: [usize; 6] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let mut out = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let mut text = format!("{:<a$}  {:<b$}", row[0], row[1], a = widths[0], b = widths[1]);
+        for column in 2..6 {
+            text += &format!("  {:>width$}", row[column], width = widths[column]);
+        }
+        let line = number.checked_sub(1).and_then(|number| lines.get(number));
+        let over_time = line.and_then(|line| {
+            let series: Vec<_> =
+                line.points.iter().map(|(seconds, value)| (*seconds, seconds * value)).collect();
+            course(&series, COURSE, pen)
+        });
+        let marks = over_time.map_or(String::new(), |over_time| format!("  {}", over_time.marks));
+        out += &format!("{}\n", (text + &marks).trim_end());
+    }
+    out
+}
+
+/// The document, `"format": "iolite-observe/1"`: `run`, `figures` (list: `subject`, `figure` with its unit, `mean`, `p50`, `p95`,
+/// `max`; times in milliseconds, amounts in bytes), `warnings`, `ending`. All readings are in SQL.
+pub fn json(report: &ObservedReport) -> Value {
+    let figure = |line: &Line| {
+        json!({
+            "subject": line.subject,
+            "figure": line.label,
+            "mean": line.mean(),
+            "p50": line.quantile(0.5),
+            "p95": line.quantile(0.95),
+            "max": line.quantile(1.0),
+        })
+    };
+    json!({
+        "format": JSON_FORMAT,
+        "run": shared::run(&report.run),
+        "figures": report.lines().iter().map(figure).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&report.ending),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{Event, Nanos, ReadingValue, Sink};
+
+    use super::*;
+
+    #[test]
+    fn counters_are_rates_over_time() {
+        let mut run = Run::new(crate::synthetic::run());
+        for second in 0..5_u64 {
+            run.event(&Event::Reading(Reading {
+                probe: "device".into(),
+                subject: "vda".into(),
+                at: Nanos(second * Nanos::SECOND.0),
+                values: vec![
+                    ReadingValue::counter("reads", 100.0 * second as f64),
+                    ReadingValue::counter("read_seconds", 0.05 * second as f64),
+                    ReadingValue::counter("busy_seconds", 0.5 * second as f64),
+                ],
+            }));
+        }
+        let report = ObservedReport::of(&run);
+        let document = json(&report);
+        let figures = document["figures"].as_array().unwrap();
+        let mean = |name: &str| {
+            let figure = figures.iter().find(|figure| figure["figure"] == name);
+            figure.and_then(|figure| figure["mean"].as_f64()).unwrap()
+        };
+        assert!((mean("reads/s") - 100.0).abs() < 1e-9);
+        assert!((mean("mean read, ms") - 0.5).abs() < 1e-9);
+        assert!((mean("busy, %") - 50.0).abs() < 1e-9);
+        assert_eq!(figures.len(), 3);
+        let text = text(&report, Style { color: false, unicode: true, width: 110 });
+        assert!(text.contains("vda") && text.contains("reads/s"), "{text}");
+    }
+}

@@ -1,0 +1,165 @@
+//! What sessions waited for: average active sessions by wait, statements, blockers.
+
+use iolite_model::{Ending, RunInfo, WaitShare, WaitsFound, Warning};
+use iolite_results::Run;
+use serde_json::{Value, json};
+
+use crate::chart::lying;
+use crate::json as shared;
+use crate::pen::{Ink, Pen, Style, count};
+use crate::run::{Note, rendered};
+use crate::text::filled;
+use crate::{answer, machine};
+
+/// Name and version of the document of `iolite waits watch`.
+pub const JSON_FORMAT: &str = "iolite-waits/1";
+/// Entries of a list that are printed.
+const SHOWN: usize = 8;
+/// Columns of the longest bar.
+const BAR: usize = 24;
+
+/// A time of watching with all that is to be reported of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitsReport {
+    /// What was known when it started.
+    pub run: RunInfo,
+    /// The database's URL without its password.
+    pub database: String,
+    /// What was seen.
+    pub found: Option<WaitsFound>,
+    /// The warnings, in the order they arose.
+    pub warnings: Vec<Warning>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl WaitsReport {
+    /// What a run says.
+    pub fn of(run: &Run) -> WaitsReport {
+        WaitsReport {
+            run: run.info.clone(),
+            database: run.asked().map(|asked| asked.subject).unwrap_or_default(),
+            found: run.concluded().last(),
+            warnings: run.warnings.clone(),
+            ending: crate::ending(run),
+        }
+    }
+}
+
+/// The complete terminal output.
+pub fn text(report: &WaitsReport, style: Style) -> String {
+    let pen = Pen(style);
+    let version = pen.clean(&report.run.version);
+    let title = format!("iolite {version}: waits of {}", pen.clean(&report.database));
+    filled([
+        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(&report.run, None, pen),
+        report.found.as_ref().map_or(String::new(), |found| section(found, pen)),
+        answer::warnings(&report.warnings, pen),
+        answer::ended(&report.ending, "this", pen),
+    ])
+}
+
+/// The document, `"format": "iolite-waits/1"`: `run`, `database`, `waits` (null, or as in SQL the conclusion `waits`),
+/// `warnings`, `ending`.
+pub fn json(report: &WaitsReport) -> Value {
+    json!({
+        "format": JSON_FORMAT,
+        "run": shared::run(&report.run),
+        "database": report.database,
+        "waits": report.found,
+        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&report.ending),
+    })
+}
+
+/// The waits of a phase, or of a time of watching.
+pub(crate) fn section(found: &WaitsFound, pen: Pen) -> String {
+    let title = format!(
+        "active sessions: {:.2} on average ({} samples, every {})",
+        found.active(),
+        count(found.samples),
+        found.interval
+    );
+    let mut out = pen.paint(Ink::Strong, &pen.clean(title)) + "\n";
+    if found.waits.is_empty() {
+        out += &rendered(&Note::plain("waits", "no session was active in any sample".into()), pen);
+    }
+    out += &shares("waits", &found.waits, pen);
+    out += &shares("objects", &found.objects, pen);
+    let mut label = "does";
+    for one in found.statements.iter().take(SHOWN) {
+        let statement = if one.statement.is_empty() { "(not visible to this user)" } else { &one.statement };
+        let text = format!("{:.2} {statement} ({})", one.sessions, one.wait);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), pen);
+    }
+    let mut label = "blocked";
+    for one in found.blockers.iter().take(SHOWN) {
+        let object = if one.object.is_empty() { String::new() } else { format!(", for {}", one.object) };
+        let text = format!("{:.2} {} by {}{object}", one.sessions, one.waiting, one.holder);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), pen);
+    }
+    let share = found.cost.0 as f64 * 100.0 / (found.interval.0 as f64).max(1.0);
+    let cost = format!("a sample took {} on average: {share:.1} % of one session", found.cost);
+    out += &rendered(&Note::plain("cost", cost), pen);
+    if let Some(failure) = &found.failure {
+        out += &rendered(&Note::plain("ended", format!("sampling ended: {failure}")), pen);
+    }
+    out
+}
+
+/// A list with a bar each.
+fn shares(label: &'static str, list: &[WaitShare], pen: Pen) -> String {
+    let most = list.iter().map(|one| one.sessions).fold(0.0, f64::max);
+    let shown = &list[..list.len().min(SHOWN)];
+    let widest = shown.iter().map(|one| pen.clean(&one.name).chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (number, one) in shown.iter().enumerate() {
+        let label = if number == 0 { label } else { "" };
+        // Not wrapped: the bar's place means something.
+        let bar = lying(one.sessions, most, BAR, pen);
+        out += &format!("   {label:<9}{:>7.2}  {:<widest$}  {bar}\n", one.sessions, pen.clean(&one.name));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{Blocker, Nanos, StatementShare};
+
+    use super::*;
+
+    #[test]
+    fn waits_are_listed_with_what_was_blocked() {
+        let share = |name: &str, sessions| WaitShare { name: name.into(), sessions };
+        let found = WaitsFound {
+            samples: 600,
+            interval: Nanos(100_000_000),
+            observed: Nanos(60_000_000_000),
+            cost: Nanos(500_000),
+            waits: vec![share("Lock:transactionid", 3.25), share("CPU", 0.5)],
+            statements: vec![StatementShare {
+                statement: "UPDATE warehouse SET w_ytd = ?".into(),
+                sessions: 3.5,
+                wait: "Lock:transactionid".into(),
+            }],
+            blockers: vec![Blocker {
+                waiting: "UPDATE warehouse".into(),
+                holder: "COMMIT".into(),
+                object: "iolite_tproc_c.warehouse page 0 row 1".into(),
+                sessions: 2.0,
+            }],
+            objects: vec![share("iolite_tproc_c.warehouse page 0 row 1", 2.0)],
+            failure: None,
+        };
+        let text = section(&found, Pen(Style { color: false, unicode: true, width: 110 }));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expected in [
+            "active sessions: 3.75 on average (600 samples",
+            "3.25 Lock:transactionid",
+            "2.00 UPDATE warehouse by COMMIT, for iolite_tproc_c.warehouse page 0 row 1",
+            "0.5 % of one session",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+}

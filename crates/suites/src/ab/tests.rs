@@ -1,0 +1,138 @@
+use iolite_model::{
+    BackendKind, Bytes, Ending, Event, Interval, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo,
+};
+use iolite_model::{Cache, Host, RunId, RunInfo, Sink, Stage, Storage};
+use iolite_results::ab::figures;
+use iolite_results::comparison::{Figure, Finding};
+use iolite_stats::Histogram;
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn job(name: &str) -> Job {
+    let target = FileTarget {
+        name: "data".into(),
+        size: Bytes(1 << 20),
+        create: true,
+        preallocate: false,
+        per_worker: false,
+    };
+    let task = FileTask {
+        name: name.into(),
+        target: Target::File(target),
+        backend: BackendKind::Sync,
+        interval: Nanos(SECOND),
+        ..FileTask::default()
+    };
+    Job { name: name.into(), tasks: vec![JobTask::Io(Box::new(task))] }
+}
+
+fn run() -> Run {
+    Run::new(RunInfo {
+        id: RunId("r".into()),
+        version: "1".into(),
+        model_version: iolite_model::MODEL_VERSION,
+        command: Vec::new(),
+        started_unix: Nanos(1),
+        process: 1,
+        host: Host::default(),
+        storage: Storage::default(),
+    })
+}
+
+/// A phase of ten seconds with this number of operations in each.
+fn measure(run: &mut Run, task: Task, rate: u64) {
+    let index = run.next_phase();
+    run.event(&Event::PhaseStarted(PhaseInfo { index, task, started: Nanos(0) }));
+    for second in 0..10 {
+        let mut histogram = Histogram::new();
+        (0..rate).for_each(|number| histogram.record(1000 + number));
+        let op = OpTotals {
+            kind: OpKind::Read,
+            operations: rate,
+            bytes: 4096 * rate,
+            errors: 0,
+            response_sum: Nanos(rate * 1000),
+            response_max: Nanos(2000),
+            response: histogram.encode(),
+            service: histogram.encode(),
+        };
+        let (start, length) = (Nanos(second * SECOND), Nanos(SECOND));
+        run.event(&Event::Interval(Interval {
+            phase: index,
+            start,
+            length,
+            stage: Stage::Measured,
+            ops: vec![op],
+        }));
+    }
+    run.event(&Event::PhaseEnded(PhaseEnd {
+        phase: index,
+        ending: Ending::Completed,
+        measured: Nanos(10 * SECOND),
+        outstanding: Outstanding::default(),
+        cache: Cache::default(),
+        errors: Vec::new(),
+        stuck: Vec::new(),
+        rate: None,
+        verified: None,
+    }));
+}
+
+/// Both jobs on a device whose rate is that of the side, a little noisy; what is concluded, and the run.
+fn compared(rates: (u64, u64), noise: u64, repeat: u32) -> (AbConcluded, Run) {
+    let jobs = ("a".to_owned(), "b".to_owned());
+    let terms = AbTerms { jobs, repeat, figure: Figure::Rate, detect: 0.05, seed: 7 };
+    let (mut procedure, mut run) = (Ab::new(&job("a"), &job("b"), terms), run());
+    for _ in 0..10_000 {
+        match procedure.next(&run, Nanos(0)) {
+            Step::Run(tasks) => {
+                for task in tasks {
+                    let is_a = task.name() == "a";
+                    let created = matches!(&task, Task::File(FileTask { target: Target::File(target), .. }) if target.create);
+                    assert_eq!(created, run.phases.len() < 2, "files are created once");
+                    let rate = if is_a { rates.0 } else { rates.1 };
+                    let wobble = mixed(run.phases.len() as u64 + 100) % (2 * noise + 1);
+                    measure(&mut run, task, rate + wobble - noise);
+                }
+            }
+            Step::Done(conclusions) => return (conclusions.concluded[0].read().unwrap(), run),
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("it does not end");
+}
+
+#[test]
+fn a_clear_difference_ends_it_early() {
+    let (concluded, run) = compared((500, 600), 10, 40);
+    assert_eq!(concluded.end, AbEnd::Different);
+    assert!(concluded.blocks.len() < 12, "{}", concluded.blocks.len());
+    assert_eq!(run.phases.len(), 2 * concluded.blocks.len());
+    for block in &concluded.blocks {
+        let names = |numbers: &[u32]| -> Vec<&str> {
+            numbers.iter().map(|&number| run.phases[number as usize].info.task.name()).collect()
+        };
+        assert_eq!((names(&block.a), names(&block.b)), (vec!["a"], vec!["b"]));
+    }
+    let all = figures(&run, &concluded.blocks, Figure::Rate);
+    let rate = all.iter().find(|figure| figure.decides).unwrap();
+    assert_eq!((rate.finding, rate.part.as_str()), (Finding::Better, "a -> b"));
+    assert!((rate.interval.ratio - 1.2).abs() < 0.03, "{rate:?}");
+}
+
+#[test]
+fn equal_jobs_end_when_a_difference_that_matters_is_excluded() {
+    let (concluded, _) = compared((500, 500), 5, 100);
+    assert_eq!(concluded.end, AbEnd::Alike);
+    assert!(concluded.blocks.len() < 20);
+    let sides = |side| concluded.blocks.iter().any(|block| block.first == side);
+    assert!(sides(Side::A) && sides(Side::B), "the order is drawn");
+}
+
+#[test]
+fn where_nothing_is_clear_all_pairs_are_run() {
+    let (concluded, run) = compared((500, 500), 200, 6);
+    assert_eq!((concluded.end, concluded.blocks.len(), run.phases.len()), (AbEnd::Repeats, 6, 12));
+}
