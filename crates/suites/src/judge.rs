@@ -19,8 +19,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) windows: &'a [&'a PhaseResult],
     /// The kind of operation that counts.
     pub(crate) kind: OpKind,
-    /// Other load was seen meanwhile: what is slow then says little of the storage.
-    pub(crate) disturbed: bool,
+    /// What else was seen meanwhile: what is slow then says little of the storage.
+    pub(crate) disturbed: Option<Disturbance>,
     /// Under which load, as text: `at the knee (8 outstanding)`.
     pub(crate) load: &'a str,
 }
@@ -41,8 +41,24 @@ pub(crate) struct RateDemand<'a> {
 /// Share of the operations that were due that counts as reaching a target rate: a few are always in flight at the end.
 const REACHED: f64 = 0.97;
 
-/// Said of what would be unfit on an idle device.
-const DISTURBED: &str = ", but beside other load: repeat on an idle device";
+/// What was beside a measurement, so that what would be unfit is no more than marginal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disturbance {
+    /// Others read from or wrote to the device.
+    Device,
+    /// The program waited for a CPU, or the hypervisor took it away: response times bear that, whatever the storage does.
+    Host,
+}
+
+impl Disturbance {
+    /// Said of what would be unfit otherwise.
+    fn reservation(self) -> &'static str {
+        match self {
+            Disturbance::Device => ", but beside other load: repeat on an idle device",
+            Disturbance::Host => ", but on a host whose CPUs were busy otherwise: repeat on an idle host",
+        }
+    }
+}
 
 /// Operations in flight at the end of a run that keeps up.
 const FEW_LATE: u64 = 2;
@@ -58,8 +74,8 @@ pub(crate) struct Capacity {
     pub(crate) within: Nanos,
     /// More outstanding operations were not tried.
     pub(crate) limited: bool,
-    /// Other load was seen meanwhile.
-    pub(crate) disturbed: bool,
+    /// What else was seen meanwhile.
+    pub(crate) disturbed: Option<Disturbance>,
     /// The user asks for a rate, which takes the place of the profile's.
     pub(crate) target: bool,
 }
@@ -160,11 +176,7 @@ fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
         (Some(_), None) => Fitness::Marginal,
         (None, _) => Fitness::Fit,
     };
-    let spared = disturbed && fitness == Fitness::Unfit;
-    if spared {
-        measured.push_str(DISTURBED);
-    }
-    let fitness = if spared { Fitness::Marginal } else { fitness };
+    let fitness = spared(fitness, disturbed, &mut measured);
     Reason {
         fitness,
         what: format!("{measure}, capacity"),
@@ -172,6 +184,17 @@ fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
         asked: floor.map_or("no rate".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound))),
         value: best.map_or(f64::NAN, |(_, rate)| rate.value),
         bound: floor.map_or(f64::NAN, |(bound, _)| bound),
+    }
+}
+
+/// Marginal in place of unfit where something else was seen meanwhile, which is then said.
+fn spared(fitness: Fitness, disturbed: Option<Disturbance>, measured: &mut String) -> Fitness {
+    match disturbed {
+        Some(disturbance) if fitness == Fitness::Unfit => {
+            measured.push_str(disturbance.reservation());
+            Fitness::Marginal
+        }
+        _ => fitness,
     }
 }
 
@@ -312,10 +335,7 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bo
         fitness = fitness.max(cap);
         measured.push_str(&format!(", but {but}"));
     }
-    if evidence.disturbed && fitness == Fitness::Unfit {
-        fitness = Fitness::Marginal;
-        measured.push_str(DISTURBED);
-    }
+    let fitness = spared(fitness, evidence.disturbed, &mut measured);
     reason(fitness, evidence.load, measured, estimate.value)
 }
 

@@ -1,12 +1,14 @@
 //! What the phases of a check say together.
 
-use iolite_model::{CacheStamp, Concluded, Ending, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning};
+use iolite_model::{
+    CacheStamp, Concluded, Ending, HostLimit, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning,
+};
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
 
 use super::plan::{self, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
 use crate::doubts::short_phases;
-use crate::judge::{Capacity, Circumstances, Evidence, RateDemand, judge};
+use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, judge};
 use crate::procedure::Conclusions;
 use crate::search::load_point;
 
@@ -118,7 +120,8 @@ impl Check {
                 let (result, windows) = (&windows.merged, windows.each.as_slice());
                 // Inside databases the stamp alone shows others' I/O: reads of theirs are amplified.
                 let others = windows.iter().any(|window| window.end.cache.stamp() == CacheStamp::OtherIo);
-                let disturbed = others || self.is_disturbed(result.info.task.name());
+                let device = others.then_some(Disturbance::Device);
+                let disturbed = device.or_else(|| self.disturbance(result.info.task.name()));
                 evidence.push(Evidence { measure: *measure, result, windows, kind: *kind, disturbed, load });
             }
         }
@@ -146,12 +149,23 @@ impl Check {
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
     }
 
-    /// Whether other load was seen in a phase of this name.
-    fn is_disturbed(&self, name: &str) -> bool {
-        self.beside.iter().any(|warning| {
+    /// What else was seen in a phase of this name. That the host's CPUs were busy otherwise is recorded once a run, and is true
+    /// of all of it.
+    fn disturbance(&self, name: &str) -> Option<Disturbance> {
+        let others = |warning: &Warning| {
             matches!(warning, Warning::ForeignLoad { phase, .. }
                 if phase.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(", ")))
-        })
+        };
+        let busy = |warning: &Warning| {
+            matches!(
+                warning,
+                Warning::GeneratorLimited { limit: HostLimit::RunQueue(_) | HostLimit::Steal(_), .. }
+            )
+        };
+        if self.beside.iter().any(others) {
+            return Some(Disturbance::Device);
+        }
+        self.beside.iter().any(busy).then_some(Disturbance::Host)
     }
 
     /// The most that was done within the bound on the mean response time.
@@ -169,7 +183,7 @@ impl Check {
         let limited = best.is_some_and(|(point, _)| point.concurrency == most && most == search.highest());
         let best = best.map(|(point, rate)| (point.concurrency, *rate));
         Some(Capacity {
-            disturbed: self.is_disturbed(search.name()),
+            disturbed: self.disturbance(search.name()),
             measure: search.measure(),
             best,
             within,

@@ -257,9 +257,14 @@ fn kinds(device: &Device, task: &Task) -> (&'static [OpKind], f64) {
 
 /// The verdict of a whole check, and its warnings.
 fn check(device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
+    check_on(&[], device, seed, options)
+}
+
+/// The same on a host of which these warnings are true.
+fn check_on(host: &[Warning], device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
     let mut check = Check::new(CheckOptions { seed, ..options }).unwrap();
     let mut simulation = Simulation::new(device, seed + 1);
-    let (mut history, mut warnings) = (Vec::new(), Vec::new());
+    let (mut history, mut warnings) = (Vec::new(), host.to_vec());
     loop {
         let elapsed = Nanos(simulation.now as u64);
         match check.step(&history, elapsed) {
@@ -382,6 +387,24 @@ fn credits_that_outlast_a_usual_check_are_found_by_a_thorough_one() {
     let sustained =
         |w: &Warning| matches!(w, Warning::NotExcluded { time, .. } if *time == Nanos(75_000_000_000));
     assert!(warnings.iter().any(sustained), "{warnings:?}");
+}
+
+/// A host whose CPUs are busy otherwise makes any storage look slow: it is neither fit nor unfit. Errors stay what they are.
+#[test]
+fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
+    for limit in [iolite_model::HostLimit::RunQueue(0.4), iolite_model::HostLimit::Steal(0.2)] {
+        let busy = [Warning::GeneratorLimited { phase: "random read".into(), layout: false, limit }];
+        for device in DEVICES.iter().filter(|device| device.error_every == 0) {
+            let (verdict, _) = check_on(&busy, *device, 1, options());
+            assert_eq!(verdict.fitness, Fitness::Marginal, "{}: {verdict:#?}", device.name);
+            let said =
+                verdict.reasons.iter().any(|reason| reason.measured.contains("repeat on an idle host"));
+            let idle = check(*device, 1, options()).0.fitness;
+            assert_eq!(said, idle == Fitness::Unfit, "{}: {verdict:#?}", device.name);
+        }
+        let failing = DEVICES.iter().find(|device| device.error_every > 0).unwrap();
+        assert_eq!(check_on(&busy, *failing, 1, options()).0.fitness, Fitness::Unfit);
+    }
 }
 
 #[test]
