@@ -52,7 +52,7 @@ impl SweptStep {
     }
 
     /// The most jobs within the bounds of a sweep: every kind of operation takes `average` or less in the mean, and no more than
-    /// [`RARE`] of them longer than `ceiling`, with these jobs and with all fewer that were tried. `None` where not even the fewest
+    /// one in 1,000 of them longer than `ceiling`, with these jobs and with all fewer that were tried. `None` where not even the fewest
     /// keep them.
     pub fn most_within<'a>(steps: &'a [SweptStep], terms: &SweepTerms) -> Option<&'a SweptStep> {
         steps.iter().take_while(|step| step.is_within(terms)).last()
