@@ -139,7 +139,7 @@ pub struct Loss {
     pub number: u64,
     /// How it is missing.
     pub kind: LossKind,
-    /// Where, for people: file and offset, or table.
+    /// Where: file and offset, or table, as text to print.
     pub place: String,
 }
 

@@ -229,10 +229,13 @@ impl FioJob {
     fn next_set(&mut self) -> bool {
         let Some(threads) = self.sets.pop_front() else { return false };
         if !self.watchers.all_ended() {
-            match actions(&self.threads[threads.clone()], threads.start) {
-                Ok(actions) => self.current = Some(Set { threads, actions, in_progress: None }),
-                Err((thread, failure)) => self.ended[thread] = Some(failed(&self.threads[thread], &failure)),
-            }
+            let actions = actions(&self.threads[threads.clone()], threads.start).unwrap_or_else(|refused| {
+                let (thread, failure) = refused;
+                self.ended[thread] = Some(failed(&self.threads[thread], &failure));
+                VecDeque::new()
+            });
+            // A set that is refused has ended, too: interim results list it.
+            self.current = Some(Set { threads, actions, in_progress: None });
         }
         true
     }

@@ -221,7 +221,7 @@ fn limits_are_obeyed(database: &RanMysql) {
         .unwrap();
     assert!(done.is_empty());
     // Reads stop in the middle of a cycle.
-    let many = Batch { cycles: vec![Cycle::Reads(vec![1; 4_000_000])], limit: Nanos(50_000_000) };
+    let many = Batch { cycles: vec![Cycle::Reads(vec![1; 4_000_000])], limit: Nanos(500_000_000) };
     within.perform(&many, &mut done).unwrap();
     assert!((1..4_000_000).contains(&done.len()), "{}", done.len());
 }
