@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use iolite_model::{Bytes, Nanos};
 use iolite_report::Format;
+use iolite_report::plot::PlotKind;
 
 use crate::ab::AbArgs;
 use crate::classic::ClassicArgs;
@@ -108,6 +109,8 @@ pub(crate) enum Command {
     Durability(Box<DurabilityArgs>),
     /// List, show, compare, annotate, export, import and delete stored runs
     Results(Box<ResultsArgs>),
+    /// Draw stored runs as a chart: a timeline, a histogram, a distribution by quantile
+    Plot(PlotArgs),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
     /// Print completions for a shell: bash, zsh, fish, elvish, powershell
@@ -322,6 +325,59 @@ pub(crate) struct VerifyArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  Operations per second and response times over the course of the latest run:
+      iolite plot latest --kind timeline -o timeline.svg
+  Response times of two runs by quantile, one over the other:
+      iolite plot latest~1 latest --kind cdf -o cdf.svg
+  To another program:
+      iolite plot latest --kind histogram -o - | rsvg-convert -o histogram.png
+
+RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest. docs/plots.md describes the charts.";
+
+/// `iolite plot` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = PLOT_EXAMPLES)]
+pub(crate) struct PlotArgs {
+    /// The runs, drawn in one chart
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+
+    /// What is drawn
+    #[arg(long, value_enum)]
+    pub(crate) kind: ChartKind,
+
+    /// The SVG file, overwritten if it exists; `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+}
+
+/// The charts by their names.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ChartKind {
+    /// Operations per second and mean response time over time
+    Timeline,
+    /// Share of the operations by response time
+    Histogram,
+    /// Response time by quantile
+    Cdf,
+}
+
+impl From<ChartKind> for PlotKind {
+    fn from(kind: ChartKind) -> PlotKind {
+        match kind {
+            ChartKind::Timeline => PlotKind::Timeline,
+            ChartKind::Histogram => PlotKind::Histogram,
+            ChartKind::Cdf => PlotKind::Cdf,
+        }
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -15,6 +15,7 @@ mod iometer;
 mod job;
 mod observe;
 mod output;
+mod plot;
 mod profiles;
 mod pts;
 mod ran;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Waits(args) => waits::run(args),
         Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
+        Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),
         Command::Man(args) => reference::man(&args),

@@ -61,6 +61,7 @@ const COMMANDS: &[&[&str]] = &[
     &["results", "compare"],
     &["results", "export"],
     &["results", "gc"],
+    &["plot"],
     &["ab"],
     &["completions"],
     &["man"],

@@ -382,3 +382,41 @@ fn runs_are_exported_imported_asked_and_collected() {
     let left = parsed(&text(&iolite(&place, &["results", "list", "--json"])));
     assert_eq!(left["runs"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn a_stored_run_is_drawn_in_every_kind() {
+    let place = Place::new();
+    let writes = "[[tasks]]\n[tasks.io]\nname = 'a < b & \"c\"'\n\
+                  target.file = { name = 'data', size = '1MiB', create = true }\nbackend = 'sync'\nmix = 'write'\n\
+                  stop.operations = 500\ninterval = '1ms'\n";
+    let job = job(&place, "job.toml", writes);
+    for _ in 0..2 {
+        let output = iolite(&place, &["run", &job, "--directory", place.data().to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let file = place.root.path().join("chart.svg");
+    let file = file.to_str().unwrap();
+    for kind in ["timeline", "histogram", "cdf"] {
+        let drawn = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", file]);
+        assert!(drawn.status.success(), "{kind}: {}", stderr(&drawn));
+        let picture = fs::read_to_string(file).unwrap();
+        assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{kind}: {picture}");
+        let panels = if kind == "timeline" { 2 } else { 1 };
+        assert_eq!(
+            picture.matches("<title>1. a &lt; b &amp; &quot;c&quot;, write, run ").count(),
+            2 * panels
+        );
+        let printed = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", "-"]);
+        assert_eq!(text(&printed), picture, "{kind}");
+    }
+    let unwritable = place.root.path().join("missing/chart.svg");
+    for (arguments, says) in [
+        (["latest", "--kind", "cdf", "-o", unwritable.to_str().unwrap()], "cannot write"),
+        (["latest", "--kind", "pie", "-o", file], "timeline, histogram, cdf"),
+        (["20010101", "--kind", "cdf", "-o", file], "20010101"),
+    ] {
+        let output = iolite(&place, &[&["plot"], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
+    }
+}

@@ -24,6 +24,7 @@ mod machine;
 pub mod observed;
 pub mod parts;
 mod pen;
+pub mod plot;
 mod progress;
 pub mod pts;
 pub mod ran;

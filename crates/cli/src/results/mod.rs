@@ -177,7 +177,8 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fit)
 }
 
-fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::RunId> {
+/// The run that a name means: an id, the beginning of one, `latest` or `latest~N`.
+pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::RunId> {
     store.find(name).map_err(|error| match error {
         iolite_store::Error::NoMatch { .. } | iolite_store::Error::Ambiguous { .. } => {
             UsageError(error.to_string()).into()
@@ -232,7 +233,7 @@ fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
 }
 
 /// A run as far as it came.
-fn read(store: &Store, id: &iolite_model::RunId) -> anyhow::Result<Run> {
+pub(crate) fn read(store: &Store, id: &iolite_model::RunId) -> anyhow::Result<Run> {
     let Some(mut run) = Run::of(&store.events(id)?) else {
         anyhow::bail!("run {id} has no beginning: the results were changed by hand");
     };

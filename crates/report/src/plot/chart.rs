@@ -1,0 +1,38 @@
+//! What a chart consists of, before anything is drawn.
+
+use super::axis::Axis;
+
+/// A chart: panels one above the other that share their series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// The heading.
+    pub title: String,
+    /// One sentence instead of the picture.
+    pub description: String,
+    /// The series of all panels, in the order of the legend.
+    pub series: Vec<Series>,
+    /// The panels, from the top.
+    pub panels: Vec<Panel>,
+    /// What is left out, if anything.
+    pub note: Option<String>,
+}
+
+/// A line of the legend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// The run it is of; the legend has it as a heading where it changes.
+    pub run: String,
+    /// Its name: phase and kind of operation.
+    pub name: String,
+}
+
+/// A frame with its axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The lines of each series, in the order of [`Chart::series`]; where nothing is known, a line is interrupted.
+    pub lines: Vec<Vec<Vec<(f64, f64)>>>,
+}

@@ -1,0 +1,300 @@
+//! Charts made from runs.
+
+use iolite_model::{Nanos, OpKind, Quantile};
+use iolite_results::Run;
+use iolite_stats::{Histogram, PhaseResult, Point};
+
+use super::axis::Axis;
+use super::chart::{Chart, Panel, Series};
+
+/// Series of a chart at most; beyond, nobody can distinguish them.
+const MAX_SERIES: usize = 32;
+
+/// Buckets of a histogram per power of ten.
+const BUCKETS: f64 = 20.0;
+
+/// Quantiles that a distribution is drawn by.
+const QUANTILES: u32 = 400;
+
+/// The label of times that an operation took.
+const RESPONSE: &str = "response time";
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlotKind {
+    /// Operations per second and mean response time over the course of the run.
+    Timeline,
+    /// Share of the operations by response time.
+    Histogram,
+    /// Response time by quantile.
+    Cdf,
+}
+
+/// Why there is no chart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlotError {
+    /// No phase has measured anything.
+    #[error("nothing to draw: no operation of {0} succeeded in a measured phase")]
+    Empty(String),
+}
+
+/// The lines of one series: each is interrupted where nothing is known.
+type Lines = Vec<Vec<(f64, f64)>>;
+
+/// A kind of operation of a phase of a run.
+struct Source<'a> {
+    run: &'a Run,
+    phase: &'a PhaseResult,
+    kind: OpKind,
+    response: &'a Histogram,
+}
+
+/// A chart of runs, overlaid.
+///
+/// # Errors
+/// No operation succeeded in a measured phase.
+pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
+    let mut sources: Vec<Source<'_>> = runs.iter().flat_map(of_run).collect();
+    if sources.is_empty() {
+        let runs: Vec<_> = runs.iter().map(|run| run.info.id.0.as_str()).collect();
+        let names =
+            if runs.len() == 1 { format!("run {}", runs[0]) } else { format!("runs {}", runs.join(", ")) };
+        return Err(PlotError::Empty(names));
+    }
+    let all = sources.len();
+    sources.truncate(MAX_SERIES);
+    let note = (all > sources.len())
+        .then(|| format!("{} of {all} series are drawn: the first ones.", sources.len()));
+    let (title, about, panels) = match kind {
+        PlotKind::Timeline => timeline(&sources),
+        PlotKind::Histogram => histogram(&sources),
+        PlotKind::Cdf => cdf(&sources),
+    };
+    let series = sources.iter().map(|source| Series {
+        run: source.run.info.id.0.clone(),
+        name: format!(
+            "{}. {}, {}",
+            u64::from(source.phase.info.index) + 1,
+            source.phase.info.task.name(),
+            source.kind.name()
+        ),
+    });
+    Ok(Chart {
+        title: title.to_owned(),
+        description: described(about, &sources),
+        series: series.collect(),
+        panels,
+        note,
+    })
+}
+
+/// What a run has measured: its phases in the order of their numbers, and the kinds of operation of each.
+fn of_run(run: &Run) -> Vec<Source<'_>> {
+    let mut phases: Vec<&PhaseResult> = run.phases.iter().collect();
+    phases.sort_by_key(|phase| phase.info.index);
+    let of_phase = |phase| {
+        OpKind::all().filter_map(move |kind| {
+            let phase: &PhaseResult = phase;
+            let response = phase.totals.response(kind).filter(|response| response.count() > 0)?;
+            Some(Source { run, phase, kind, response })
+        })
+    };
+    phases.into_iter().flat_map(of_phase).collect()
+}
+
+/// The sentence instead of the picture: what is drawn, and the median and p99 of the slowest series.
+fn described(about: &str, sources: &[Source<'_>]) -> String {
+    let slowest = sources.iter().max_by_key(|source| source.response.quantile(Quantile(0.99)));
+    let Some(slowest) = slowest else { return about.to_owned() };
+    let quantile = |share| slowest.response.quantile(Quantile(share));
+    format!(
+        "{about}, {} series; the slowest by its 99th percentile is {} ({}) of run {}: median {}, 99th percentile {}.",
+        sources.len(),
+        slowest.phase.info.task.name(),
+        slowest.kind.name(),
+        slowest.run.info.id.0,
+        quantile(0.5),
+        quantile(0.99)
+    )
+}
+
+fn timeline(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
+    let (mut rates, mut means): (Vec<Lines>, Vec<Lines>) = (Vec::new(), Vec::new());
+    for source in sources {
+        let mut start = released(source);
+        let (mut rate, mut mean) = (Vec::new(), vec![Vec::new()]);
+        for point in source.phase.totals.series.iter().filter(|point| point.seconds > 0.0) {
+            let middle = start + point.seconds / 2.0;
+            start += point.seconds;
+            rate.push((middle, point.operations[source.kind] as f64 / point.seconds));
+            match (mean_response(point, source.kind), mean.last_mut()) {
+                (Some(response), Some(line)) => line.push((middle, response)),
+                _ => mean.push(Vec::new()),
+            }
+        }
+        rates.push(vec![rate]);
+        mean.retain(|line| !line.is_empty());
+        means.push(mean);
+    }
+    let x = Axis::linear("seconds since the start of the run", None, values(&rates, |point| point.0));
+    let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
+    let below = Axis::log_time("mean response time", values(&means, |point| point.1));
+    let panels = vec![Panel { x: x.clone(), y: top, lines: rates }, Panel { x, y: below, lines: means }];
+    (
+        "Operations per second and response time",
+        "Operations per second and mean response time over time",
+        panels,
+    )
+}
+
+/// Seconds from the run's start to the start of the measured part of a phase.
+fn released(source: &Source<'_>) -> f64 {
+    let info = &source.phase.info;
+    let clock =
+        source.run.released.get(&info.index).map(|at| at.saturating_sub(source.run.info.started_unix));
+    // Where the clock was set back meanwhile, the phase's own start counts.
+    let start = clock.filter(|at| *at >= info.started).unwrap_or(info.started);
+    start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
+}
+
+fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
+    let operations = point.operations[kind];
+    (operations > 0).then(|| (point.response_sum[kind] as f64 / operations as f64).max(1.0))
+}
+
+fn histogram(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
+    let lines: Vec<Lines> = sources.iter().map(|source| vec![steps(source.response)]).collect();
+    let x = Axis::log_time(RESPONSE, values(&lines, |point| point.0));
+    let y = Axis::linear("% of the operations", Some(0.0), values(&lines, |point| point.1));
+    let about = "Share of the operations by response time, in twenty buckets for each power of ten";
+    ("Histogram of response times", about, vec![Panel { x, y, lines }])
+}
+
+/// The outline of a histogram with buckets of equal width on a logarithmic axis.
+fn steps(response: &Histogram) -> Vec<(f64, f64)> {
+    let mut buckets = std::collections::BTreeMap::<i32, u64>::new();
+    for (Nanos(nanos), count) in response.iter() {
+        let bucket = ((nanos.max(1) as f64).log10() * BUCKETS).floor() as i32;
+        let had = buckets.entry(bucket).or_default();
+        *had = had.saturating_add(count);
+    }
+    let edge = |bucket: i32| 10f64.powf(f64::from(bucket) / BUCKETS);
+    let mut outline = Vec::new();
+    if let (Some((&first, _)), Some((&last, _))) = (buckets.first_key_value(), buckets.last_key_value()) {
+        outline.push((edge(first), 0.0));
+        for bucket in first..=last {
+            let count = buckets.get(&bucket).copied().unwrap_or(0);
+            let share = 100.0 * count as f64 / response.count() as f64;
+            outline.extend([(edge(bucket), share), (edge(bucket + 1), share)]);
+        }
+        outline.push((edge(last + 1), 0.0));
+    }
+    outline
+}
+
+fn cdf(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
+    let lines: Vec<Lines> = sources.iter().map(|source| vec![quantiles(source.response)]).collect();
+    let high = values(&lines, |point| point.0).fold(1.0, f64::max);
+    let x = Axis::nines("share of the operations that took no longer", high);
+    let y = Axis::log_time(RESPONSE, values(&lines, |point| point.1));
+    (
+        "Response time by quantile",
+        "Response time that a share of the operations did not exceed",
+        vec![Panel { x, y, lines }],
+    )
+}
+
+/// Response times by the nines of their quantile, up to the last operation but one, and the longest.
+fn quantiles(response: &Histogram) -> Vec<(f64, f64)> {
+    let end = (response.count().max(1) as f64).log10();
+    let at = |number: u32| end * f64::from(number) / f64::from(QUANTILES);
+    let time = |share: f64| response.quantile(Quantile(share)).0.max(1) as f64;
+    let mut points: Vec<_> =
+        (0..=QUANTILES).map(|number| (at(number), time(1.0 - 10f64.powf(-at(number))))).collect();
+    // The longest stands for the last one of all: half an operation from the end.
+    points.push((end + 2f64.log10(), time(1.0)));
+    points.dedup();
+    points
+}
+
+fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterator<Item = f64> {
+    lines.iter().flatten().flatten().map(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+    use iolite_model::{Access, Mix};
+
+    const KINDS: [PlotKind; 3] = [PlotKind::Timeline, PlotKind::Histogram, PlotKind::Cdf];
+
+    fn run() -> Run {
+        let mut run = Run::new(synthetic::run());
+        let loads = [(OpKind::Read, 20_000.0, 150_000.0, 8192, 0)];
+        run.phases.push(synthetic::phase(0, synthetic::read("reads", 8192, 8), &loads));
+        let both = [(OpKind::Read, 9_000.0, 90_000.0, 8192, 0), (OpKind::Write, 4_000.0, 2e6, 8192, 0)];
+        let mixed = synthetic::file("mixed", Mix::Write, Access::Random, 8192, 8);
+        run.phases.push(synthetic::phase(1, mixed, &both));
+        run
+    }
+
+    #[test]
+    fn every_kind_has_its_series_inside_the_frame() {
+        for kind in KINDS {
+            let chart = chart(&[run(), run()], kind).unwrap();
+            assert_eq!(chart.series.len(), 6);
+            assert_eq!(chart.series[2].name, "2. mixed, write");
+            assert_eq!(chart.panels.len(), if kind == PlotKind::Timeline { 2 } else { 1 });
+            assert!(chart.description.contains("mixed (write)"), "{}", chart.description);
+            for panel in &chart.panels {
+                assert_eq!(panel.lines.len(), 6);
+                for line in panel.lines.iter().flatten() {
+                    assert!(line.len() > 5, "{kind:?}: {line:?}");
+                    let inside = |axis: &Axis, value: f64| (axis.low..=axis.high).contains(&value);
+                    let within = |point: &(f64, f64)| inside(&panel.x, point.0) && inside(&panel.y, point.1);
+                    assert!(line.iter().all(within), "{kind:?}: {line:?} in {panel:?}");
+                    assert!(line.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{kind:?}: {line:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shares_add_up_and_quantiles_are_those_of_the_histogram() {
+        let run = run();
+        let response = run.phases[0].totals.response(OpKind::Read).unwrap();
+        let sum: f64 =
+            steps(response).windows(2).filter(|pair| pair[0].1 == pair[1].1).map(|pair| pair[0].1).sum();
+        assert!((sum - 100.0).abs() < 15.0, "{sum}");
+        let points = quantiles(response);
+        let p99 = points.iter().find(|point| point.0 >= 2.0).unwrap().1;
+        assert!(p99 >= response.quantile(Quantile(0.99)).0 as f64, "{p99}");
+        assert_eq!(points.last().unwrap().1, response.max().0 as f64);
+    }
+
+    #[test]
+    fn an_interval_without_operations_interrupts_the_response_times_only() {
+        let mut run = run();
+        run.phases.truncate(1);
+        let point = &mut run.phases[0].totals.series[4];
+        *point = Point { seconds: point.seconds, ..Point::default() };
+        let chart = chart(&[run], PlotKind::Timeline).unwrap();
+        assert_eq!((chart.panels[0].lines[0].len(), chart.panels[1].lines[0].len()), (1, 2));
+        assert_eq!(chart.panels[0].lines[0][0][4].1, 0.0);
+    }
+
+    #[test]
+    fn many_series_are_cut_with_a_note_and_none_is_an_error() {
+        let mut many = run();
+        for index in 2..60 {
+            let loads = [(OpKind::Read, 2_000.0, 150_000.0, 8192, 0)];
+            many.phases.push(synthetic::phase(index, synthetic::read("r", 8192, 8), &loads));
+        }
+        let chart = chart(&[many], PlotKind::Cdf).unwrap();
+        assert_eq!((chart.series.len(), chart.panels[0].lines.len()), (MAX_SERIES, MAX_SERIES));
+        assert!(chart.note.unwrap().starts_with("32 of 61 series"));
+        let empty = super::chart(&[Run::new(synthetic::run())], PlotKind::Cdf).unwrap_err().to_string();
+        assert!(empty.starts_with("nothing to draw: no operation of run 2026"), "{empty}");
+    }
+}

@@ -1,0 +1,221 @@
+//! A chart as a scalable picture (SVG), for light and dark backgrounds.
+
+use std::fmt::Write;
+
+use crate::pen::escaped;
+
+use super::axis::{Axis, Tick};
+use super::chart::{Chart, Panel, Series};
+
+/// Characters of a line of the legend, and of a name in full.
+const LEGEND_CHARACTERS: usize = 44;
+const NAME_CHARACTERS: usize = 200;
+
+/// Characters of the sentence instead of the picture.
+const DESCRIPTION_CHARACTERS: usize = 1000;
+
+const WIDTH: f64 = 1100.0;
+const LEFT: f64 = 80.0;
+const RIGHT: f64 = 780.0;
+const TOP: f64 = 78.0;
+const PLOT_HEIGHT: f64 = 530.0;
+const BETWEEN_PANELS: f64 = 60.0;
+const LEGEND_LINE: f64 = 17.0;
+
+/// Lines of different colours before the dashes change.
+const COLORS: usize = 8;
+
+/// Dashes of a line, all colours with each.
+const DASHES: [&str; 4] = ["none", "7 3", "2 2", "9 3 2 3"];
+
+/// Colours by Okabe and Ito, which people with colour blindness distinguish; black and the yellow adapted to the background.
+const STYLE: &str = "\
+text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
+.title{font-size:18px;font-weight:600}.strong{font-weight:600}.note{fill:#555}\
+.back{fill:#fff}.frame{fill:none;stroke:#888}.grid{stroke:#ddd}\
+.line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\
+.c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#cc79a7}\
+.c4{stroke:#e69f00}.c5{stroke:#56b4e9}.c6{stroke:#000}.c7{stroke:#c9b800}\
+@media (prefers-color-scheme:dark){text{fill:#ddd}.note{fill:#aaa}.back{fill:#16181c}\
+.grid{stroke:#33363c}.c0{stroke:#3a9bd9}.c6{stroke:#fff}.c7{stroke:#f0e442}}";
+
+/// The chart as an SVG document.
+pub fn svg(chart: &Chart) -> String {
+    let legend = legend(chart);
+    let plots = TOP + PLOT_HEIGHT + 56.0;
+    let height = plots.max(TOP + LEGEND_LINE * (legend.matches("<text").count() as f64 + 2.0));
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" aria-labelledby=\"title desc\">\n<title id=\"title\">{}</title>\n<desc id=\"desc\">{}</desc>\n\
+         <style>{STYLE}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n",
+        text(&chart.title, NAME_CHARACTERS),
+        text(&chart.description, DESCRIPTION_CHARACTERS)
+    );
+    out += &words(LEFT, 32.0, "title", "start", &text(&chart.title, NAME_CHARACTERS));
+    if let Some(note) = &chart.note {
+        out += &words(RIGHT, 32.0, "note", "end", &text(note, NAME_CHARACTERS));
+    }
+    let count = chart.panels.len().max(1) as f64;
+    let each = (PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count;
+    for (number, panel) in chart.panels.iter().enumerate() {
+        let top = TOP + number as f64 * (each + BETWEEN_PANELS);
+        out += &drawn(panel, &chart.series, (top, top + each), number + 1 == chart.panels.len());
+    }
+    out + &legend + "</svg>\n"
+}
+
+/// A frame between two heights, with its axes and lines.
+fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: bool) -> String {
+    let across = |value: f64| LEFT + (RIGHT - LEFT) * panel.x.place(value);
+    let down = |value: f64| bottom - (bottom - top) * panel.y.place(value);
+    let mut out = words(LEFT, top - 10.0, "strong", "start", &text(&panel.y.label, NAME_CHARACTERS));
+    for Tick { at, label } in &panel.y.ticks {
+        let y = down(*at);
+        let _ = writeln!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
+        out += &words(LEFT - 7.0, y + 4.0, "", "end", &text(label, NAME_CHARACTERS));
+    }
+    for Tick { at, label } in readable(&panel.x) {
+        let x = across(*at);
+        let _ = writeln!(out, "<path class=\"grid\" d=\"M{x:.1} {top}V{bottom}\"/>");
+        out += &words(x, bottom + 17.0, "", "middle", &text(label, NAME_CHARACTERS));
+    }
+    if is_last {
+        let middle = (LEFT + RIGHT) / 2.0;
+        out += &words(middle, bottom + 38.0, "strong", "middle", &text(&panel.x.label, NAME_CHARACTERS));
+    }
+    let (width, height) = (RIGHT - LEFT, bottom - top);
+    let _ = writeln!(
+        out,
+        "<rect class=\"frame\" x=\"{LEFT}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>"
+    );
+    for (number, (lines, series)) in panel.lines.iter().zip(series).enumerate() {
+        let mut path = String::new();
+        for line in lines {
+            for (at, (x, y)) in line.iter().enumerate() {
+                let command = if at == 0 { 'M' } else { 'L' };
+                let _ = write!(path, "{command}{:.1} {:.1}", across(*x), down(*y));
+            }
+            // A point alone is a dot: a line of no length has round ends.
+            if line.len() == 1 {
+                path.push_str("h0");
+            }
+        }
+        let name = text(&format!("{}, run {}", series.name, series.run), NAME_CHARACTERS);
+        let _ = writeln!(out, "<path {} d=\"{path}\"><title>{name}</title></path>", stroke(number));
+    }
+    out
+}
+
+/// The ticks of a horizontal axis whose labels do not overlap.
+fn readable(axis: &Axis) -> impl Iterator<Item = &Tick> {
+    let mut free = f64::NEG_INFINITY;
+    axis.ticks.iter().filter(move |tick| {
+        let half = (tick.label.chars().count() as f64 * 7.0 + 8.0) / 2.0;
+        let at = (RIGHT - LEFT) * axis.place(tick.at);
+        let fits = at - half >= free;
+        if fits {
+            free = at + half;
+        }
+        fits
+    })
+}
+
+/// The names of the series beside the frame, under their runs.
+fn legend(chart: &Chart) -> String {
+    let (mut out, mut y, mut run) = (String::new(), TOP, None);
+    for (number, series) in chart.series.iter().enumerate() {
+        if run != Some(&series.run) {
+            out += &words(RIGHT + 22.0, y, "strong", "start", &text(&series.run, LEGEND_CHARACTERS));
+            run = Some(&series.run);
+            y += LEGEND_LINE;
+        }
+        let (left, right) = (RIGHT + 22.0, RIGHT + 46.0);
+        let _ = writeln!(out, "<path {} d=\"M{left} {}H{right}\"/>", stroke(number), y - 4.0);
+        out += &words(right + 7.0, y, "", "start", &text(&series.name, LEGEND_CHARACTERS));
+        y += LEGEND_LINE;
+    }
+    out
+}
+
+/// The looks of a series.
+fn stroke(number: usize) -> String {
+    let dashes = DASHES[number / COLORS % DASHES.len()];
+    format!("class=\"line c{}\" stroke-dasharray=\"{dashes}\"", number % COLORS)
+}
+
+/// A text element; the content is escaped already.
+fn words(x: f64, y: f64, class: &str, anchor: &str, content: &str) -> String {
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" text-anchor=\"{anchor}\">{content}</text>\n")
+}
+
+/// A text cut to a number of characters, without markup and without characters that XML does not allow or that hide or
+/// reorder others.
+fn text(text: &str, characters: usize) -> String {
+    let mut cut: String = text.chars().take(characters).collect();
+    if text.chars().nth(characters).is_some() {
+        cut.pop();
+        cut.push('…');
+    }
+    let mut out = String::with_capacity(cut.len());
+    for c in escaped(cut).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(name: &str) -> Chart {
+        let y = Axis::log_time("response time", [1e5, 1e6].into_iter());
+        let x = Axis::linear("seconds", None, [0.0, 10.0].into_iter());
+        let lines = vec![vec![vec![(0.0, 1e5), (5.0, 1e6)], vec![(10.0, 2e5)]]];
+        Chart {
+            title: name.to_owned(),
+            description: name.to_owned(),
+            series: vec![Series { run: name.to_owned(), name: name.to_owned() }],
+            panels: vec![Panel { x, y, lines }],
+            note: Some(name.to_owned()),
+        }
+    }
+
+    #[test]
+    fn hostile_names_stay_text() {
+        let hostile = "</text><script>alert(\"1\" & '2')</script>\n\r\u{0}\u{202e}\u{ffff}";
+        let out = svg(&chart(hostile));
+        assert!(!out.contains("<script") && !out.contains("alert(\"1"), "{out}");
+        let name =
+            "&lt;/text&gt;&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;\\n\\r\\u{0}";
+        assert!(out.contains(&format!("<title id=\"title\">{name}\\u{{202e}}\u{fffd}</title>")), "{out}");
+        assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{out}");
+        let long = svg(&chart(&"x<".repeat(5_000)));
+        assert!(long.len() < 20_000 && long.contains("x…</text>"), "{}", long.len());
+    }
+
+    #[test]
+    fn the_document_has_its_alternative_text_and_points_inside_the_frame() {
+        let out = svg(&chart("a"));
+        assert!(out.starts_with("<svg xmlns=") && out.contains("role=\"img\"") && out.contains("<desc id"));
+        assert!(out.contains("prefers-color-scheme:dark"));
+        let path = out.lines().find(|line| line.contains("</title></path>")).unwrap();
+        assert!(path.contains(" d=\"M80.0 608.0L430.0 78.0M780.0 448.5h0\""), "{path}");
+        let opened = out.matches("<text").count();
+        assert_eq!(opened, out.matches("</text>").count());
+    }
+
+    #[test]
+    fn labels_that_would_overlap_are_left_out() {
+        let axis = Axis::nines("", 9.5);
+        let shown: Vec<_> = readable(&axis).map(|tick| tick.label.as_str()).collect();
+        assert_eq!(shown[..4], ["0 %", "90 %", "99 %", "99.9 %"], "{shown:?}");
+    }
+}
