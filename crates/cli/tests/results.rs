@@ -388,7 +388,7 @@ fn a_stored_run_is_drawn_in_every_kind() {
     let place = Place::new();
     let writes = "[[tasks]]\n[tasks.io]\nname = 'a < b & \"c\"'\n\
                   target.file = { name = 'data', size = '1MiB', create = true }\nbackend = 'sync'\nmix = 'write'\n\
-                  stop.operations = 500\ninterval = '1ms'\n";
+                  stop.operations = 500\ninterval = '10ms'\n";
     let job = job(&place, "job.toml", writes);
     for _ in 0..2 {
         let output = iolite(&place, &["run", &job, "--directory", place.data().to_str().unwrap()]);
