@@ -31,7 +31,7 @@ Examples:
       kill -9 PID-OF-THE-SERVER
       iolite durability check notes --db postgres://me@localhost/test
 
-A write counts as acknowledged when fdatasync, or the commit, has returned and the witness has been told. Whatever was
+A write counts as acknowledged when fdatasync, or the commit, has returned and the witness has a note of it. Whatever was
 acknowledged must be there afterwards. Keep the witness away from what is tested: on another host, or another disk.";
 
 /// `iolite durability` as typed.
@@ -59,7 +59,7 @@ struct RunArgs {
     directory: Option<PathBuf>,
 
     /// Test commits of this database instead: sqlite:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
-    #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
+    #[arg(long, value_name = "URL")]
     db: Option<String>,
 
     /// Who takes notes: a new file on another file system, or tcp://HOST:PORT
@@ -83,7 +83,7 @@ struct RunArgs {
     block: Bytes,
 
     /// Bytes that are written at most
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", conflicts_with = "db")]
     max_write: Bytes,
 
     /// How long [default: until it is interrupted]
@@ -193,7 +193,9 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
         "writing; what is acknowledged from now on must survive: cut the power, reset the host, or kill the server",
     );
     let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
-    let limits = Limits { duration, bytes: args.max_write, interrupted: &interrupted };
+    // What a commit writes only the database knows.
+    let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write };
+    let limits = Limits { duration, bytes, interrupted: &interrupted };
     let mut seconds = 0;
     let mut progress = |count| {
         seconds += 1;

@@ -30,7 +30,7 @@ pub(super) fn refuse_unknown(invocation: &Invocation) -> Result<(), UsageError> 
 ///
 /// # Errors
 /// A number of theirs can't be written.
-pub(super) fn told(invocation: &Invocation, threads: &[Thread]) -> Result<Option<String>, UsageError> {
+pub(super) fn printed(invocation: &Invocation, threads: &[Thread]) -> Result<Option<String>, UsageError> {
     if invocation.debug.is_empty() {
         return Ok(None);
     }

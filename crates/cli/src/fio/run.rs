@@ -42,7 +42,7 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     }
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation, &threads, global_settings)?;
-    outputs.header(debug::told(invocation, &threads)?.as_deref())?;
+    outputs.header(debug::printed(invocation, &threads)?.as_deref())?;
     let mut listeners = Listeners::new(invocation, &threads, &control);
     let mut session = set_up(invocation, &threads, &control, &outputs, &listeners.watchers)?;
     let trigger = Trigger {

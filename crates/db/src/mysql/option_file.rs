@@ -30,14 +30,22 @@ pub(super) fn complete(
     let named = !host.is_empty() && host != "localhost";
     let (user, mut builder) = (opts.get_user().map(str::to_owned), OptsBuilder::from_opts(opts.clone()));
     let mut own_password = None;
+    // More than `ssl` asks for, wherever it stands.
+    if settings
+        .iter()
+        .rev()
+        .find(|(name, _)| name.replace('_', "-") == VERIFY)
+        .is_some_and(|(_, value)| is_on(value))
+    {
+        tls.set("sslmode", "verify-full")?;
+    }
     for (name, value) in settings.iter().rev() {
         let name = name.replace('_', "-");
         if tls.set(&name, value)? {
             continue;
         }
         match name.as_str() {
-            "ssl" | "ssl-verify-server-cert" if matches!(value.as_str(), "0" | "off" | "OFF" | "FALSE") => {}
-            "ssl" => drop(tls.set("sslmode", "require")?),
+            "ssl" if is_on(value) => drop(tls.set("sslmode", "require")?),
             "user" if user.is_none() && login.is_empty() => builder = builder.user(Some(value)),
             "password" if opts.get_pass().is_none() => own_password = own_password.or(Some(value.clone())),
             "host" if host.is_empty() => builder = builder.ip_or_hostname(Some(value)),
@@ -54,6 +62,14 @@ pub(super) fn complete(
         builder = builder.pass(own_password);
     }
     Ok(builder)
+}
+
+/// MariaDB's option to verify the server's certificate and the name in it.
+const VERIFY: &str = "ssl-verify-server-cert";
+
+/// Whether an option is switched on: it is where it stands alone.
+fn is_on(value: &str) -> bool {
+    !matches!(value.to_ascii_lowercase().as_str(), "0" | "off" | "false" | "no")
 }
 
 fn wrong(name: &str) -> Error {
@@ -86,6 +102,16 @@ mod tests {
         assert_eq!((opts.get_user(), opts.get_pass()), (Some("you"), None));
         let (opts, _) = completed("mysql://me:mine@db.example.org/shop", file);
         assert_eq!(opts.get_pass(), Some("mine"));
+    }
+
+    #[test]
+    fn a_certificate_is_verified_where_the_file_asks_for_it() {
+        let mode =
+            |file: &str| completed("mysql://db.example.org/shop", &format!("[client]\n{file}\n")).1.mode();
+        assert_eq!(mode("ssl"), TlsMode::Require);
+        assert_eq!(mode("ssl=0"), TlsMode::Prefer);
+        assert_eq!(mode("ssl_verify_server_cert\nssl"), TlsMode::VerifyFull);
+        assert_eq!(mode("ssl\nssl-verify-server-cert=OFF"), TlsMode::Require);
     }
 
     #[test]

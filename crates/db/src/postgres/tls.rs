@@ -37,18 +37,18 @@ fn configuration(
     settings: &TlsSettings,
 ) -> std::result::Result<ClientConfig, Box<dyn std::error::Error + Send + Sync>> {
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match (settings.mode(), &settings.root) {
-        (mode @ (TlsMode::VerifyCa | TlsMode::VerifyFull), Some(file)) => {
+    let chain = match (settings.mode(), &settings.root) {
+        (TlsMode::VerifyCa | TlsMode::VerifyFull, Some(file)) => {
             let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_file_iter(file)? {
                 roots.add(certificate?)?;
             }
-            let chain =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
-            if mode == TlsMode::VerifyFull { chain } else { Arc::new(AnyName(chain)) }
+            Some(WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?)
         }
-        _ => Arc::new(AnyCertificate(provider.clone())),
+        _ => None,
     };
+    let any_name = settings.mode() != TlsMode::VerifyFull;
+    let verifier = Arc::new(Verifier { chain, any_name, provider: provider.clone() });
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -63,24 +63,31 @@ fn configuration(
     }
 }
 
-/// For `verify-ca`: the chain counts, the name in the certificate does not.
+/// What is asked of the server's certificate. The connection is always encrypted for whoever has the key of the certificate shown.
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Verifier {
+    /// Checks the chain up to a root that is trusted, and the name; without it any certificate will do (`prefer`, `require`).
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    /// The name in the certificate does not count (`verify-ca`).
+    any_name: bool,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
+        others: &[CertificateDer<'_>],
         name: &ServerName<'_>,
         ocsp: &[u8],
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, TlsError> {
-        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        match chain.verify_server_cert(certificate, others, name, ocsp, now) {
             // The name is looked at last, when the chain has been found good.
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
             answer => answer,
         }
     }
@@ -91,7 +98,12 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
-        self.0.verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -100,49 +112,15 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
-        self.0.verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(
+            message,
+            certificate,
+            signature,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// For `prefer` and `require`: encrypted, with whoever has the key of the certificate that was shown.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, TlsError> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
