@@ -15,6 +15,7 @@ mod patience;
 mod phase;
 mod session;
 mod start;
+mod stored;
 mod study;
 
 pub use database::{CheckDatabase, DatabaseStorage, RanDatabase, TprocCSite, WaitsWatch, answered};
