@@ -12,9 +12,9 @@ use iolite_results::{Asked, Run};
 use iolite_session::{Bare, ending};
 use iolite_suites::Ab;
 
-use crate::args::OutputArgs;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
+use crate::shared_args::OutputArgs;
 use crate::{exit, output, run as jobs, setup, signals};
 
 const EXAMPLES: &str = "\

@@ -11,8 +11,8 @@ use iolite_results::{Asked, Run};
 use iolite_session::{Environment, Session, ending};
 use iolite_suites::{Classic, ClassicPreparation};
 
-use crate::args::OutputArgs;
 use crate::exit::{self, Exit, UsageError};
+use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
 
 /// Bytes that Bonnie++ writes one at a time, by its manual.

@@ -16,7 +16,7 @@ use iolite_results::{Asked, Run};
 use iolite_session::{Session, Setup};
 
 use crate::exit::{Exit, UsageError};
-use crate::{output, setup, signals, storage};
+use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -285,7 +285,11 @@ fn compare(args: CheckArgs) -> anyhow::Result<Exit> {
 /// The findings as a run that is kept.
 fn stored(found: &Findings, args: &CheckArgs, control: &Control) -> anyhow::Result<Run> {
     let place = PathBuf::from(&found.plan.place);
-    let seen = if place.is_dir() { storage::beneath(std::iter::once(place.as_path()))? } else { None };
+    let seen = if place.is_dir() {
+        iolite_observe::storage_beneath(std::iter::once(place.as_path()))?
+    } else {
+        None
+    };
     let unseen = || Storage {
         directory: place.clone(),
         filesystem: Filesystem { kind: "database".into(), ..Filesystem::default() },

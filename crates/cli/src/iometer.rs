@@ -7,16 +7,13 @@ use iolite_engine::Control;
 use iolite_jobs::iometer::{
     Configuration, Manager, Setup, TestKind, Worker, parse, patterns, print, standard,
 };
-use iolite_model::{
-    AccessSpec, BackendKind, Bytes, Concluded, Ending, IometerPoint, IometerTerms, Nanos, RingOptions,
-    Warning,
-};
+use iolite_model::{AccessSpec, Bytes, Concluded, Ending, IometerPoint, IometerTerms, Nanos};
 use iolite_results::Asked;
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
 
-use crate::args::OutputArgs;
 use crate::exit::{self, Exit, UsageError};
+use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
 
 /// Smallest test file: a block of the largest usual size for every operation of a small test.
@@ -213,19 +210,7 @@ fn test(
     let mut session = setup::begin(storage, &directory, &place.output, duration, &control)?;
     session.conclude(Concluded::of(&Asked::new("iometer", name)));
     session.conclude(Concluded::of(&terms));
-    session.scratch().claim(iolite_sys::file::PROBE.as_ref())?;
-    let direct = iolite_sys::file::direct_io_works(session.scratch().path())?;
-    if !direct {
-        let filesystem = session.run().info.storage.filesystem.kind.clone();
-        session.warn(Warning::NoDirectIo { filesystem });
-    }
-    let backend = match iolite_sys::ring::available() {
-        Ok(()) => BackendKind::IoUring(RingOptions::PLAIN),
-        Err(error) => {
-            session.warn(Warning::NoIoUring { reason: error.to_string() });
-            BackendKind::Threads
-        }
-    };
+    let (direct, backend) = (session.takes_direct_io()?, session.many_in_flight());
     let failure =
         session.drive(&mut Iometer::new(&terms, IometerAccess { backend, direct }), &mut Bare).err();
     let run = session.end(ending(failure, &control));

@@ -7,11 +7,11 @@ use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos};
 use iolite_observe::Schedule;
 use iolite_results::Asked;
-use iolite_session::{Session, Setup};
+use iolite_session::{Session, Setup, pause};
 
-use crate::args::OutputArgs;
 use crate::exit::{self, Exit, UsageError};
-use crate::{output, setup, signals, waits};
+use crate::shared_args::OutputArgs;
+use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
     session.conclude(Concluded::of(&Asked::new("observe", directory.display().to_string())));
     session.events().message("observing the machine");
-    waits::sleep(&control, args.duration);
+    pause(&control, args.duration);
     let (ending, exit) = match control.interrupted() {
         true => (Ending::Interrupted, Exit::Interrupted),
         false => (Ending::Completed, Exit::Fit),

@@ -6,17 +6,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
-use iolite_model::{
-    BackendKind, Bytes, Concluded, Ending, Event, Nanos, PtsTerms, PtsTest, RingOptions, Sink, Warning,
-};
+use iolite_model::{Bytes, Concluded, Ending, Event, Nanos, PtsTerms, PtsTest, Sink, Warning};
 use iolite_results::{Asked, Run};
 use iolite_session::{Bare, Session, ending};
 use iolite_store::Store;
 use iolite_suites::{Pts, PtsAccess};
 use iolite_sys::device;
 
-use crate::args::OutputArgs;
 use crate::exit::{self, Exit, UsageError};
+use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
 
 /// The least that can be tested: some blocks of the largest size for every outstanding operation.
@@ -141,14 +139,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     session.conclude(Concluded::of(&Asked::new("pts", terms.target.display().to_string())));
     session.conclude(Concluded::of(&terms));
     earlier.into_iter().for_each(|earlier| take_over(&mut session, earlier));
-    let io_uring = iolite_sys::ring::available();
-    let backend = match &io_uring {
-        Ok(()) => BackendKind::IoUring(RingOptions::PLAIN),
-        Err(error) => {
-            session.warn(Warning::NoIoUring { reason: error.to_string() });
-            BackendKind::Threads
-        }
-    };
+    let backend = session.many_in_flight();
     notes(&mut session, &terms, &found);
     let mut procedure = Pts::new(terms, PtsAccess { backend, direct: found.direct });
     let failure = session.drive(&mut procedure, &mut Bare).err();
@@ -296,8 +287,7 @@ fn notes(session: &mut Session<'_>, terms: &PtsTerms, found: &Found) {
         session.warn(Warning::LeftOut { what: "purge".into(), why: why.into() });
     }
     if !found.direct {
-        let filesystem = session.run().info.storage.filesystem.kind.clone();
-        session.warn(Warning::NoDirectIo { filesystem });
+        session.warn_of_no_direct_io();
     }
     if !found.is_device {
         let why = "the file system and what else is on its device are measured with it: give the device for figures of its own";

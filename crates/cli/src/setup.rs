@@ -8,9 +8,9 @@ use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::{Live, LiveKind};
 use iolite_session::{Session, Setup};
 
-use crate::args::OutputArgs;
 use crate::exit::UsageError;
 use crate::output;
+use crate::shared_args::OutputArgs;
 
 /// A run that begins now on this storage.
 pub(crate) fn run_info(storage: Storage) -> RunInfo {
@@ -35,6 +35,26 @@ pub(crate) fn begin<'a>(
         directory,
         results: usable_results(output.results.clone())?,
         view: view(live(output.quiet), duration),
+    };
+    Session::begin(run_info(storage), setup, control)
+}
+
+/// Begins a run that creates no files: of what is measured in a database, or observed.
+///
+/// # Errors
+/// `--results` names no results database.
+pub(crate) fn begin_elsewhere<'a>(
+    storage: Storage,
+    results: Option<PathBuf>,
+    live: LiveKind,
+    duration: Nanos,
+    control: &'a Control,
+) -> anyhow::Result<Session<'a>> {
+    let setup = Setup {
+        // The measured loop itself is measured on nothing.
+        directory: &std::env::temp_dir(),
+        results: usable_results(results)?,
+        view: view(live, duration),
     };
     Session::begin(run_info(storage), setup, control)
 }

@@ -1,12 +1,27 @@
 //! `iolite verify`: compares what an earlier run has written.
 
+use std::path::PathBuf;
+
+use clap::Parser;
 use iolite_engine::{Control, verify_state};
 use iolite_model::Verified;
 use iolite_sys::clock::Clock;
 
-use crate::args::VerifyArgs;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::{output, signals};
+
+/// `iolite verify` as typed.
+#[derive(Debug, Parser)]
+#[command(after_long_help = exit::TABLE)]
+pub(crate) struct VerifyArgs {
+    /// The verification state that the run has kept
+    #[arg(value_name = "STATE")]
+    pub(crate) state: PathBuf,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Verifies a state.
 ///

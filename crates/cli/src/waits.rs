@@ -1,19 +1,14 @@
 //! `iolite waits`: what the sessions of a database wait for, beside whatever works in it.
 
-use std::time::{Duration, Instant};
-
 use clap::{Args, Parser, Subcommand};
-use iolite_db::{DatabaseUrl, Instance, WaitSampler};
+use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos};
-use iolite_oltp::tproc_c;
 use iolite_results::Asked;
-use iolite_session::{Session, Setup};
-use std::sync::Arc;
+use iolite_session::{WaitsWatch, answered, ending};
 
-use crate::args::OutputArgs;
 use crate::exit::{self, Exit, UsageError};
-use crate::ran::{Place, answered};
+use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
@@ -25,9 +20,6 @@ Examples:
 
 Active sessions are sampled: PostgreSQL's from pg_stat_activity and pg_locks, MariaDB's and MySQL's from the list of processes and
 InnoDB's transactions and locks. To see the sessions of others takes a privilege: pg_read_all_stats, or PROCESS.";
-
-/// Longest sleep before the user's interrupt is looked for.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// `iolite waits` as typed.
 #[derive(Debug, Parser)]
@@ -79,66 +71,33 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
         return Err(UsageError(message.into()).into());
     }
     let url = DatabaseUrl::parse(&args.db).map_err(|error| UsageError(error.to_string()))?;
-    let asked = url.clone();
-    let (instance, place) = answered(&control, move || {
-        let instance = instance(&asked)?;
-        let place = Place::find(&asked, instance.as_ref())?;
-        Ok((instance, place))
-    })?;
-    let interval = Duration::from_nanos(args.interval.0);
-    let starting = instance.clone();
-    let reader = answered(&control, move || Ok(starting.wait_reader()?))?;
-    let Some(sampler) = reader.and_then(|reader| WaitSampler::start(reader, interval)) else {
+    let (asked, interval) = (url.clone(), args.interval);
+    let watch = answered(&control, move || WaitsWatch::open(&asked, interval)).map_err(refused)?;
+    let Some(watch) = watch else {
         let message = format!("{url} shows no waits: PostgreSQL, MariaDB and MySQL do");
         return Err(UsageError(message).into());
     };
-    let setup = Setup {
-        // Nothing is written there.
-        directory: &std::env::temp_dir(),
-        results: setup::usable_results(args.output.results.clone())?,
-        view: setup::view(setup::live(args.output.quiet), args.duration),
-    };
-    let mut session = Session::begin(setup::run_info(place.storage.clone()), setup, &control)?;
+    let (storage, live) = (watch.storage().clone(), setup::live(args.output.quiet));
+    let results = args.output.results.clone();
+    let mut session = setup::begin_elsewhere(storage, results, live, args.duration, &control)?;
     session.conclude(Concluded::of(&Asked::new("waits", url.to_string())));
-    session.events().message("watching the sessions of the database");
-    sleep(&control, args.duration);
-    let found = sampler.finish();
-    let failure = found.as_ref().and_then(|found| found.failure.clone());
-    if let Some(found) = &found {
-        session.conclude(Concluded::of(found));
-    }
-    let ending = match (found, failure) {
-        (None, _) => Ending::Failed(format!("{url} has stopped responding")),
-        (_, Some(failure)) => Ending::Failed(failure),
-        _ if control.interrupted() => Ending::Interrupted,
-        _ => Ending::Completed,
-    };
-    let exit = match ending {
-        Ending::Completed => Exit::Fit,
-        Ending::Interrupted => Exit::Interrupted,
-        Ending::Failed(_) => Exit::Failure,
-    };
-    let run = session.end(ending);
+    let failure = watch.watch(&mut session, args.duration).err();
+    let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(exit)
+    Ok(match run.ending {
+        Some(Ending::Completed) => Exit::Fit,
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Interrupted) | None => Exit::Interrupted,
+    })
 }
 
-/// The instance at a URL.
-fn instance(url: &DatabaseUrl) -> anyhow::Result<Arc<dyn Instance>> {
-    let database = tproc_c::open(url, iolite_model::Durability::AsConfigured)
-        .map_err(|error| UsageError(error.to_string()))?;
-    Ok(database.instance())
-}
-
-/// Sleeps for a time, or until the user interrupts.
-pub(crate) fn sleep(control: &Control, time: Nanos) {
-    let end = Instant::now() + Duration::from_nanos(time.0);
-    while !control.interrupted() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        std::thread::sleep(left.min(LOOK));
+/// A refusal to open the database is the user's error; one that does not respond is not.
+fn refused(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(
+            iolite_db::Error::Url(_) | iolite_db::Error::Unsupported { .. } | iolite_db::Error::Build { .. },
+        ) => UsageError(error.to_string()).into(),
+        _ => error,
     }
 }

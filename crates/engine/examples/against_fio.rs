@@ -17,8 +17,8 @@ use std::process::Command;
 
 use iolite_engine::{Control, Scratch, run_file_task};
 use iolite_model::{
-    BackendKind, Bytes, Event, ExistingTarget, FileTask, Mix, Nanos, OpKind, Overwrite, RingOptions, RunId,
-    Sink, Stop, Target,
+    BackendKind, Bytes, ExistingTarget, FileTask, Mix, Nanos, NullSink, OpKind, Overwrite, RingOptions,
+    RunId, Stop, Target,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 use iolite_sys::clock::Clock;
@@ -372,7 +372,7 @@ fn many_workers(directory: &Path) {
     };
     let (clock, before) = (Clock::best(), resident());
     let start = clock.now();
-    run_file_task(&task, 0, &mut scratch, clock, &Control::default(), &mut Nobody).unwrap();
+    run_file_task(&task, 0, &mut scratch, clock, &Control::default(), &mut NullSink).unwrap();
     let seconds = (clock.now() - start) as f64 / 1e9;
     let each = Bytes((highest_resident().0 - before.0) / u64::from(WORKERS));
     println!(
@@ -524,17 +524,11 @@ fn iolite(case: &Case, directory: &Path) -> Run {
         ..FileTask::default()
     };
     let (clock, before) = (Clock::best(), processor_time());
-    let outcome = run_file_task(&task, 0, &mut scratch, clock, &Control::default(), &mut Nobody).unwrap();
+    let outcome = run_file_task(&task, 0, &mut scratch, clock, &Control::default(), &mut NullSink).unwrap();
     let totals = outcome.totals;
     let kind = if case.writes { OpKind::Write } else { OpKind::Read };
     let (operations, seconds) = (totals.operations(kind) as f64, totals.measured as f64 / 1e9);
     // The processor time is that of the ramp too.
     let share = seconds / (seconds + task.ramp.as_secs_f64());
     Run { rate: operations / seconds, cpu: (processor_time() - before) * share / operations }
-}
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
 }

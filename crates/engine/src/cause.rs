@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use iolite_model::BackendKind;
+use iolite_model::errno::{EIO, EMFILE, ENFILE};
 
 /// What an error most likely comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +57,8 @@ impl Cause {
 
     /// The cause of an error; `None` where its own text says all there is.
     pub fn of(error: &io::Error, origin: Origin<'_>) -> Option<Cause> {
-        /// Numbers of Linux without a kind in the standard library: EMFILE, ENFILE, EIO.
-        const OPEN_FILES: [i32; 2] = [24, 23];
-        const EIO: i32 = 5;
         match error.raw_os_error() {
-            Some(number) if OPEN_FILES.contains(&number) => return Some(Cause::OpenFiles),
+            Some(EMFILE | ENFILE) => return Some(Cause::OpenFiles),
             Some(EIO) => return Some(Cause::Device),
             _ => {}
         }

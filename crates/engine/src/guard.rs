@@ -14,16 +14,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolite_model::RunId;
+use iolite_model::errno::ENOLCK;
 use iolite_sys::directory::Directory;
 use iolite_sys::{file, pseudo};
 
 use crate::admit::{Admitted, Overwriting};
 use crate::error::EngineError;
 
-/// "No locks available" of Linux: what some network file systems answer.
-const ENOLCK: i32 = 37;
-
-/// WorkerStart of the names of scratch directories.
+/// Start of the names of scratch directories.
 const PREFIX: &str = ".iolite-";
 
 /// How long a run may take from making its directory to owning it.

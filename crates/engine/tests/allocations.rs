@@ -7,8 +7,8 @@ use std::alloc::System;
 
 use iolite_engine::{Control, Scratch, run_file_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Event, FileTask, Iops, Mix, Nanos, OpKind, RunId, Sink, Stop,
-    Target, Watch,
+    Access, Arrival, BackendKind, Bytes, FileTask, Iops, Mix, Nanos, NullSink, OpKind, RunId, Stop, Target,
+    Watch,
 };
 use iolite_sys::clock::Clock;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -16,19 +16,13 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
-}
-
 /// Allocations of the whole process, and operations, in half a second of the task.
 fn measure(task: &FileTask) -> (usize, u64) {
     let dir = tempfile::tempdir().unwrap();
     let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
     let region = Region::new(ALLOCATOR);
     let outcome =
-        run_file_task(task, 0, &mut scratch, Clock::best(), &Control::default(), &mut Nobody).unwrap();
+        run_file_task(task, 0, &mut scratch, Clock::best(), &Control::default(), &mut NullSink).unwrap();
     (region.change().allocations, outcome.totals.operations(OpKind::Read))
 }
 

@@ -13,19 +13,13 @@ use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_s
 use iolite_model::{
     Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Durable, Ending, ErrorClass, Event,
     ExistingTarget, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos,
-    OpKind, Overwrite, Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, SyncMethod,
-    SyncRule, Target, Verified, Verify,
+    NullSink, OpKind, Overwrite, Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop,
+    SyncMethod, SyncRule, Target, Verified, Verify,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::page_cache;
 
 const BLOCK: u64 = 4096;
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
-}
 
 struct Place {
     dir: PathBuf,
@@ -57,7 +51,7 @@ impl Place {
     }
 
     fn run(&mut self, task: &FileTask) -> Result<Outcome, EngineError> {
-        run_file_task(task, 0, &mut self.scratch, Clock::best(), &self.control, &mut Nobody)
+        run_file_task(task, 0, &mut self.scratch, Clock::best(), &self.control, &mut NullSink)
     }
 
     fn refused(&mut self, task: &FileTask) -> String {
@@ -559,7 +553,7 @@ fn tasks_of_a_set_share_their_files() {
         })
         .collect();
     let set = |place: &mut Place, tasks: &[JobTask]| {
-        run_set(tasks, 0, &mut place.scratch, Clock::best(), &place.control, &mut Nobody)
+        run_set(tasks, 0, &mut place.scratch, Clock::best(), &place.control, &mut NullSink)
             .map(iolite_engine::Measured::verify)
     };
     let outcomes = set(&mut place, &tasks).unwrap();

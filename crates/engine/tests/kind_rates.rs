@@ -5,15 +5,9 @@
 
 use iolite_engine::{Control, Outcome, Scratch, run_file_task};
 use iolite_model::{
-    Arrival, Bandwidth, Ending, Event, FileTask, Iops, KindRates, Mix, OpKind, Pace, RunId, Sink, Stop,
+    Arrival, Bandwidth, Ending, FileTask, Iops, KindRates, Mix, NullSink, OpKind, Pace, RunId, Stop,
 };
 use iolite_sys::clock::Clock;
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
-}
 
 fn run(rates: KindRates, stop: Stop) -> Outcome {
     let task = FileTask {
@@ -26,7 +20,7 @@ fn run(rates: KindRates, stop: Stop) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
     let outcome =
-        run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut Nobody).unwrap();
+        run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut NullSink).unwrap();
     assert_eq!(outcome.ending, Ending::Completed);
     outcome
 }

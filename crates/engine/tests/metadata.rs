@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use iolite_engine::{Control, EngineError, Outcome, Scratch, remove_leftovers, run_metadata_task};
 use iolite_model::{
-    Bytes, Ending, ErrorClass, Event, MetadataOperation, MetadataTask, Nanos, OpKind, RunId, Sink, Stop,
+    Bytes, Ending, ErrorClass, Event, MetadataOperation, MetadataTask, Nanos, NullSink, OpKind, RunId, Sink,
+    Stop,
 };
 use iolite_sys::clock::Clock;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -24,12 +25,6 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 use MetadataOperation::{Create, Mkdir, Open, Rmdir, Stat, Unlink};
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
-}
 
 fn task(operation: MetadataOperation) -> MetadataTask {
     MetadataTask {
@@ -127,7 +122,7 @@ impl Bench {
 
     fn try_run(&mut self, task: &MetadataTask) -> Result<Outcome, EngineError> {
         let scratch = self.scratch.as_mut().unwrap();
-        run_metadata_task(task, 0, scratch, Clock::best(), &Control::default(), &mut Nobody)
+        run_metadata_task(task, 0, scratch, Clock::best(), &Control::default(), &mut NullSink)
     }
 
     fn run(&mut self, task: &MetadataTask) -> Outcome {
@@ -412,7 +407,8 @@ fn a_killed_runs_trees_are_removed_by_the_next() {
             size: Bytes(100),
             ..task(Create)
         };
-        let _ = run_metadata_task(&forever, 0, &mut scratch, Clock::best(), &Control::default(), &mut Nobody);
+        let _ =
+            run_metadata_task(&forever, 0, &mut scratch, Clock::best(), &Control::default(), &mut NullSink);
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -12,18 +12,12 @@ use iolite_engine::{
     SimStall, Submission, run_file_task_on,
 };
 use iolite_model::{
-    Arrival, Bandwidth, Bytes, Ending, ErrorClass, Event, FileTask, Iops, Mix, Nanos, OnError, OpKind,
-    Quantile, Sink, SizeLaw, Sizes, Stop, Target, WeightedSize,
+    Arrival, Bandwidth, Bytes, Ending, ErrorClass, FileTask, Iops, Mix, Nanos, NullSink, OnError, OpKind,
+    Quantile, SizeLaw, Sizes, Stop, Target, WeightedSize,
 };
 use iolite_sys::clock::Clock;
 
 use common::undisturbed;
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
-}
 
 fn seconds(seconds: f64) -> Stop {
     Stop { runtime: Some(Nanos::from_secs_f64(seconds)), ..Stop::default() }
@@ -53,7 +47,7 @@ fn simulate(task: &FileTask, latency: SimLatency, faults: SimFaults, stall: Opti
         Ok(Sim::new(parameters, image.clone()))
     };
     let clock = Clock::best();
-    run_file_task_on(task, 0, clock, &Control::default(), &mut Nobody, make).unwrap()
+    run_file_task_on(task, 0, clock, &Control::default(), &mut NullSink, make).unwrap()
 }
 
 /// 4 s at 1,000 a second, of which 1 s in a stall: the operations meant for that second wait for what is left of it.
@@ -276,7 +270,7 @@ fn a_worker_that_hangs_in_the_kernel_is_known_by_what_it_hangs_in() {
         (task.workers, task.concurrency) = (2, 2);
         let make = |_, _| Ok(Hung(vec![0; 4096]));
         let start = std::time::Instant::now();
-        let events = &mut Nobody;
+        let events = &mut NullSink;
         let outcome = run_file_task_on(&task, 0, Clock::best(), &Control::default(), events, make).unwrap();
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         assert_eq!((outcome.outstanding.lost, outcome.stuck.len()), (2, 2), "{:?}", outcome.stuck);

@@ -13,8 +13,8 @@ use iolite_engine::{
     run_file_task_on, verify_state,
 };
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Checksum, Ending, ErrorClass, Event, ExistingTarget, FileTask, Mix,
-    Nanos, OnError, OpKind, Overwrite, Regions, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop, Target,
+    Access, Arrival, BackendKind, Bytes, Checksum, Ending, ErrorClass, ExistingTarget, FileTask, Mix, Nanos,
+    NullSink, OnError, OpKind, Overwrite, Regions, RingOptions, RunId, SizeLaw, Sizes, Stop, Target,
     Verified, Verify,
 };
 use iolite_sys::clock::Clock;
@@ -22,12 +22,6 @@ use iolite_sys::clock::Clock;
 const BLOCK: u64 = 4096;
 const CHECKS: [Checksum; 5] =
     [Checksum::Crc32c, Checksum::Xxh3, Checksum::Sha256, Checksum::Pattern, Checksum::Header];
-
-struct Nobody;
-
-impl Sink for Nobody {
-    fn event(&mut self, _event: &Event) {}
-}
 
 fn verify(check: Checksum) -> Verify {
     Verify { check, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }
@@ -58,7 +52,7 @@ fn simulate(task: &FileTask, faults: SimFaults) -> Outcome {
         let parameters = SimParameters { seed, depth, block, latency, channels: None, faults, stall: None };
         Ok(Sim::new(parameters, image.clone()))
     };
-    run_file_task_on(task, 0, Clock::best(), &Control::default(), &mut Nobody, make).unwrap()
+    run_file_task_on(task, 0, Clock::best(), &Control::default(), &mut NullSink, make).unwrap()
 }
 
 #[test]
@@ -160,7 +154,7 @@ impl Place {
 
     fn run(&mut self, task: &FileTask) -> Outcome {
         let control = Control::default();
-        run_file_task(task, 0, &mut self.scratch, Clock::best(), &control, &mut Nobody).unwrap()
+        run_file_task(task, 0, &mut self.scratch, Clock::best(), &control, &mut NullSink).unwrap()
     }
 }
 

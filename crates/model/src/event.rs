@@ -74,6 +74,12 @@ pub trait View: Sink {
     fn finish(&mut self);
 }
 
+impl View for NullSink {
+    fn message(&mut self, _text: &str) {}
+
+    fn finish(&mut self) {}
+}
+
 impl<S: Sink + ?Sized> Sink for Box<S> {
     fn event(&mut self, event: &Event) {
         (**self).event(event);

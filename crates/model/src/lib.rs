@@ -11,6 +11,7 @@ mod cache;
 mod classic;
 mod concluded;
 mod database;
+pub mod errno;
 mod event;
 mod fault;
 mod host_limit;

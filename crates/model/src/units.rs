@@ -158,6 +158,14 @@ impl Bytes {
     pub fn round_down(self, unit: u64) -> Bytes {
         Bytes(self.0.checked_div(unit).map_or(self.0, |units| units * unit))
     }
+
+    /// The greatest common divisor of two sizes (Euclid's algorithm); that of 0 and a size is the size.
+    pub fn common_divisor(mut self, mut other: Bytes) -> Bytes {
+        while other.0 > 0 {
+            (self, other) = (other, Bytes(self.0 % other.0));
+        }
+        self
+    }
 }
 
 impl From<Duration> for Nanos {

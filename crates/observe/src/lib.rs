@@ -4,6 +4,7 @@
 //! [`storage()`] can fail, and only because the directory itself is not usable. What is changed here, a device's read-ahead,
 //! is restored.
 
+mod beneath;
 mod block_stat;
 mod cache;
 mod chain;
@@ -20,6 +21,7 @@ mod sampler;
 mod storage;
 mod sysfs;
 
+pub use beneath::storage_beneath;
 pub use cache::{CacheProbe, ReleaseWatch};
 pub use disk_probe::DiskProbe;
 pub use error::Error;

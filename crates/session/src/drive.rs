@@ -2,8 +2,9 @@
 
 use anyhow::bail;
 use iolite_model::{DbTask, Event, JobTask, Sink, Task, TprocCTask};
-use iolite_suites::{Nothing, Procedure, Step};
+use iolite_suites::{Conclusions, CutShort, Nothing, Procedure, Step};
 
+use crate::ending::describe;
 use crate::session::Session;
 
 /// What a procedure needs of its surroundings besides the engine.
@@ -50,8 +51,8 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for Bare {
 }
 
 impl Session<'_> {
-    /// Does what a procedure asks for, step by step, until it has concluded or the user interrupts. What it concludes is
-    /// recorded.
+    /// Does what a procedure asks for, step by step, until it has concluded, fails, or the user interrupts. What it concludes is
+    /// recorded, also from what was measured before it was cut short.
     ///
     /// # Errors
     /// Why it can't go on; what was measured until then is kept.
@@ -60,23 +61,42 @@ impl Session<'_> {
         procedure: &mut P,
         environment: &mut impl Environment<P>,
     ) -> anyhow::Result<()> {
+        let driven = self.steps(procedure, environment);
+        let conclusions = match &driven {
+            Ok(Some(conclusions)) => conclusions.clone(),
+            Err(error) if !self.control.interrupted() => {
+                procedure.cut_short(self.events.run(), CutShort::Failed(describe(error)))
+            }
+            Ok(None) | Err(_) => procedure.cut_short(self.events.run(), CutShort::Interrupted),
+        };
+        self.record(conclusions);
+        driven.map(drop)
+    }
+
+    /// Step after step; what is concluded, or `None` where the user has interrupted before.
+    fn steps<P: Procedure>(
+        &mut self,
+        procedure: &mut P,
+        environment: &mut impl Environment<P>,
+    ) -> anyhow::Result<Option<Conclusions>> {
         self.calibrate()?;
         while !self.control.interrupted() {
             match procedure.next(self.events.run(), self.elapsed()) {
                 Step::Run(tasks) => self.step(tasks, procedure, environment)?,
                 Step::Prepare(preparation) => environment.prepare(self, procedure, preparation)?,
-                Step::Done(conclusions) => {
-                    conclusions.warnings.into_iter().for_each(|warning| self.events.warn(warning));
-                    conclusions.concluded.into_iter().for_each(|concluded| self.events.conclude(concluded));
-                    if let Some(verdict) = conclusions.verdict {
-                        self.events.event(&Event::Verdict(verdict));
-                    }
-                    return Ok(());
-                }
+                Step::Done(conclusions) => return Ok(Some(conclusions)),
                 Step::Failed(reason) => bail!(reason),
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn record(&mut self, conclusions: Conclusions) {
+        conclusions.warnings.into_iter().for_each(|warning| self.events.warn(warning));
+        conclusions.concluded.into_iter().for_each(|concluded| self.events.conclude(concluded));
+        if let Some(verdict) = conclusions.verdict {
+            self.events.event(&Event::Verdict(verdict));
+        }
     }
 
     /// Runs the tasks of a step. Where one fails, the procedure may decide by the phase's ending whether that is the end.

@@ -5,6 +5,8 @@
 //! [`Session::drive`] asks them for one step after the other.
 
 mod calibrate;
+mod capabilities;
+mod database;
 mod drive;
 mod ending;
 mod events;
@@ -13,10 +15,14 @@ mod patience;
 mod phase;
 mod session;
 mod start;
+mod stored;
+mod study;
 
+pub use database::{CheckDatabase, DatabaseStorage, RanDatabase, TprocCSite, WaitsWatch, answered};
 pub use drive::{Bare, Environment};
 pub use ending::{describe, ending};
 pub use events::Events;
-pub use patience::{GRACE, GaveUp, patiently};
+pub use patience::{GRACE, GaveUp, patiently, pause};
 pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};
+pub use study::StudyEnvironment;

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iolite_engine::Control;
+use iolite_model::Nanos;
 
 /// How often to check whether the user wants to stop.
 const TICK: Duration = Duration::from_millis(20);
@@ -50,6 +51,18 @@ pub fn patiently<T: Send + 'static>(
         if control.interrupted() && interrupted.get_or_insert_with(Instant::now).elapsed() > GRACE {
             return Err(GaveUp::Interrupted);
         }
+    }
+}
+
+/// Lets a time pass, or less where the user interrupts.
+pub fn pause(control: &Control, time: Nanos) {
+    let end = Instant::now() + Duration::from_nanos(time.0);
+    while !control.interrupted() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(TICK));
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use iolite_model::Conclusion;
 use rand::{RngExt, SeedableRng};
+use rand_distr::StandardNormal;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
@@ -226,7 +227,7 @@ fn interval(points: &[Point], model: &ScalingModel, residual: f64, max: u32, see
             .map(|point| {
                 let error = point.error.max(residual);
                 // On the logarithm, so that a throughput stays above zero however large the error.
-                let x = model.throughput(point.c) * (error * standard_normal(&mut rng)).exp();
+                let x = model.throughput(point.c) * (error * rng.sample::<f64, _>(StandardNormal)).exp();
                 Point { x, error, ..*point }
             })
             .collect();
@@ -235,12 +236,6 @@ fn interval(points: &[Point], model: &ScalingModel, residual: f64, max: u32, see
     knees.sort_unstable();
     let at = |share: f64| knees.get((share * knees.len() as f64) as usize).copied().unwrap_or(max);
     (at(0.025), at(0.975))
-}
-
-/// A standard normal deviate (Box & Muller 1958, Annals of Mathematical Statistics 29).
-fn standard_normal(rng: &mut impl rand::Rng) -> f64 {
-    let (u, v): (f64, f64) = (rng.random(), rng.random());
-    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use iolite_model::{Concluded, FileTarget, FileTask, Job, JobTask, Nanos, Target, Task};
 use iolite_results::Run;
 use iolite_results::ab::{AbBlock, AbConcluded, AbEnd, AbTerms, Side, deciding};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
@@ -69,7 +71,13 @@ impl Ab {
         let side = match &self.open {
             Some(block) if block.first == Side::A => Side::B,
             Some(_) => Side::A,
-            None if mixed(self.terms.seed.wrapping_add(self.blocks.len() as u64)) & 1 == 0 => Side::A,
+            None if SplitMix64::seed_from_u64(self.terms.seed.wrapping_add(self.blocks.len() as u64))
+                .next_u64()
+                & 1
+                == 0 =>
+            {
+                Side::A
+            }
             None => Side::B,
         };
         self.turn = Some((side, run.next_phase()));
@@ -119,14 +127,6 @@ fn on_own_file(mut task: Task, change: impl FnOnce(&mut FileTarget)) -> Task {
         change(target);
     }
     task
-}
-
-/// A number that looks random (SplitMix64; Steele, Lea & Flood 2014).
-fn mixed(seed: u64) -> u64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Warnings about a phase inside a database.
+//! Warnings about a database and the phases inside it.
 
 use iolite_model::{
-    DatabaseFacts, DatabaseUse, DbOperation, DbTask, Durability, OpKind, Storage, Task, Warning,
+    Bytes, DatabaseFacts, DatabaseUse, DbOperation, DbTask, Durability, OpKind, Storage, Task, Warning,
 };
 use iolite_stats::PhaseResult;
 
@@ -11,6 +11,26 @@ const ACCOUNTED: std::ops::Range<f64> = 0.8..1.1;
 const SYNCED: f64 = 0.9;
 /// Commits below which nothing is said of synchronisations.
 const FEW: u64 = 20;
+
+/// A database this many times as large as the memory is not served from it.
+const TIMES_MEMORY: u64 = 2;
+/// A database this many times as large as a controller's cache is not served from it.
+const TIMES_CONTROLLER: u64 = 4;
+
+/// Warnings about a database of this size: what is read from it may come from a cache.
+pub fn small_database(size: Bytes, memory: Option<Bytes>, controller: Option<Bytes>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let times = |cache: Bytes, factor| Bytes(cache.0.saturating_mul(factor));
+    if let Some(memory) = memory.filter(|memory| size < times(*memory, TIMES_MEMORY)) {
+        let wanted = times(memory, TIMES_MEMORY);
+        warnings.push(Warning::SmallDatabase { database: size, memory, wanted });
+    }
+    if let Some(cache) = controller.filter(|cache| size < times(*cache, TIMES_CONTROLLER)) {
+        let wanted = times(cache, TIMES_CONTROLLER);
+        warnings.push(Warning::SmallForController { database: size, cache, wanted });
+    }
+    warnings
+}
 
 /// What may be doubted about a phase inside a database, with advice.
 pub fn database_warnings(
@@ -104,8 +124,8 @@ fn few_syncs(
 #[cfg(test)]
 mod tests {
     use iolite_model::{
-        Bytes, Cache, Device, DeviceCounters, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo, Physical,
-        Stop, TimedBy,
+        Cache, Device, DeviceCounters, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo, Physical, Stop,
+        TimedBy,
     };
     use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -200,6 +220,20 @@ mod tests {
     fn storage(write_cache: &str) -> Storage {
         let device = Device { write_cache: Some(write_cache.into()), ..Device::default() };
         Storage { devices: vec![device], ..Storage::default() }
+    }
+
+    #[test]
+    fn a_database_is_to_be_larger_than_what_may_cache_it() {
+        let gib = |n: u64| Bytes(n << 30);
+        assert_eq!(small_database(gib(48), Some(gib(24)), Some(gib(12))), []);
+        let both = small_database(gib(40), Some(gib(24)), Some(gib(12)));
+        assert!(matches!(both[0], Warning::SmallDatabase { wanted, .. } if wanted == gib(48)), "{both:?}");
+        assert!(
+            matches!(both[1], Warning::SmallForController { wanted, .. } if wanted == gib(48)),
+            "{both:?}"
+        );
+        // Of another host nothing is known.
+        assert_eq!(small_database(gib(1), None, None), []);
     }
 
     #[test]

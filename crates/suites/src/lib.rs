@@ -13,6 +13,7 @@ mod latency_target;
 mod procedure;
 mod profiles;
 mod pts;
+mod repeat;
 mod search;
 mod shuffle;
 mod study;
@@ -22,7 +23,7 @@ mod user_sweep;
 pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicPreparation};
-pub use database::database_warnings;
+pub use database::{database_warnings, small_database};
 pub use doubts::doubts;
 pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
 pub use iometer::{Iometer, IometerAccess};
@@ -31,12 +32,13 @@ pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
     LatencyTargetError,
 };
-pub use procedure::{Conclusions, Nothing, Procedure, Step};
+pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
 pub use pts::{Pts, PtsAccess};
+pub use repeat::Repeat;
 pub use study::{
-    Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy,
-    StudyStep, Subject,
+    Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy, Study,
+    StudyPreparation, StudyProcedure, StudyStep, Subject,
 };
-pub use sweep::{Sweep, SweepError, SweepFound, SweepNext, SweepOptions};
+pub use sweep::{Sweep, SweepError, SweepOptions};
 pub use user_sweep::{UserSweep, UserSweepError};

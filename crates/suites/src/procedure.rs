@@ -14,6 +14,11 @@ pub trait Procedure {
     /// The next step, from what has been measured so far and the time since the run began.
     fn next(&mut self, run: &Run, elapsed: Nanos) -> Step<Self::Preparation>;
 
+    /// What it concludes where it is not asked for a next step any more: from what was measured until then.
+    fn cut_short(&mut self, _run: &Run, _why: CutShort) -> Conclusions {
+        Conclusions::default()
+    }
+
     /// Time since the run's begin by which everything is to be done; `None` without a limit.
     fn deadline(&self) -> Option<Nanos> {
         None
@@ -23,6 +28,15 @@ pub trait Procedure {
     fn survives_failures(&self) -> bool {
         false
     }
+}
+
+/// Why a procedure ends before it is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CutShort {
+    /// The user has interrupted it.
+    Interrupted,
+    /// A step has failed, or the procedure has said so, for this reason.
+    Failed(String),
 }
 
 /// What comes next.

@@ -1,15 +1,12 @@
 //! Random order: what drifts while a run goes on then falls on all that is compared alike.
 
-/// A random order (Durstenfeld 1964, Communications of the ACM 7) by a generator for seeds (SplitMix64, Steele et al.
-/// 2014, OOPSLA).
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Puts the items into a random order, the same for the same seed.
 pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
-    let mut state = seed;
-    for last in (1..items.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        items.swap(last, ((bits ^ (bits >> 31)) % (last as u64 + 1)) as usize);
-    }
+    items.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
 }
 
 #[cfg(test)]

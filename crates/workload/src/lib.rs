@@ -71,6 +71,6 @@ pub fn below(generator: &mut impl Rng, bound: u64) -> u64 {
 
 /// A uniformly random number in (0, 1].
 #[inline]
-fn unit(generator: &mut impl Rng) -> f64 {
+pub fn unit(generator: &mut impl Rng) -> f64 {
     ((generator.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }

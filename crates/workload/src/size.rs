@@ -190,21 +190,16 @@ pub(crate) fn divisor(sizes: &Sizes, mix: Mix) -> u64 {
     let of = |law: &SizeLaw| match law {
         SizeLaw::Fixed(size) => size.0,
         SizeLaw::Range { least, most, .. } if least == most => least.0,
-        SizeLaw::Range { least, multiple, .. } => greatest_common_divisor(least.0, multiple.0),
-        SizeLaw::Split(sizes) => sizes
-            .iter()
-            .filter(|weighted| weighted.percent > 0.0)
-            .fold(0, |divisor, weighted| greatest_common_divisor(divisor, weighted.size.0)),
+        SizeLaw::Range { least, multiple, .. } => least.common_divisor(*multiple).0,
+        SizeLaw::Split(sizes) => {
+            sizes
+                .iter()
+                .filter(|weighted| weighted.percent > 0.0)
+                .fold(Bytes(0), |divisor, weighted| divisor.common_divisor(weighted.size))
+                .0
+        }
     };
-    followed(sizes, mix).map(of).fold(0, greatest_common_divisor)
-}
-
-/// Euclid's algorithm; that of 0 and a number is the number.
-fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
-    while other > 0 {
-        (one, other) = (other, one % other);
-    }
-    one
+    followed(sizes, mix).map(of).map(Bytes).fold(Bytes(0), Bytes::common_divisor).0
 }
 
 /// A size as the kernel takes it.

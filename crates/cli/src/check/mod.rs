@@ -1,19 +1,18 @@
 //! `iolite check`: arguments -> options -> plan -> run -> outputs.
 
-mod database;
+mod args;
 mod options;
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Warning};
 use iolite_report::Format;
 use iolite_results::{Asked, Run};
-use iolite_session::{Session, Setup, describe};
+use iolite_session::{CheckDatabase, Session, Setup, describe};
 use iolite_suites::Check;
 
-use crate::args::CheckArgs;
 use crate::exit::Exit;
 use crate::{output, setup, signals};
-use database::OwnDatabase;
+pub(crate) use args::CheckArgs;
 use options::Options;
 
 /// Checks a directory's storage.
@@ -38,7 +37,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
-    let failure = session.drive(&mut check, &mut OwnDatabase::new(options.time, options.thorough)).err();
+    let failure = session.drive(&mut check, &mut CheckDatabase::new(options.time, options.thorough)).err();
     let ending = match (failure, &session.run().verdict) {
         (Some(failure), _) => iolite_session::ending(Some(failure), &control),
         (None, Some(_)) => Ending::Completed,
@@ -57,31 +56,12 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
 
 /// Finds out what the storage takes, and warns of what that means for the figures.
 fn begin(options: &Options, session: &mut Session<'_>) -> anyhow::Result<Check> {
-    let direct = !options.buffered && takes_direct_io(options, session)?;
-    let io_uring = match iolite_sys::ring::available() {
-        Ok(()) => true,
-        Err(error) => {
-            session.warn(Warning::NoIoUring { reason: error.to_string() });
-            false
-        }
-    };
+    let direct = !options.buffered && session.takes_direct_io()?;
+    let io_uring = session.takes_io_uring();
     if options.buffered {
         session.warn(Warning::ThroughCache);
     }
     Ok(Check::new(options.for_procedure(direct, io_uring))?)
-}
-
-/// Whether direct I/O works here; warns where it does not.
-fn takes_direct_io(options: &Options, session: &mut Session<'_>) -> anyhow::Result<bool> {
-    let scratch = session.scratch();
-    scratch.claim(iolite_sys::file::PROBE.as_ref())?;
-    let works = iolite_sys::file::direct_io_works(scratch.path()).map_err(|source| {
-        iolite_engine::EngineError::Scratch { directory: options.directory.clone(), source }
-    })?;
-    if !works {
-        session.warn(Warning::NoDirectIo { filesystem: options.run.storage.filesystem.kind.clone() });
-    }
-    Ok(works)
 }
 
 fn exit_of(run: &Run) -> Exit {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo, Storage};
 use iolite_suites::{CheckError, CheckOptions};
 
-use crate::args::CheckArgs;
+use super::args::CheckArgs;
 use crate::exit::UsageError;
 use crate::{profiles, setup};
 

@@ -1,12 +1,13 @@
 //! What fio's jobs need between their phases: commands of the user's, files that are only created.
 
+use iolite_model::errno::{EINVAL, EIO};
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
 use iolite_engine::EngineError;
-use iolite_fio::driver::{EINVAL, EIO, Failure, FioJob, Preparation};
+use iolite_fio::driver::{Failure, FioJob, Preparation};
 use iolite_session::{Environment, Session};
 
 /// The environment of fio's jobs.

@@ -27,7 +27,7 @@ use super::environment::{self, Shell};
 use super::output::Outputs;
 use super::{Outcome, overwrite};
 use crate::exit::UsageError;
-use crate::{output, setup, signals, storage};
+use crate::{output, setup, signals};
 
 /// Runs the threads of a plan and prints the results in the formats asked for.
 ///
@@ -120,7 +120,7 @@ fn validate(threads: &[Thread]) -> anyhow::Result<()> {
 /// made in.
 fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
     let places = paths::places(threads);
-    match storage::beneath(places.iter().map(PathBuf::as_path))? {
+    match iolite_observe::storage_beneath(places.iter().map(PathBuf::as_path))? {
         Some(storage) => Ok(storage),
         None => Ok(iolite_observe::storage(Path::new("."))?),
     }

@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use iolite_report::ran::{ExportFormat, Listed, export};
 use jiff::Timestamp;
 
-use super::Tool;
 use super::runs::{Runs, StoredArgs};
+use super::tool::Tool;
 use crate::exit::{Exit, UsageError};
 use crate::output;
 

@@ -3,8 +3,8 @@
 use clap::Args;
 use iolite_report::ran::{history, history_json};
 
-use super::Tool;
 use super::runs::{Runs, StoredArgs};
+use super::tool::Tool;
 use crate::exit::Exit;
 use crate::output;
 

@@ -6,18 +6,82 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
 use iolite_db::{DatabaseUrl, Error};
 use iolite_engine::Control;
+use iolite_model::Bytes;
 use iolite_oltp::ran::{self, Adapter, Settings, check_replacing};
 use iolite_report::{Progress, ProgressUnit, count};
+use iolite_session::answered;
+use iolite_suites::small_database;
 
-use super::args::{AddGlobalsArgs, CreateGlobalsArgs, DatabaseArgs, SetupArgs};
-use super::bench::answered;
-use super::place::too_small;
+use super::options::DatabaseArgs;
+use super::refused::refused;
 use super::runs::measuring_on;
-use super::{Tool, refused};
+use super::tool::Tool;
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup, signals};
+
+/// `setup` as typed.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+
+    /// Size of the blocks to read: at least twice the memory, and four times the storage controller's cache
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) size: Bytes,
+
+    /// Cache of the storage controller, to warn where the database is too small for it
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) controller_cache: Option<Bytes>,
+
+    /// Print nothing while it is made
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// `create-globals` as typed.
+#[derive(Debug, Args)]
+pub(crate) struct CreateGlobalsArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+
+    /// Globals: as many as jobs that are to write
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    pub(crate) globals: u32,
+
+    /// Subscripts in each; the more there are, the fewer sets fall into the same block
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) subscripts: u64,
+
+    /// Remove the globals that are there first
+    #[arg(long)]
+    pub(crate) replace: bool,
+
+    /// Print nothing while they are made
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// `add-globals` as typed.
+#[derive(Debug, Args)]
+pub(crate) struct AddGlobalsArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+
+    /// Globals there are to be in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    pub(crate) globals: u32,
+
+    /// Subscripts in each new one [default: as many as the first has]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) subscripts: Option<u64>,
+
+    /// Print nothing while they are made
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
 
 /// Makes a database with blocks to read.
 ///
@@ -53,7 +117,7 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
     let (url, database) = open(&args.database, control)?;
     let local = database.instance().files().map_err(refused)?.here;
     let memory = local.then(|| iolite_observe::host().memory);
-    for doubt in too_small(args.size, memory, args.controller_cache) {
+    for doubt in small_database(args.size, memory, args.controller_cache) {
         output::note(&format!("warning: {doubt}"));
     }
     let mut begun = false;

@@ -1,76 +1,26 @@
 //! `iolite ranread`, `ranwrite` and `ranio`: InterSystems PerfTools' suite, inside real databases.
 
 mod args;
-mod bench;
+mod begin;
 mod export;
 mod history;
 mod making;
-mod place;
+mod options;
+mod refused;
 mod reset;
 mod run;
 mod runs;
 mod stop;
 mod sweep;
+mod tool;
 
-use iolite_db::Error;
+pub(crate) use args::RanArgs;
+pub(crate) use options::{IoOptions, ReadOptions, WriteOptions};
 
-pub(crate) use args::{IoOptions, RanArgs, ReadOptions, WriteOptions};
-pub(crate) use bench::{Watch, answered};
-pub(crate) use place::Place;
+use args::Verb;
+use options::Operation;
 
-use args::{Operation, Verb};
-
-use crate::exit::{Exit, UsageError};
-
-/// One of the three tools.
-// They have been called so for long.
-#[allow(clippy::enum_variant_names)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
-    /// Random reads of blocks.
-    RanRead,
-    /// Random sets of subscripts, in transactions.
-    RanWrite,
-    /// Both.
-    RanIo,
-}
-
-impl Tool {
-    /// All three.
-    const ALL: [Tool; 3] = [Tool::RanRead, Tool::RanWrite, Tool::RanIo];
-
-    /// As PerfTools write it: `RanRead`, `RanWrite`, `RanIO`.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Tool::RanRead => "RanRead",
-            Tool::RanWrite => "RanWrite",
-            Tool::RanIo => "RanIO",
-        }
-    }
-
-    /// As a command: `ranread`, `ranwrite`, `ranio`.
-    pub(crate) const fn command(self) -> &'static str {
-        match self {
-            Tool::RanRead => "ranread",
-            Tool::RanWrite => "ranwrite",
-            Tool::RanIo => "ranio",
-        }
-    }
-
-    /// Its operation's name in the results.
-    const fn operation(self) -> &'static str {
-        match self {
-            Tool::RanRead => "ran-read",
-            Tool::RanWrite => "ran-write",
-            Tool::RanIo => "ran-io",
-        }
-    }
-
-    /// Whether its jobs write, each into a global of its own.
-    pub(crate) const fn writes(self) -> bool {
-        !matches!(self, Tool::RanRead)
-    }
-}
+use crate::exit::Exit;
 
 /// Does what a verb asks for.
 ///
@@ -90,17 +40,5 @@ pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
         Verb::History(args) => history::run(O::TOOL, args),
         Verb::Export(args) => export::run(O::TOOL, args),
         Verb::Reset(args) => reset::run(O::TOOL, args),
-    }
-}
-
-/// A database's refusal as an error of this command: what the user has typed wrong is reported as such.
-fn refused(error: Error) -> anyhow::Error {
-    match error {
-        Error::Url(_)
-        | Error::Unsupported { .. }
-        | Error::Layout { .. }
-        | Error::FewGlobals { .. }
-        | Error::Missing { .. } => UsageError(error.to_string()).into(),
-        other => other.into(),
     }
 }

@@ -4,8 +4,8 @@ use clap::Args;
 use iolite_model::RunId;
 use iolite_report::count;
 
-use super::Tool;
 use super::runs::{Runs, StoredArgs};
+use super::tool::Tool;
 use crate::exit::Exit;
 use crate::output;
 

@@ -1,18 +1,47 @@
 //! `run`: a number of jobs, for a time or a number of iterations.
 
+use clap::Args;
 use iolite_db::Error;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Nanos, Stop};
-use iolite_report::Format;
+use iolite_model::{Concluded, DbTask, Ending, Nanos, Stop, Task};
 use iolite_results::{Asked, Run};
+use iolite_session::ending;
+use iolite_suites::Repeat;
 
-use super::args::{Operation, RunArgs};
-use super::bench::{Bench, Opened};
+use super::begin::{begin, open, refuse_other_writers};
+use super::options::{Operation, SessionArgs};
+use super::refused::refused;
 use crate::exit::{Exit, UsageError};
 use crate::{output, signals};
 
 /// How long a run is measured when nothing is said of it, as PerfTools have it.
 const RUNTIME: Nanos = Nanos(300 * Nanos::SECOND.0);
+
+/// `run` as typed.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs<O: Args> {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// Jobs: each a session of its own
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    pub(crate) jobs: u32,
+
+    /// Time to measure [default: 300s, without --iterations]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) runtime: Option<Nanos>,
+
+    /// Operations of each job, as PerfTools' older form has it; with --runtime whichever is reached first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) iterations: Option<u64>,
+
+    /// Time at the start that is left out of the results; not with --iterations, which count from the start
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "iterations")]
+    pub(crate) ramp: Nanos,
+
+    #[command(flatten)]
+    pub(crate) operation: O,
+}
 
 /// Measures.
 ///
@@ -21,25 +50,28 @@ const RUNTIME: Nanos = Nanos(300 * Nanos::SECOND.0);
 pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (stop, duration) = extent(&args)?;
-    let opened = Opened::open(&args.session, &control)?;
-    if O::TOOL.writes() && (opened.sizes.len() as u64) < u64::from(args.jobs) {
-        let few = Error::FewGlobals { jobs: args.jobs, globals: opened.sizes.len() as u32 };
-        return Err(super::refused(few));
+    let database = open(&args.session, &control)?;
+    if O::TOOL.writes() && database.globals() < args.jobs {
+        return Err(refused(Error::FewGlobals { jobs: args.jobs, globals: database.globals() }));
     }
     if O::TOOL.writes() {
-        opened.refuse_other_writers(&args.session)?;
+        refuse_other_writers(&database, &args.session)?;
     }
-    let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
-    bench.session.conclude(Concluded::of(&Asked::new(O::TOOL.command(), "")));
-    let mut task = bench.task(O::TOOL.name(), args.operation.operation(), args.jobs, args.session.seed);
-    (task.stop, task.ramp) = (stop, args.ramp);
-    let measured = bench.measure(task);
-    let ending = match &measured {
-        Ok(phase) => phase.end.ending.clone(),
-        Err(error) => Ending::Failed(iolite_session::describe(error)),
+    let mut session = begin(&database, &args.session, duration, &control)?;
+    session.conclude(Concluded::of(&Asked::new(O::TOOL.command(), "")));
+    let task = DbTask {
+        name: O::TOOL.name().into(),
+        operation: args.operation.operation(),
+        workers: args.jobs,
+        stop,
+        ramp: args.ramp,
+        interval: Nanos::SECOND,
+        seed: args.session.seed.unwrap_or(session.run().info.started_unix.0),
+        timed_by: database.timed_by(),
     };
-    let run = bench.session.end(ending);
-    output::run(&run, if args.session.json { Format::Json } else { Format::Text })?;
+    let failure = session.drive(&mut Repeat::new(Task::Database(task), 1), &mut &database).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.session.format())?;
     output::failure(&run, args.session.quiet);
     Ok(exit_of(&run))
 }

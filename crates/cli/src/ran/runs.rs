@@ -9,7 +9,8 @@ use iolite_model::{DatabaseFacts, DbOperation, RunId};
 use iolite_report::ran::{Listed, ListedPhase, ListedTotals};
 use iolite_store::{DatabasePhase, RunSummary, Store};
 
-use super::{Tool, refused};
+use super::refused::refused;
+use super::tool::Tool;
 use crate::exit::UsageError;
 use crate::setup;
 

@@ -9,8 +9,8 @@ use iolite_model::{Ending, RunId};
 use iolite_store::Measuring;
 use iolite_sys::process::Process;
 
-use super::Tool;
 use super::runs::{Runs, StoredArgs};
+use super::tool::Tool;
 use crate::exit::{Exit, UsageError};
 use crate::output;
 

@@ -2,17 +2,15 @@
 
 use clap::Args;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Event, Iops, Nanos, Sink, SweepEnd, SweepTerms, Warning};
-use iolite_report::Format;
+use iolite_model::{Concluded, Ending, Iops, Nanos, SweepTerms};
 use iolite_results::{Asked, Run};
-use iolite_stats::SweepConcluded;
-use iolite_suites::{Sweep, SweepFound, SweepNext, SweepOptions};
-use jiff::Timestamp;
+use iolite_session::{RanDatabase, ending, unix_now};
+use iolite_suites::{Sweep, SweepOptions};
 
-use super::args::{Operation, SessionArgs};
-use super::bench::{Bench, Opened};
-use crate::args::positive;
+use super::begin::{begin, open, refuse_other_writers};
+use super::options::{Operation, SessionArgs};
 use crate::exit::{Exit, UsageError};
+use crate::shared_args::{percent, positive};
 use crate::{output, signals};
 
 const EXAMPLES: &str = "\
@@ -26,12 +24,6 @@ Examples:
   Writes: each job needs a global of its own:
       iolite ranwrite create-globals --db sqlite:/data/ran --globals 40
       iolite ranwrite sweep --db sqlite:/data/ran --hang 0s";
-
-/// Points of time that a step has at least, so that its figures have an uncertainty, where it is long enough.
-const INTERVALS: u64 = 20;
-
-/// Steps of the default list that a sweep takes about, for the live view.
-const TYPICAL: usize = 6;
 
 /// `sweep` as typed.
 #[derive(Debug, Args)]
@@ -89,49 +81,23 @@ pub(crate) struct SweepArgs<O: Args> {
     pub(crate) operation: O,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
-        _ => Err("write a number between 0 and 100, for example 10".into()),
-    }
-}
-
 /// Sweeps.
 ///
 /// # Errors
 /// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
 pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let opened = Opened::open(&args.session, &control)?;
+    let database = open(&args.session, &control)?;
     if O::TOOL.writes() {
-        opened.refuse_other_writers(&args.session)?;
+        refuse_other_writers(&database, &args.session)?;
     }
-    let terms = terms(&args);
-    let duration = duration(&terms);
-    let limited = limit(&args, opened.free_sessions())?;
-    let mut options = options(terms.clone(), &args, &opened);
-    if let Some(Warning::FewSessions { jobs, .. }) = limited {
-        options.most_jobs = jobs;
-    }
-    let sweep = Sweep::new(options).map_err(|error| UsageError(error.to_string()))?;
-    let mut bench = Bench::set_up(opened, &args.session, duration, &control)?;
-    limited.into_iter().for_each(|warning| bench.session.warn(warning));
-    bench.session.conclude(Concluded::of(&Asked::new("sweep", O::TOOL.name())));
-    let found = measure(&mut bench, &sweep);
-    bench.session.conclude(Concluded::of(&SweepConcluded {
-        tool: O::TOOL.name().into(),
-        terms,
-        end: found.end.clone(),
-        knee: found.knee.clone(),
-        judged: found.judged.clone(),
-    }));
-    found.warnings.iter().for_each(|warning| bench.session.warn(warning.clone()));
-    if let Some(verdict) = &found.verdict {
-        bench.session.events().event(&Event::Verdict(verdict.clone()));
-    }
-    let ending = ending(&found);
-    let run = bench.session.end(ending);
-    output::run(&run, if args.session.json { Format::Json } else { Format::Text })?;
+    let mut sweep = Sweep::new(options(&args, &database)).map_err(|error| UsageError(error.to_string()))?;
+    let mut session = begin(&database, &args.session, sweep.duration(), &control)?;
+    sweep.limited().into_iter().for_each(|warning| session.warn(warning));
+    session.conclude(Concluded::of(&Asked::new("sweep", O::TOOL.name())));
+    let failure = session.drive(&mut sweep, &mut &database).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.session.format())?;
     output::failure(&run, args.session.quiet);
     Ok(exit_of(&run))
 }
@@ -153,71 +119,16 @@ fn terms<O: Operation>(args: &SweepArgs<O>) -> SweepTerms {
     }
 }
 
-fn options<O: Operation>(terms: SweepTerms, args: &SweepArgs<O>, opened: &Opened) -> SweepOptions {
-    let now = || u64::try_from(Timestamp::now().as_nanosecond()).unwrap_or_default();
+fn options<O: Operation>(args: &SweepArgs<O>, database: &RanDatabase) -> SweepOptions {
     SweepOptions {
+        terms: terms(args),
         most_jobs: args.most_jobs,
-        globals: u32::try_from(opened.sizes.len()).unwrap_or(u32::MAX),
-        interval: Nanos((terms.step.0 / INTERVALS).clamp(10 * Nanos::MILLISECOND.0, Nanos::SECOND.0)),
-        timed_by: opened.timed_by,
-        direct: opened.description.direct,
-        volatile: iolite_observe::volatile(opened.storage()),
-        seed: args.session.seed.unwrap_or_else(now),
-        terms,
-    }
-}
-
-/// The warning where the server takes fewer sessions than would be tried.
-///
-/// # Errors
-/// More jobs were asked for than that.
-fn limit<O: Operation>(args: &SweepArgs<O>, sessions: Option<u32>) -> anyhow::Result<Option<Warning>> {
-    let Some(sessions) = sessions.filter(|&sessions| sessions < args.most_jobs) else { return Ok(None) };
-    match args.jobs.iter().copied().max() {
-        Some(most) if most > sessions => {
-            let message = format!(
-                "{most} jobs need as many sessions, and the server takes {sessions} more: raise its max_connections, end other \
-                 sessions, or give fewer --jobs"
-            );
-            Err(UsageError(message).into())
-        }
-        Some(_) => Ok(None),
-        None => Ok(Some(Warning::FewSessions { sessions, jobs: sessions })),
-    }
-}
-
-/// How long it will take, as far as that can be known before.
-fn duration(terms: &SweepTerms) -> Nanos {
-    let steps = if terms.jobs.is_empty() { TYPICAL } else { terms.jobs.len() } + terms.closer as usize;
-    let each = terms.step.0.saturating_add(terms.ramp.0);
-    Nanos(each.saturating_mul(steps as u64).saturating_mul(u64::from(terms.repeat)))
-}
-
-fn measure(bench: &mut Bench<'_>, sweep: &Sweep) -> SweepFound {
-    let mut history = Vec::new();
-    loop {
-        let task = match sweep.next(&history) {
-            SweepNext::Run(task) => task,
-            SweepNext::Done(found) => return *found,
-        };
-        let jobs = task.workers;
-        match bench.measure(*task) {
-            Ok(phase) => history.push(phase),
-            Err(error) => {
-                let why = iolite_session::describe(&error);
-                return sweep.ended(&history, SweepEnd::Failed { jobs, why });
-            }
-        }
-    }
-}
-
-fn ending(found: &SweepFound) -> Ending {
-    match &found.end {
-        SweepEnd::Interrupted => Ending::Interrupted,
-        SweepEnd::Failed { .. } => Ending::Failed(found.end.to_string()),
-        // Nothing could be started at all.
-        SweepEnd::NotStarted { .. } if found.steps.is_empty() => Ending::Failed(found.end.to_string()),
-        _ => Ending::Completed,
+        globals: database.globals(),
+        sessions: database.free_sessions(),
+        timed_by: database.timed_by(),
+        direct: database.direct(),
+        volatile: iolite_observe::volatile(database.storage()),
+        seed: args.session.seed.unwrap_or_else(|| unix_now().0),
     }
 }
 
@@ -236,7 +147,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::ran::ReadOptions;
+    use crate::ran::options::ReadOptions;
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -270,20 +181,9 @@ mod tests {
     }
 
     #[test]
-    fn no_more_jobs_than_the_server_takes_sessions() {
-        assert_eq!(limit(&typed(&[]), None).unwrap(), None);
-        assert_eq!(limit(&typed(&[]), Some(2000)).unwrap(), None);
-        let few = Warning::FewSessions { sessions: 97, jobs: 97 };
-        assert_eq!(limit(&typed(&[]), Some(97)).unwrap(), Some(few));
-        assert_eq!(limit(&typed(&["--jobs", "1,97"]), Some(97)).unwrap(), None);
-        let refused = limit(&typed(&["--jobs", "1,98"]), Some(97)).unwrap_err().to_string();
-        assert!(refused.contains("max_connections"), "{refused}");
-    }
-
-    #[test]
     fn a_list_that_is_given_is_all_that_is_run() {
         let terms = terms(&typed(&["--jobs", "1,4,8", "--repeat", "3", "--ramp", "0s", "--step", "10s"]));
         assert_eq!((&terms.jobs[..], terms.closer), (&[1, 4, 8][..], 0));
-        assert_eq!(duration(&terms), Nanos(90 * Nanos::SECOND.0));
+        assert_eq!((terms.step, terms.ramp, terms.repeat), (Nanos(10 * Nanos::SECOND.0), Nanos(0), 3));
     }
 }

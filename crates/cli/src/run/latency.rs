@@ -9,8 +9,8 @@ use iolite_results::{Asked, Run};
 use iolite_session::{Bare, Session, ending};
 use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
+use super::args::LatencyTargetArgs;
 use super::begin;
-use crate::args::LatencyTargetArgs;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::setup;

@@ -1,5 +1,6 @@
 //! `iolite run` and `iolite latency-target`: arguments -> job -> run -> outputs.
 
+mod args;
 mod latency;
 
 use std::path::Path;
@@ -10,11 +11,12 @@ use iolite_results::{Asked, Run};
 use iolite_session::{Bare, Session, ending};
 use iolite_suites::JobList;
 
-use crate::args::{OutputArgs, RunArgs};
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
-use crate::{output, setup, signals, storage};
+use crate::shared_args::OutputArgs;
+use crate::{output, setup, signals};
 
+pub(crate) use args::{LatencyTargetArgs, RunArgs};
 pub(crate) use latency::run as latency_target;
 
 /// Runs a job.
@@ -56,7 +58,7 @@ pub(crate) fn begin<'a>(
         }
     }
     let own = job::makes_files(job).then_some(&*directory);
-    let storage = match storage::beneath(own.into_iter().chain(job::targets(job)))? {
+    let storage = match iolite_observe::storage_beneath(own.into_iter().chain(job::targets(job)))? {
         Some(storage) => storage,
         None => iolite_observe::storage(&directory)?,
     };

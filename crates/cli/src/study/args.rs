@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::{Parser, Subcommand, ValueEnum};
 use iolite_model::{Bytes, Nanos, Order, Overwrite};
 
-use crate::args::OutputArgs;
 use crate::exit;
+use crate::shared_args::OutputArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,11 +25,11 @@ Examples:
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct StudyArgs {
     #[command(subcommand)]
-    pub(crate) study: Study,
+    pub(crate) study: StudyKind,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Study {
+pub(crate) enum StudyKind {
     /// What the page cache does: the same reads cold, warm, direct, and on the device
     ///
     /// Reads at random and one after the other, one read at a time: through the page cache when it holds nothing of the file,
@@ -162,10 +163,10 @@ impl BlockSizeArgs {
     }
 }
 
-fn window(text: &str) -> Result<Nanos, String> {
-    match text.parse::<Nanos>() {
-        Ok(window) if (Nanos(100_000_000)..=Nanos(3_600_000_000_000)).contains(&window) => Ok(window),
-        Ok(_) => Err("give between 100ms and 1h".into()),
-        Err(error) => Err(error.to_string()),
+fn window(text: &str) -> anyhow::Result<Nanos> {
+    let window = text.parse::<Nanos>()?;
+    if !(Nanos(100_000_000)..=Nanos(3_600_000_000_000)).contains(&window) {
+        bail!("give between 100ms and 1h");
     }
+    Ok(window)
 }

@@ -21,7 +21,7 @@ const UNIT: Bytes = Bytes(1 << 20);
 
 /// What a study works on.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StudyPlace {
     /// As the user has named it.
     pub(super) name: PathBuf,
     /// What exists already; `None` for a directory in which a file is made.
@@ -34,16 +34,16 @@ pub(super) struct Place {
     pub(super) span: Bytes,
 }
 
-impl Place {
+impl StudyPlace {
     /// Looks at a target.
     ///
     /// # Errors
     /// It is not there, not something that can be read, or too small.
-    pub(super) fn find(args: &TargetArgs, host: &Host) -> anyhow::Result<Place> {
+    pub(super) fn find(args: &TargetArgs, host: &Host) -> anyhow::Result<StudyPlace> {
         let path = &args.target;
         let metadata = looked_at(path)?;
         if metadata.is_dir() {
-            return Place::in_directory(args);
+            return StudyPlace::in_directory(args);
         }
         if args.make.is_some() {
             let message = format!(
@@ -67,7 +67,7 @@ impl Place {
         let span = if span > UNIT { span.round_down(UNIT.0) } else { span };
         let storage = iolite_observe::storage_of_target(path)?;
         let existing = path.canonicalize().unwrap_or_else(|_| path.clone());
-        Ok(Place {
+        Ok(StudyPlace {
             name: path.clone(),
             existing: Some(existing),
             directory: std::env::temp_dir(),
@@ -76,7 +76,7 @@ impl Place {
         })
     }
 
-    fn in_directory(args: &TargetArgs) -> anyhow::Result<Place> {
+    fn in_directory(args: &TargetArgs) -> anyhow::Result<StudyPlace> {
         if args.size.is_some() {
             let message =
                 "--size is how much of an existing file or device is used: in a directory, give --make";
@@ -96,7 +96,7 @@ impl Place {
             );
             return Err(UsageError(message).into());
         }
-        Ok(Place { name: args.target.clone(), existing: None, directory, storage, span })
+        Ok(StudyPlace { name: args.target.clone(), existing: None, directory, storage, span })
     }
 
     /// The subject of the study, where blocks of up to this size are used.
@@ -137,7 +137,7 @@ impl Place {
 ///
 /// # Errors
 /// It is none, or what is studied does not lie on it.
-pub(super) fn beneath(place: &Place, path: &Path) -> anyhow::Result<Subject> {
+pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject> {
     let whole = whole_size(path, &looked_at(path)?)?;
     let Some(number) = device::device_number(&File::open(path)?)? else {
         let message = format!(

@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 use iolite_model::{Durability, Nanos};
 
-use crate::args::{OutputArgs, positive};
 use crate::exit;
+use crate::shared_args::{OutputArgs, durability, positive};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -190,13 +190,4 @@ pub(crate) struct CheckArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-fn durability(text: &str) -> Result<Durability, String> {
-    match text {
-        "full" => Ok(Durability::Full),
-        "relaxed" => Ok(Durability::Relaxed),
-        "as-configured" => Ok(Durability::AsConfigured),
-        _ => Err("write `full`, `relaxed` or `as-configured`".into()),
-    }
 }

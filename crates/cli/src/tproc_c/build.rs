@@ -10,7 +10,7 @@ use iolite_oltp::tproc_c::{self, Layout};
 use iolite_report::{Progress, ProgressUnit, count};
 
 use super::args::{BuildArgs, DatabaseArgs};
-use super::refused;
+use super::open::{open, refused};
 use crate::exit::Exit;
 use crate::{output, setup, signals};
 
@@ -20,7 +20,7 @@ use crate::{output, setup, signals};
 /// It is there already, or can't be built; what was created until then has been removed.
 pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let (url, database) = super::open(&args.database, Durability::AsConfigured)?;
+    let (url, database) = open(&args.database, Durability::AsConfigured)?;
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let layout = Layout::new(args.warehouses, args.reduction, seed).map_err(refused)?;
     let files = database.instance().files().map_err(refused)?;
@@ -75,7 +75,7 @@ fn describe(layout: Layout) -> String {
 /// # Errors
 /// It can't be removed, or it is not ours.
 pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
-    let (url, database) = super::open(args, Durability::AsConfigured)?;
+    let (url, database) = open(args, Durability::AsConfigured)?;
     database.purge().map_err(refused)?;
     output::print(&format!("{url}: nothing of TPROC-C is left there\n"))?;
     Ok(Exit::Fit)

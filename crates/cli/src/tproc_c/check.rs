@@ -6,7 +6,7 @@ use iolite_report::count;
 use serde_json::json;
 
 use super::args::CheckArgs;
-use super::refused;
+use super::open::{open, refused};
 use crate::exit::Exit;
 use crate::output;
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 8;
 /// # Errors
 /// There is no such database, or it can't be read.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let (url, database) = super::open(&args.database, Durability::AsConfigured)?;
+    let (url, database) = open(&args.database, Durability::AsConfigured)?;
     let layout = database.layout().map_err(refused)?;
     let conditions = tproc_c::check(database.as_ref()).map_err(refused)?;
     let consistent = conditions.iter().all(|condition| condition.violations.is_empty());

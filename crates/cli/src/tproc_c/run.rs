@@ -1,11 +1,13 @@
 //! `run`: a number of virtual users, for a time, once or several times from the same start.
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Iops, Nanos};
+use iolite_model::{Concluded, Ending, Iops, Nanos, Task};
 use iolite_results::{Asked, Run};
+use iolite_session::ending;
+use iolite_suites::Repeat;
 
 use super::args::RunArgs;
-use super::bench::{Bench, Extent};
+use super::begin::{Extent, begin, open, task};
 use crate::exit::{Exit, UsageError};
 use crate::{output, signals};
 
@@ -20,19 +22,14 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     }
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
-    let mut bench = Bench::set_up(&args.database, &args.load, args.users, &args.output, whole, &control)?;
-    bench.session.conclude(Concluded::of(&Asked::new("tproc-c", "")));
+    let site = open(&args.database, &args.load, args.users, &control)?;
+    let mut session = begin(&site, &args.output, whole, &control)?;
+    session.conclude(Concluded::of(&Asked::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
-    let mut ending = Ending::Completed;
-    for _ in 0..args.repeat {
-        let task = bench.task(extent);
-        ending = bench.site.measure(&mut bench.session, &task);
-        if ending != Ending::Completed {
-            break;
-        }
-    }
-    let run = bench.session.end(ending);
+    let task = Task::TprocC(task(&site, &args.load, extent));
+    let failure = session.drive(&mut Repeat::new(task, args.repeat), &mut &site).err();
+    let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
     Ok(exit_of(&run))

@@ -7,7 +7,7 @@ use iolite_session::ending;
 use iolite_suites::UserSweep;
 
 use super::args::SweepArgs;
-use super::bench::{Bench, Extent};
+use super::begin::{Extent, begin, open, task};
 use crate::exit::{Exit, UsageError};
 use crate::{output, signals};
 
@@ -23,12 +23,13 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let most = args.users.iter().copied().max().unwrap_or(1);
     let each = args.step.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.users.len() as u64));
-    let mut bench = Bench::set_up(&args.database, &args.load, most, &args.output, whole, &control)?;
-    bench.session.conclude(Concluded::of(&Asked::new("tproc-c-sweep", "")));
-    let task = bench.task(Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None });
+    let site = open(&args.database, &args.load, most, &control)?;
+    let extent = Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None };
+    let task = task(&site, &args.load, extent);
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all)
         .map_err(|error| UsageError(error.to_string()))?;
-    let Bench { mut session, site, .. } = bench;
+    let mut session = begin(&site, &args.output, whole, &control)?;
+    session.conclude(Concluded::of(&Asked::new("tproc-c-sweep", "")));
     let failure = session.drive(&mut procedure, &mut &site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

@@ -4,11 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use iolite_model::SyncMethod;
+use iolite_model::errno::EINVAL;
 use iolite_sys::aio::{Aio, AioOp};
 
 use super::Backend;
 use super::Completions;
-use super::EINVAL;
 use super::IoOp;
 use super::Medium;
 use super::Op;

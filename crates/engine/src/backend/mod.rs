@@ -20,6 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use iolite_model::errno::{EINVAL, EIO, EOPNOTSUPP};
 use iolite_model::{OpKind, SyncMethod, Usage};
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::file;
@@ -38,15 +39,6 @@ pub use sync::Sync;
 pub use threads::Threads;
 pub use uring::Uring;
 pub use vectored::Vectored;
-
-/// Error number reported for an error that has none (Linux, all architectures we build for, as are those below).
-const EIO: i32 = 5;
-/// Error number of an operation that would have had to wait.
-const EAGAIN: i32 = 11;
-/// Error number of an operation that the loop should not have submitted.
-const EINVAL: i32 = 22;
-/// Error number of an operation that the target does not have.
-const EOPNOTSUPP: i32 = 95;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,13 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Backend, Completions, EINVAL, EIO, IoOp, Op, Returned, Submission};
+use iolite_model::errno::{EINVAL, EIO};
+use iolite_workload::unit;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Exp1, StandardNormal};
+use rand_xoshiro::SplitMix64;
+
+use super::{Backend, Completions, IoOp, Op, Returned, Submission};
 
 /// What is written whole or not at all.
 const SECTOR: u32 = 512;
@@ -145,7 +151,7 @@ struct Fate {
 pub struct Sim {
     parameters: SimParameters,
     image: SimImage,
-    random: Random,
+    random: SplitMix64,
     start: Option<Instant>,
     /// By channel: when it is free, in nanoseconds since `start`.
     free_at: Vec<u64>,
@@ -163,7 +169,7 @@ impl Sim {
         let depth = parameters.depth as usize;
         Sim {
             image,
-            random: Random(parameters.seed),
+            random: SplitMix64::seed_from_u64(parameters.seed),
             start: None,
             free_at: vec![0; parameters.channels.map_or(0, |channels| channels.max(1) as usize)],
             buffers: vec![vec![0; parameters.block]; depth],
@@ -198,7 +204,7 @@ impl Sim {
     /// probability does not change where another strikes.
     fn draw(&mut self, op: &Op) -> Fate {
         let faults = self.parameters.faults;
-        let [error, short, lost, torn, part] = std::array::from_fn(|_| self.random.unit());
+        let [error, short, lost, torn, part] = std::array::from_fn(|_| unit(&mut self.random));
         // A part that is less than the whole, in sectors where there are several.
         let less = |length: u32| {
             let part = (f64::from(length) * (1.0 - part)) as u32;
@@ -292,16 +298,14 @@ impl Backend for Sim {
 }
 
 impl SimLatency {
-    /// A service time in nanoseconds. Exponential by inversion; normal by Box and Muller (1958).
-    fn draw(self, random: &mut Random) -> u64 {
+    /// A service time in nanoseconds.
+    fn draw(self, random: &mut SplitMix64) -> u64 {
         let nanos = |duration: Duration| duration.as_nanos() as f64;
         let drawn = match self {
             SimLatency::Constant(time) => nanos(time),
-            SimLatency::Exponential { mean } => nanos(mean) * -random.unit().ln(),
+            SimLatency::Exponential { mean } => nanos(mean) * random.sample::<f64, _>(Exp1),
             SimLatency::LogNormal { median, sigma } => {
-                let normal =
-                    (-2.0 * random.unit().ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos();
-                nanos(median) * (sigma * normal).exp()
+                nanos(median) * (sigma * random.sample::<f64, _>(StandardNormal)).exp()
             }
         };
         drawn.min(LONGEST) as u64
@@ -314,23 +318,6 @@ impl SimStall {
         let at = self.at.as_nanos() as u64;
         let over = at + self.length.as_nanos() as u64;
         if end > at && start < over { end + (over - start.max(at)) } else { end }
-    }
-}
-
-/// The device's source of chance: SplitMix64 (Steele, Lea and Flood 2014, Fast Splittable Pseudorandom Number
-/// Generators, figure 17).
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    /// A uniformly random number in (0, 1].
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -373,7 +360,7 @@ mod tests {
 
     #[test]
     fn latencies_have_their_distributions() {
-        let mut random = Random(1);
+        let mut random = SplitMix64::seed_from_u64(1);
         let mut draws = |latency: SimLatency| {
             let mut draws: Vec<_> = (0..20_000).map(|_| latency.draw(&mut random) as f64 / 1e6).collect();
             draws.sort_unstable_by(f64::total_cmp);

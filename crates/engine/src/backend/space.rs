@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use iolite_sys::{device, file};
 
+use iolite_model::errno::EINVAL;
+
 use super::Backend;
 use super::Completions;
-use super::EINVAL;
 use super::IoOp;
 use super::Medium;
 use super::Op;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::splice::Pipe;
 
+use iolite_model::errno::EINVAL;
+
 use super::Backend;
 use super::Completions;
-use super::EINVAL;
 use super::IoOp;
 use super::Medium;
 use super::Op;

@@ -7,14 +7,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use iolite_model::Usage;
+use iolite_model::errno::{EINVAL, EIO};
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::usage::{self, ThreadUsage};
 use iolite_workers::usage_of;
 
 use super::Backend;
 use super::Completions;
-use super::EINVAL;
-use super::EIO;
 use super::Medium;
 use super::Op;
 use super::Returned;

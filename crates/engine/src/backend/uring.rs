@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
+use iolite_model::errno::EINVAL;
 use iolite_model::{RingOptions, SyncMethod};
 use iolite_sys::ring::{Part, PushError, Ring, RingOp, RingSetup};
 use iolite_sys::vectored;
 
 use super::Backend;
 use super::Completions;
-use super::EINVAL;
 use super::IoOp;
 use super::Medium;
 use super::Op;

@@ -5,13 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use iolite_model::IoFlags;
+use iolite_model::errno::{EAGAIN, EINVAL};
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::vectored;
 
 use super::Backend;
 use super::Completions;
-use super::EAGAIN;
-use super::EINVAL;
 use super::IoOp;
 use super::Medium;
 use super::Op;

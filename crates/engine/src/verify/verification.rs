@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-use iolite_model::{Bytes, Ending, Event, FileTask, Fill, Nanos, OpKind, Sink, Stop, Verified, Verify};
+use iolite_model::{Bytes, Ending, FileTask, Fill, Nanos, NullSink, OpKind, Stop, Verified, Verify};
 use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
@@ -45,13 +45,6 @@ pub(crate) struct Verification {
     seal: Seal,
     /// What its workers have written.
     written: Kept,
-}
-
-/// Hears nothing: reading back is not part of what was measured.
-struct Deaf;
-
-impl Sink for Deaf {
-    fn event(&mut self, _event: &Event) {}
 }
 
 impl Verification {
@@ -160,7 +153,7 @@ impl Verification {
         };
         let mut parts = written.into_iter();
         let backend = of.task.backend;
-        let outcome = group.run(&mut Deaf, |_| {
+        let outcome = group.run(&mut NullSink, |_| {
             let judge = Judge { seal: self.seal.clone(), anyone: false, targets: of.targets.for_a_worker() };
             let (part, task, make) = (parts.next(), of.task.clone(), make.clone());
             move |start: WorkerStart| {

@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use iolite_model::errno::EIO;
 use iolite_model::{Concluded, Ending, JobTask, MetadataTask, Nanos, Task};
 use iolite_results::Run;
 use iolite_suites::{Conclusions, Procedure, Step};
 
 use super::failure::Failure;
 use super::latency::{Search, Searched};
-use super::outcome::{EIO, continued, error_number};
+use super::outcome::{continued, error_number};
 use super::status::Status;
 use super::watchers::Watchers;
 use crate::language::lower::preparation;

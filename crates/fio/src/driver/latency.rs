@@ -3,13 +3,13 @@
 //! fio changes the depth within one run; here each window is a phase of its own, so that nothing of one load is counted with
 //! another. What is reported of the job is the last window at the depth that was found.
 
+use iolite_model::errno::{EINVAL, EIO};
 use iolite_model::{FileTask, JobTask, LatencyTarget, Load};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use iolite_suites::{LatencyConclusion, LatencyFound, LatencySearch, LatencyStep};
 
 use super::failure::Failure;
-use super::outcome::{EINVAL, EIO};
 
 /// A search in progress.
 pub(super) struct Search {

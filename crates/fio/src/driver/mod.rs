@@ -17,7 +17,6 @@ pub mod watchers;
 pub use eta::EtaLine;
 pub use failure::Failure;
 pub use job::{FioJob, Preparation};
-pub use outcome::{EINVAL, EIO};
 pub use shared::Shared;
 pub use status::Status;
 pub use trigger::{Armed, Trigger};

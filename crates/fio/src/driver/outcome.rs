@@ -1,18 +1,10 @@
 //! What came of a thread: its error number, and the errors that it went on after.
 
+use iolite_model::errno::{EAGAIN, EILSEQ, EINVAL, EIO, ENOSPC, ETIMEDOUT};
 use iolite_model::{Ending, ErrorClass, FileTask, JobTask, OnError, OpKind, Task};
 use iolite_stats::{Histogram, PhaseResult};
 
 use crate::language::thread::Thread;
-
-/// Error numbers that results hold (Linux, all architectures we build for).
-pub const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
-/// A setting that the system does not accept.
-pub const EINVAL: i32 = 22;
-const EAGAIN: i32 = 11;
-const EILSEQ: i32 = 84;
-const ETIMEDOUT: i32 = 110;
 
 /// The number of the error that ended a phase, 0 where none did; `failure` is the number of what kept its set from running.
 pub(super) fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {

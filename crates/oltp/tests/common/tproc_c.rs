@@ -4,18 +4,12 @@
 
 use std::sync::Arc;
 
-use iolite_model::{Ending, Event, Nanos, OpKind, Sink, Stop, TprocCTask};
+use iolite_model::{Ending, Nanos, NullSink, OpKind, Stop, TprocCTask};
 use iolite_oltp::tproc_c::{Database, Layout, Phase, build, check, run};
 use iolite_sys::clock::Clock;
 use iolite_workers::Control;
 
 use super::go;
-
-struct Dropped;
-
-impl Sink for Dropped {
-    fn event(&mut self, _: &Event) {}
-}
 
 pub(crate) fn layout() -> Layout {
     Layout::new(2, 100, 5).unwrap()
@@ -45,7 +39,7 @@ pub(crate) fn task(users: u32, transactions: u64, procedures: bool) -> TprocCTas
 }
 
 pub(crate) fn measured(database: &Arc<dyn Database>, task: &TprocCTask) -> Phase {
-    run(database, task, 0, Clock::best(), &Control::default(), &mut Dropped).unwrap()
+    run(database, task, 0, Clock::best(), &Control::default(), &mut NullSink).unwrap()
 }
 
 /// The names of the conditions that do not hold.

@@ -1,26 +1,14 @@
 use std::fs;
 
 use iolite_model::{
-    DbOperation, DbTask, HistogramBytes, Interval, Nanos, OpKind, OpTotals, RunId, Stage, Stop, TimedBy, View,
+    DbOperation, DbTask, HistogramBytes, Interval, Nanos, NullSink, OpKind, OpTotals, RunId, Stage, Stop,
+    TimedBy,
 };
 use iolite_results::Run;
 use iolite_store::Store;
 
 use super::*;
 use crate::start::{Setup, run_info};
-
-/// Shows nothing.
-struct Silent;
-
-impl Sink for Silent {
-    fn event(&mut self, _event: &Event) {}
-}
-
-impl View for Silent {
-    fn message(&mut self, _text: &str) {}
-
-    fn finish(&mut self) {}
-}
 
 /// An interval of a tenth of a second with so many operations.
 fn interval(phase: u32, index: u64, operations: u64, histogram: &HistogramBytes) -> Event {
@@ -47,7 +35,7 @@ fn credits_that_run_out_are_concluded_and_kept() {
     let control = Control::new(Default::default());
     let info = run_info(iolite_observe::storage(&data).unwrap(), vec!["iolite".into()]);
     let id: RunId = info.id.clone();
-    let setup = Setup { directory: &data, results: Ok(results.clone()), view: Box::new(Silent) };
+    let setup = Setup { directory: &data, results: Ok(results.clone()), view: Box::new(NullSink) };
     let mut session = Session::begin(info, setup, &control).unwrap();
     let task = Task::Database(DbTask {
         name: "reads".into(),

@@ -4,6 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Exp1, StandardNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
 use iolite_model::{Cache, Fitness, OpKind, PhaseEnd, PhaseInfo, Target, Verdict};
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -80,28 +84,10 @@ const DEVICES: [Device; 10] = [
     Device { name: "slow database layer", expected: &[Fitness::Unfit], database: 12.0, ..GOOD },
 ];
 
-/// xorshift64*: a simulation needs no better.
-struct Dice(u64);
-
-impl Dice {
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
-    }
-
-    /// Standard normal.
-    fn normal(&mut self) -> f64 {
-        let (radius, angle) = ((-2.0 * self.uniform().ln()).sqrt(), std::f64::consts::TAU * self.uniform());
-        radius * angle.cos()
-    }
-}
-
 /// A device in use, with what has come before.
 struct Simulation {
     device: Device,
-    dice: Dice,
+    dice: Xoshiro256PlusPlus,
     /// Time since the start of the check.
     now: f64,
     served: u64,
@@ -112,7 +98,7 @@ struct Simulation {
 
 impl Simulation {
     fn new(device: Device, seed: u64) -> Simulation {
-        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let dice = Xoshiro256PlusPlus::seed_from_u64(seed);
         Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0) }
     }
 
@@ -132,9 +118,9 @@ impl Simulation {
         }
         self.gate = start + 1e9 / most;
         if device.neighbour > 0.0 && start > self.slow.0 {
-            self.slow = (start + 1e9, 1.0 + device.neighbour * self.dice.uniform());
+            self.slow = (start + 1e9, 1.0 + device.neighbour * self.dice.random::<f64>());
         }
-        start + mean * self.slow.1 * (device.spread * self.dice.normal()).exp()
+        start + mean * self.slow.1 * (device.spread * self.dice.sample::<f64, _>(StandardNormal)).exp()
     }
 
     /// What came of a task.
@@ -170,7 +156,7 @@ impl Simulation {
                 break;
             }
             if open {
-                arrivals.push(Reverse(intended + (-self.dice.uniform().ln() * 1e9 / rate) as u64 + 1));
+                arrivals.push(Reverse(intended + (self.dice.sample::<f64, _>(Exp1) * 1e9 / rate) as u64 + 1));
             }
             let Reverse(channel) = free.pop().unwrap();
             let ready = begin + intended.max(channel) as f64;

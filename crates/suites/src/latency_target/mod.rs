@@ -9,6 +9,7 @@
 //! all that follow are as long as it takes, up to ten times what was asked for.
 
 mod interval;
+mod operations;
 mod search;
 mod windows;
 

@@ -2,7 +2,7 @@
 
 use iolite_model::{FileTask, Iops, Nanos};
 
-use super::windows::{needed, plenty, window_for};
+use super::operations::{needed, plenty, window_for};
 use super::{
     LatencyConclusion, LatencyFailure, LatencyTarget, LatencyTargetError, Load, LoadParameter, TryOutcome,
     TryPurpose,

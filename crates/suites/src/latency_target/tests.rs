@@ -7,7 +7,7 @@ use iolite_model::{
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 use proptest::prelude::*;
 
-use super::windows::needed;
+use super::operations::needed;
 use super::*;
 
 /// Response times are exponential; their mean follows from the load.

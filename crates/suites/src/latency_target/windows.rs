@@ -1,36 +1,14 @@
 //! What one window says of its load.
 
-use iolite_model::{Iops, Nanos, OpKind, Quantile, RateKept};
+use iolite_model::{Iops, Nanos, OpKind, RateKept};
 use iolite_stats::{Histogram, PhaseResult};
 
+use super::operations::{BEYOND, needed, window_for};
 use super::search::State;
 use super::{LatencyFailure, LatencyTarget, Load, Try, TryOutcome, TryPurpose, untimely};
 
-/// Operations beyond a quantile that it has to rest on: with fewer, one slow operation more or less decides.
-const BEYOND: f64 = 10.0;
-
 /// Ages of operations in flight at the end that are distinguished.
 const AGES: u64 = 64;
-
-/// Min number of operations that a quantile can rest on: 1,000 for p99.
-pub(super) fn needed(quantile: Quantile) -> u64 {
-    // The quantile's own rounding must not ask for one more: 10 / (1 - 0.9) is a little above 100.
-    (BEYOND / (1.0 - quantile.0) - 1e-6).ceil() as u64
-}
-
-/// A window in which a rate gives enough operations though chance has its way with their number, with four standard
-/// deviations to spare.
-pub(super) fn window_for(quantile: Quantile, per_second: f64) -> Nanos {
-    let seconds = plenty(quantile) / per_second;
-    // In whole tenths, as people give them.
-    Nanos::from_secs_f64((seconds * 10.0).ceil() / 10.0)
-}
-
-/// The operations that give enough though chance has its way with their number.
-pub(super) fn plenty(quantile: Quantile) -> f64 {
-    let needed = needed(quantile) as f64;
-    needed + 4.0 * needed.sqrt()
-}
 
 /// A window's response times over all operations.
 pub(super) struct Window<'a> {

@@ -2,10 +2,13 @@
 
 use iolite_model::{
     Access, BackendKind, Bandwidth, BlockPoint, Bytes, Iops, Mix, Nanos, Order, StudyFinding, StudyWindow,
+    Warning,
 };
 use iolite_stats::PhaseResult;
 
-use super::{Before, StudyStep, Subject, bandwidth, rate};
+use super::figures::{bandwidth, rate};
+use super::procedure::Study;
+use super::subject::{Before, StudyStep, Subject};
 use crate::shuffle::shuffle;
 
 /// The sizes tried unless the user says otherwise.
@@ -49,14 +52,47 @@ pub struct BlockSizeStudy {
     pub window: Nanos,
 }
 
-impl BlockSizeStudy {
+impl Study for BlockSizeStudy {
+    type Circumstance = BlockPoint;
+
     /// All steps: the windows in a random order, which follows from the seed.
-    pub fn steps(&self, seed: u64) -> Vec<StudyStep<BlockPoint>> {
+    fn steps(&self, seed: u64) -> Vec<StudyStep<BlockPoint>> {
         let sizes =
             |&read_percent: &u8| self.blocks.iter().map(move |&block| BlockPoint { block, read_percent });
         let mut points: Vec<BlockPoint> = self.read_percents.iter().flat_map(sizes).collect();
         shuffle(&mut points, seed);
         self.subject.lay_out().into_iter().chain(points.into_iter().map(|point| self.step(point))).collect()
+    }
+
+    fn findings(&self, windows: &[StudyWindow<BlockPoint>], history: &[PhaseResult]) -> Vec<StudyFinding> {
+        let mut findings = Vec::new();
+        for &read_percent in &self.read_percents {
+            let of = |figure: &dyn Fn(&StudyWindow<BlockPoint>) -> Option<f64>| {
+                let of_mix = windows.iter().filter(|window| window.circumstance.read_percent == read_percent);
+                let mut points: Vec<_> =
+                    of_mix.filter_map(|window| Some((window.circumstance.block, figure(window)?))).collect();
+                points.sort_by_key(|point| point.0);
+                points
+            };
+            findings.extend(operations(read_percent, &of(&|window| rate(window, history))));
+            findings.extend(widest(read_percent, &of(&|window| bandwidth(window, history))));
+        }
+        findings
+    }
+}
+
+impl BlockSizeStudy {
+    /// Leaves out the sizes that direct I/O does not take, in multiples of `unit`; a warning for each.
+    pub fn keep_multiples(&mut self, unit: Bytes) -> Vec<Warning> {
+        let fits = |block: &Bytes| block.0.is_multiple_of(unit.0.max(1));
+        let (kept, left_out) = self.blocks.iter().partition(|block| fits(block));
+        self.blocks = kept;
+        let left_out: Vec<Bytes> = left_out;
+        let warning = |block| Warning::LeftOut {
+            what: format!("blocks of {block}"),
+            why: format!("direct I/O here is in multiples of {unit}"),
+        };
+        left_out.into_iter().map(warning).collect()
     }
 
     fn step(&self, point: BlockPoint) -> StudyStep<BlockPoint> {
@@ -76,27 +112,6 @@ impl BlockSizeStudy {
         task.direct = self.subject.direct;
         let before = if task.direct { Before::Keep } else { Before::Drop };
         StudyStep { before, task, circumstance: Some(point) }
-    }
-
-    /// What the windows say.
-    pub fn findings(
-        &self,
-        windows: &[StudyWindow<BlockPoint>],
-        history: &[PhaseResult],
-    ) -> Vec<StudyFinding> {
-        let mut findings = Vec::new();
-        for &read_percent in &self.read_percents {
-            let of = |figure: &dyn Fn(&StudyWindow<BlockPoint>) -> Option<f64>| {
-                let of_mix = windows.iter().filter(|window| window.circumstance.read_percent == read_percent);
-                let mut points: Vec<_> =
-                    of_mix.filter_map(|window| Some((window.circumstance.block, figure(window)?))).collect();
-                points.sort_by_key(|point| point.0);
-                points
-            };
-            findings.extend(operations(read_percent, &of(&|window| rate(window, history))));
-            findings.extend(widest(read_percent, &of(&|window| bandwidth(window, history))));
-        }
-        findings
     }
 }
 

@@ -1,9 +1,11 @@
 //! What the page cache does to a measurement: the same reads cold, warm, direct and on the device beneath.
 
-use iolite_model::{Bytes, CachePoint, CacheWay, Iops, Nanos, Order, Overwrite, StudyFinding, StudyWindow};
+use iolite_model::{Bytes, CachePoint, CacheWay, Iops, Nanos, Order, StudyFinding, StudyWindow, Warning};
 use iolite_stats::PhaseResult;
 
-use super::{BULK, Before, StudyStep, Subject, rate, result, short};
+use super::figures::{rate, result, short};
+use super::procedure::Study;
+use super::subject::{BULK, Before, StudyStep, Subject};
 use crate::shuffle::shuffle;
 
 /// A page cache that is less than so many times as fast is not much faster.
@@ -34,10 +36,12 @@ pub struct CacheStudy {
     pub window: Nanos,
 }
 
-impl CacheStudy {
+impl Study for CacheStudy {
+    type Circumstance = CachePoint;
+
     /// All steps: the windows in a random order, which follows from the seed; the cache is filled right before a window that is to
     /// find it full.
-    pub fn steps(&self, seed: u64) -> Vec<StudyStep<CachePoint>> {
+    fn steps(&self, seed: u64) -> Vec<StudyStep<CachePoint>> {
         let ways = [
             Some(CacheWay::Cold),
             Some(CacheWay::Warm),
@@ -53,6 +57,45 @@ impl CacheStudy {
             steps.push(self.step(way, order));
         }
         steps
+    }
+
+    fn findings(&self, windows: &[StudyWindow<CachePoint>], history: &[PhaseResult]) -> Vec<StudyFinding> {
+        let mut findings = Vec::new();
+        for order in [Order::Random, Order::Sequential] {
+            let of = |way| windows.iter().find(|window| window.circumstance == CachePoint { way, order });
+            let rate_of = |way| of(way).and_then(|window| rate(window, history));
+            let beneath = [
+                (CacheWay::Direct, "direct reads"),
+                (CacheWay::Raw, "direct reads of the device"),
+                (CacheWay::Cold, "reads that the cache did not hold"),
+            ];
+            let beneath = beneath.into_iter().find_map(|(way, words)| Some((rate_of(way)?, words)));
+            if let (Some(cached), Some((stored, words))) = (rate_of(CacheWay::Warm), beneath) {
+                findings.push(compared(order, cached, stored, words));
+            }
+            for way in [CacheWay::Direct, CacheWay::Raw] {
+                findings.extend(of(way).and_then(|window| cached_beneath(window, history)));
+            }
+            if let (Some(file), Some(raw)) = (rate_of(CacheWay::Direct), rate_of(CacheWay::Raw)) {
+                findings.push(StudyFinding::FileSystem { order, file: Iops(file), raw: Iops(raw) });
+            }
+            findings.extend(of(CacheWay::Cold).and_then(|window| self.device_work(window, history)));
+        }
+        findings.extend(residues(windows));
+        findings.extend(short(windows, history));
+        findings
+    }
+}
+
+impl CacheStudy {
+    /// Leaves the direct reads out where direct I/O, in multiples of `unit`, does not take them: with a warning.
+    pub fn keep_multiples(&mut self, unit: Bytes) -> Option<Warning> {
+        if !self.subject.direct || self.block.0.is_multiple_of(unit.0.max(1)) {
+            return None;
+        }
+        (self.subject.direct, self.device) = (false, None);
+        let why = format!("direct I/O here is in multiples of {unit}, give --block");
+        Some(Warning::LeftOut { what: format!("direct reads of {}", self.block), why })
     }
 
     fn step(&self, way: CacheWay, order: Order) -> StudyStep<CachePoint> {
@@ -80,38 +123,6 @@ impl CacheStudy {
         task.stop.runtime = None;
         task.stop.loops = Some(1);
         StudyStep { before: Before::Keep, task, circumstance: None }
-    }
-
-    /// What the windows say.
-    pub fn findings(
-        &self,
-        windows: &[StudyWindow<CachePoint>],
-        history: &[PhaseResult],
-    ) -> Vec<StudyFinding> {
-        let mut findings = Vec::new();
-        for order in [Order::Random, Order::Sequential] {
-            let of = |way| windows.iter().find(|window| window.circumstance == CachePoint { way, order });
-            let rate_of = |way| of(way).and_then(|window| rate(window, history));
-            let beneath = [
-                (CacheWay::Direct, "direct reads"),
-                (CacheWay::Raw, "direct reads of the device"),
-                (CacheWay::Cold, "reads that the cache did not hold"),
-            ];
-            let beneath = beneath.into_iter().find_map(|(way, words)| Some((rate_of(way)?, words)));
-            if let (Some(cached), Some((stored, words))) = (rate_of(CacheWay::Warm), beneath) {
-                findings.push(compared(order, cached, stored, words));
-            }
-            for way in [CacheWay::Direct, CacheWay::Raw] {
-                findings.extend(of(way).and_then(|window| cached_beneath(window, history)));
-            }
-            if let (Some(file), Some(raw)) = (rate_of(CacheWay::Direct), rate_of(CacheWay::Raw)) {
-                findings.push(StudyFinding::FileSystem { order, file: Iops(file), raw: Iops(raw) });
-            }
-            findings.extend(of(CacheWay::Cold).and_then(|window| self.device_work(window, history)));
-        }
-        findings.extend(residues(windows));
-        findings.extend(short(windows, history));
-        findings
     }
 
     /// What the device made of the cold reads.
@@ -163,11 +174,4 @@ fn residues(windows: &[StudyWindow<CachePoint>]) -> Vec<StudyFinding> {
     findings.extend((most > RESIDUE).then_some(StudyFinding::NotCold { resident: most }));
     findings.extend((least < 1.0 - RESIDUE).then_some(StudyFinding::NotWarm { resident: least }));
     findings
-}
-
-impl Subject {
-    /// A device that is only read.
-    pub fn device(path: std::path::PathBuf, span: Bytes) -> Subject {
-        Subject { existing: Some(path), span, overwrite: Overwrite::Never, direct: true }
-    }
 }

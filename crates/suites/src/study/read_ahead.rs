@@ -3,7 +3,9 @@
 use iolite_model::{Bandwidth, Bytes, Iops, Nanos, Order, ReadAheadPoint, StudyFinding, StudyWindow};
 use iolite_stats::PhaseResult;
 
-use super::{Before, StudyStep, Subject, bandwidth, rate, result, short};
+use super::figures::{bandwidth, rate, result, short};
+use super::procedure::Study;
+use super::subject::{Before, StudyStep, Subject};
 use crate::shuffle::shuffle;
 
 /// The settings tried unless the user says otherwise, in KiB.
@@ -36,10 +38,12 @@ pub struct ReadAheadStudy {
     pub window: Nanos,
 }
 
-impl ReadAheadStudy {
+impl Study for ReadAheadStudy {
+    type Circumstance = ReadAheadPoint;
+
     /// All steps: the windows in a random order, which follows from the seed. A step's circumstance is the setting that it needs;
     /// the present one is always tried.
-    pub fn steps(&self, seed: u64) -> Vec<StudyStep<ReadAheadPoint>> {
+    fn steps(&self, seed: u64) -> Vec<StudyStep<ReadAheadPoint>> {
         let mut settings = self.settings.clone();
         if !settings.contains(&self.present) {
             settings.push(self.present);
@@ -52,17 +56,7 @@ impl ReadAheadStudy {
         self.subject.lay_out().into_iter().chain(points.into_iter().map(|point| self.step(point))).collect()
     }
 
-    fn step(&self, point: ReadAheadPoint) -> StudyStep<ReadAheadPoint> {
-        let ReadAheadPoint { read_ahead, order } = point;
-        let mut task = self.subject.reads(order, self.block, self.window);
-        task.name = format!("{} read {}, read-ahead {read_ahead}", order.name(), self.block);
-        // What has been read once is cached.
-        task.stop.loops = Some(1);
-        StudyStep { before: Before::Drop, task, circumstance: Some(point) }
-    }
-
-    /// What the windows say.
-    pub fn findings(
+    fn findings(
         &self,
         windows: &[StudyWindow<ReadAheadPoint>],
         history: &[PhaseResult],
@@ -74,6 +68,17 @@ impl ReadAheadStudy {
         findings.extend(amplified(windows, history));
         findings.extend(short(windows, history));
         findings
+    }
+}
+
+impl ReadAheadStudy {
+    fn step(&self, point: ReadAheadPoint) -> StudyStep<ReadAheadPoint> {
+        let ReadAheadPoint { read_ahead, order } = point;
+        let mut task = self.subject.reads(order, self.block, self.window);
+        task.name = format!("{} read {}, read-ahead {read_ahead}", order.name(), self.block);
+        // What has been read once is cached.
+        task.stop.loops = Some(1);
+        StudyStep { before: Before::Drop, task, circumstance: Some(point) }
     }
 
     fn sequential(

@@ -1,10 +1,11 @@
 //! Studies on devices in numbers.
 
 use iolite_model::{
-    Cache, CachePoint, CacheWay, DeviceCounters, Ending, Outstanding, PhaseEnd, PhaseInfo, ReadAheadPoint,
-    StudyFinding, Task,
+    BackendKind, Bytes, Cache, CachePoint, CacheWay, DeviceCounters, Ending, FileTask, Mix, Nanos, OpKind,
+    Order, Outstanding, Overwrite, PhaseEnd, PhaseInfo, ReadAheadPoint, StudyFinding, StudyWindow, Target,
+    Task,
 };
-use iolite_stats::{Collector, Completion, Timetable, recorder};
+use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 use super::*;
 

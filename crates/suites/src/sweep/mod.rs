@@ -7,10 +7,19 @@ mod rise;
 mod verdict;
 
 use iolite_model::{
-    DbOperation, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict,
-    Warning,
+    Concluded, DbOperation, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy,
+    Verdict, Warning,
 };
-use iolite_stats::{Knee, LoadPoint, PhaseResult, SweptStep};
+use iolite_results::Run;
+use iolite_stats::{Knee, LoadPoint, PhaseResult, SweepConcluded, SweptStep};
+
+use crate::procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
+
+/// Points of time that a step has at least, so that its figures have an uncertainty, where it is long enough.
+const INTERVALS: u64 = 20;
+
+/// Steps of the default list that a sweep takes about.
+const TYPICAL: usize = 6;
 
 /// What a sweep is to be like, and what it meets.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +30,8 @@ pub struct SweepOptions {
     pub most_jobs: u32,
     /// Globals there are; job i works in global i, unless it only reads blocks.
     pub globals: u32,
-    /// Length of the intervals of the time series.
-    pub interval: Nanos,
+    /// Sessions that the server still takes; `None` without a limit.
+    pub sessions: Option<u32>,
     /// Who times.
     pub timed_by: TimedBy,
     /// Whether block reads bypass the page cache.
@@ -57,6 +66,17 @@ pub enum SweepError {
         /// Jobs at most.
         most: u32,
     },
+    /// More jobs than the server takes sessions.
+    #[error(
+        "{jobs} jobs need as many sessions, and the server takes {sessions} more: raise its max_connections, end other sessions, \
+         or give fewer --jobs"
+    )]
+    Sessions {
+        /// Most jobs asked for.
+        jobs: u32,
+        /// Sessions that the server still takes.
+        sessions: u32,
+    },
     /// A value makes no sense.
     #[error("{0}")]
     Value(&'static str),
@@ -64,8 +84,8 @@ pub enum SweepError {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SweepNext {
-    /// Run this and append its result to the history, also where it could not be started.
+enum SweepNext {
+    /// Run this, and add its result to the history, also where it could not be started.
     Run(Box<DbTask>),
     /// All is measured.
     Done(Box<SweepFound>),
@@ -73,19 +93,31 @@ pub enum SweepNext {
 
 /// The end of a sweep.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SweepFound {
+struct SweepFound {
     /// The steps, by the number of jobs.
-    pub steps: Vec<SweptStep>,
+    steps: Vec<SweptStep>,
     /// Why no more jobs were tried.
-    pub end: SweepEnd,
+    end: SweepEnd,
     /// The knee; `None` with fewer than two steps.
-    pub knee: Option<Knee>,
+    knee: Option<Knee>,
     /// The step that response times were judged at; `None` without a verdict.
-    pub judged: Option<JudgedStep>,
+    judged: Option<JudgedStep>,
     /// The answer; `None` where it was interrupted before the jobs had been raised to the end, or nothing was measured.
-    pub verdict: Option<Verdict>,
+    verdict: Option<Verdict>,
     /// Warnings about the sweep; those about a phase are [`doubts`](crate::doubts()).
-    pub warnings: Vec<Warning>,
+    warnings: Vec<Warning>,
+}
+
+impl SweepFound {
+    /// Whether the run has failed by this end, rather than come to it.
+    fn has_failed(&self) -> bool {
+        match &self.end {
+            SweepEnd::Failed { .. } => true,
+            // Nothing could be started at all.
+            SweepEnd::NotStarted { .. } => self.steps.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// The procedure. What comes next follows from the history alone.
@@ -96,6 +128,8 @@ pub struct Sweep {
     list: Vec<u32>,
     /// Why the list ends where it does.
     list_end: SweepEnd,
+    /// Set where fewer jobs are tried than are allowed.
+    limited: Option<Warning>,
 }
 
 /// A history by what came of its phases.
@@ -146,15 +180,32 @@ impl Sweep {
     ///
     /// # Errors
     /// They make no sense together.
-    pub fn new(options: SweepOptions) -> Result<Sweep, SweepError> {
+    pub fn new(mut options: SweepOptions) -> Result<Sweep, SweepError> {
         validate(&options.terms)?;
+        let limited = limit(&options)?;
+        if let Some(Warning::FewSessions { jobs, .. }) = limited {
+            options.most_jobs = jobs;
+        }
         let (list, list_end) = order::list(&options)?;
-        Ok(Sweep { options, list, list_end })
+        Ok(Sweep { options, list, list_end, limited })
+    }
+
+    /// The warning where the server takes fewer sessions than would be tried.
+    pub fn limited(&self) -> Option<Warning> {
+        self.limited.clone()
+    }
+
+    /// How long it will take, as far as that can be known before.
+    pub fn duration(&self) -> Nanos {
+        let terms = &self.options.terms;
+        let steps = if terms.jobs.is_empty() { TYPICAL } else { terms.jobs.len() } + terms.closer as usize;
+        let each = terms.step.0.saturating_add(terms.ramp.0);
+        Nanos(each.saturating_mul(steps as u64).saturating_mul(u64::from(terms.repeat)))
     }
 
     /// The next step, from the results of this sweep's phases so far, in order. After a step that could not be started no more
     /// jobs are tried, and what was measured with fewer is kept.
-    pub fn next(&self, history: &[PhaseResult]) -> SweepNext {
+    fn following(&self, history: &[PhaseResult]) -> SweepNext {
         let done = |end, raised| SweepNext::Done(Box::new(self.conclude(history, end, raised)));
         let run = |jobs| SweepNext::Run(Box::new(self.task(jobs, history.len())));
         let past = Past::of(history);
@@ -168,8 +219,23 @@ impl Sweep {
     }
 
     /// What there is when something else ends it between two steps.
-    pub fn ended(&self, history: &[PhaseResult], end: SweepEnd) -> SweepFound {
+    fn ended(&self, history: &[PhaseResult], end: SweepEnd) -> SweepFound {
         self.conclude(history, end, self.is_raised(&Past::of(history)))
+    }
+
+    fn conclusions(&self, found: SweepFound) -> Conclusions {
+        let concluded = SweepConcluded {
+            tool: name(self.options.terms.operation).into(),
+            terms: self.options.terms.clone(),
+            end: found.end,
+            knee: found.knee,
+            judged: found.judged,
+        };
+        Conclusions {
+            concluded: vec![Concluded::of(&concluded)],
+            warnings: found.warnings,
+            verdict: found.verdict,
+        }
     }
 
     /// Whether the jobs had been raised to the end; a phase that did not come to its own does not count.
@@ -237,7 +303,7 @@ impl Sweep {
             workers: jobs,
             stop: Stop { runtime: Some(options.terms.step), ..Stop::default() },
             ramp: options.terms.ramp,
-            interval: options.interval,
+            interval: interval(options.terms.step),
             // What one step has read helps no cache in the next.
             seed: options.seed.wrapping_add(number as u64),
             timed_by: options.timed_by,
@@ -257,6 +323,46 @@ impl Sweep {
         warnings.extend(no_plateau(&points, knee.as_ref(), &end, &self.options.terms));
         let judged = judged.filter(|_| verdict.is_some());
         SweepFound { steps, end, knee, judged, verdict, warnings }
+    }
+}
+
+impl Procedure for Sweep {
+    type Preparation = Nothing;
+
+    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step {
+        match self.following(&run.phases) {
+            SweepNext::Run(task) => Step::Run(vec![Task::Database(*task)]),
+            SweepNext::Done(found) if found.has_failed() => Step::Failed(found.end.to_string()),
+            SweepNext::Done(found) => Step::Done(self.conclusions(*found)),
+        }
+    }
+
+    fn cut_short(&mut self, run: &Run, why: CutShort) -> Conclusions {
+        let found = match (self.following(&run.phases), why) {
+            (SweepNext::Done(found), _) => *found,
+            (SweepNext::Run(_), CutShort::Interrupted) => self.ended(&run.phases, SweepEnd::Interrupted),
+            (SweepNext::Run(task), CutShort::Failed(why)) => {
+                self.ended(&run.phases, SweepEnd::Failed { jobs: task.workers, why })
+            }
+        };
+        self.conclusions(found)
+    }
+}
+
+/// Length of the intervals of a step's time series.
+fn interval(step: Nanos) -> Nanos {
+    Nanos((step.0 / INTERVALS).clamp(10 * Nanos::MILLISECOND.0, Nanos::SECOND.0))
+}
+
+/// The warning where the server takes fewer sessions than would be tried.
+fn limit(options: &SweepOptions) -> Result<Option<Warning>, SweepError> {
+    let Some(sessions) = options.sessions.filter(|&sessions| sessions < options.most_jobs) else {
+        return Ok(None);
+    };
+    match options.terms.jobs.iter().copied().max() {
+        Some(jobs) if jobs > sessions => Err(SweepError::Sessions { jobs, sessions }),
+        Some(_) => Ok(None),
+        None => Ok(Some(Warning::FewSessions { sessions, jobs: sessions })),
     }
 }
 

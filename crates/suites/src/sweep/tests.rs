@@ -1,7 +1,8 @@
 //! The procedure on closed-form servers.
 
 use iolite_model::{
-    Bytes, Cache, ErrorClass, ErrorTally, Fitness, Iops, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    Bytes, Cache, ErrorClass, ErrorTally, Event, Fitness, Host, Iops, MODEL_VERSION, OpKind, Outstanding,
+    PhaseEnd, PhaseInfo, RunId, RunInfo, Sink, Storage,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -68,7 +69,7 @@ fn options(terms: SweepTerms) -> SweepOptions {
         terms,
         most_jobs: SweepTerms::MOST_JOBS,
         globals: 12,
-        interval: Nanos(SECOND / 4),
+        sessions: None,
         timed_by: TimedBy::Client,
         direct: true,
         volatile: None,
@@ -170,7 +171,7 @@ fn swept(server: &Server, options: SweepOptions) -> (Vec<u32>, SweepFound) {
     let sweep = Sweep::new(options).unwrap();
     let mut history = Vec::new();
     loop {
-        match sweep.next(&history) {
+        match sweep.following(&history) {
             SweepNext::Run(task) => {
                 assert!(history.len() < 60, "no end");
                 history.push(server.run(history.len() as u32, &task));
@@ -453,12 +454,12 @@ fn what_can_t_be_started_ends_the_rise_and_the_rest_goes_on() {
     assert!(found.warnings.iter().all(|warning| matches!(warning, Warning::NoPlateau { .. })));
     // One that can't be started any more ends the repetitions, and is reported.
     let sweep = Sweep::new(options.clone()).unwrap();
-    let SweepNext::Run(task) = sweep.next(&[]) else { panic!("nothing to run") };
+    let SweepNext::Run(task) = sweep.following(&[]) else { panic!("nothing to run") };
     let with = |jobs, server: &Server, index| server.run(index, &DbTask { workers: jobs, ..*task.clone() });
     let gone = Server { most: 0, ..growing.clone() };
     let mut history: Vec<_> = [(1, 0), (5, 1), (10, 2)].map(|(jobs, at)| with(jobs, &growing, at)).into();
     history.extend([(20, 3), (10, 4)].map(|(jobs, at)| with(jobs, &gone, at)));
-    let SweepNext::Done(found) = sweep.next(&history) else { panic!("it goes on") };
+    let SweepNext::Done(found) = sweep.following(&history) else { panic!("it goes on") };
     assert!(matches!(&found.warnings[0], Warning::LeftOut { what, .. } if what == "a step with 10 jobs"));
     // Nothing at all.
     let (run, found) = swept(&gone, options);
@@ -480,4 +481,69 @@ fn options_that_make_no_sense_are_refused() {
     assert!(refused(|o| o.terms.ceiling = Nanos(1)).contains("ceiling"));
     assert!(refused(|o| o.terms.target_iops = Some(Iops(-1.0))).contains("above 0"));
     assert!(refused(|o| (o.most_jobs, o.terms.jobs) = (4, vec![1, 8])).contains("--most-jobs"));
+}
+
+#[test]
+fn no_more_jobs_than_the_server_takes_sessions() {
+    let limited = |sessions, jobs: &[u32]| {
+        let mut options = reads();
+        (options.sessions, options.terms.jobs) = (sessions, jobs.to_vec());
+        Sweep::new(options).map(|sweep| (sweep.limited(), sweep.list))
+    };
+    assert_eq!(limited(None, &[]).unwrap().0, None);
+    assert_eq!(limited(Some(2000), &[]).unwrap().0, None);
+    let (warning, list) = limited(Some(97), &[]).unwrap();
+    assert_eq!(warning, Some(Warning::FewSessions { sessions: 97, jobs: 97 }));
+    assert_eq!(list.last(), Some(&80));
+    assert_eq!(limited(Some(97), &[1, 97]).unwrap(), (None, vec![1, 97]));
+    let refused = limited(Some(97), &[1, 98]).unwrap_err();
+    assert_eq!(refused, SweepError::Sessions { jobs: 98, sessions: 97 });
+    assert!(refused.to_string().contains("max_connections"), "{refused}");
+}
+
+#[test]
+fn a_list_takes_as_long_as_its_steps() {
+    let mut options = reads();
+    let terms = &mut options.terms;
+    (terms.jobs, terms.closer, terms.repeat) = (vec![1, 4, 8], 0, 3);
+    (terms.step, terms.ramp) = (Nanos(10 * SECOND), Nanos(0));
+    assert_eq!(Sweep::new(options).unwrap().duration(), Nanos(90 * SECOND));
+}
+
+/// A run of these phases.
+fn run_of(history: &[PhaseResult]) -> Run {
+    let mut run = Run::new(RunInfo {
+        id: RunId("run".into()),
+        version: "0".into(),
+        model_version: MODEL_VERSION,
+        command: Vec::new(),
+        started_unix: Nanos(0),
+        process: 1,
+        host: Host::default(),
+        storage: Storage::default(),
+    });
+    run.phases = history.to_vec();
+    run.event(&Event::RunEnded(Ending::Completed));
+    run
+}
+
+#[test]
+fn a_sweep_that_is_cut_short_concludes_from_what_was_measured() {
+    let mut sweep = Sweep::new(reads()).unwrap();
+    let SweepNext::Run(task) = sweep.following(&[]) else { panic!("nothing to run") };
+    let run = run_of(&[CLOUD.run(0, &task)]);
+    let end = |conclusions: Conclusions| {
+        assert_eq!(conclusions.concluded.len(), 1);
+        conclusions.concluded[0].read::<SweepConcluded>().unwrap().end
+    };
+    assert_eq!(end(sweep.cut_short(&run, CutShort::Interrupted)), SweepEnd::Interrupted);
+    let why = "no disk is left".to_owned();
+    let failed = SweepEnd::Failed { jobs: 5, why: why.clone() };
+    assert_eq!(end(sweep.cut_short(&run, CutShort::Failed(why))), failed);
+    // One whose phase has failed says so itself, and concludes with that.
+    let gone = Server { fails: Some((0, Ending::Failed("the server is gone".into()))), ..CLOUD };
+    let run = run_of(&[gone.run(0, &task)]);
+    let Step::Failed(why) = sweep.next(&run, Nanos(0)) else { panic!("it goes on") };
+    assert!(why.contains("the server is gone"), "{why}");
+    assert!(matches!(end(sweep.cut_short(&run, CutShort::Failed(why))), SweepEnd::Failed { jobs: 1, .. }));
 }

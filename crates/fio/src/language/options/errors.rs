@@ -1,5 +1,6 @@
 //! What is done about errors.
 
+use iolite_model::errno::EILSEQ;
 use iolite_model::{ErrorClass, JobTask, Mix, OnError};
 
 use crate::language::options::Spec;
@@ -88,9 +89,6 @@ impl Errors {
         }
     }
 }
-
-/// What verification finds wrong.
-const EILSEQ: i32 = 84;
 
 /// Errors that may be given by name: those of reading, writing and opening, with Linux's generic numbers.
 const NAMES: [(&str, i32); 30] = [

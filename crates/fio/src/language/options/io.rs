@@ -5,6 +5,8 @@ mod distribution;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use iolite_model::{Access, Bytes, Mix, ZoneCycle};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 pub use self::distribution::{Distribution, Hot};
 
@@ -224,12 +226,9 @@ fn is_aligned(spec: &Spec, directions: &[usize]) -> bool {
     directions.iter().any(|direction| spec.sizes.align[*direction].is_some())
 }
 
-/// The output function of SplitMix64 (Steele, Lea and Flood, 2014).
+/// A number that looks random, the same for the same number.
 fn scatter(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix64::seed_from_u64(number).next_u64()
 }
 
 const DIRECTIONS: &[(&str, (Direction, bool))] = &[

@@ -160,15 +160,7 @@ fn common(mix: Mix, sizes: &Sizes) -> Bytes {
     if mix.writes() {
         take(&sizes.writes);
     }
-    Bytes(all.into_iter().fold(0, greatest_divisor))
-}
-
-/// Euclid's algorithm.
-fn greatest_divisor(mut one: u64, mut other: u64) -> u64 {
-    while other > 0 {
-        (one, other) = (other, one % other);
-    }
-    one
+    all.into_iter().map(Bytes).fold(Bytes(0), Bytes::common_divisor)
 }
 
 /// Where fio keeps the state of the thread of this number.

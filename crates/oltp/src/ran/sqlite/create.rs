@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use iolite_model::Bytes;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::super::contract::Progress;
@@ -123,7 +125,7 @@ impl Fill<'_> {
         let connection = self.open(PAGE, &schema)?;
         let mut insert =
             connection.prepare("INSERT INTO filler(data) VALUES (?1)").map_err(|e| self.failed(e))?;
-        let (mut noise, mut buffer) = (Noise(!self.seed), vec![0; FILLER_BYTES]);
+        let (mut noise, mut buffer) = (Noise::new(!self.seed), vec![0; FILLER_BYTES]);
         loop {
             let there: i64 = connection
                 .pragma_query_value(None, "page_count", |row| row.get(0))
@@ -150,7 +152,7 @@ impl Fill<'_> {
         let connection = self.open(GLOBAL_PAGE, schema)?;
         let mut insert =
             connection.prepare("INSERT INTO global VALUES (?1, ?2)").map_err(|e| self.failed(e))?;
-        let (mut noise, mut buffer) = (Noise(self.seed), [0; Noise::LONGEST]);
+        let (mut noise, mut buffer) = (Noise::new(self.seed), [0; Noise::LONGEST]);
         let mut first = 1;
         while first <= subscripts {
             let last = subscripts.min(first + SUBSCRIPTS_AT_ONCE - 1);
@@ -221,27 +223,20 @@ impl Fill<'_> {
     }
 }
 
-/// Bytes that don't compress, cheaply: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
-/// generators, 2014).
+/// Bytes that don't compress, cheaply.
 #[derive(Debug, Clone)]
-pub(super) struct Noise(pub(super) u64);
+pub(super) struct Noise(SplitMix64);
 
 impl Noise {
     /// Longest value of a subscript.
     pub(super) const LONGEST: usize = 100;
 
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub(super) fn new(seed: u64) -> Noise {
+        Noise(SplitMix64::seed_from_u64(seed))
     }
 
     fn fill(&mut self, buffer: &mut [u8]) {
-        for piece in buffer.chunks_mut(8) {
-            piece.copy_from_slice(&self.next().to_le_bytes()[..piece.len()]);
-        }
+        self.0.fill_bytes(buffer);
     }
 
     /// A new value for a subscript: 50 to 100 bytes, as long as every other value of that subscript, so that a set
@@ -259,7 +254,7 @@ mod tests {
 
     #[test]
     fn values_keep_their_length_and_change_their_contents() {
-        let mut noise = Noise(1);
+        let mut noise = Noise::new(1);
         for subscript in 1..200 {
             let first = noise.value(subscript, &mut [0; 100]).to_vec();
             let second = noise.value(subscript, &mut [0; 100]).to_vec();

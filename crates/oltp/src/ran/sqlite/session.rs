@@ -49,7 +49,7 @@ impl SqliteSession {
             reader: None,
             writer: None,
             synchronous: synchronous(database.durability),
-            noise: Noise(RandomState::new().hash_one(worker)),
+            noise: Noise::new(RandomState::new().hash_one(worker)),
         })
     }
 

@@ -11,11 +11,14 @@ use iolite_db::Error;
 use iolite_engine::Control;
 use iolite_model::{Bytes, DbTask, Nanos, Task, Warning};
 use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
-use iolite_session::{Environment, GaveUp, Session, patiently};
 use iolite_suites::{Check, DatabaseSize};
 
+use crate::drive::Environment;
+use crate::patience::{GaveUp, patiently};
+use crate::session::Session;
+
 /// The database of a check: created when the check asks for it, removed with the run's files.
-pub(super) struct OwnDatabase {
+pub struct CheckDatabase {
     /// Time for the whole check.
     time: Nanos,
     /// When it must have been created, since the check's start.
@@ -23,16 +26,16 @@ pub(super) struct OwnDatabase {
     database: Option<Arc<dyn Adapter>>,
 }
 
-impl OwnDatabase {
+impl CheckDatabase {
     /// None yet; `time` is that of the whole check.
-    pub(super) fn new(time: Nanos, thorough: bool) -> OwnDatabase {
+    pub fn new(time: Nanos, thorough: bool) -> CheckDatabase {
         // The share of the time by which the database must have been created.
         let percent = if thorough { 97 } else { 85 };
-        OwnDatabase { time, deadline: Nanos(time.0 / 100 * percent), database: None }
+        CheckDatabase { time, deadline: Nanos(time.0 / 100 * percent), database: None }
     }
 }
 
-impl Environment<Check> for OwnDatabase {
+impl Environment<Check> for CheckDatabase {
     fn prepare(
         &mut self,
         session: &mut Session<'_>,

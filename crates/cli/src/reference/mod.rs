@@ -1,48 +1,19 @@
 //! `iolite man` and `iolite completions`: manual pages and shell completions, from the same description as the help texts.
 
+pub(crate) mod args;
+
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
-use clap_complete::Shell;
+use clap::CommandFactory;
 use clap_mangen::Man;
 
 use crate::args::Args;
 use crate::exit::{self, Exit};
 use crate::output;
-
-const MAN_EXAMPLES: &str = "\
-Examples:
-  Read the manual page of the program:
-      iolite man | man -l -
-  Install all pages for the current user:
-      iolite man ~/.local/share/man/man1";
-
-/// `iolite man` as typed.
-#[derive(Debug, Parser)]
-#[command(after_help = MAN_EXAMPLES)]
-pub(crate) struct ManArgs {
-    /// Directory to write one page per command into; it is created if missing [default: print iolite(1)]
-    #[arg(value_name = "DIR")]
-    directory: Option<PathBuf>,
-}
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  bash:  iolite completions bash > ~/.local/share/bash-completion/completions/iolite
-  zsh:   iolite completions zsh > ~/.zfunc/_iolite          (a directory of $fpath)
-  fish:  iolite completions fish > ~/.config/fish/completions/iolite.fish";
-
-/// `iolite completions` as typed.
-#[derive(Debug, Parser)]
-#[command(after_help = COMPLETIONS_EXAMPLES)]
-pub(crate) struct CompletionsArgs {
-    /// The shell to print completions for
-    #[arg(value_name = "SHELL")]
-    shell: Shell,
-}
+use args::{CompletionsArgs, ManArgs};
 
 /// Prints iolite(1), or writes the pages of all commands into a directory.
 ///

@@ -1,4 +1,4 @@
-//! The storage that files and devices are on, which need not be there yet.
+//! The storage that files and devices are on, which need not exist yet.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,26 +6,24 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{Device, Storage};
-use iolite_observe::Error;
+
+use crate::error::Error;
+use crate::storage::{storage, storage_of_target};
 
 /// The storage under all of these, `None` without any: what is reported is that of the first, and the devices beneath the others
 /// are added, so that what reaches them is counted too. Where one has no devices that are known, none are reported: their
 /// counters would take its share for served from memory.
 ///
 /// # Errors
-/// What is there can't be looked at.
-pub(crate) fn beneath<'a>(targets: impl Iterator<Item = &'a Path>) -> Result<Option<Storage>, Error> {
+/// A path can't be examined.
+pub fn storage_beneath<'a>(targets: impl Iterator<Item = &'a Path>) -> Result<Option<Storage>, Error> {
     let mut seen = BTreeSet::new();
     let mut whole: Option<Storage> = None;
     for place in targets.map(place) {
         if !seen.insert(place.clone()) {
             continue;
         }
-        let storage = if place.is_dir() {
-            iolite_observe::storage(&place)?
-        } else {
-            iolite_observe::storage_of_target(&place)?
-        };
+        let storage = if place.is_dir() { storage(&place)? } else { storage_of_target(&place)? };
         match &mut whole {
             Some(whole) => add(&mut whole.devices, storage.devices),
             None => whole = Some(storage),
@@ -70,9 +68,9 @@ mod tests {
             assert_eq!(place(target), within, "{}", target.display());
         }
         assert_eq!(place(Path::new("not-there")), Path::new("."));
-        let told = beneath([missing.as_path(), &directory.path().join("c")].into_iter()).unwrap();
-        assert_eq!(told, Some(iolite_observe::storage(directory.path()).unwrap()));
-        assert_eq!(beneath(std::iter::empty()).unwrap(), None);
+        let found = storage_beneath([missing.as_path(), &directory.path().join("c")].into_iter()).unwrap();
+        assert_eq!(found, Some(storage(directory.path()).unwrap()));
+        assert_eq!(storage_beneath(std::iter::empty()).unwrap(), None);
     }
 
     #[test]

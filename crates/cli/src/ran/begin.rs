@@ -1,0 +1,56 @@
+//! What `run` and `sweep` begin with: the database, and the run in it.
+
+use iolite_db::DatabaseUrl;
+use iolite_engine::Control;
+use iolite_model::Nanos;
+use iolite_oltp::ran::Settings;
+use iolite_session::{RanDatabase, Session, answered};
+
+use super::options::SessionArgs;
+use super::refused::refused;
+use super::runs::measuring_on;
+use crate::exit::UsageError;
+use crate::setup;
+
+/// Opens the database that the arguments name, and checks whether it exists.
+///
+/// # Errors
+/// It is not there, does not respond, is not ours, or can't do what is asked;
+/// [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
+pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<RanDatabase> {
+    let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
+    let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
+    let client_timed = args.client_timed;
+    answered(control, move || RanDatabase::open(url, settings, client_timed)).map_err(refused)
+}
+
+/// Refuses a second run that writes: each global is one job's alone.
+///
+/// # Errors
+/// Another run writes into this database.
+pub(super) fn refuse_other_writers(database: &RanDatabase, args: &SessionArgs) -> anyhow::Result<()> {
+    let url = database.url();
+    let Some(run) = measuring_on(url, args.results.clone(), true) else { return Ok(()) };
+    let message = format!(
+        "run {run} writes into the globals of {url}, each of which is one job's alone: wait for its end, end it (stop {run}), or \
+         set up another database"
+    );
+    Err(UsageError(message).into())
+}
+
+/// Opens the results and the live view for a run of about `duration`, and prints warnings about the database.
+///
+/// # Errors
+/// `--results` names no results database.
+pub(super) fn begin<'a>(
+    database: &RanDatabase,
+    args: &SessionArgs,
+    duration: Nanos,
+    control: &'a Control,
+) -> anyhow::Result<Session<'a>> {
+    let storage = database.storage().clone();
+    let mut session =
+        setup::begin_elsewhere(storage, args.results.clone(), setup::live(args.quiet), duration, control)?;
+    database.warn(&mut session, args.controller_cache);
+    Ok(session)
+}

@@ -1,0 +1,127 @@
+//! Options that the verbs of `iolite ranread`, `ranwrite` and `ranio` have in common, and those of each tool's operation.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use iolite_model::{Bytes, DbOperation, Durability, Nanos};
+use iolite_report::Format;
+
+use super::tool::Tool;
+use crate::shared_args::durability;
+
+/// What a tool's operation is made of.
+pub(crate) trait Operation: Args {
+    /// The tool it belongs to.
+    const TOOL: Tool;
+
+    /// What each job does.
+    fn operation(&self) -> DbOperation;
+}
+
+/// RanRead has nothing to choose.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReadOptions {}
+
+/// What RanWrite does.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WriteOptions {
+    /// Sets per transaction
+    #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) transaction_length: u32,
+
+    /// Pause of each job after each transaction
+    #[arg(long, value_name = "TIME", default_value = "2ms")]
+    pub(crate) hang: Nanos,
+}
+
+/// What RanIO does.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct IoOptions {
+    #[command(flatten)]
+    pub(crate) write: WriteOptions,
+
+    /// Share of batches that are reads, in percent; the others are transactions
+    #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) read_percent: u8,
+}
+
+impl Operation for ReadOptions {
+    const TOOL: Tool = Tool::RanRead;
+
+    fn operation(&self) -> DbOperation {
+        DbOperation::RanRead
+    }
+}
+
+impl Operation for WriteOptions {
+    const TOOL: Tool = Tool::RanWrite;
+
+    fn operation(&self) -> DbOperation {
+        DbOperation::RanWrite { transaction_length: self.transaction_length, hang: self.hang }
+    }
+}
+
+impl Operation for IoOptions {
+    const TOOL: Tool = Tool::RanIo;
+
+    fn operation(&self) -> DbOperation {
+        let WriteOptions { transaction_length, hang } = self.write;
+        DbOperation::RanIo { transaction_length, hang, read_percent: self.read_percent }
+    }
+}
+
+/// Which database.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DatabaseArgs {
+    /// The database: sqlite:DIR, gtm:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. Where other users
+    /// could see the command line, a URL with a password belongs into the environment
+    #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
+    pub(crate) db: String,
+}
+
+/// How sessions work: what `run` and `sweep` have in common.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SessionArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+
+    /// What a commit has done when it returns: `full` (all is on stable storage), `relaxed` (the log is written some
+    /// time later, as PerfTools' database does by default) or `as-configured` (what the server's own settings say)
+    #[arg(long, value_name = "HOW", default_value = "full", value_parser = durability)]
+    pub(crate) durability: Durability,
+
+    /// Read blocks through the database's own buffers, where there is a way around them (PostgreSQL)
+    #[arg(long)]
+    pub(crate) through_buffers: bool,
+
+    /// Time each operation in this program, the way to the server and back included, instead of within the server
+    #[arg(long)]
+    pub(crate) client_timed: bool,
+
+    /// Seed of the random numbers; the same seed gives the same operations [default: another one each time]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Cache of the storage controller, to warn where the database is too small for it
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) controller_cache: Option<Bytes>,
+
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print nothing while it runs
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl SessionArgs {
+    /// How the run is printed.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+}

@@ -1,0 +1,56 @@
+//! Arguments that several commands have in common.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use iolite_model::Durability;
+use iolite_report::Format;
+
+/// Where results go, and how they are shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print nothing while it runs
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl OutputArgs {
+    /// How the run is printed.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+}
+
+/// A percentage between 0 and 100, these excluded.
+pub(crate) fn percent(text: &str) -> anyhow::Result<f64> {
+    match text.parse() {
+        Ok(value) if f64::is_finite(value) && value > 0.0 && value < 100.0 => Ok(value),
+        _ => bail!("write a percentage between 0 and 100, for example 99.9"),
+    }
+}
+
+/// Operations per second.
+pub(crate) fn positive(text: &str) -> anyhow::Result<f64> {
+    match text.parse() {
+        Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1e9 => Ok(value),
+        _ => bail!("write a number of operations per second, for example 5000"),
+    }
+}
+
+/// What a commit has done when it returns.
+pub(crate) fn durability(text: &str) -> anyhow::Result<Durability> {
+    match text {
+        "full" => Ok(Durability::Full),
+        "relaxed" => Ok(Durability::Relaxed),
+        "as-configured" => Ok(Durability::AsConfigured),
+        _ => bail!("write `full`, `relaxed` or `as-configured`"),
+    }
+}

@@ -1,0 +1,81 @@
+//! What `run` and `sweep` begin with: the database, and the run in it.
+
+use iolite_db::DatabaseUrl;
+use iolite_engine::Control;
+use iolite_model::{Iops, Nanos, Stop, TprocCTask};
+use iolite_session::{Session, TprocCSite, answered, unix_now};
+
+use super::args::{DatabaseArgs, LoadArgs};
+use super::open::refused;
+use crate::exit::UsageError;
+use crate::setup;
+use crate::shared_args::OutputArgs;
+
+/// How many users, for how long, at which rate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) users: u32,
+    pub(super) duration: Nanos,
+    pub(super) ramp: Nanos,
+    pub(super) rate: Option<Iops>,
+}
+
+/// Opens the database for so many users.
+///
+/// # Errors
+/// There is no such database, or it takes fewer sessions than `users`;
+/// [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
+pub(super) fn open(
+    args: &DatabaseArgs,
+    load: &LoadArgs,
+    users: u32,
+    control: &Control,
+) -> anyhow::Result<TprocCSite> {
+    let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
+    let durability = load.durability;
+    let site = answered(control, move || TprocCSite::open(url, durability)).map_err(refused)?;
+    match site.free_sessions() {
+        Some(free) if free < users => {
+            let message = format!(
+                "{users} virtual users need as many sessions, and the server takes {free} more beside those of this program: raise \
+                 its max_connections, or use fewer users"
+            );
+            Err(UsageError(message).into())
+        }
+        _ => Ok(site),
+    }
+}
+
+/// Opens the results and the live view for a run of about `duration`, and records what the database is.
+///
+/// # Errors
+/// `--results` names no results database.
+pub(super) fn begin<'a>(
+    site: &TprocCSite,
+    output: &OutputArgs,
+    duration: Nanos,
+    control: &'a Control,
+) -> anyhow::Result<Session<'a>> {
+    let (storage, live) = (site.storage().clone(), setup::live(output.quiet));
+    let mut session = setup::begin_elsewhere(storage, output.results.clone(), live, duration, control)?;
+    site.describe(&mut session);
+    Ok(session)
+}
+
+/// A task of this database.
+pub(super) fn task(site: &TprocCSite, load: &LoadArgs, extent: Extent) -> TprocCTask {
+    TprocCTask {
+        name: "TPROC-C".into(),
+        users: extent.users,
+        warehouses: site.layout().warehouses,
+        reduction: site.layout().reduction,
+        all_warehouses: load.all_warehouses,
+        keying_thinking: load.keying_thinking,
+        procedures: site.has_procedures() && !load.client_side,
+        rate: extent.rate,
+        stop: Stop { runtime: Some(extent.duration), ..Stop::default() },
+        ramp: extent.ramp,
+        interval: Nanos::SECOND,
+        seed: load.seed.unwrap_or_else(|| unix_now().0),
+    }
+}

@@ -1,0 +1,42 @@
+//! The database that the arguments name, and its refusals as errors of the commands.
+
+use std::sync::Arc;
+
+use iolite_db::{DatabaseUrl, Error};
+use iolite_model::Durability;
+use iolite_oltp::tproc_c::{self, Database};
+
+use super::args::DatabaseArgs;
+use crate::exit::UsageError;
+
+/// The database that the arguments name; nothing is opened yet.
+///
+/// # Errors
+/// The URL makes no sense, or names a database that this program can't use.
+pub(super) fn open(
+    args: &DatabaseArgs,
+    durability: Durability,
+) -> anyhow::Result<(DatabaseUrl, Arc<dyn Database>)> {
+    let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
+    let database = tproc_c::open(&url, durability).map_err(refused)?;
+    Ok((url, database))
+}
+
+/// A database's refusal as an error of this command.
+pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    match error.downcast_ref() {
+        Some(Error::Url(_) | Error::Unsupported { .. } | Error::Exists { .. }) => {
+            UsageError(error.to_string()).into()
+        }
+        Some(Error::Missing { place }) => {
+            UsageError(format!("no TPROC-C database in {place}: build it first (iolite tproc-c build)")).into()
+        }
+        Some(Error::Incomplete { path }) => UsageError(format!(
+            "{} was never finished: its build was interrupted; remove it (iolite tproc-c purge) and build it again",
+            path.display()
+        ))
+        .into(),
+        _ => error,
+    }
+}

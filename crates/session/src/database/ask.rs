@@ -1,0 +1,37 @@
+//! Asking a database something, with patience.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use iolite_engine::{Control, EngineError};
+use iolite_model::Nanos;
+
+use crate::patience::{GaveUp, patiently};
+
+/// How long a database may take to report what it is.
+pub(super) const ANSWER: Duration = Duration::from_secs(60);
+
+/// Asks a database something, for as long as the user wants and it can be expected to take.
+///
+/// # Errors
+/// What it refuses; it did not respond; [`EngineError::Interrupted`].
+pub fn answered<T: Send + 'static>(
+    control: &Control,
+    ask: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    match patiently(control, ANSWER, ask) {
+        Ok(answer) => answer,
+        Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
+        Err(GaveUp::Late) => bail!(
+            "the database has not responded in {}: something else listens there, or it hangs; check host and port of the \
+             URL, and look at the server's log",
+            Nanos(ANSWER.as_nanos() as u64)
+        ),
+        Err(GaveUp::Failed) => bail!("the thread that asks the database has died, which is a bug"),
+    }
+}
+
+/// Whether it is a server that only reads, and replays what another writes.
+pub(super) fn is_standby(description: &iolite_db::Description) -> bool {
+    description.settings.iter().any(|(name, value)| name == "role" && value == "hot standby")
+}

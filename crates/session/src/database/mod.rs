@@ -1,0 +1,17 @@
+//! Phases inside databases: what is settled, read and recorded around them, whatever the workload.
+
+mod ask;
+mod counted;
+mod own;
+mod ran;
+mod site;
+mod storage;
+mod tproc_c;
+mod waits;
+
+pub use ask::answered;
+pub use own::CheckDatabase;
+pub use ran::RanDatabase;
+pub use storage::DatabaseStorage;
+pub use tproc_c::TprocCSite;
+pub use waits::WaitsWatch;

@@ -1,0 +1,189 @@
+//! RanRead, RanWrite and RanIO in a database.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use iolite_db::{DatabaseUrl, Waited};
+use iolite_model::{Bytes, DatabaseFacts, DbTask, Storage, Task, TimedBy, Warning};
+use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
+use iolite_suites::{Nothing, Procedure, database_warnings, small_database};
+
+use super::ask::{ANSWER, is_standby};
+use super::site::{Record, Site, settle};
+use super::storage::DatabaseStorage;
+use crate::drive::Environment;
+use crate::patience::patiently;
+use crate::session::Session;
+
+/// A database in which RanRead, RanWrite or RanIO run, found fit for what is asked of it.
+pub struct RanDatabase {
+    url: DatabaseUrl,
+    database: Arc<dyn Adapter>,
+    description: Description,
+    /// Whether the user wants operations timed in this program.
+    client_timed: bool,
+    timed_by: TimedBy,
+    /// Subscripts of each global.
+    sizes: Vec<u64>,
+    site: Site,
+}
+
+impl RanDatabase {
+    /// Opens a database, and asks it what it is; `client_timed` operations are timed in this program. May take as long as the server
+    /// takes to respond: to be called by [`answered`](crate::answered).
+    ///
+    /// # Errors
+    /// [`iolite_db::Error`]: it is not there, does not respond, is not ours, or can't do what is asked.
+    pub fn open(url: DatabaseUrl, settings: Settings, client_timed: bool) -> anyhow::Result<RanDatabase> {
+        let database = ran::open(&url, settings)?;
+        let description = database.describe()?;
+        let sizes = database.sizes()?;
+        let within = !client_timed && database.within(0)?.is_some();
+        if client_timed {
+            // Refused at once where operations can't be timed from outside.
+            drop(database.session(0)?);
+        }
+        let timed_by = if within { TimedBy::Database } else { TimedBy::Client };
+        let instance = database.instance();
+        let storage = DatabaseStorage::find(&url, instance.as_ref())?;
+        let site = Site { instance, storage, durability: settings.durability };
+        Ok(RanDatabase { url, database, description, client_timed, timed_by, sizes, site })
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> &DatabaseUrl {
+        &self.url
+    }
+
+    /// Who times the operations.
+    pub fn timed_by(&self) -> TimedBy {
+        self.timed_by
+    }
+
+    /// Number of globals: each is one job's alone.
+    pub fn globals(&self) -> u32 {
+        u32::try_from(self.sizes.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether block reads bypass the page cache.
+    pub fn direct(&self) -> bool {
+        self.description.direct
+    }
+
+    /// The storage under the data.
+    pub fn storage(&self) -> &Storage {
+        &self.site.storage.storage
+    }
+
+    /// Sessions that the server still takes, less those that this program needs beside the jobs'; `None` without a limit.
+    pub fn free_sessions(&self) -> Option<u32> {
+        // One that does not report it takes as many as it takes.
+        let free = self.site.instance.free_sessions().ok().flatten()?;
+        Some(free.saturating_sub(OWN_SESSIONS))
+    }
+
+    /// Records warnings about the database before anything runs in it; `controller` is the cache of the storage controller, where
+    /// the user knows it.
+    pub fn warn(&self, session: &mut Session<'_>, controller: Option<Bytes>) {
+        let memory = self.site.storage.here.then_some(session.run().info.host.memory);
+        // Its size has been asked for when it was opened, and is asked for again with the facts.
+        let size = self.database.size().unwrap_or_default();
+        small_database(size, memory, controller).into_iter().for_each(|warning| session.warn(warning));
+        if !self.client_timed && is_standby(&self.description.instance) {
+            session.warn(Warning::Standby);
+        }
+    }
+
+    fn measure(&self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+        let database = self.database.clone();
+        settle(session, move || database.settle())?;
+        let facts = self.facts(session.run().next_phase())?;
+        // One that can't be asked now will say so in the phase.
+        let before = self.site.instance.describe(self.site.durability).ok();
+        let record = Record {
+            facts: Some(facts.clone()),
+            counts_block_reads: self.database.counts_block_reads(),
+            samples_waits: false,
+        };
+        let as_task = Task::Database(task.clone());
+        let (index, waits) = self.site.phase(session, as_task, record, |number, clock, control, events| {
+            Ok(run_db_task(&self.database, &task, number, clock, control, events)?)
+        });
+        let changes = before.map(|before| self.changes(session, &before)).unwrap_or_default();
+        let warnings = self.warnings(session, index, &facts, &waits, changes)?;
+        warnings.into_iter().for_each(|warning| session.warn(warning));
+        Ok(())
+    }
+
+    /// Warnings about a phase that has ended.
+    fn warnings(
+        &self,
+        session: &Session<'_>,
+        index: u32,
+        facts: &DatabaseFacts,
+        waits: &[Waited],
+        changes: Vec<String>,
+    ) -> anyhow::Result<Vec<Warning>> {
+        let run = session.run();
+        let Some(result) = run.phases.last().filter(|phase| phase.info.index == index) else {
+            bail!("phase {index} has not ended, which is a bug")
+        };
+        let mut warnings = database_warnings(result, facts, run.database_use.get(&index), self.storage());
+        let phase = || result.info.task.name().to_owned();
+        warnings.extend(waits.first().map(|longest| Warning::LockWait {
+            phase: phase(),
+            waited: longest.time,
+            holder: longest.wait.holder.clone(),
+        }));
+        if !changes.is_empty() {
+            warnings.push(Warning::SettingsChanged { phase: phase(), changes });
+        }
+        Ok(warnings)
+    }
+
+    /// Settings of the database that are no longer what they were.
+    fn changes(&self, session: &Session<'_>, before: &iolite_db::Description) -> Vec<String> {
+        let (instance, durability) = (self.site.instance.clone(), self.site.durability);
+        // A server that is gone has ended the phase, which says so.
+        let asked = patiently(session.control(), ANSWER, move || instance.describe(durability));
+        let Ok(Ok(later)) = asked else { return Vec::new() };
+        before.changes(&later)
+    }
+
+    fn facts(&self, phase: u32) -> anyhow::Result<DatabaseFacts> {
+        let Description { instance, read_path, write_path, direct } = self.description.clone();
+        let iolite_db::Description { engine, version, namespace, block, durability, settings } = instance;
+        Ok(DatabaseFacts {
+            phase,
+            url: self.url.to_string(),
+            namespace,
+            engine,
+            version,
+            block,
+            size: self.database.size()?,
+            blocks: self.database.blocks()?,
+            globals: self.database.sizes()?,
+            read_path,
+            write_path,
+            durability: self.site.durability,
+            durable_by: durability,
+            direct,
+            timed_by: self.timed_by,
+            settings,
+        })
+    }
+}
+
+impl<P: Procedure<Preparation = Nothing>> Environment<P> for &RanDatabase {
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> anyhow::Result<()> {
+        match nothing {}
+    }
+
+    fn inside_database(&mut self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+        self.measure(session, task)
+    }
+}
+
+/// Sessions that this program has beside those of its jobs: counters are read over one, and what is asked before and after a
+/// run over another.
+const OWN_SESSIONS: u32 = 2;

@@ -1,0 +1,104 @@
+//! A phase inside a database, whatever the workload: settled, counted, run, reported.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use iolite_db::{Instance, WAIT_INTERVAL, WaitSampler, Waited};
+use iolite_engine::{Control, Outcome};
+use iolite_model::{Bytes, Concluded, DatabaseFacts, Durability, Ending, Event, Sink, Task, Warning};
+use iolite_observe::CacheProbe;
+use iolite_sys::clock::Clock;
+
+use super::counted::Counted;
+use super::storage::DatabaseStorage;
+use crate::ending::describe;
+use crate::events::Events;
+use crate::patience::{GaveUp, patiently};
+use crate::session::Session;
+
+/// A database in which phases run, with the storage beneath.
+pub(super) struct Site {
+    /// The database.
+    pub(super) instance: Arc<dyn Instance>,
+    /// What is beneath.
+    pub(super) storage: DatabaseStorage,
+    /// What a commit has done when it returns.
+    pub(super) durability: Durability,
+}
+
+/// What is recorded of a phase besides its intervals.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record {
+    /// What the database is at its begin, where that is asked for each phase.
+    pub(super) facts: Option<DatabaseFacts>,
+    /// Whether the database counts the block reads of this workload.
+    pub(super) counts_block_reads: bool,
+    /// Whether its sessions are sampled for what they wait for.
+    pub(super) samples_waits: bool,
+}
+
+impl Site {
+    /// Runs `work` as a phase: devices and database are read before and after it. Returns the phase's number and the waits for
+    /// locks that lasted. What fails is the phase's ending.
+    pub(super) fn phase(
+        &self,
+        session: &mut Session<'_>,
+        task: Task,
+        record: Record,
+        work: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
+    ) -> (u32, Vec<Waited>) {
+        let Site { instance, storage, durability } = self;
+        let mut lock_waits = Vec::new();
+        let phase = session.phase_by(task, |number, clock, control, events| {
+            if let Some(facts) = record.facts {
+                events.event(&Event::Database(Box::new(facts)));
+            }
+            let counted = Counted::start(storage, instance.clone());
+            // A server that does not show its sessions to this user is measured without.
+            let reader = instance.wait_reader().ok().flatten().filter(|_| record.samples_waits);
+            let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
+            let probe = CacheProbe::start(storage.data.as_ref(), None);
+            let done = work(number, clock, control, events);
+            let (read, written) = events.run().requested(number);
+            // Commits that are not waited for are in the log some time later: what has reached the device by then says
+            // nothing.
+            let written = if *durability == Durability::Full { written } else { Bytes(0) };
+            let cache = probe.finish(read, written);
+            let (mut used, waited) = counted.finish(storage, number);
+            lock_waits = waited;
+            if !record.counts_block_reads {
+                // The server's count of its reads leaves out those of this run.
+                (used.database.data_reads, used.database.data_read_bytes) = (None, None);
+            }
+            let waits = sampler.and_then(WaitSampler::finish);
+            events.event(&Event::DatabaseUse(Box::new(used)));
+            if let Some(waits) = &waits {
+                events.conclude(Concluded::of_phase(number, waits));
+            }
+            let outcome = done.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(describe(&error))));
+            Ok((outcome, Some(cache)))
+        });
+        (phase, lock_waits)
+    }
+}
+
+/// Brings the database to its start by `work`, for as long as it takes or the user wants. A database that can't be brought there
+/// is a warning: what follows is less repeatable, not wrong.
+///
+/// # Errors
+/// The thread that does it has died, which is a bug.
+pub(super) fn settle(
+    session: &mut Session<'_>,
+    work: impl FnOnce() -> iolite_db::Result<()> + Send + 'static,
+) -> anyhow::Result<()> {
+    session.events().message("preparing the database");
+    match patiently(session.control(), Duration::MAX, work) {
+        Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
+        Ok(Err(error)) => session.warn(Warning::NotSettled { reason: error.to_string() }),
+        Err(GaveUp::Late | GaveUp::Failed) => {
+            bail!("the thread that prepares the database has died, which is a bug")
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! TPROC-C in a database.
+
+use std::sync::Arc;
+
+use iolite_db::DatabaseUrl;
+use iolite_model::{Concluded, Durability, Storage, Task, TprocCDatabase, TprocCTask};
+use iolite_oltp::tproc_c::{self, Database, Layout};
+use iolite_suites::{Nothing, Procedure};
+
+use super::site::{Record, Site, settle};
+use super::storage::DatabaseStorage;
+use crate::drive::Environment;
+use crate::session::Session;
+
+/// A database in which TPROC-C runs.
+pub struct TprocCSite {
+    url: DatabaseUrl,
+    database: Arc<dyn Database>,
+    layout: Layout,
+    description: iolite_db::Description,
+    site: Site,
+}
+
+impl TprocCSite {
+    /// Opens a database, and asks it what it is. May take as long as the server takes to respond: to be called by
+    /// [`answered`](crate::answered).
+    ///
+    /// # Errors
+    /// [`iolite_db::Error`]: it is not there, does not respond, or was not built by `tproc-c build`.
+    pub fn open(url: DatabaseUrl, durability: Durability) -> anyhow::Result<TprocCSite> {
+        let database = tproc_c::open(&url, durability)?;
+        let layout = database.layout()?;
+        let instance = database.instance();
+        let description = instance.describe(durability)?;
+        let storage = DatabaseStorage::find(&url, instance.as_ref())?;
+        let site = Site { instance, storage, durability };
+        Ok(TprocCSite { url, database, layout, description, site })
+    }
+
+    /// Number of warehouses and the reduction of their contents.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Whether transactions may be procedures in the server.
+    pub fn has_procedures(&self) -> bool {
+        self.database.has_procedures()
+    }
+
+    /// The storage under the data.
+    pub fn storage(&self) -> &Storage {
+        &self.site.storage.storage
+    }
+
+    /// Virtual users that the server's limit of sessions leaves room for; `None` without a limit.
+    pub fn free_sessions(&self) -> Option<u32> {
+        // One that does not report it takes as many as it takes.
+        let free = self.site.instance.free_sessions().ok().flatten()?;
+        Some(free.saturating_sub(OWN_SESSIONS))
+    }
+
+    /// Records what the database is.
+    pub fn describe(&self, session: &mut Session<'_>) {
+        let description = self.description.clone();
+        session.conclude(Concluded::of(&TprocCDatabase {
+            url: self.url.to_string(),
+            engine: description.engine,
+            version: description.version,
+            warehouses: self.layout.warehouses,
+            reduction: self.layout.reduction,
+            durable_by: description.durability,
+            settings: description.settings,
+        }));
+    }
+
+    fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {
+        let database = self.database.clone();
+        settle(session, move || database.settle())?;
+        let record = Record { facts: None, counts_block_reads: true, samples_waits: true };
+        self.site.phase(session, Task::TprocC(task.clone()), record, |number, clock, control, events| {
+            let phase = tproc_c::run(&self.database, task, number, clock, control, events)?;
+            if let Some(counted) = &phase.counted {
+                events.conclude(Concluded::of_phase(number, counted));
+            }
+            Ok(phase.outcome)
+        });
+        Ok(())
+    }
+}
+
+impl<P: Procedure<Preparation = Nothing>> Environment<P> for &TprocCSite {
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> anyhow::Result<()> {
+        match nothing {}
+    }
+
+    fn transactions(&mut self, session: &mut Session<'_>, task: TprocCTask) -> anyhow::Result<()> {
+        self.measure(session, &task)
+    }
+}
+
+/// Sessions that this program has beside those of its users: two read counters, one the waits, one asks and checks.
+const OWN_SESSIONS: u32 = 4;
