@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{IOLITE, Place, stderr};
+use common::{IOLITE, Loop, Place, is_root, skip, stderr};
 use serde_json::Value;
 
 fn iolite(place: &Place, arguments: &[&str]) -> Output {
@@ -31,7 +31,8 @@ fn parsed(text: &str) -> Value {
 fn shown_as_printed(place: &Place, arguments: &[&str]) {
     let text_run = iolite(place, arguments);
     let printed = text(&text_run);
-    assert!(printed.starts_with("iolite "), "{arguments:?}: {printed}{}", stderr(&text_run));
+    assert!(!printed.is_empty(), "{arguments:?}: {}", stderr(&text_run));
+    assert!(!stderr(&text_run).contains("error:"), "{arguments:?}: {}", stderr(&text_run));
     assert_eq!(text(&iolite(place, &["results", "show", "latest"])), printed, "{arguments:?}");
     // The document of the same run is a document of the command's own kind.
     let from_store = parsed(&text(&iolite(place, &["results", "json", "latest"])));
@@ -92,41 +93,186 @@ name = 'names'
 stop.operations = 100
 ";
 
-#[test]
-fn a_job_is_shown_as_it_was_printed() {
-    let place = Place::new();
-    let job = job(&place, "job.toml", READS);
-    shown_as_printed(&place, &["run", &job, "--directory", place.data().to_str().unwrap()]);
+/// How a command is asked for, and what has to stay until it has run.
+struct Asked {
+    arguments: Vec<String>,
+    keep: Option<Box<dyn std::any::Any>>,
 }
 
-#[test]
-fn a_check_is_shown_as_it_was_printed() {
-    let place = Place::new();
-    let data = place.data();
-    let arguments = ["check", data.to_str().unwrap(), "--budget-time", "10s", "--budget-space", "64MiB"];
-    shown_as_printed(&place, &arguments);
+fn asked<const N: usize>(arguments: [&str; N]) -> Option<Asked> {
+    let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+    Some(Asked { arguments, keep: None })
 }
 
-#[test]
-fn searches_and_studies_are_shown_as_they_were_printed() {
-    let place = Place::new();
-    let (data, job) = (
-        place.data(),
-        job(&place, "job.toml", READS.split("[[tasks]]\n[tasks.io]\nname = 'more").next().unwrap()),
-    );
-    let data = data.to_str().unwrap();
-    let search =
-        ["latency-target", &job, "--quantile", "50", "--bound", "50ms", "--depth", "2", "--window", "200ms"];
-    shown_as_printed(&place, &[&search[..], &["--directory", data]].concat());
-    for study in ["cache", "blocksize"] {
-        shown_as_printed(&place, &["study", study, data, "--make", "4MiB", "--window", "100ms"]);
-    }
+/// A command by the words that it begins with, and how it is asked for in a place; `None`, with the reason printed, where that is
+/// not possible.
+type Row = (&'static str, fn(&Place) -> Option<Asked>);
+
+/// Every command whose runs are stored. fio's own command line has a test of its own below.
+const COMMANDS: &[Row] = &[
+    ("run", |place| asked(["run", &job(place, "job.toml", READS), "--directory", &data(place)])),
+    ("check", |place| asked(["check", &data(place), "--budget-time", "10s", "--budget-space", "64MiB"])),
+    ("latency-target", |place| {
+        let job = job(place, "job.toml", READS.split("[[tasks]]\n[tasks.io]\nname = 'more").next().unwrap());
+        asked([
+            "latency-target",
+            &job,
+            "--quantile",
+            "50",
+            "--bound",
+            "50ms",
+            "--depth",
+            "2",
+            "--window",
+            "200ms",
+            "--directory",
+            &data(place),
+        ])
+    }),
+    ("ab", |place| {
+        let one = |block: &str| {
+            let text = format!(
+                "name = '{block}'\n[[tasks]]\n[tasks.io]\nname = 'writes'\n\
+                 target.file = {{ name = 'data', size = '1MiB', create = true }}\nbackend = 'sync'\nmix = 'write'\n\
+                 block = '{block}'\nstop.operations = 50\ninterval = '10ms'\n"
+            );
+            job(place, &format!("{block}.toml"), &text)
+        };
+        asked(["ab", &one("4KiB"), &one("64KiB"), "--repeat", "2", "--directory", &data(place)])
+    }),
+    ("verify", |place| {
+        let (file, state) = (path(place, "mine"), path(place, "state"));
+        fs::File::create(&file).unwrap().set_len(1 << 20).unwrap();
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.existing = {{ path = '{file}', overwrite = 'blank' }}\n\
+             backend = 'sync'\nmix = 'write'\naccess = 'covering'\nstop.loops = 1\n\
+             verify = {{ check = 'crc32c', state = '{state}' }}\n"
+        );
+        done(place, &["run", &job(place, "job.toml", &text)]);
+        asked(["verify", &state])
+    }),
+    ("study cache", |place| asked(["study", "cache", &data(place), "--make", "4MiB", "--window", "100ms"])),
+    ("study blocksize", |place| {
+        asked(["study", "blocksize", &data(place), "--make", "4MiB", "--window", "100ms"])
+    }),
+    ("study readahead", |place| {
+        if !is_root() {
+            return skip("read-ahead is set by root only");
+        }
+        let device = Loop::new(place, 16 << 20)?;
+        let mut asked = asked([
+            "study",
+            "readahead",
+            &device.0,
+            "--values",
+            "64",
+            "--window",
+            "100ms",
+            "--size",
+            "4MiB",
+        ])?;
+        asked.keep = Some(Box::new(device));
+        Some(asked)
+    }),
+    ("classic", |place| {
+        asked([
+            "classic",
+            "all",
+            &data(place),
+            "--size",
+            "4MiB",
+            "--files",
+            "50",
+            "--processes",
+            "2",
+            "--concurrency",
+            "2",
+        ])
+    }),
+    ("pts", |place| {
+        let file = path(place, "tested");
+        fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
+        asked([
+            "pts",
+            &file,
+            "--allow-overwrite",
+            &file,
+            "--tests",
+            "write-saturation",
+            "--scale",
+            "0.000001",
+            "--threads",
+            "1",
+            "--depth",
+            "2",
+        ])
+    }),
+    ("iometer patterns", |place| {
+        asked(["iometer", "patterns", &data(place), "--size", "4MiB", "--time", "100ms"])
+    }),
+    ("ranread run", |place| ran(place, "ranread")),
+    ("ranwrite run", |place| ran(place, "ranwrite")),
+    ("ranio run", |place| ran(place, "ranio")),
+    ("ranread sweep", |place| {
+        let db = blocks(place);
+        asked(["ranread", "sweep", "--db", &db, "--jobs", "1,2", "--step", "300ms", "--ramp", "0s"])
+    }),
+    ("tproc-c run", |place| {
+        let db = warehouse(place);
+        asked([
+            "tproc-c",
+            "run",
+            "--db",
+            &db,
+            "--users",
+            "2",
+            "--duration",
+            "400ms",
+            "--ramp",
+            "100ms",
+            "--repeat",
+            "2",
+        ])
+    }),
+    ("tproc-c sweep", |place| {
+        let db = warehouse(place);
+        asked(["tproc-c", "sweep", "--db", &db, "--users", "1,2", "--step", "400ms", "--ramp", "100ms"])
+    }),
+    ("waits watch", |_| {
+        let server = Server::start("postgres")?;
+        let mut asked = asked(["waits", "watch", "--db", &server.url, "--duration", "300ms"])?;
+        asked.keep = Some(Box::new(server));
+        Some(asked)
+    }),
+    ("observe", |place| asked(["observe", &data(place), "--duration", "300ms", "--interval", "50ms"])),
+    ("durability check", |place| {
+        let notes = path(place, "notes");
+        let run = ["durability", "run", &data(place), "--witness", &notes, "--same-file-system"];
+        let limits = ["--max-write", "1MiB", "--duration", "10s", "--quiet"];
+        let mut command = Command::new(IOLITE);
+        let output = command.args(run).args(limits).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        asked(["durability", "check", &notes])
+    }),
+];
+
+fn data(place: &Place) -> String {
+    place.data().display().to_string()
 }
 
-#[test]
-fn runs_inside_a_database_are_shown_as_they_were_printed() {
-    let place = Place::new();
-    let db = format!("sqlite:{}", place.data().display());
+fn path(place: &Place, name: &str) -> String {
+    place.root.path().join(name).display().to_string()
+}
+
+/// Runs what has to be done before.
+fn done(place: &Place, arguments: &[&str]) {
+    let output = iolite(place, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+}
+
+/// A database with blocks and two globals.
+fn blocks(place: &Place) -> String {
+    let db = format!("sqlite:{}", data(place));
     for arguments in [
         &["ranread", "setup", "--db", &db, "--size", "8MiB"][..],
         &["ranwrite", "create-globals", "--db", &db, "--globals", "2", "--subscripts", "1000"],
@@ -134,14 +280,86 @@ fn runs_inside_a_database_are_shown_as_they_were_printed() {
         let output = Command::new(IOLITE).args(arguments).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     }
-    for tool in ["ranread", "ranwrite", "ranio"] {
-        shown_as_printed(
-            &place,
-            &[tool, "run", "--db", &db, "--jobs", "2", "--runtime", "300ms", "--ramp", "100ms"],
-        );
+    db
+}
+
+fn ran(place: &Place, tool: &str) -> Option<Asked> {
+    asked([tool, "run", "--db", &blocks(place), "--jobs", "2", "--runtime", "300ms", "--ramp", "100ms"])
+}
+
+/// A database of TPROC-C.
+fn warehouse(place: &Place) -> String {
+    let db = format!("sqlite:{}", data(place));
+    let build = ["tproc-c", "build", "--db", &db, "--reduction", "100", "--quiet"];
+    let output = Command::new(IOLITE).args(build).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    db
+}
+
+/// A private server, stopped when dropped.
+struct Server {
+    name: &'static str,
+    /// Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
+    directory: tempfile::TempDir,
+    url: String,
+}
+
+impl Server {
+    /// `None`, with the reason printed, where its programs are missing.
+    fn start(name: &'static str) -> Option<Server> {
+        let directory = tempfile::tempdir().unwrap();
+        let started =
+            Command::new(IOLITE).args(["db", "start", name]).arg(directory.path()).output().unwrap();
+        if !started.status.success() && stderr(&started).contains("install") {
+            return skip(&stderr(&started));
+        }
+        assert!(started.status.success(), "{}", stderr(&started));
+        let url = text(&started).lines().next().unwrap().to_owned();
+        Some(Server { name, directory, url })
     }
-    let sweep = ["ranread", "sweep", "--db", &db, "--jobs", "1,2", "--step", "300ms", "--ramp", "0s"];
-    shown_as_printed(&place, &sweep);
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new(IOLITE).args(["db", "stop", self.name]).arg(self.directory.path()).output();
+    }
+}
+
+#[test]
+fn every_command_is_shown_as_it_was_printed() {
+    for (name, ask) in COMMANDS {
+        let place = Place::new();
+        let Some(asked) = ask(&place) else { continue };
+        assert!(asked.arguments.join(" ").starts_with(name), "{name}: {:?}", asked.arguments);
+        let arguments: Vec<&str> = asked.arguments.iter().map(String::as_str).collect();
+        shown_as_printed(&place, &arguments);
+        drop(asked.keep);
+    }
+}
+
+/// Commands that store no run of their own: they print what is known, prepare, or work on stored runs. fio's runs are stored, and
+/// have tests of their own.
+const WITHOUT_RUNS: &[&str] =
+    &["fio", "profiles", "db", "results", "plot", "explain", "completions", "man", "help", "serve", "report"];
+
+#[test]
+fn no_command_is_missing_in_the_table() {
+    let help = Command::new(IOLITE).arg("--help").env("NO_COLOR", "1").output().unwrap();
+    let help = text(&help);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.len() > 20 && commands.contains(&"check"), "{help}");
+    let is_there = |command: &&str| COMMANDS.iter().any(|(row, _)| row.split(' ').next() == Some(command));
+    let missing: Vec<_> =
+        commands.iter().filter(|command| !is_there(command) && !WITHOUT_RUNS.contains(command)).collect();
+    assert!(
+        missing.is_empty(),
+        "{missing:?} print runs that are not held against what is stored: add a row to COMMANDS"
+    );
 }
 
 #[test]

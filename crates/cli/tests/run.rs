@@ -253,7 +253,11 @@ fn what_was_written_is_verified_later_and_damage_is_found() {
         state.display()
     );
     run(&place, &text);
-    let verify = || Command::new(IOLITE).arg("verify").arg(&state).arg("--json").output().unwrap();
+    let verify = || {
+        let mut command = Command::new(IOLITE);
+        command.arg("verify").arg(&state).args(["--json", "--results"]).arg(place.results());
+        command.output().unwrap()
+    };
     let output = verify();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(json(&output)["verified"]["units"], 4096);

@@ -235,7 +235,7 @@ const CASES: [Case; 15] = [
             "--iodepth_batch_complete_min=16",
             "--iodepth_batch_complete_max=32",
         ],
-        bare: "",
+        bare: "uring",
     },
 ];
 
@@ -485,7 +485,8 @@ fn fio(case: &Case, options: &[&str], file: &Path) -> Run {
 
 fn bare_loop(program: &str, case: &Case, file: &Path) -> Run {
     let (block, seconds, depth) = (case.block.to_string(), SECONDS.to_string(), case.depth.to_string());
-    let command = [program, case.bare, file.to_str().unwrap(), &block, &seconds, &depth];
+    let way = if case.place == Place::PageCache { "cached" } else { "direct" };
+    let command = [program, case.bare, file.to_str().unwrap(), &block, &seconds, &depth, way];
     Run { rate: pinned(&command).trim().parse().unwrap(), cpu: 0.0 }
 }
 

@@ -2,7 +2,7 @@
 
 use iolite_model::acknowledged::Findings;
 use iolite_model::{BlockPoint, CachePoint, ClassicTerms, IometerTerms, PtsTerms, ReadAheadPoint};
-use iolite_results::Run;
+use iolite_results::{Run, StateVerified};
 use serde_json::Value;
 
 use crate::ab::AbReport;
@@ -86,6 +86,12 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         },
         "pts" => match run.concluded::<PtsTerms>().next() {
             Some(terms) => either(format, || pts::text(run, &terms, style), || pts::json(run, &terms)),
+            None => of_job(run, format, style),
+        },
+        "verify" => match run.concluded::<StateVerified>().last() {
+            Some(StateVerified { task, found }) => {
+                either(format, || job::verified_text(&task, &found), || job::verified_json(&task, &found))
+            }
             None => of_job(run, format, style),
         },
         CachePoint::STUDY => of_study::<CachePoint>(run, format, style),

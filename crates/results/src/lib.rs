@@ -11,9 +11,11 @@ mod fold;
 mod pts;
 mod readings;
 mod run;
+mod verification;
 
 pub use asked::Asked;
 pub use besides::{Besides, ReadBack};
 pub use pts::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;
 pub use run::Run;
+pub use verification::StateVerified;

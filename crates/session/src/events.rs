@@ -14,6 +14,7 @@ use iolite_store::{Store, Writer};
 
 use crate::generator::AtRelease;
 use crate::patience::patiently;
+use crate::stored;
 
 /// All consumers of a run's events.
 pub struct Events {
@@ -21,6 +22,8 @@ pub struct Events {
     view: Box<dyn View>,
     writer: Option<Writer>,
     store_failure: Failure,
+    /// The results database, where there is one.
+    stored_in: Option<PathBuf>,
     listeners: Vec<Box<dyn Sink>>,
     sampling: Option<Sampling>,
     /// What the host had counted when each phase that runs was released, by the phase's number.
@@ -51,7 +54,7 @@ impl Events {
     /// nothing more: `results` says why there is none.
     pub fn start(
         info: &RunInfo,
-        results: &Result<PathBuf, String>,
+        results: &Result<PathBuf, iolite_store::Error>,
         view: Box<dyn View>,
         control: &Control,
     ) -> Events {
@@ -59,7 +62,7 @@ impl Events {
         let writer = match results {
             Ok(path) => open(path, control, &store_failure),
             Err(reason) => {
-                note(&store_failure, reason.clone());
+                note(&store_failure, reason.to_string());
                 None
             }
         };
@@ -69,6 +72,7 @@ impl Events {
             view,
             writer,
             store_failure,
+            stored_in: results.as_ref().ok().cloned(),
             listeners: Vec::new(),
             sampling: None,
             released: BTreeMap::new(),
@@ -158,6 +162,12 @@ impl Events {
             }
         }
         let failure = self.store_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if cfg!(debug_assertions)
+            && failure.is_none()
+            && let Some(path) = &self.stored_in
+        {
+            stored::check(path, &self.run);
+        }
         self.run.warnings.extend(failure.map(|reason| Warning::StoreFailed { reason }));
         self.run
     }

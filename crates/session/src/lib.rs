@@ -13,8 +13,10 @@ mod events;
 mod generator;
 mod patience;
 mod phase;
+mod resume;
 mod session;
 mod start;
+mod stored;
 mod study;
 
 pub use database::{CheckDatabase, DatabaseStorage, RanDatabase, TprocCSite, WaitsWatch, answered};

@@ -17,6 +17,7 @@ pub mod priority;
 pub mod process;
 pub mod pseudo;
 pub mod ring;
+mod ring_enter;
 pub mod signature;
 mod slots;
 pub mod splice;

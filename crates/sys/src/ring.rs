@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 
 use crate::device;
 use crate::file::Place;
+use crate::ring_enter::Entrance;
 use crate::slots::Slots;
 
 /// What an entry does.
@@ -107,8 +108,9 @@ enum Trims {
 /// An io_uring over registered files, with `slots` buffers of equal size. A slot has at most one operation, or linked
 /// pair, in flight; while it has, its buffer belongs to the kernel.
 pub struct Ring {
-    // In this order: the ring is closed before the buffers are freed. With operations in flight they are not freed,
-    // because the kernel may still write into them after the ring is closed.
+    // In this order: the ring's registration is removed, and the ring closed, before the buffers are freed. With operations in
+    // flight they are not freed, because the kernel may still write into them after the ring is closed.
+    entrance: Entrance,
     ring: IoUring,
     slots: Slots,
     setup: RingSetup,
@@ -191,7 +193,18 @@ impl Ring {
         // SAFETY: the vectors describe the slots' memory, which is freed only after the ring, or never (see `Ring`).
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&slots.vectors()) }.is_ok();
         let (trims, files) = (Vec::with_capacity(files.len()), files.to_vec());
-        Ok(Ring { ring, slots, setup, fixed_buffers, syncs: true, trims, priority: 0, _files: files })
+        let entrance = Entrance::new(&ring);
+        Ok(Ring {
+            entrance,
+            ring,
+            slots,
+            setup,
+            fixed_buffers,
+            syncs: true,
+            trims,
+            priority: 0,
+            _files: files,
+        })
     }
 
     /// Finds out whether completions of this file can be polled, and what else such a ring can do.
@@ -381,33 +394,47 @@ impl Ring {
     /// # Errors
     /// The kernel's; a signal is not one.
     pub fn submit(&mut self) -> io::Result<()> {
-        if self.ring.submission().is_empty() { Ok(()) } else { ignore_signals(self.ring.submit()) }
+        let queued = self.queued();
+        match self.setup {
+            _ if queued == 0 => Ok(()),
+            RingSetup { submit_polling: false, completion_polling: false } => {
+                ignore_signals(self.entrance.enter(queued as u32, None))
+            }
+            // Whether the kernel's thread has to be woken up is looked at there.
+            _ => ignore_signals(self.ring.submit()),
+        }
     }
 
     /// Hands what is queued to the kernel and waits until `at_least` operations have come back or `timeout` is over;
     /// where completions are polled, until any has. With an `at_least` of 0 it only looks. Returns whether there was anything
-    /// to wait for: what the kernel does within the submission (reads from the page cache, say) is back at once.
+    /// to wait for: what the kernel has done within an earlier submission (reads from the page cache, say) is back at once.
     ///
     /// # Errors
     /// The kernel's; neither a signal nor the end of the time is one.
     pub fn submit_and_wait(&mut self, at_least: usize, timeout: Duration) -> io::Result<bool> {
-        self.submit()?;
+        let polls = self.setup != RingSetup::default();
+        if polls {
+            self.submit()?;
+        }
         let (at_least, timeout) = match at_least {
             // Without entering the kernel nothing would ever come back.
             0 => (self.outstanding().min(1), Duration::ZERO),
             at_least => (at_least, timeout),
         };
         if self.ring.completion().len() >= at_least {
+            self.submit()?;
             return Ok(false);
         }
-        if self.setup != RingSetup::default() {
+        if polls {
             return self.wait_polling(at_least, timeout);
         }
-        self.wait(at_least, timeout)
+        // Handed over and waited for in one call.
+        let queued = self.queued() as u32;
+        ignore_signals(self.entrance.enter(queued, Some((at_least as u32, timeout))))?;
+        Ok(true)
     }
 
     /// Waits in the kernel, and submits again what it did not accept before.
-    #[inline]
     fn wait(&self, at_least: usize, timeout: Duration) -> io::Result<bool> {
         let time = Timespec::new().sec(timeout.as_secs()).nsec(timeout.subsec_nanos());
         let args = SubmitArgs::new().timespec(&time);

@@ -36,6 +36,13 @@ pub fn write(file: &File, buffer: &[u8], offset: u64, flags: i32) -> io::Result<
     Ok(rustix::io::pwritev2(file, &[IoSlice::new(buffer)], checked(offset)?, flags)?)
 }
 
+/// Whether reads of the file are refused where they must not wait: io_uring then has a thread of the kernel's do them, whatever the
+/// file or device is. Asked beyond the end of the file, where there is nothing to read.
+pub fn refuses_nowait(file: &File) -> bool {
+    let refused = read(file, &mut [0], 1 << 62, NOWAIT);
+    refused.is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP))
+}
+
 /// The kernel takes -1 for the file's own position: no offset beyond i64 may reach it.
 #[inline]
 fn checked(offset: u64) -> io::Result<u64> {
@@ -54,6 +61,20 @@ mod tests {
         assert_eq!(read(&file, &mut buffer, 4, 0).unwrap(), 4);
         assert_eq!(&buffer[..4], b"ello");
         assert_eq!(read(&file, &mut buffer, 8, 0).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_file_that_can_be_read_without_waiting_is_known() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.set_len(4096).unwrap();
+        let known = read(&file, &mut [0], 0, NOWAIT);
+        // A hole needs no device.
+        assert_eq!(
+            refuses_nowait(&file),
+            known.is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP))
+        );
+        let written = File::create(tempfile::tempdir().unwrap().path().join("written")).unwrap();
+        assert!(!refuses_nowait(&written), "not to be read at all");
     }
 
     #[test]

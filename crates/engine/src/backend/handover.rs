@@ -1,10 +1,13 @@
-//! When queued operations are handed to the kernel.
+//! When queued operations are handed to the kernel, and how many are waited for.
+
+use std::time::{Duration, Instant};
 
 /// Decides between batches and single operations, by what the device shows.
 ///
 /// Where operations complete within their submission (page cache, a device in memory) one system call for as many as possible
 /// is best. A device that completes them later is idle while a batch is gathered, and what was handed over together tends to
-/// come back together: the queue then empties and fills in turns instead of staying full.
+/// come back together: the queue then empties and fills in turns instead of staying full. A device in memory that the kernel
+/// serves from a thread of its own looks like one that completes later; whether it does better with batches is tried.
 #[derive(Debug)]
 pub(super) struct Handover {
     /// Operations that are queued at most on a device that completes them later.
@@ -13,29 +16,61 @@ pub(super) struct Handover {
     later: bool,
     /// Whether the device's behaviour makes no difference.
     fixed: bool,
+    bunches: Option<Bunches>,
 }
 
 impl Handover {
     /// Adapts to the device; on one that completes operations later, `eager` of them are handed over together.
     pub(super) fn adapting(eager: usize) -> Handover {
         debug_assert!(eager > 0, "an operation that is never handed over never comes back");
-        Handover { eager, later: false, fixed: false }
+        Handover { eager, later: false, fixed: false, bunches: None }
+    }
+
+    /// Also tries whether waiting for half of a full queue of `depth` operations gives more of them: on any device that is
+    /// [`FAST`], and on one served by threads of the kernel (`threads`) unless it is [`SLOW`].
+    pub(super) fn trying_bunches(self, depth: usize, threads: bool) -> Handover {
+        let below = if threads { SLOW } else { FAST };
+        Handover { bunches: (depth >= 2 * self.eager).then(|| Bunches::new(depth, below)), ..self }
     }
 
     /// Always hands over each operation at once.
     pub(super) fn each() -> Handover {
-        Handover { eager: 1, later: true, fixed: true }
+        Handover { eager: 1, later: true, fixed: true, bunches: None }
     }
 
     /// Hands nothing over before it is asked for.
     pub(super) fn on_request() -> Handover {
-        Handover { eager: usize::MAX, later: false, fixed: true }
+        Handover { eager: usize::MAX, later: false, fixed: true, bunches: None }
+    }
+
+    /// Whether operations are back as soon as they are handed over, so that there is nothing to wait for.
+    #[inline(always)]
+    pub(super) fn completes_within(&self) -> bool {
+        !self.later
     }
 
     /// Whether so many queued operations are to be handed over now.
     #[inline(always)]
     pub(super) fn is_due(&self, queued: usize) -> bool {
-        self.later && queued >= self.eager
+        self.later && queued >= self.eager && !self.bunched()
+    }
+
+    /// Whether operations go to the device, and are waited for, in bunches.
+    #[inline(always)]
+    fn bunched(&self) -> bool {
+        self.bunches.as_ref().is_some_and(|bunches| bunches.on)
+    }
+
+    /// How many operations to wait for, and for how long, where `at_least` are asked for and so many are outstanding.
+    #[inline]
+    pub(super) fn wait(&self, at_least: usize, timeout: Duration, outstanding: usize) -> (usize, Duration) {
+        match &self.bunches {
+            // Only while nothing could be issued anyway.
+            Some(bunches) if bunches.on && at_least > 0 && outstanding >= bunches.depth => {
+                (at_least.max(bunches.depth / 2), timeout.min(BUNCH_WAIT))
+            }
+            _ => (at_least, timeout),
+        }
     }
 
     /// Learns from a reap, before which everything was handed over: how many operations came back, and how many did not.
@@ -48,8 +83,98 @@ impl Handover {
             self.later = true;
         } else if came > self.eager {
             // What was handed over last is back as well, without having been waited for by itself.
-            self.later = false;
+            self.later = self.bunched();
         }
+        if let Some(bunches) = &mut self.bunches {
+            bunches.operations += came;
+            if bunches.operations >= TURN && self.later {
+                bunches.turn(Instant::now());
+            }
+        }
+    }
+}
+
+/// Operations of a turn, in which operations are waited for in one of both ways.
+const TURN: usize = 4096;
+
+/// A device that takes less than this for an operation, at a full queue, may be one in memory.
+const FAST: Duration = Duration::from_micros(6);
+
+/// A device that takes longer than this is none, though threads of the kernel serve it.
+const SLOW: Duration = Duration::from_micros(20);
+
+/// What bunches must take at most, as a share of the time of single operations.
+const WORTHWHILE: f64 = 0.9;
+
+/// Trials in a row that must show it.
+const TRIALS: u32 = 2;
+
+/// Turns after which it is tried again: the trials take some hundredths of the time.
+const AGAIN: u32 = 128;
+
+/// The longest wait for a bunch: an operation that takes long must not hide the others' return.
+const BUNCH_WAIT: Duration = Duration::from_micros(200);
+
+/// Whether waiting for half of a full queue at a time gives more operations than waiting for each: tried in turns.
+#[derive(Debug)]
+struct Bunches {
+    depth: usize,
+    /// Only devices that take less than this for an operation are tried.
+    below: Duration,
+    /// Whether bunches are waited for in this turn.
+    on: bool,
+    /// Operations of this turn.
+    operations: usize,
+    /// Start of this turn.
+    since: Option<Instant>,
+    /// Time of an operation in the last turn that was not waited for in bunches.
+    single: Duration,
+    /// Trials in a row in which bunches were better.
+    better: u32,
+    /// Turns until the next trial.
+    rest: u32,
+}
+
+impl Bunches {
+    fn new(depth: usize, below: Duration) -> Bunches {
+        Bunches {
+            depth,
+            below,
+            on: false,
+            operations: 0,
+            since: None,
+            single: Duration::ZERO,
+            better: 0,
+            rest: 0,
+        }
+    }
+
+    /// A turn is over.
+    #[cold]
+    fn turn(&mut self, now: Instant) {
+        let operations = std::mem::take(&mut self.operations).max(1);
+        if let Some(since) = self.since.replace(now) {
+            self.judge(now.saturating_duration_since(since) / operations as u32);
+        }
+    }
+
+    /// Decides how the next turn is done, from the time that an operation took in this one.
+    fn judge(&mut self, each: Duration) {
+        if !self.on {
+            self.single = each;
+            self.rest = self.rest.saturating_sub(1);
+            self.on = self.rest == 0 && each < self.below;
+            return;
+        }
+        if each.as_secs_f64() > WORTHWHILE * self.single.as_secs_f64() {
+            // A single bad turn may be the host's: where bunches have been better, they are compared again at once.
+            self.rest = if self.better >= TRIALS { 0 } else { AGAIN };
+            (self.better, self.on) = (0, false);
+            return;
+        }
+        self.better += 1;
+        // Compared once more, and from time to time as long as it goes on.
+        self.on = self.better >= TRIALS && !self.better.is_multiple_of(AGAIN);
     }
 }
 
@@ -86,5 +211,52 @@ mod tests {
             request.reaped(came, left);
             assert!(each.is_due(1) && !request.is_due(1000));
         }
+    }
+
+    /// Judges turns on a device whose operations take so many nanoseconds in each way; returns the turns done in bunches.
+    fn bunched_turns(bunches: &mut Bunches, single: u64, bunched: u64, turns: u32) -> u32 {
+        (0..turns)
+            .map(|_| {
+                let on = bunches.on;
+                bunches.judge(Duration::from_nanos(if on { bunched } else { single }));
+                u32::from(on)
+            })
+            .sum()
+    }
+
+    #[test]
+    fn bunches_are_used_where_they_give_more() {
+        let bunches = &mut Bunches::new(32, FAST);
+        assert!(bunched_turns(bunches, 4000, 2000, 1000) > 980);
+        bunches.judge(Duration::from_millis(1));
+        assert!(bunched_turns(bunches, 4000, 2000, 1000) > 980, "the host was busy for a moment");
+        // It has become a device that loses by them.
+        assert!(bunched_turns(bunches, 4000, 6000, 1000) < 20);
+        assert!(bunched_turns(bunches, 4000, 3800, 1000) < 20, "the difference is hardly one");
+    }
+
+    #[test]
+    fn a_disk_never_waits_for_bunches() {
+        let bunches = &mut Bunches::new(32, FAST);
+        assert_eq!(bunched_turns(bunches, 11_000, 100, 1000), 0);
+        let threads = || Handover::adapting(4).trying_bunches(32, true).bunches.unwrap();
+        assert!(
+            bunched_turns(&mut threads(), 11_000, 9000, 1000) > 980,
+            "threads of the kernel share the processor with us"
+        );
+        assert_eq!(bunched_turns(&mut threads(), 25_000, 20_000, 1000), 0);
+        let mut handover = Handover::adapting(4).trying_bunches(32, false);
+        let asked = (1, Duration::from_secs(1));
+        assert_eq!(handover.wait(asked.0, asked.1, 32), asked);
+        handover.bunches.as_mut().unwrap().on = true;
+        handover.reaped(1, 31);
+        assert!(!handover.is_due(31));
+        assert_eq!(handover.wait(asked.0, asked.1, 32), (16, BUNCH_WAIT));
+        assert_eq!(handover.wait(0, asked.1, 32), (0, asked.1), "who only looks does not wait");
+        assert_eq!(handover.wait(asked.0, asked.1, 31), asked, "what can be issued is not kept waiting");
+        assert!(
+            Handover::adapting(4).trying_bunches(4, false).bunches.is_none(),
+            "a short queue has no halves"
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use iolite_model::errno::EINVAL;
 use iolite_model::{RingOptions, SyncMethod};
 use iolite_sys::ring::{Part, PushError, Ring, RingOp, RingSetup};
+use iolite_sys::vectored;
 
 use super::Backend;
 use super::Completions;
@@ -50,8 +51,13 @@ impl Uring {
         let medium = Medium::of(files.into());
         let ring = Ring::new(&medium.files.handles(), depth as usize, block, setup)
             .map_err(|error| advise(options, error))?;
+        let threads = medium.files.handles().iter().any(|file| vectored::refuses_nowait(file));
         // With the kernel's own thread polling, submission is no system call.
-        let handover = if submit_polling { Handover::each() } else { Handover::adapting(EAGER) };
+        let handover = match submit_polling {
+            true => Handover::each(),
+            false if completion_polling => Handover::adapting(EAGER),
+            false => Handover::adapting(EAGER).trying_bunches(depth as usize, threads),
+        };
         Ok(Uring { ring, medium, linked: sync_op(linked), handover })
     }
 
@@ -122,6 +128,10 @@ impl Backend for Uring {
 
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        if self.handover.completes_within() {
+            self.ring.submit()?;
+        }
+        let (at_least, timeout) = self.handover.wait(at_least, timeout, self.ring.outstanding());
         self.ring.submit_and_wait(at_least, timeout)?;
         let before = out.len();
         self.ring.completions(|slot, part, result| {

@@ -110,13 +110,13 @@ impl RanDatabase {
             Ok(run_db_task(&self.database, &task, number, clock, control, events)?)
         });
         let changes = before.map(|before| self.changes(session, &before)).unwrap_or_default();
-        let warnings = self.doubts(session, index, &facts, &waits, changes)?;
+        let warnings = self.warnings(session, index, &facts, &waits, changes)?;
         warnings.into_iter().for_each(|warning| session.warn(warning));
         Ok(())
     }
 
     /// Warnings about a phase that has ended.
-    fn doubts(
+    fn warnings(
         &self,
         session: &Session<'_>,
         index: u32,

@@ -112,7 +112,9 @@ fn noise_moves_the_knee_little_and_the_interval_knows() {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
             let noisy: Vec<_> = tested
                 .iter()
-                .map(|&c| (c, truth.throughput(f64::from(c)) * (1.0 + 0.03 * rng.sample::<f64, _>(StandardNormal))))
+                .map(|&c| {
+                    (c, truth.throughput(f64::from(c)) * (1.0 + 0.03 * rng.sample::<f64, _>(StandardNormal)))
+                })
                 .collect();
             let knee = Knee::fit(&series(reported, &noisy), seed).unwrap();
             found += u32::from((10..=15).contains(&knee.concurrency));

@@ -93,7 +93,8 @@ fn compared(rates: (u64, u64), noise: u64, repeat: u32) -> (AbConcluded, Run) {
                     let created = matches!(&task, Task::File(FileTask { target: Target::File(target), .. }) if target.create);
                     assert_eq!(created, run.phases.len() < 2, "files are created once");
                     let rate = if is_a { rates.0 } else { rates.1 };
-                    let wobble = SplitMix64::seed_from_u64(run.phases.len() as u64 + 100).next_u64() % (2 * noise + 1);
+                    let wobble =
+                        SplitMix64::seed_from_u64(run.phases.len() as u64 + 100).next_u64() % (2 * noise + 1);
                     measure(&mut run, task, rate + wobble - noise);
                 }
             }

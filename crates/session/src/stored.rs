@@ -1,0 +1,49 @@
+//! An invariant, checked in builds with debug assertions, and so in every test of a command: a run that was folded while it was
+//! measured is the run that is read back from the store.
+
+use std::path::Path;
+
+use iolite_results::Run;
+use iolite_store::Store;
+
+/// Compares a run with what the store has of it.
+///
+/// # Panics
+/// They differ.
+pub(crate) fn check(path: &Path, run: &Run) {
+    let read = Store::open(path).and_then(|store| store.events(&run.info.id));
+    // A database that can't be read now may be by the next command, which then says why not.
+    let Some(stored) = read.ok().and_then(|events| Run::of(&events)) else { return };
+    let differing = difference(run, &stored);
+    assert!(differing.is_none(), "run {} is stored otherwise than it was: {differing:#?}", run.info.id);
+}
+
+/// The first part of two runs that differs, of both.
+fn difference(a: &Run, b: &Run) -> Option<(&'static str, [String; 2])> {
+    macro_rules! compare {
+        ($($part:ident),*) => {
+            $(if a.$part != b.$part {
+                // A bound that is not a number is equal to none, and as text to itself.
+                let both = [format!("{:#?}", a.$part), format!("{:#?}", b.$part)];
+                if both[0] != both[1] {
+                    return Some((stringify!($part), around(&both)));
+                }
+            })*
+        };
+    }
+    compare!(info, calibration, databases, database_use, released, conclusions, readings, warnings, verdict);
+    compare!(ending, phases);
+    None
+}
+
+/// Two texts from shortly before their first difference to shortly after.
+fn around([a, b]: &[String; 2]) -> [String; 2] {
+    /// Lines before and after the difference.
+    const SHOWN: usize = 8;
+    let same = a.lines().zip(b.lines()).take_while(|(a, b)| a == b).count();
+    let part = |text: &str| {
+        let lines = text.lines().skip(same.saturating_sub(SHOWN)).take(2 * SHOWN);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    [part(a), part(b)]
+}
