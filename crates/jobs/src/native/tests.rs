@@ -248,7 +248,7 @@ fn io() -> impl Strategy<Value = FileTask> {
     })
 }
 
-const IDLE: IoPriority = IoPriority { class: IoClass::Idle, level: 2 };
+const IDLE: IoPriority = IoPriority { class: IoClass::Idle, level: 2, hint: 0 };
 
 fn metadata() -> impl Strategy<Value = MetadataTask> {
     (text(), path(), any::<u32>(), stop(), any::<bool>()).prop_map(|(name, tree, number, stop, flag)| {
