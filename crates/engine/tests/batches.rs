@@ -134,6 +134,7 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
             anyone: false,
             after: true,
             block: Bytes(0),
+            offsets: Vec::new(),
             state: None,
         }),
         ..task(batch)
