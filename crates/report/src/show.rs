@@ -72,6 +72,14 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             let report = TprocCReport::of(run);
             either(format, || tproc_c::text(&report, style), || tproc_c::json(&report))
         }
+        "tproc-c-check" => match (run.concluded().last(), run.concluded().last()) {
+            (Some(database), Some(checked)) => either(
+                format,
+                || tproc_c::checked_text(&database, &checked, style),
+                || tproc_c::checked_json(&database, &checked),
+            ),
+            _ => of_job(run, format, style),
+        },
         "classic" => match run.concluded::<ClassicTerms>().next() {
             Some(terms) => {
                 either(format, || classic::text(run, &terms, style), || classic::json(run, &terms))
