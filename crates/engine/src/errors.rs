@@ -35,7 +35,7 @@ impl Errors {
 
     /// Whether the error that was just noted ends the phase.
     pub(crate) fn end_it(&self, rule: &OnError, class: ErrorClass) -> bool {
-        rule.stop.contains(&class) || rule.most.is_some_and(|most| self.count > most)
+        rule.stop.contains(&class) || rule.max.is_some_and(|most| self.count > most)
     }
 
     /// What to say of an error that ends the phase.
