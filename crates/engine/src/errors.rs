@@ -75,9 +75,9 @@ mod tests {
     fn a_class_or_a_number_ends_it() {
         let mut errors = Errors::default();
         errors.note(OpKind::Write, ErrorClass::Space, 0, || ("write: full".into(), Some(28)));
-        let stop = OnError { stop: vec![ErrorClass::Space], most: None };
+        let stop = OnError { stop: vec![ErrorClass::Space], ..OnError::default() };
         assert!(errors.end_it(&stop, ErrorClass::Space) && !errors.end_it(&stop, ErrorClass::Device));
-        let most = OnError { stop: Vec::new(), most: Some(1) };
+        let most = OnError { stop: Vec::new(), max: Some(1), ..OnError::default() };
         assert!(!errors.end_it(&most, ErrorClass::Space));
         errors.note(OpKind::Write, ErrorClass::Space, 0, || ("again".into(), None));
         assert!(errors.end_it(&most, ErrorClass::Space));

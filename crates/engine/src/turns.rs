@@ -151,7 +151,7 @@ impl Drop for Turn<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::FileTask;
+    use iolite_model::{FileTask, Start};
 
     fn task(name: &str, after: Option<&str>) -> JobTask {
         JobTask::Io(Box::new(FileTask {

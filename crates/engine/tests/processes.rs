@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iolite_engine::{Control, Outcome, Scratch, WORKER_COMMAND, run_file_task, serve_worker};
 use iolite_model::{
     Access, BackendKind, Bytes, Checksum, Ending, Event, FileTask, FilesTarget, Mix, NamedFile, Nanos,
-    OpKind, RunId, Sink, Stage, Stop, Target, Verify, Watch,
+    OpKind, Placement, RunId, Sink, Stage, Stop, Target, Verify, Watch,
 };
 use iolite_sys::clock::Clock;
 
@@ -47,7 +47,7 @@ fn task() -> FileTask {
     FileTask {
         name: "processes".into(),
         target: Target::Null { size: Bytes::MIB },
-        processes: true,
+        placement: Placement { processes: true, ..Placement::default() },
         workers: 2,
         concurrency: 2,
         stop: Stop { runtime: Some(Nanos(60_000_000_000)), ..Stop::default() },

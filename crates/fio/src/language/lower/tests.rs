@@ -124,7 +124,7 @@ fn a_thread_is_what_its_job_says() {
 fn delays_of_a_range_differ_between_clones() {
     let delay = |clone| {
         let place = Place { number: clone, clone, ..FIRST };
-        task_at(&[("size", "1m"), ("startdelay", "1-9")], place).delay
+        task_at(&[("size", "1m"), ("startdelay", "1-9")], place).start.delay
     };
     let delays: HashSet<_> = (0..20).map(delay).collect();
     assert!(delays.len() > 15);
@@ -578,7 +578,7 @@ fn durability() {
         (&[("rw", "read"), ("fsync", "8")], None),
         (&[("rw", "trim"), ("fsync", "8")], None),
     ] {
-        assert_eq!(task(settings).unwrap().sync, sync, "{settings:?}");
+        assert_eq!(task(settings).unwrap().durability.sync, sync, "{settings:?}");
     }
     for (settings, end, durable) in [
         (&[("rw", "write"), ("end_fsync", "1")][..], Some(SyncMethod::Fsync), None),
@@ -801,7 +801,7 @@ fn the_kernel_is_advised_of_the_order_of_offsets() {
         (&[("ioengine", "null")], Advice::None),
     ] {
         let settings: Vec<_> = settings.iter().chain(&[("size", "1m")]).copied().collect();
-        assert_eq!(task(&settings).unwrap().advice, advice, "{settings:?}");
+        assert_eq!(task(&settings).unwrap().cache.advice, advice, "{settings:?}");
     }
 }
 

@@ -561,7 +561,10 @@ mod tests {
         assert!(io(&[("latency_run", "1")], task(Mix::Read)).unwrap_err().contains("ends with its answer"));
         let different = [("max_latency", "1s,2s")];
         assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
-        assert_eq!(io(&different, task(Mix::Write)).unwrap().1.longest, Some(Nanos(2_000_000_000)));
+        assert_eq!(
+            io(&different, task(Mix::Write)).unwrap().1.errors.max_service,
+            Some(Nanos(2_000_000_000))
+        );
     }
 
     #[test]
