@@ -89,7 +89,7 @@ fn what_only_threads_keep_is_refused() {
     let task = FileTask { watch: Watch { detail: true, operations: false }, ..task() };
     let mut sink = Asker(|| (), false);
     let refused = run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut sink);
-    assert!(refused.unwrap_err().to_string().contains("`processes` or `watch`"));
+    assert!(refused.unwrap_err().to_string().contains("`placement.processes` or `watch`"));
 }
 
 fn processes_inherit_every_file() {
