@@ -77,10 +77,10 @@ interval = '30ms'
 [tasks.io]
 name = 'more reads'
 group = 'both'
-together = true
+start.together = true
 target.file = { name = 'data', size = '8MiB', create = false }
 backend = 'sync'
-processes = true
+placement.processes = true
 workers = 2
 concurrency = 2
 block = '4KiB'

@@ -79,8 +79,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    Advice, Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement,
-    SyncMethod, SyncRule, Task, Watch,
+    Advice, Batch, DbOperation, DbTask, FileTask, Flow, Layer, MemoryPolicy, Mix, OpenSync, PageCache,
+    Placement, Start, SyncMethod, SyncRule, Task, Watch, WriteDurability,
 };
 pub use tproc_c::{
     TprocCChecked, TprocCCondition, TprocCCounted, TprocCCounts, TprocCDatabase, TprocCTask, TprocCViolation,
