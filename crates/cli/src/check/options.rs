@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo, Storage};
+use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo};
 use iolite_suites::{CheckError, CheckOptions};
 
 use super::args::CheckArgs;
@@ -27,7 +27,7 @@ pub(super) struct Options {
     pub(super) free: Bytes,
     pub(super) buffered: bool,
     /// Where the results go; `None` where there is no home to put them.
-    pub(super) results: Result<PathBuf, String>,
+    pub(super) results: Option<PathBuf>,
     pub(super) json: bool,
     pub(super) quiet: bool,
 }
@@ -69,7 +69,7 @@ impl Options {
             thorough: args.thorough,
             free,
             buffered: args.buffered,
-            results: setup::usable_results(args.results)?,
+            results: args.results,
             json: args.json,
             quiet: args.quiet,
         })
@@ -88,7 +88,7 @@ impl Options {
             direct,
             io_uring,
             volatile: iolite_observe::volatile(&self.run.storage),
-            rotational: rotational(&self.run.storage),
+            rotational: iolite_observe::rotational(&self.run.storage),
             cpus: self.run.host.cpus,
             seed: self.run.started_unix.0,
         }
@@ -98,14 +98,6 @@ impl Options {
     pub(super) fn live(&self) -> iolite_report::LiveKind {
         setup::live(self.quiet)
     }
-}
-
-/// Size of the leaf devices that rotate, where one does.
-fn rotational(storage: &Storage) -> Option<Bytes> {
-    let rotates = |device: &&iolite_model::Device| {
-        device.rotational == Some(true) && !matches!(device.kind.as_str(), "loop" | "virtio" | "zram")
-    };
-    storage.leaves().filter(rotates).map(|device| device.size).reduce(|sum, size| Bytes(sum.0 + size.0))
 }
 
 /// Refuses budgets that nothing can come of, before anything is made.

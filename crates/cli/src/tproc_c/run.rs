@@ -9,7 +9,7 @@ use iolite_suites::Repeat;
 use super::args::RunArgs;
 use super::begin::{Extent, begin, open, task};
 use crate::exit::{Exit, UsageError};
-use crate::{output, signals};
+use crate::{output, setup, signals};
 
 /// Measures.
 ///
@@ -23,7 +23,8 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, args.users, &control)?;
-    let mut session = begin(&site, &args.output, whole, &control)?;
+    let mut session =
+        begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
     session.conclude(Concluded::of(&Asked::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
@@ -36,13 +37,13 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 }
 
 fn exit_of(run: &Run) -> Exit {
-    let missed = |phase: &iolite_stats::PhaseResult| {
-        phase.errors() > 0 || phase.end.rate.is_some_and(|rate| !rate.kept)
-    };
+    let mut phases = run.phases.iter();
+    let mut missed =
+        || phases.any(|phase| phase.errors() > 0 || phase.end.rate.is_some_and(|rate| !rate.kept));
     match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         Ending::Failed(_) => Exit::Failure,
         Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed if run.phases.iter().any(missed) => Exit::Marginal,
+        Ending::Completed if missed() => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }
 }
