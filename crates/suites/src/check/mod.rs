@@ -103,6 +103,9 @@ impl CheckOptions {
 }
 
 impl Check {
+    /// Name of the file that is read and written, within the run's directory.
+    pub const DATA_FILE: &str = "data";
+
     /// A check with these options.
     ///
     /// # Errors
