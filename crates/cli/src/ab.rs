@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Parser;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Job, JobTask};
+use iolite_model::{Concluded, Ending, Job};
 use iolite_report::ab::AbReport;
 use iolite_results::ab::AbTerms;
 use iolite_results::comparison::{DEFAULT_DETECT, Figure};
@@ -71,12 +72,9 @@ pub(crate) struct AbArgs {
     output: OutputArgs,
 }
 
-fn figure(text: &str) -> Result<Figure, String> {
-    let known = || Figure::ALL.map(Figure::name).join(", ");
-    Figure::ALL
-        .into_iter()
-        .find(|figure| figure.name() == text)
-        .ok_or_else(|| format!("write one of {}", known()))
+fn figure(text: &str) -> anyhow::Result<Figure> {
+    let found = Figure::ALL.into_iter().find(|figure| figure.name() == text);
+    found.with_context(|| format!("write one of {}", Figure::ALL.map(Figure::name).join(", ")))
 }
 
 /// Compares two jobs.
@@ -88,10 +86,8 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
     let (Loaded { job: a, .. }, Loaded { job: b, .. }) = (job::load(&args.a)?, job::load(&args.b)?);
     job::check(&a)?;
     job::check(&b)?;
-    let figure = match args.figure {
-        Some(figure) => figure,
-        None => default_figure(&a)?,
-    };
+    let no_task = || UsageError("a job without a task can't be compared".into());
+    let figure = args.figure.or_else(|| Ab::usual_figure(&a)).ok_or_else(no_task)?;
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let both = Job { name: String::new(), tasks: [a.tasks.clone(), b.tasks.clone()].concat() };
     let mut session = jobs::begin(&both, &args.directory, &args.output, &control)?;
@@ -113,15 +109,6 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
     Ok(exit_of(&run))
-}
-
-/// A job that asks for a rate is compared by its mean response time.
-fn default_figure(job: &Job) -> anyhow::Result<Figure> {
-    match job.tasks.last() {
-        Some(JobTask::Io(task)) if task.asked_rate().is_some() => Ok(Figure::Mean),
-        Some(_) => Ok(Figure::Rate),
-        None => Err(UsageError("a job without a task can't be compared".into()).into()),
-    }
 }
 
 fn exit_of(run: &Run) -> Exit {

@@ -4,22 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
-use iolite_model::{
-    BonnieTerms, Bytes, ClassicTerms, Concluded, DdTerms, Ending, Filesystem, Host, IozoneTerms, Nanos,
-};
+use iolite_model::{Bytes, ClassicTerms, Concluded, Ending, Filesystem, Host, Nanos};
 use iolite_results::{Asked, Run};
 use iolite_session::{Environment, Session, ending};
-use iolite_suites::{Classic, ClassicPreparation};
+use iolite_suites::{Classic, ClassicPreparation, ClassicRequest, ClassicTest};
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
-
-/// Bytes that Bonnie++ writes one at a time, by its manual.
-const CHARACTERS: Bytes = Bytes(20 << 20);
-/// Random reads of its seek phase, and processes that do them, by its manual.
-const SEEKS: u64 = 8192;
-const SEEKERS: u32 = 5;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,51 +119,22 @@ impl Environment<Classic> for Files {
 
 /// Sizes from the arguments and the memory.
 fn terms(args: &ClassicArgs, host: &Host) -> Result<ClassicTerms, UsageError> {
-    let memory = host.memory;
-    if args.size.is_none() && memory.0 == 0 {
-        let message = "the size of the memory is unknown here, and sizes follow it: give --size";
-        return Err(UsageError(message.into()));
-    }
-    if args.block.0 == 0 || args.block > Bytes(1 << 30) {
-        let message = format!("--block {}: give between 1 byte and 1 GiB", args.block);
-        return Err(UsageError(message));
-    }
-    let times = |half: u64| args.size.unwrap_or(Bytes(memory.0.saturating_mul(half) / 2));
-    let parts = u64::from(args.processes.max(args.concurrency));
-    let least = args.block.0.saturating_mul(parts).saturating_mul(2);
-    if let Some(size) = args.size.filter(|size| size.0 < least) {
-        let message = format!(
-            "--size {size} is too small for {parts} files of several blocks of {}: give at least {}",
-            args.block,
-            Bytes(least)
-        );
-        return Err(UsageError(message));
-    }
-    let asked = |test| args.test == test || args.test == TestArg::All;
-    let whole = |size: Bytes| size.round_down(args.block.0);
-    Ok(ClassicTerms {
-        dd: asked(TestArg::Dd).then(|| DdTerms {
-            size: whole(times(4)),
-            flush: whole(Bytes(times(4).0 / 2)),
-            block: args.block,
-        }),
-        bonnie: asked(TestArg::Bonnie).then(|| BonnieTerms {
-            size: whole(times(3)),
-            // With little data as little as the other phases: byte by byte it takes long.
-            characters: Bytes(CHARACTERS.0.min(times(3).0 / 4).max(1)),
-            chunk: args.block,
-            concurrency: args.concurrency,
-            seeks: SEEKS,
-            seekers: SEEKERS,
-            files: args.files,
-        }),
-        iozone: asked(TestArg::Iozone).then(|| IozoneTerms {
-            size: whole(Bytes(times(3).0 / u64::from(args.processes))),
-            record: args.block,
-            processes: args.processes,
-        }),
+    let tests = match args.test {
+        TestArg::Dd => vec![ClassicTest::Dd],
+        TestArg::Bonnie => vec![ClassicTest::Bonnie],
+        TestArg::Iozone => vec![ClassicTest::Iozone],
+        TestArg::All => ClassicTest::ALL.to_vec(),
+    };
+    let request = ClassicRequest {
+        tests,
+        size: args.size,
+        block: args.block,
+        concurrency: args.concurrency,
+        files: args.files,
+        processes: args.processes,
         keep_cache: args.keep_cache,
-    })
+    };
+    Classic::terms(&request, host.memory).map_err(|error| UsageError(error.to_string()))
 }
 
 /// Whether the files fit.

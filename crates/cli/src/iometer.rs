@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use iolite_engine::Control;
-use iolite_jobs::iometer::{
-    Configuration, Manager, Setup, TestKind, Worker, parse, patterns, print, standard,
-};
-use iolite_model::{AccessSpec, Bytes, Concluded, Ending, IometerPoint, IometerTerms, Nanos};
+use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
+use iolite_model::{Bytes, Concluded, Ending, IometerTerms, Nanos};
 use iolite_results::Asked;
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
@@ -104,7 +102,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
             Ok(Exit::Fit)
         }
         Action::Patterns { place } => {
-            let configuration = alone(patterns(), &place);
+            let configuration = Configuration::alone(patterns(), place.workers, place.depth);
             test(&place, &configuration, "seven access patterns", true)
         }
         Action::Spec { name, place } => {
@@ -114,7 +112,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
                     "there is no standard access specification `{name}`: see `iolite iometer print`"
                 ))
             })?;
-            let configuration = alone(vec![spec], &place);
+            let configuration = Configuration::alone(vec![spec], place.workers, place.depth);
             test(&place, &configuration, &name, false)
         }
         Action::Run { file, place } => {
@@ -136,44 +134,6 @@ fn read(file: &Path) -> Result<Configuration, UsageError> {
         .map_err(|error| UsageError(format!("{}: {error}", file.display())))
 }
 
-/// Specifications done by the workers of the command line.
-fn alone(specs: Vec<AccessSpec>, place: &PlaceArgs) -> Configuration {
-    let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
-    let worker = Worker { depth: place.depth, specs: names, ..Worker::default() };
-    let workers = vec![worker; place.workers as usize];
-    Configuration { setup: Setup::default(), specs, managers: vec![Manager { name: String::new(), workers }] }
-}
-
-/// The points of a configuration: each specification of the first worker, with the loads that the test type asks for.
-fn points(configuration: &Configuration) -> Vec<IometerPoint> {
-    let workers: Vec<&Worker> = configuration
-        .managers
-        .iter()
-        .flat_map(|manager| &manager.workers)
-        .filter(|it| !it.specs.is_empty())
-        .collect();
-    let Some(first) = workers.first() else { return Vec::new() };
-    let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
-    let setup = &configuration.setup;
-    let (counts, depths) = match setup.kind {
-        // There is one target: the test file.
-        TestKind::Normal | TestKind::Targets => (vec![count], vec![first.depth]),
-        TestKind::Workers => (setup.workers.values(count), vec![first.depth]),
-        TestKind::Depths => (vec![count], setup.depths.values(first.depth)),
-    };
-    let mut points = Vec::new();
-    for spec in
-        first.specs.iter().filter_map(|name| configuration.specs.iter().find(|spec| spec.name == *name))
-    {
-        for &workers in &counts {
-            for &depth in &depths {
-                points.push(IometerPoint { spec: spec.clone(), workers, depth: depth.max(1) });
-            }
-        }
-    }
-    points
-}
-
 fn test(
     place: &PlaceArgs,
     configuration: &Configuration,
@@ -182,7 +142,7 @@ fn test(
 ) -> anyhow::Result<Exit> {
     let directory = setup::directory(&place.directory)?;
     let storage = iolite_observe::storage(&directory)?;
-    let points = points(configuration);
+    let points = configuration.points();
     if points.is_empty() {
         let message = "no worker of the file has an access specification assigned: there is nothing to run";
         return Err(UsageError(message.into()).into());

@@ -15,7 +15,7 @@ use crate::{output, setup};
 /// # Errors
 /// There are no such runs, they have measured nothing, or the file can't be written.
 pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
-    let path = setup::results(args.results.clone()).map_err(UsageError)?;
+    let path = setup::stored_results(args.results.clone())?;
     if !path.exists() {
         let message = format!(
             "there are no results yet: {} does not exist; name another file with --results FILE",

@@ -4,31 +4,19 @@ use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Ending, Event, Nanos, PtsTerms, PtsTest, Sink, Warning};
+use iolite_model::{Bytes, Concluded, Ending, Event, PtsTerms, PtsTest};
 use iolite_results::{Asked, Run};
-use iolite_session::{Bare, Session, ending};
+use iolite_session::{Bare, ending};
 use iolite_store::Store;
-use iolite_suites::{Pts, PtsAccess};
+use iolite_suites::{Pts, PtsAccess, PtsRequest, PtsTarget};
 use iolite_sys::device;
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
-
-/// The least that can be tested: some blocks of the largest size for every outstanding operation.
-const LEAST: Bytes = Bytes(16 << 20);
-
-/// Sizes are in multiples of this.
-const UNIT: u64 = 1 << 20;
-
-/// The specification's round, and its longest write saturation test.
-const CELL: Nanos = Nanos(60_000_000_000);
-const SATURATION: Nanos = Nanos(24 * 3_600_000_000_000);
-
-/// Shortest cell: ten intervals.
-const SHORTEST: u64 = 100_000_000;
 
 /// Throughput that the budget assumes where a device's own is not known yet.
 const ASSUMED: u64 = 500 << 20;
@@ -113,10 +101,10 @@ impl From<TestArg> for PtsTest {
     }
 }
 
-fn scale(text: &str) -> Result<f64, String> {
+fn scale(text: &str) -> anyhow::Result<f64> {
     match text.parse() {
         Ok(share) if f64::is_finite(share) && share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("write a share above 0 and up to 1, for example 0.01".into()),
+        _ => bail!("write a share above 0 and up to 1, for example 0.01"),
     }
 }
 
@@ -138,9 +126,14 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     session.scratch().allow_overwriting(allowed);
     session.conclude(Concluded::of(&Asked::new("pts", terms.target.display().to_string())));
     session.conclude(Concluded::of(&terms));
-    earlier.into_iter().for_each(|earlier| take_over(&mut session, earlier));
+    if let Some(earlier) = earlier {
+        session.take_over(earlier);
+    }
     let backend = session.many_in_flight();
-    notes(&mut session, &terms, &found);
+    if !found.direct {
+        session.warn_of_no_direct_io();
+    }
+    Pts::left_out(&terms, found.is_device).into_iter().for_each(|warning| session.warn(warning));
     let mut procedure = Pts::new(terms, PtsAccess { backend, direct: found.direct });
     let failure = session.drive(&mut procedure, &mut Bare).err();
     let run = session.end(ending(failure, &control));
@@ -155,10 +148,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
 
 /// What there is at the target.
 struct Found {
-    path: PathBuf,
-    size: Bytes,
-    logical_block: Bytes,
-    purges: bool,
+    target: PtsTarget,
     direct: bool,
     is_device: bool,
 }
@@ -192,53 +182,28 @@ impl Found {
         }
         let size = Bytes(device::size_of(&file).map_err(cannot)?);
         let access = iolite_sys::file::Access { direct: true, ..iolite_sys::file::Access::default() };
-        Ok(Found {
+        let direct = iolite_sys::file::open(&path, access).is_ok();
+        let target = PtsTarget {
+            path,
             size,
             logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
             purges: number.is_none_or(device::discards),
-            direct: iolite_sys::file::open(&path, access).is_ok(),
-            is_device,
-            path,
-        })
+        };
+        Ok(Found { target, direct, is_device })
     }
 }
 
 fn terms(args: &PtsArgs, found: &Found) -> Result<PtsTerms, UsageError> {
-    let shown = args.target.display();
-    if let Some(size) = args.size.filter(|size| *size > found.size) {
-        let message = format!("--size {size} is more than the {} of {shown}: give less", found.size);
-        return Err(UsageError(message));
-    }
-    let span = args.size.unwrap_or(found.size).round_down(UNIT);
-    if span < LEAST {
-        let message = format!("{span} of {shown} are too small to test: at least {LEAST} are needed");
-        return Err(UsageError(message));
-    }
-    let mut tests: Vec<PtsTest> = args.tests.iter().map(|&test| test.into()).collect();
-    if tests.is_empty() {
-        tests = PtsTest::ALL.to_vec();
-    }
-    tests.dedup();
-    let scaled = |time: Nanos, least| Nanos(((time.0 as f64 * args.scale) as u64).max(least));
-    let mut blocks: Vec<Bytes> = PtsTest::ALL.iter().flat_map(|test| test.blocks()).copied().collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks.retain(|block| block.0.is_multiple_of(found.logical_block.0));
-    blocks.reverse();
-    Ok(PtsTerms {
-        target: found.path.clone(),
-        span,
-        tests,
+    let request = PtsRequest {
+        tests: args.tests.iter().map(|&test| test.into()).collect(),
         scale: args.scale,
-        cell: scaled(CELL, SHORTEST),
-        max_rounds: args.max_rounds,
-        window: 5,
-        blocks,
+        size: args.size,
         threads: args.threads,
         depth: args.depth,
-        purges: found.purges,
-        saturation: scaled(SATURATION, SHORTEST),
-    })
+        max_rounds: args.max_rounds,
+    };
+    let terms = Pts::terms(request, &found.target);
+    terms.map_err(|error| UsageError(format!("{}: {error}", args.target.display())))
 }
 
 /// What will be written, and for how long.
@@ -280,24 +245,9 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Ov
     }
 }
 
-/// What is said before the first phase.
-fn notes(session: &mut Session<'_>, terms: &PtsTerms, found: &Found) {
-    if !terms.purges {
-        let why = "the device can't discard: erase it by its own command (nvme format, hdparm --security-erase) before";
-        session.warn(Warning::LeftOut { what: "purge".into(), why: why.into() });
-    }
-    if !found.direct {
-        session.warn_of_no_direct_io();
-    }
-    if !found.is_device {
-        let why = "the file system and what else is on its device are measured with it: give the device for figures of its own";
-        session.warn(Warning::LeftOut { what: "the device itself".into(), why: why.into() });
-    }
-}
-
 /// The events of the run that is to be resumed.
 fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<Event>> {
-    let path = setup::results(args.output.results.clone()).map_err(UsageError)?;
+    let path = setup::stored_results(args.output.results.clone())?;
     let store = Store::open(&path)?;
     let id = store.find(name).map_err(|error| UsageError(error.to_string()))?;
     let events = store.events(&id)?;
@@ -315,31 +265,4 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<E
         return Err(UsageError(message).into());
     }
     Ok(events)
-}
-
-/// Records what the earlier run has completed as part of this one, so that this run is whole.
-fn take_over(session: &mut Session<'_>, earlier: Vec<Event>) {
-    let completed: Vec<u32> = earlier
-        .iter()
-        .filter_map(|event| match event {
-            Event::PhaseEnded(end) if end.ending == Ending::Completed => Some(end.phase),
-            _ => None,
-        })
-        .collect();
-    let kept = |phase: u32| completed.contains(&phase);
-    for event in earlier {
-        let keep = match &event {
-            Event::PhaseStarted(info) => kept(info.index),
-            Event::PhaseReleased(release) => kept(release.phase),
-            Event::Interval(interval) => kept(interval.phase),
-            Event::Worker(worker) => kept(worker.phase),
-            Event::PhaseEnded(end) => kept(end.phase),
-            Event::Concluded(concluded) => concluded.phase.is_some_and(kept),
-            Event::Warning(_) => true,
-            _ => false,
-        };
-        if keep {
-            session.events().event(&event);
-        }
-    }
 }

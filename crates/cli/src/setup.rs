@@ -95,15 +95,23 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Where results go: as asked, or into the user's database; the reason where there is no place for that.
-pub(crate) fn results(asked: Option<PathBuf>) -> Result<PathBuf, String> {
-    asked.map_or_else(|| iolite_store::default_path().map_err(|error| error.to_string()), Ok)
+pub(crate) fn results(asked: Option<PathBuf>) -> Result<PathBuf, iolite_store::Error> {
+    asked.map_or_else(iolite_store::default_path, Ok)
+}
+
+/// The results database that is read from.
+///
+/// # Errors
+/// None is named, and there is no place for the user's.
+pub(crate) fn stored_results(asked: Option<PathBuf>) -> Result<PathBuf, UsageError> {
+    results(asked).map_err(|error| UsageError(error.to_string()))
 }
 
 /// As [`results`], where a file that the user has named must be usable: nothing is measured whose results would be lost.
 ///
 /// # Errors
 /// It is not a results database, or can't be written to.
-pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, String>> {
+pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, iolite_store::Error>> {
     if let Some(path) = &asked {
         iolite_store::Store::open(path)
             .map_err(|error| UsageError(format!("--results {}: {error}", path.display())))?;

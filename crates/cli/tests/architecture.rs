@@ -400,3 +400,70 @@ fn the_import_check_finds_circles_and_ways_through_the_root() {
     assert_eq!(found.circles(), [["a.rs", "b.rs"]]);
     assert_eq!(found.upward(), ["a.rs: crate::B by way of lib.rs", "c/e.rs: crate::c::D by way of c/mod.rs"]);
 }
+
+/// What only those who measure or decide have a use for, and where that is done. cli turns arguments into options, begins a session,
+/// has it drive a procedure, and prints the run: it needs none of these words. That it does not depend on the crates `stats`, `workers` and
+/// `workload` is held by their absence in its row of ARCHITECTURE.md.
+const MEASURING: [(&str, &str); 16] = [
+    ("Instant", "time is taken in session and below"),
+    ("thread::spawn", "threads are started in session and below"),
+    ("thread::Builder", "threads are started in session and below"),
+    ("thread::sleep", "session::pause lets time pass"),
+    ("Recorder", "operations are recorded by workers"),
+    ("run_set", "session runs the steps of a procedure"),
+    ("run_file_task", "session runs the steps of a procedure"),
+    ("run_db_task", "session runs phases inside databases"),
+    ("phase_by", "session runs the steps of a procedure"),
+    ("CacheProbe", "session reads counters around a phase"),
+    ("LeafCounters", "session reads counters around a phase"),
+    ("Monitor", "session reads counters around a phase"),
+    ("WaitSampler", "session samples what sessions wait for"),
+    ("of_phase(", "what is concluded of a phase is recorded by who measured it"),
+    ("Warning::", "suites and session decide what is warned of"),
+    ("Verdict", "suites reach verdicts"),
+];
+
+/// A crate's files in cli, without comments and tests, in which a word of those occurs.
+fn measuring(file: &str, text: &str) -> Vec<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or(text);
+    let code: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
+    let is_word = |word: &str, line: &str| {
+        line.match_indices(word).any(|(at, _)| {
+            let around = [line[..at].chars().next_back(), line[at + word.len()..].chars().next()];
+            let joined = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric() || next == '_');
+            !joined(around[0]) && (!word.ends_with(char::is_alphanumeric) || !joined(around[1]))
+        })
+    };
+    let found = |(word, instead): &(&str, &str)| {
+        let line = code.iter().position(|line| is_word(word, line))?;
+        Some(format!("{file}:{}: {word}: {instead}", line + 1))
+    };
+    MEASURING.iter().filter_map(found).collect()
+}
+
+#[test]
+fn cli_neither_measures_nor_decides() {
+    let sources = sources();
+    let of_cli: Vec<_> = sources.iter().filter(|(file, _)| file.starts_with("crates/cli/src/")).collect();
+    assert!(of_cli.len() > 30, "found only {} files of cli", of_cli.len());
+    let found: Vec<String> = of_cli.iter().flat_map(|(file, text)| measuring(file, text)).collect();
+    assert!(found.is_empty(), "move this to its crate:\n{}", found.join("\n"));
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let row = page.lines().find(|line| line.starts_with("| cli |")).unwrap();
+    let uses: Vec<&str> = row.split('|').nth(3).unwrap().split_whitespace().collect();
+    for measures in ["stats", "workers", "workload"] {
+        assert!(!uses.contains(&measures) && !uses.contains(&"all"), "cli must not use {measures}: {row}");
+    }
+}
+
+#[test]
+fn the_check_of_cli_finds_what_measures() {
+    let text = "use std::time::Instant;\n// Recorder\nlet started = Instant::now();\nsession.warn(Warning::Standby);\n\
+                let instantly = InstantX; let MonitorY = 1;\n#[cfg(test)]\nmod tests { use x::Verdict; }\n";
+    let found = measuring("a.rs", text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("a.rs:1: Instant") && found[1].starts_with("a.rs:4: Warning::"),
+        "{found:?}"
+    );
+}

@@ -34,4 +34,4 @@ pub use probes::{
 pub use process_io::ProcessIo;
 pub use read_ahead::{ReadAhead, ReadAheadError};
 pub use sampler::{RunClock, Sampler, Schedule};
-pub use storage::{storage, storage_of_target, volatile};
+pub use storage::{rotational, storage, storage_of_target, volatile};

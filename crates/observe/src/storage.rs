@@ -91,6 +91,15 @@ pub fn volatile(storage: &Storage) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// Size of the leaf devices that rotate, where one does. Devices that are not what they rest on (loop, virtio, zram) may report
+/// so without reason.
+pub fn rotational(storage: &Storage) -> Option<Bytes> {
+    let rotates = |device: &&Device| {
+        device.rotational == Some(true) && !matches!(device.kind.as_str(), "loop" | "virtio" | "zram")
+    };
+    storage.leaves().filter(rotates).map(|device| device.size).reduce(|sum, size| Bytes(sum.0 + size.0))
+}
+
 /// The name of a leaf's medium where that is memory.
 fn volatile_leaf(leaf: &Device) -> Option<String> {
     /// RAM disks, the brd driver (Linux, Documentation/admin-guide/devices.txt).

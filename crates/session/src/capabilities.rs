@@ -6,6 +6,17 @@ use iolite_model::{BackendKind, RingOptions, Warning};
 use crate::session::Session;
 
 impl Session<'_> {
+    /// Whether direct I/O is used on files of this run's own: where it is `wanted` and works; warns where not.
+    ///
+    /// # Errors
+    /// A file can't be created to try.
+    pub fn uses_direct_io(&mut self, wanted: bool) -> anyhow::Result<bool> {
+        if !wanted {
+            self.warn(Warning::ThroughCache);
+        }
+        Ok(wanted && self.takes_direct_io()?)
+    }
+
     /// Whether direct I/O works on files of this run's own; warns where it does not.
     ///
     /// # Errors

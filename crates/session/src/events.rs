@@ -54,7 +54,7 @@ impl Events {
     /// nothing more: `results` says why there is none.
     pub fn start(
         info: &RunInfo,
-        results: &Result<PathBuf, String>,
+        results: &Result<PathBuf, iolite_store::Error>,
         view: Box<dyn View>,
         control: &Control,
     ) -> Events {
@@ -62,7 +62,7 @@ impl Events {
         let writer = match results {
             Ok(path) => open(path, control, &store_failure),
             Err(reason) => {
-                note(&store_failure, reason.clone());
+                note(&store_failure, reason.to_string());
                 None
             }
         };

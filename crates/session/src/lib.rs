@@ -13,6 +13,7 @@ mod events;
 mod generator;
 mod patience;
 mod phase;
+mod resume;
 mod session;
 mod start;
 mod stored;

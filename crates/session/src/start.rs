@@ -10,7 +10,7 @@ pub struct Setup<'a> {
     /// Where the run's own files are created.
     pub directory: &'a Path,
     /// The results database, or why there is none.
-    pub results: Result<PathBuf, String>,
+    pub results: Result<PathBuf, iolite_store::Error>,
     /// Who is shown the progress.
     pub view: Box<dyn View>,
 }

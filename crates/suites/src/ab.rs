@@ -3,6 +3,7 @@
 use iolite_model::{Concluded, FileTarget, FileTask, Job, JobTask, Nanos, Target, Task};
 use iolite_results::Run;
 use iolite_results::ab::{AbBlock, AbConcluded, AbEnd, AbTerms, Side, deciding};
+use iolite_results::comparison::Figure;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -27,6 +28,15 @@ pub struct Ab {
 }
 
 impl Ab {
+    /// The figure that decides unless another one is asked for: a job that asks for a rate is compared by its mean response time.
+    /// `None` of a job without a task.
+    pub fn usual_figure(job: &Job) -> Option<Figure> {
+        job.tasks.last().map(|task| match task {
+            JobTask::Io(task) if task.asked_rate().is_some() => Figure::Mean,
+            JobTask::Io(_) | JobTask::Metadata(_) => Figure::Rate,
+        })
+    }
+
     /// Compares two jobs.
     pub fn new(a: &Job, b: &Job, terms: AbTerms) -> Ab {
         let sets = |job: &Job, side| -> Vec<Vec<Task>> {

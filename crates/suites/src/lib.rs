@@ -22,7 +22,7 @@ mod user_sweep;
 
 pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
-pub use classic::{Classic, ClassicPreparation};
+pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
 pub use database::{database_warnings, small_database};
 pub use doubts::doubts;
 pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
@@ -34,7 +34,7 @@ pub use latency_target::{
 };
 pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
-pub use pts::{Pts, PtsAccess};
+pub use pts::{Pts, PtsAccess, PtsError, PtsRequest, PtsTarget};
 pub use repeat::Repeat;
 pub use study::{
     Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy, Study,

@@ -4,7 +4,7 @@ mod args;
 mod options;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Warning};
+use iolite_model::{Concluded, Ending};
 use iolite_report::Format;
 use iolite_results::{Asked, Run};
 use iolite_session::{CheckDatabase, Session, Setup, describe};
@@ -22,12 +22,10 @@ use options::Options;
 pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let options = Options::from_args(args)?;
+    let results = setup::usable_results(options.results.clone())?;
     setup::clear_leftovers(&options.directory, options.quiet);
-    let setup = Setup {
-        directory: &options.directory,
-        results: options.results.clone(),
-        view: setup::view(options.live(), options.time),
-    };
+    let setup =
+        Setup { directory: &options.directory, results, view: setup::view(options.live(), options.time) };
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
     session.conclude(Concluded::of(&Asked::new("check", "")));
     let mut check = match begin(&options, &mut session) {
@@ -59,11 +57,8 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
 
 /// Finds out what the storage takes, and warns of what that means for the figures.
 fn begin(options: &Options, session: &mut Session<'_>) -> anyhow::Result<Check> {
-    let direct = !options.buffered && session.takes_direct_io()?;
+    let direct = session.uses_direct_io(!options.buffered)?;
     let io_uring = session.takes_io_uring();
-    if options.buffered {
-        session.warn(Warning::ThroughCache);
-    }
     Ok(Check::new(options.for_procedure(direct, io_uring))?)
 }
 

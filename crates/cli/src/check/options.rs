@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo, Storage, Warning};
+use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo, Warning};
 use iolite_session::Session;
 use iolite_suites::{Check, CheckError, CheckOptions};
 
@@ -29,7 +29,7 @@ pub(super) struct Options {
     pub(super) free: Bytes,
     pub(super) buffered: bool,
     /// Where the results go; `None` where there is no home to put them.
-    pub(super) results: Result<PathBuf, String>,
+    pub(super) results: Option<PathBuf>,
     pub(super) json: bool,
     pub(super) quiet: bool,
 }
@@ -71,7 +71,7 @@ impl Options {
             thorough: args.thorough,
             free,
             buffered: args.buffered,
-            results: setup::usable_results(args.results)?,
+            results: args.results,
             json: args.json,
             quiet: args.quiet,
         })
@@ -90,7 +90,7 @@ impl Options {
             direct,
             io_uring,
             volatile: iolite_observe::volatile(&self.run.storage),
-            rotational: rotational(&self.run.storage),
+            rotational: iolite_observe::rotational(&self.run.storage),
             cpus: self.run.host.cpus,
             seed: self.run.started_unix.0,
         }
@@ -118,14 +118,6 @@ pub(super) fn narrow(session: &mut Session<'_>) -> Option<Warning> {
     let size = iolite_sys::file::file_system_size(&file).ok()?.max(1);
     let percent = (placed.end - placed.start) as f64 / size as f64 * 100.0;
     (percent < NARROW).then_some(Warning::Narrow { span, pieces: placed.pieces, percent })
-}
-
-/// Size of the leaf devices that rotate, where one does.
-fn rotational(storage: &Storage) -> Option<Bytes> {
-    let rotates = |device: &&iolite_model::Device| {
-        device.rotational == Some(true) && !matches!(device.kind.as_str(), "loop" | "virtio" | "zram")
-    };
-    storage.leaves().filter(rotates).map(|device| device.size).reduce(|sum, size| Bytes(sum.0 + size.0))
 }
 
 /// Refuses budgets that nothing can come of, before anything is made.

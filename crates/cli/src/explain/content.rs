@@ -1,5 +1,6 @@
 //! What a text is: a result, or a job.
 
+use anyhow::{Context, bail};
 use serde_json::{Deserializer, Value};
 
 /// What a text is.
@@ -22,10 +23,10 @@ pub(super) enum Content {
 ///
 /// # Errors
 /// It is JSON that is damaged, or a result in a form that is not explained: says what to give.
-pub(super) fn of(text: &str) -> Result<Content, String> {
+pub(super) fn of(text: &str) -> anyhow::Result<Content> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
-        return Err("it is empty: give a result as JSON (fio --output-format=json), or a job".into());
+        bail!("it is empty: give a result as JSON (fio --output-format=json), or a job");
     }
     let whole = text.trim_start();
     if whole.starts_with('{') || serde_json::from_str::<Value>(whole).is_ok() {
@@ -34,9 +35,9 @@ pub(super) fn of(text: &str) -> Result<Content, String> {
     // Messages, or the same result in another form, may stand before the document, which begins a line of its own.
     let start = lines(text).find(|(_, line)| line.trim_end() == "{").map(|(start, _)| start);
     match (other_form(&text[..start.unwrap_or(text.len())]), start) {
-        (Some(form), None) => Err(format!(
-            "it is a result of fio's as {form}: run it with --output-format=json to have it explained"
-        )),
+        (Some(form), None) => {
+            bail!("it is a result of fio's as {form}: run it with --output-format=json to have it explained")
+        }
         (None, None) => Ok(Content::Job),
         (Some(_), Some(start)) => result(text, start, Vec::new()),
         (None, Some(start)) => {
@@ -56,7 +57,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The result that begins at this byte.
-fn result(text: &str, start: usize, skipped: Vec<String>) -> Result<Content, String> {
+fn result(text: &str, start: usize, skipped: Vec<String>) -> anyhow::Result<Content> {
     let (mut last, mut documents) = (None, 0);
     for document in Deserializer::from_str(&text[start..]).into_iter::<Value>() {
         match document {
@@ -66,14 +67,11 @@ fn result(text: &str, start: usize, skipped: Vec<String>) -> Result<Content, Str
             Err(error) => {
                 let line = error.line() + text[..start].matches('\n').count();
                 let cause = if error.is_eof() { "; it is cut off" } else { "" };
-                return Err(format!(
-                    "it begins as JSON, but is none: {error} (line {line} of the file){cause}"
-                ));
+                bail!("it begins as JSON, but is none: {error} (line {line} of the file){cause}");
             }
         }
     }
-    last.map(|document| Content::Result { document, skipped, documents })
-        .ok_or_else(|| "it holds no document".to_owned())
+    last.map(|document| Content::Result { document, skipped, documents }).context("it holds no document")
 }
 
 /// What form of fio's output it is, other than JSON.
@@ -117,7 +115,7 @@ mod tests {
     #[test]
     fn jobs_are_no_json() {
         for text in ["[global]\nrw=read\n[a]\n", "[[tasks]]\n[tasks.io]\nmix = 'read'\n", "; comment\n"] {
-            assert_eq!(of(text), Ok(Content::Job), "{text}");
+            assert_eq!(of(text).unwrap(), Content::Job, "{text}");
         }
     }
 
@@ -133,7 +131,7 @@ mod tests {
             ("3;fio-3.33;a;0;0;1", "terse"),
             ("a: (g=0)\n\nRun status group 0 (all jobs):\n", "text for people"),
         ] {
-            let error = of(text).unwrap_err();
+            let error = of(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text:?}: {error}");
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
     let shown = args.file.display();
     let usage = |message: String| UsageError(format!("{shown}: {message}"));
     let style = output::style();
-    match content::of(&text).map_err(usage)? {
+    match content::of(&text).map_err(|error| usage(error.to_string()))? {
         Content::Result { document, skipped, documents } => {
             if let Some(first) = skipped.first() {
                 let more = if skipped.len() > 1 {

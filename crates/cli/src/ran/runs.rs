@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use iolite_db::DatabaseUrl;
 use iolite_model::{DatabaseFacts, DbOperation, RunId};
@@ -47,7 +47,7 @@ impl Runs {
             );
             return Err(UsageError(missing).into());
         }
-        let path = setup::results(args.results.clone()).map_err(|error| anyhow!(error))?;
+        let path = setup::results(args.results.clone())?;
         let store = Store::open(&path)?;
         store.mark_interrupted()?;
         Ok(Runs { store, tool, only })

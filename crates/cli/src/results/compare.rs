@@ -1,5 +1,6 @@
 //! `iolite results compare`.
 
+use anyhow::bail;
 use clap::Parser;
 use iolite_report::comparison::{json, text};
 use iolite_results::Run;
@@ -57,10 +58,11 @@ pub(crate) struct CompareArgs {
     json: bool,
 }
 
-pub(crate) fn detect(text: &str) -> Result<f64, String> {
+/// A difference that matters, in percent.
+pub(crate) fn detect(text: &str) -> anyhow::Result<f64> {
     match text.trim_end_matches('%').parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1000.0 => Ok(value),
-        _ => Err("write a difference in percent, for example 5".into()),
+        _ => bail!("write a difference in percent, for example 5"),
     }
 }
 

@@ -136,7 +136,7 @@ enum Action {
 /// # Errors
 /// The results can't be read, or there is no such run.
 pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
-    let path = setup::results(args.results).map_err(UsageError)?;
+    let path = setup::stored_results(args.results)?;
     if let Action::Path = args.action {
         output::print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Fit);

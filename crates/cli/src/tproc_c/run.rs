@@ -36,13 +36,13 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 }
 
 fn exit_of(run: &Run) -> Exit {
-    let missed = |phase: &iolite_stats::PhaseResult| {
-        phase.errors() > 0 || phase.end.rate.is_some_and(|rate| !rate.kept)
-    };
+    let mut phases = run.phases.iter();
+    let mut missed =
+        || phases.any(|phase| phase.errors() > 0 || phase.end.rate.is_some_and(|rate| !rate.kept));
     match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
         Ending::Failed(_) => Exit::Failure,
         Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed if run.phases.iter().any(missed) => Exit::Marginal,
+        Ending::Completed if missed() => Exit::Marginal,
         Ending::Completed => Exit::Fit,
     }
 }

@@ -1,6 +1,6 @@
 //! What a configuration file says.
 
-use iolite_model::{AccessSpec, Bytes, Nanos};
+use iolite_model::{AccessSpec, Bytes, IometerPoint, Nanos};
 
 /// A configuration: a test and who does it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,6 +11,44 @@ pub struct Configuration {
     pub specs: Vec<AccessSpec>,
     /// The managers, each with its workers.
     pub managers: Vec<Manager>,
+}
+
+impl Configuration {
+    /// Specifications done by so many workers of one manager, with so many outstanding operations each.
+    pub fn alone(specs: Vec<AccessSpec>, workers: u32, depth: u32) -> Configuration {
+        let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let worker = Worker { depth, specs: names, ..Worker::default() };
+        let workers = vec![worker; workers as usize];
+        Configuration {
+            setup: Setup::default(),
+            specs,
+            managers: vec![Manager { name: String::new(), workers }],
+        }
+    }
+
+    /// The points of the test: each specification of the first worker that has any, with the loads that the test type asks for.
+    pub fn points(&self) -> Vec<IometerPoint> {
+        let all = self.managers.iter().flat_map(|manager| &manager.workers);
+        let workers: Vec<&Worker> = all.filter(|worker| !worker.specs.is_empty()).collect();
+        let Some(first) = workers.first() else { return Vec::new() };
+        let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
+        let (counts, depths) = match self.setup.kind {
+            // There is one target: the test file.
+            TestKind::Normal | TestKind::Targets => (vec![count], vec![first.depth]),
+            TestKind::Workers => (self.setup.workers.values(count), vec![first.depth]),
+            TestKind::Depths => (vec![count], self.setup.depths.values(first.depth)),
+        };
+        let specs = first.specs.iter().filter_map(|name| self.specs.iter().find(|spec| spec.name == *name));
+        let mut points = Vec::new();
+        for spec in specs {
+            for &workers in &counts {
+                let point =
+                    |depth: &u32| IometerPoint { spec: spec.clone(), workers, depth: (*depth).max(1) };
+                points.extend(depths.iter().map(point));
+            }
+        }
+        points
+    }
 }
 
 /// How a test runs.

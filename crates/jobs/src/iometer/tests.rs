@@ -199,3 +199,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_test_has_a_point_for_each_specification_and_load() {
+    let spec = |name: &str| AccessSpec { name: name.into(), ..standard()[0].clone() };
+    let specs = vec![spec("a"), spec("b")];
+    let alone = Configuration::alone(specs.clone(), 3, 0);
+    let points = alone.points();
+    let loads: Vec<_> = points.iter().map(|point| (&*point.spec.name, point.workers, point.depth)).collect();
+    assert_eq!(loads, [("a", 3, 1), ("b", 3, 1)]);
+    let depths = Cycle { start: 1, end: Some(8), step: 2, exponential: true };
+    let setup = Setup { kind: TestKind::Depths, depths, ..Setup::default() };
+    let cycled = Configuration { setup, ..Configuration::alone(specs, 1, 4) };
+    let depths: Vec<u32> = cycled.points().iter().map(|point| point.depth).collect();
+    assert_eq!(depths, [1, 2, 4, 8, 1, 2, 4, 8]);
+    assert_eq!(Configuration::default().points(), []);
+}

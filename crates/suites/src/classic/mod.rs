@@ -4,6 +4,7 @@
 //! the figures mean for a database in `verdict`; docs/suites.md says what differs from the originals and why.
 
 mod tasks;
+mod terms;
 mod verdict;
 
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use iolite_model::{BonniePhase, Bytes, ClassicTerms, DdStep, IozoneTest, Nanos, 
 use iolite_results::Run;
 
 use crate::procedure::{Conclusions, Procedure, Step};
+
+pub use terms::{ClassicError, ClassicRequest, ClassicTest};
 
 /// What the tests need between their phases.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,14 @@ enum Stage {
 }
 
 impl Classic {
+    /// The sizes of the tests on a host with this memory.
+    ///
+    /// # Errors
+    /// There are none that make sense.
+    pub fn terms(request: &ClassicRequest, memory: Bytes) -> Result<ClassicTerms, ClassicError> {
+        terms::terms(request, memory)
+    }
+
     /// The tests of these terms.
     pub fn new(terms: ClassicTerms) -> Classic {
         let ahead = stages(&terms).into_iter();

@@ -5,6 +5,7 @@
 //! goes on at the cell where it was.
 
 mod tasks;
+mod terms;
 
 use iolite_model::{Concluded, Nanos, PtsPhase, PtsSection, PtsTerms, PtsTest, Task, Warning};
 use iolite_results::{PtsProgress, Run};
@@ -12,6 +13,7 @@ use iolite_results::{PtsProgress, Run};
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
 pub use tasks::PtsAccess;
+pub use terms::{PtsError, PtsRequest, PtsTarget};
 
 /// The tests as a procedure.
 #[derive(Debug, Clone)]
@@ -21,6 +23,19 @@ pub struct Pts {
 }
 
 impl Pts {
+    /// The specification's times and sizes, as far as the target takes them.
+    ///
+    /// # Errors
+    /// The target is too small.
+    pub fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms, PtsError> {
+        terms::terms(request, target)
+    }
+
+    /// What the tests leave out on a device, or a file, as warnings.
+    pub fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
+        terms::left_out(terms, is_device)
+    }
+
     /// The tests of these terms.
     pub fn new(terms: PtsTerms, access: PtsAccess) -> Pts {
         Pts { terms, access }

@@ -1,0 +1,148 @@
+//! The sizes of the tests: as asked for, else by the memory, as the programs' manuals advise.
+
+use iolite_model::{BonnieTerms, Bytes, ClassicTerms, DdTerms, IozoneTerms};
+
+/// Bytes that Bonnie++ writes one at a time, by its manual.
+const CHARACTERS: Bytes = Bytes(20 << 20);
+/// Random reads of its seek phase, and processes that do them, by its manual.
+const SEEKS: u64 = 8192;
+const SEEKERS: u32 = 5;
+
+/// Largest block.
+const MAX_BLOCK: Bytes = Bytes::GIB;
+
+/// A test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClassicTest {
+    /// A file is written, a second one, the first is read back.
+    Dd,
+    /// Bonnie++.
+    Bonnie,
+    /// IOzone.
+    Iozone,
+}
+
+impl ClassicTest {
+    /// All of them.
+    pub const ALL: [ClassicTest; 3] = [ClassicTest::Dd, ClassicTest::Bonnie, ClassicTest::Iozone];
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassicRequest {
+    /// The tests.
+    pub tests: Vec<ClassicTest>,
+    /// Data of each test in all; `None` to follow the memory.
+    pub size: Option<Bytes>,
+    /// Bytes of each operation.
+    pub block: Bytes,
+    /// Copies of each of Bonnie++'s phases that run at the same time.
+    pub concurrency: u32,
+    /// Files that Bonnie++ creates, looks up and removes.
+    pub files: u64,
+    /// IOzone's processes.
+    pub processes: u32,
+    /// Leaves the page cache alone before phases that read.
+    pub keep_cache: bool,
+}
+
+/// Why there are no sizes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClassicError {
+    /// The memory's size is not known.
+    #[error("the size of the memory is unknown here, and sizes follow it: give --size")]
+    Memory,
+    /// The block makes no sense.
+    #[error("--block {0}: give between 1 byte and 1 GiB")]
+    Block(Bytes),
+    /// Too little for the files.
+    #[error("--size {size} is too small for {parts} files of several blocks of {block}: give at least {min}")]
+    Size {
+        /// What was asked for.
+        size: Bytes,
+        /// Files of a test.
+        parts: u64,
+        /// Bytes of each operation.
+        block: Bytes,
+        /// Smallest size.
+        min: Bytes,
+    },
+}
+
+/// The terms of a request on a host with this memory.
+pub(super) fn terms(request: &ClassicRequest, memory: Bytes) -> Result<ClassicTerms, ClassicError> {
+    let &ClassicRequest { size, block, concurrency, files, processes, keep_cache, .. } = request;
+    if size.is_none() && memory.0 == 0 {
+        return Err(ClassicError::Memory);
+    }
+    if block.0 == 0 || block > MAX_BLOCK {
+        return Err(ClassicError::Block(block));
+    }
+    let parts = u64::from(processes.max(concurrency));
+    let min = Bytes(block.0.saturating_mul(parts).saturating_mul(2));
+    if let Some(size) = size.filter(|size| *size < min) {
+        return Err(ClassicError::Size { size, parts, block, min });
+    }
+    let halves = |count: u64| size.unwrap_or(Bytes(memory.0.saturating_mul(count) / 2));
+    let asked = |test| request.tests.contains(&test);
+    let whole = |size: Bytes| size.round_down(block.0);
+    Ok(ClassicTerms {
+        dd: asked(ClassicTest::Dd).then(|| DdTerms {
+            size: whole(halves(4)),
+            flush: whole(Bytes(halves(4).0 / 2)),
+            block,
+        }),
+        bonnie: asked(ClassicTest::Bonnie).then(|| BonnieTerms {
+            size: whole(halves(3)),
+            // With little data as little as the other phases: byte by byte it takes long.
+            characters: Bytes(CHARACTERS.0.min(halves(3).0 / 4).max(1)),
+            chunk: block,
+            concurrency,
+            seeks: SEEKS,
+            seekers: SEEKERS,
+            files,
+        }),
+        iozone: asked(ClassicTest::Iozone).then(|| IozoneTerms {
+            size: whole(Bytes(halves(3).0 / u64::from(processes.max(1)))),
+            record: block,
+            processes,
+        }),
+        keep_cache,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(size: Option<Bytes>) -> ClassicRequest {
+        ClassicRequest {
+            tests: ClassicTest::ALL.to_vec(),
+            size,
+            block: Bytes(8192),
+            concurrency: 1,
+            files: 16,
+            processes: 6,
+            keep_cache: false,
+        }
+    }
+
+    #[test]
+    fn sizes_follow_the_memory_unless_one_is_given() {
+        let found = terms(&request(None), Bytes::GIB).unwrap();
+        let (dd, bonnie, iozone) = (found.dd.unwrap(), found.bonnie.unwrap(), found.iozone.unwrap());
+        assert_eq!((dd.size, dd.flush, bonnie.size), (Bytes(2 << 30), Bytes(1 << 30), Bytes(3 << 29)));
+        assert_eq!((bonnie.characters, iozone.size), (CHARACTERS, Bytes(1 << 28)));
+        let given = terms(&request(Some(Bytes(6 << 20))), Bytes(0)).unwrap();
+        assert_eq!(given.iozone.unwrap().size, Bytes(1 << 20));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert_eq!(terms(&request(None), Bytes(0)), Err(ClassicError::Memory));
+        let small = terms(&request(Some(Bytes(8192))), Bytes(0)).unwrap_err().to_string();
+        assert!(small.contains("give at least 96 KiB"), "{small}");
+        let block = ClassicRequest { block: Bytes(0), ..request(None) };
+        assert_eq!(terms(&block, Bytes::GIB), Err(ClassicError::Block(Bytes(0))));
+    }
+}
