@@ -19,12 +19,12 @@ const SHORT_STROKED: f64 = 0.1;
 const MUCH_OF_A_RUN: f64 = 0.25;
 
 /// Whether others used the device during a phase.
-fn beside_others(result: &PhaseResult) -> bool {
+fn beside_others(result: &PhaseResult, direct: bool) -> bool {
     let cache = &result.end.cache;
     // Inside databases the stamp alone shows it, unless this program's own I/O is known: reads of theirs are amplified.
     cache.stamp() == CacheStamp::OtherIo
         || foreign_load(result, String::new).is_some()
-        || cache.foreign_writes()
+        || direct && cache.foreign_writes()
 }
 
 /// All windows of a stage as one phase, and each.
@@ -47,6 +47,7 @@ impl Check {
         warnings.extend(self.capped(history));
         warnings.extend(short_phases(history));
         warnings.extend(self.span(history));
+        warnings.extend(self.written_beside(history));
         let preconditioned = self.preconditioned(history);
         warnings.extend(preconditioned.as_ref().and_then(precondition::doubt));
         let verdict = Some(self.verdict(&knees, history));
@@ -116,7 +117,18 @@ impl Check {
         short.into_iter().chain(unseen).collect()
     }
 
+    /// Writes of others, of which the phases themselves do not warn: where the page cache is bypassed, nothing of this program's is
+    /// left to be written back.
+    fn written_beside(&self, history: &[PhaseResult]) -> Option<Warning> {
+        let known = self.beside.iter().any(|warning| matches!(warning, Warning::ForeignLoad { .. }));
+        let found = history.iter().find(|result| result.end.cache.foreign_writes())?;
+        let (phase, cache) = (found.info.task.name().to_owned(), &found.end.cache);
+        let (requested, device) = (cache.requested_written, cache.device_written?);
+        (self.options.direct && !known).then_some(Warning::ForeignLoad { phase, requested, device })
+    }
+
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
+        let beside: Vec<_> = self.beside.iter().cloned().chain(self.written_beside(history)).collect();
         let knee_of =
             |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
         let stages: Vec<_> = plan::JUDGED
@@ -153,7 +165,7 @@ impl Check {
             direct: self.options.direct,
             errors: history.iter().map(PhaseResult::errors).sum(),
             lost: history.iter().map(|result| result.end.outstanding.lost).sum(),
-            beside: &self.beside,
+            beside: &beside,
         };
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
     }
@@ -171,8 +183,9 @@ impl Check {
                 Warning::GeneratorLimited { limit: HostLimit::RunQueue(_) | HostLimit::Steal(_), .. }
             )
         };
-        let seen = history.iter().filter(|result| beside_others(result)).count();
-        if phases.any(beside_others) || seen as f64 >= MUCH_OF_A_RUN * history.len().max(1) as f64 {
+        let others = |result: &PhaseResult| beside_others(result, self.options.direct);
+        let seen = history.iter().filter(|result| others(result)).count();
+        if phases.any(others) || seen as f64 >= MUCH_OF_A_RUN * history.len().max(1) as f64 {
             return Some(Disturbance::Device);
         }
         self.beside.iter().any(busy).then_some(Disturbance::Host)
