@@ -412,9 +412,15 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     let noisy = Device { neighbour: 30.0, ..GOOD };
     let slow = Device { sync: 30e6, written_beside: 1 << 30, accounted: true, ..GOOD };
     let good = Device { written_beside: 1 << 30, accounted: true, ..GOOD };
-    for (device, unmet) in
-        [(noisy, true), (Device { accounted: true, ..noisy }, true), (slow, true), (good, false)]
-    {
+    // Its sequential throughput misses the floor too.
+    let sluggish = Device { service: 60e6, ..good };
+    for (device, unmet) in [
+        (noisy, true),
+        (Device { accounted: true, ..noisy }, true),
+        (slow, true),
+        (sluggish, true),
+        (good, false),
+    ] {
         let (verdict, warnings) = check(device, 3, options());
         assert_eq!(verdict.fitness, Fitness::Marginal, "{verdict:#?}");
         let said = verdict
