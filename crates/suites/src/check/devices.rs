@@ -413,7 +413,7 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     let slow = Device { sync: 30e6, written_beside: 1 << 30, accounted: true, ..GOOD };
     let good = Device { written_beside: 1 << 30, accounted: true, ..GOOD };
     // Its sequential throughput misses the floor too.
-    let sluggish = Device { service: 60e6, ..good };
+    let sluggish = Device { most: 60.0, ..good };
     for (device, unmet) in [
         (noisy, true),
         (Device { accounted: true, ..noisy }, true),
@@ -435,6 +435,9 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
             "{warnings:?}"
         );
     }
+    let idle = check(Device { written_beside: 0, ..sluggish }, 3, options()).0;
+    let floor = |reason: &iolite_model::Reason| reason.what == "sequential write 1 MiB, throughput";
+    assert!(idle.reasons.iter().any(|reason| floor(reason) && reason.fitness == Fitness::Unfit), "{idle:#?}");
     let idle = check(Device { accounted: true, ..GOOD }, 3, options()).0;
     assert_eq!(idle.fitness, Fitness::Fit, "{idle:#?}");
 }
