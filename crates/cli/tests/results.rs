@@ -77,10 +77,10 @@ interval = '30ms'
 [tasks.io]
 name = 'more reads'
 group = 'both'
-together = true
+start.together = true
 target.file = { name = 'data', size = '8MiB', create = false }
 backend = 'sync'
-processes = true
+placement.processes = true
 workers = 2
 concurrency = 2
 block = '4KiB'
@@ -238,6 +238,7 @@ const COMMANDS: &[Row] = &[
         let db = warehouse(place);
         asked(["tproc-c", "sweep", "--db", &db, "--users", "1,2", "--step", "400ms", "--ramp", "100ms"])
     }),
+    ("tproc-c check", |place| asked(["tproc-c", "check", "--db", &warehouse(place)])),
     ("waits watch", |_| {
         let server = Server::start("postgres")?;
         let mut asked = asked(["waits", "watch", "--db", &server.url, "--duration", "300ms"])?;
@@ -510,7 +511,7 @@ fn a_job_of_fio_that_failed_is_shown_with_its_error() {
     let place = Place::new();
     let mut command = Command::new(IOLITE);
     command.args(["fio", "--name=x", "--rw=read", "--size=1m", "--output-format=json"]);
-    command.arg("--exec_prerun=false").env("IOLITE_RESULTS", place.results()).current_dir(place.data());
+    command.arg("--allow_file_create=0").env("IOLITE_RESULTS", place.results()).current_dir(place.data());
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let printed = parsed(&text(&output));

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolite_model::{
-    Access as Order, Advice, BackendKind, Bytes, Durable, ExistingTarget, FileTarget, FileTask, FilesTarget,
-    LayOut, Mix, NamedFile, Target,
+    Access as Order, Advice, BackendKind, Bytes, ExistingTarget, FileTarget, FileTask, FilesTarget, LayOut,
+    Mix, NamedFile, OpenSync, Target,
 };
 use iolite_sys::file::{self, Access, Durability};
-use iolite_sys::{device, page_cache};
+use iolite_sys::{device, page_cache, spread};
 use iolite_workers::Control;
 use iolite_workload::file_starts;
 
@@ -85,11 +85,11 @@ impl Targets {
                 alone(Files::one(file, existing.offset.0, size.0), existing.offset.0)
             }
         };
-        if task.invalidate {
+        if task.cache.invalidate {
             targets.forget_cached(&task.name)?;
         }
-        if task.advice != Advice::None && !task.direct {
-            targets.advise(&task.name, task.advice == Advice::Random)?;
+        if task.cache.advice != Advice::None && !task.direct {
+            targets.advise(&task.name, task.cache.advice == Advice::Random)?;
         }
         Ok(targets)
     }
@@ -188,8 +188,9 @@ impl Targets {
     fn advise(&self, task: &str, random: bool) -> Result<(), EngineError> {
         for span in self.spans() {
             page_cache::advise(&span.file, random).map_err(|source| {
-                let reason =
-                    format!("the kernel does not take advice about its file: {source}; leave `advice` out");
+                let reason = format!(
+                    "the kernel does not take advice about its file: {source}; leave `cache.advice` out"
+                );
                 EngineError::Task { task: task.to_owned(), reason }
             })?;
         }
@@ -203,10 +204,10 @@ pub(crate) fn access_of(task: &FileTask) -> Access {
         write: writes_to(task),
         direct: task.direct,
         append: task.access == Order::Append,
-        durability: match task.durable {
+        durability: match task.durability.open {
             None => Durability::None,
-            Some(Durable::Data) => Durability::Data,
-            Some(Durable::All) => Durability::All,
+            Some(OpenSync::Data) => Durability::Data,
+            Some(OpenSync::All) => Durability::All,
         },
     }
 }
@@ -376,12 +377,17 @@ fn open_one(
     let path = scratch.claim(name)?;
     let file = file::create_new_with(&path, access).map_err(|source| failed("make", &path, source))?;
     if target.preallocate {
+        let failed = |source| failed("reserve the space of", &path, source);
+        // What lies in one place of the device stands for that place only.
+        if !target.per_worker && spread::preallocate(&file, target.size.0).map_err(failed)? {
+            return Ok(file);
+        }
         match file::preallocate(&file, target.size.0) {
             // Where blocks can't be reserved (tmpfs of old, NFS), the file at least has its size.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(target.size.0),
             other => other,
         }
-        .map_err(|source| failed("reserve the space of", &path, source))?;
+        .map_err(failed)?;
     }
     Ok(file)
 }

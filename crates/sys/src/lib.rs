@@ -10,6 +10,7 @@ pub mod extents;
 mod fault;
 pub mod file;
 pub mod holders;
+pub mod identity;
 pub mod mapping;
 pub mod page_cache;
 pub mod placement;
@@ -21,6 +22,7 @@ mod ring_enter;
 pub mod signature;
 mod slots;
 pub mod splice;
+pub mod spread;
 #[cfg(test)]
 mod testing;
 pub mod trim;
