@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use iolite_db::DatabaseUrl;
-use iolite_model::{Concluded, Durability, Storage, Task, TprocCDatabase, TprocCTask};
+use iolite_model::{Concluded, Durability, OpKind, Storage, Task, TprocCDatabase, TprocCTask};
 use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_suites::{Nothing, Procedure};
 
@@ -18,6 +18,7 @@ pub struct TprocCSite {
     database: Arc<dyn Database>,
     layout: Layout,
     description: iolite_db::Description,
+    kinds: Vec<OpKind>,
     site: Site,
 }
 
@@ -34,12 +35,18 @@ impl TprocCSite {
         let description = instance.describe(durability)?;
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
         let site = Site { instance, storage, durability };
-        Ok(TprocCSite { url, database, layout, description, site })
+        let kinds = tproc_c::kinds()?;
+        Ok(TprocCSite { url, database, layout, description, kinds, site })
     }
 
     /// Number of warehouses and the reduction of their contents.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// The kinds of operation that are counted.
+    pub fn kinds(&self) -> &[OpKind] {
+        &self.kinds
     }
 
     /// Whether transactions may be procedures in the server.
