@@ -238,6 +238,7 @@ const COMMANDS: &[Row] = &[
         let db = warehouse(place);
         asked(["tproc-c", "sweep", "--db", &db, "--users", "1,2", "--step", "400ms", "--ramp", "100ms"])
     }),
+    ("tproc-c check", |place| asked(["tproc-c", "check", "--db", &warehouse(place)])),
     ("waits watch", |_| {
         let server = Server::start("postgres")?;
         let mut asked = asked(["waits", "watch", "--db", &server.url, "--duration", "300ms"])?;
