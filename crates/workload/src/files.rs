@@ -370,6 +370,7 @@ mod tests {
             anyone: false,
             after: true,
             block: Bytes(0),
+            offsets: Vec::new(),
             state: None,
         };
         let verified = FileTask { verify: Some(verify), mix: Mix::Write, ..plain.clone() };
