@@ -112,6 +112,8 @@ pub(crate) enum Command {
     Results(Box<ResultsArgs>),
     /// Draw stored runs as a chart: a timeline, a histogram, a distribution by quantile
     Plot(PlotArgs),
+    /// Write stored runs as one HTML page: verdict, figures, charts, settings
+    Report(ReportArgs),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
     /// Print completions for a shell: bash, zsh, fish, elvish, powershell
@@ -144,6 +146,32 @@ pub(crate) struct PlotArgs {
     pub(crate) kind: ChartKind,
 
     /// The SVG file, overwritten if it exists; `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  The latest run as a page:
+      iolite report latest -o report.html
+  Two runs on one page, overlaid in its charts:
+      iolite report latest~1 latest -o both.html
+
+RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest. docs/report.md describes the page.";
+
+/// `iolite report` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// The runs, on one page
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+
+    /// The HTML file, overwritten if it exists; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 

@@ -76,6 +76,7 @@ fn main() -> ExitCode {
         Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
         Command::Plot(args) => plot::run(&args),
+        Command::Report(args) => plot::page(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),
         Command::Man(args) => reference::man(&args),

@@ -1,11 +1,12 @@
-//! `iolite plot`: stored runs as a chart.
+//! `iolite plot` and `iolite report`: stored runs as a chart or a page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolite_report::plot::{chart, svg};
+use iolite_results::Run;
 use iolite_store::Store;
 
-use crate::args::PlotArgs;
+use crate::args::{PlotArgs, ReportArgs};
 use crate::exit::{Exit, UsageError};
 use crate::results::{find, read};
 use crate::{output, setup};
@@ -15,7 +16,24 @@ use crate::{output, setup};
 /// # Errors
 /// There are no such runs, they have measured nothing, or the file can't be written.
 pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
-    let path = setup::stored_results(args.results.clone())?;
+    let runs = stored(&args.runs, args.results.clone())?;
+    let chart = chart(&runs, args.kind.into()).map_err(|error| UsageError(error.to_string()))?;
+    let picture = svg(&chart);
+    written(&args.output, &picture)
+}
+
+/// Writes the runs as a page.
+///
+/// # Errors
+/// There are no such runs, or the file can't be written.
+pub(crate) fn page(args: &ReportArgs) -> anyhow::Result<Exit> {
+    let runs = stored(&args.runs, args.results.clone())?;
+    written(&args.output, &iolite_report::page(&runs))
+}
+
+/// The named runs, each once, in the order of their names.
+fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Result<Vec<Run>> {
+    let path = setup::stored_results(results)?;
     if !path.exists() {
         let message = format!(
             "there are no results yet: {} does not exist; name another file with --results FILE",
@@ -25,21 +43,23 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     }
     let store = Store::open(&path)?;
     let mut ids = Vec::new();
-    for name in &args.runs {
+    for name in names {
         let id = find(&store, name)?;
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
-    let runs = ids.iter().map(|id| read(&store, id)).collect::<anyhow::Result<Vec<_>>>()?;
-    let chart = chart(&runs, args.kind.into()).map_err(|error| UsageError(error.to_string()))?;
-    let picture = svg(&chart);
-    if args.output == Path::new("-") {
-        output::print(&picture)?;
+    ids.iter().map(|id| read(&store, id)).collect()
+}
+
+/// Writes a document to a file, or to standard output for `-`.
+fn written(output: &Path, document: &str) -> anyhow::Result<Exit> {
+    if output == Path::new("-") {
+        output::print(document)?;
         return Ok(Exit::Fit);
     }
-    std::fs::write(&args.output, picture).map_err(|error| {
-        UsageError(format!("cannot write {}: {error}; choose another file", args.output.display()))
+    std::fs::write(output, document).map_err(|error| {
+        UsageError(format!("cannot write {}: {error}; choose another file", output.display()))
     })?;
     Ok(Exit::Fit)
 }

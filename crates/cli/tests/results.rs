@@ -628,6 +628,16 @@ fn a_stored_run_is_drawn_in_every_kind() {
         let printed = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", "-"]);
         assert_eq!(text(&printed), picture, "{kind}");
     }
+    let page = place.root.path().join("report.html");
+    let page = page.to_str().unwrap();
+    let written = iolite(&place, &["report", "latest", "latest~1", "-o", page]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"));
+    assert_eq!(html.matches("<svg ").count(), 3);
+    let name = "<title>1. a &lt; b &amp; &quot;c&quot;, write, run ";
+    assert_eq!(html.matches(name).count(), 8);
+    assert!(!html.contains("a < b") && !html.contains("src="));
     let unwritable = place.root.path().join("missing/chart.svg");
     for (arguments, says) in [
         (["latest", "--kind", "cdf", "-o", unwritable.to_str().unwrap()], "cannot write"),
