@@ -1,6 +1,14 @@
 //! How idle each CPU is while something runs (/proc/stat, proc_stat(5)).
 
 use std::fs;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// How often the unit of work is timed.
+const TIMES: u32 = 20;
+
+/// Bytes that a unit of work goes through.
+const UNIT: usize = 64 << 10;
 
 /// Watches the CPUs: counts ticks between [resume](CpuIdle::resume) and [pause](CpuIdle::pause).
 #[derive(Debug, Default)]
@@ -73,6 +81,24 @@ fn parse(text: &str) -> Vec<Ticks> {
         Some(Ticks { idle, all: times.iter().sum() })
     };
     text.lines().filter_map(of_cpu).collect()
+}
+
+/// Mean and standard deviation of the time of a unit of work, in microseconds.
+pub fn unit_work() -> (f64, f64) {
+    let mut data = vec![0u64; UNIT / size_of::<u64>()];
+    let mut once = || {
+        let started = Instant::now();
+        for (at, word) in black_box(&mut data).iter_mut().enumerate() {
+            *word = word.rotate_left(7) ^ at as u64;
+        }
+        black_box(&data);
+        started.elapsed().as_secs_f64() * 1e6
+    };
+    once();
+    let times: Vec<f64> = (0..TIMES).map(|_| once()).collect();
+    let mean = times.iter().sum::<f64>() / f64::from(TIMES);
+    let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / f64::from(TIMES - 1);
+    (mean, variance.sqrt())
 }
 
 #[cfg(test)]

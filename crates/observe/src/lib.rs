@@ -25,7 +25,7 @@ mod sysfs;
 
 pub use beneath::storage_beneath;
 pub use cache::{CacheProbe, ReleaseWatch};
-pub use cpu_idle::CpuIdle;
+pub use cpu_idle::{CpuIdle, unit_work};
 pub use disk_probe::DiskProbe;
 pub use error::Error;
 pub use host::host;

@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::Rng;
 use crate::Purpose;
 use crate::error::WorkloadError;
 use crate::generator;
-use crate::stream::IoKind;
+use crate::planned::IoKind;
 
 /// Percentages may be typed as decimals: their sum may exceed 100 by so much.
 const ROUNDING: f64 = 1e-6;
