@@ -77,10 +77,10 @@ interval = '30ms'
 [tasks.io]
 name = 'more reads'
 group = 'both'
-together = true
+start.together = true
 target.file = { name = 'data', size = '8MiB', create = false }
 backend = 'sync'
-processes = true
+placement.processes = true
 workers = 2
 concurrency = 2
 block = '4KiB'
@@ -238,6 +238,7 @@ const COMMANDS: &[Row] = &[
         let db = warehouse(place);
         asked(["tproc-c", "sweep", "--db", &db, "--users", "1,2", "--step", "400ms", "--ramp", "100ms"])
     }),
+    ("tproc-c check", |place| asked(["tproc-c", "check", "--db", &warehouse(place)])),
     ("waits watch", |_| {
         let server = Server::start("postgres")?;
         let mut asked = asked(["waits", "watch", "--db", &server.url, "--duration", "300ms"])?;

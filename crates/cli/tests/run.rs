@@ -120,7 +120,7 @@ fn processes_do_the_same_as_threads() {
         let place = Place::new();
         for processes in [false, true] {
             let rest = format!(
-                "backend = 'sync'\nprocesses = {processes}\nmix = {{ read-percent = 50 }}\nregions = 'slices'\n\
+                "backend = 'sync'\nplacement.processes = {processes}\nmix = {{ read-percent = 50 }}\nregions = 'slices'\n\
              workers = 3\nconcurrency = 3\narrival.constant = 3000\nstop.runtime = '1s'\nramp = '200ms'\n\
              interval = '100ms'\nverify = {{ check = 'xxh3', after = true }}"
             );
@@ -189,7 +189,7 @@ fn ctrl_c_ends_threads_and_processes_within_a_second() {
         for processes in [false, true] {
             let place = Place::new();
             let rest = format!(
-                "backend = 'sync'\nprocesses = {processes}\nworkers = 2\nconcurrency = 2\nstop.runtime = '1h'\ninterval = '50ms'"
+                "backend = 'sync'\nplacement.processes = {processes}\nworkers = 2\nconcurrency = 2\nstop.runtime = '1h'\ninterval = '50ms'"
             );
             let text = lay_out("16MiB") + &on_data("16MiB", &rest);
             let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
@@ -359,7 +359,7 @@ fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
     run(&place, &text);
     // Two of one job that would do so are refused before anything is done.
     let both = text.replace("mix =", "verify = { check = 'crc32c', after = true }\nmix =")
-        + &text.replace("name =", "together = true\nname =");
+        + &text.replace("name =", "start.together = true\nname =");
     let output = command(&place, "run", &job(&place, &both), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("taken for damage"));
@@ -376,7 +376,7 @@ fn metadata_operations_run_beside_io() {
     let text = metadata("create", "size = '4KiB'")
         + &metadata("stat", "random = true\nstop.loops = 2")
         + &metadata("unlink", "")
-        + "[[tasks]]\n[tasks.io]\nname = 'beside'\ntogether = true\nstop.runtime = '300ms'\n";
+        + "[[tasks]]\n[tasks.io]\nname = 'beside'\nstart.together = true\nstop.runtime = '300ms'\n";
     let document = run(&place, &text);
     for (name, kind, count) in
         [("create", "create", 1000), ("stat", "stat", 2000), ("unlink", "unlink", 1000)]

@@ -50,7 +50,8 @@ impl Subject {
     fn output(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(IOLITE);
         command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
-        let measures = matches!(arguments, ["tproc-c", "run" | "sweep", ..] | ["waits" | "observe", ..]);
+        let measures =
+            matches!(arguments, ["tproc-c", "run" | "sweep" | "check", ..] | ["waits" | "observe", ..]);
         if measures || arguments[0] == "results" {
             command.arg("--results").arg(self.place.results());
         }

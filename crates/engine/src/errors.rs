@@ -35,7 +35,7 @@ impl Errors {
 
     /// Whether the error that was just noted ends the phase.
     pub(crate) fn end_it(&self, rule: &OnError, class: ErrorClass) -> bool {
-        rule.stop.contains(&class) || rule.most.is_some_and(|most| self.count > most)
+        rule.stop.contains(&class) || rule.max.is_some_and(|most| self.count > most)
     }
 
     /// What to say of an error that ends the phase.
@@ -75,9 +75,9 @@ mod tests {
     fn a_class_or_a_number_ends_it() {
         let mut errors = Errors::default();
         errors.note(OpKind::Write, ErrorClass::Space, 0, || ("write: full".into(), Some(28)));
-        let stop = OnError { stop: vec![ErrorClass::Space], most: None };
+        let stop = OnError { stop: vec![ErrorClass::Space], ..OnError::default() };
         assert!(errors.end_it(&stop, ErrorClass::Space) && !errors.end_it(&stop, ErrorClass::Device));
-        let most = OnError { stop: Vec::new(), most: Some(1) };
+        let most = OnError { stop: Vec::new(), max: Some(1), ..OnError::default() };
         assert!(!errors.end_it(&most, ErrorClass::Space));
         errors.note(OpKind::Write, ErrorClass::Space, 0, || ("again".into(), None));
         assert!(errors.end_it(&most, ErrorClass::Space));

@@ -542,7 +542,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let kind = state.io.kind();
         self.lane.record_error(kind, at);
         self.errors.note(kind, class, state.offset, what);
-        if self.failure.is_none() && self.errors.end_it(&self.plan.on_error, class) {
+        if self.failure.is_none() && self.errors.end_it(&self.plan.errors, class) {
             self.failure = Some(EngineError::Stopped { what: self.errors.last_words(kind, class) });
             self.lane.cut(at);
         }

@@ -41,7 +41,7 @@ pub fn run_file_task_on<B: Backend>(
     make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Outcome, EngineError> {
     validate(task)?;
-    if task.backend != BackendKind::Null || task.processes {
+    if task.backend != BackendKind::Null || task.placement.processes {
         let reason =
             "a back end of the caller's making takes the place of the null back end, in threads".into();
         return Err(EngineError::Task { task: task.name.clone(), reason });
@@ -188,7 +188,7 @@ impl Phase {
             first,
             workers,
             kinds: kinds(&self.task),
-            delay: self.task.delay,
+            delay: self.task.start.delay,
             stop: self.task.stop,
             ramp: self.task.ramp,
             interval: self.task.interval,
@@ -242,7 +242,7 @@ impl Phase {
                 self.invalidating(Sync::new(files, block).map_err(failed)?, again, plan, start)
             }
             BackendKind::IoUring(options) => {
-                let method = self.task.sync.map(|rule| rule.method).unwrap_or_default();
+                let method = self.task.durability.sync.map(|rule| rule.method).unwrap_or_default();
                 let ring = Uring::new(files, depth, block, options, method).map_err(failed)?;
                 let ring = if self.task.batch.submit > 0 { ring.gathering() } else { ring };
                 self.invalidating(ring, again, plan, start)
@@ -279,7 +279,7 @@ impl Phase {
     ) -> Result<Finished, EngineError> {
         // As with fio, an order that may repeat blocks has no rounds: its cache is dropped once, before the phase.
         let rounds = matches!(self.task.access, Access::Sequential | Access::Covering | Access::Backwards);
-        if !self.task.invalidate || self.task.direct || !rounds {
+        if !self.task.cache.invalidate || self.task.direct || !rounds {
             return self.measure(backend, plan, start);
         }
         let round = iolite_workload::round(&self.task, start.worker());
@@ -325,10 +325,10 @@ impl Phase {
             batch: Batching::of(task.batch),
             share: Share::of(task, worker),
             largest: task.largest().0 as u32,
-            sync: task.sync,
-            end_sync: task.end_sync,
+            sync: task.durability.sync,
+            end_sync: task.durability.end_sync,
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
-            on_error: task.on_error.clone(),
+            errors: task.errors.clone(),
             until_full: task.stop.full,
             priorities: Priorities::of(task, worker).map(Box::new),
             flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
@@ -370,9 +370,9 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     kinds.extend(task.mix.writes().then_some(OpKind::Write));
     kinds.extend(task.mix.trims().then_some(OpKind::Trim));
     let traced = matches!(task.mix, Mix::Traced(TracedKinds { syncs: true, .. }));
-    let syncs = task.sync.is_some() || task.end_sync.is_some() || traced;
+    let syncs = task.durability.sync.is_some() || task.durability.end_sync.is_some() || traced;
     kinds.extend(syncs.then_some(OpKind::Sync));
-    if let Some(rule) = task.sync {
+    if let Some(rule) = task.durability.sync {
         kinds.extend((rule.every == 1).then_some(OpKind::Commit));
     }
     kinds

@@ -34,7 +34,7 @@ pub(crate) fn run_phase(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Ran, EngineError> {
-    if phase.task.processes {
+    if phase.task.placement.processes {
         let mut ran = processes::run(phase, line, clock, control, sink)?;
         ran.outcome.rate = rate::kept(&phase.task, &ran.outcome);
         return Ok(ran);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolite_model::{
-    Access as Order, Advice, BackendKind, Bytes, Durable, ExistingTarget, FileTarget, FileTask, FilesTarget,
-    LayOut, Mix, NamedFile, Target,
+    Access as Order, Advice, BackendKind, Bytes, ExistingTarget, FileTarget, FileTask, FilesTarget, LayOut,
+    Mix, NamedFile, OpenSync, Target,
 };
 use iolite_sys::file::{self, Access, Durability};
 use iolite_sys::{device, page_cache};
@@ -85,11 +85,11 @@ impl Targets {
                 alone(Files::one(file, existing.offset.0, size.0), existing.offset.0)
             }
         };
-        if task.invalidate {
+        if task.cache.invalidate {
             targets.forget_cached(&task.name)?;
         }
-        if task.advice != Advice::None && !task.direct {
-            targets.advise(&task.name, task.advice == Advice::Random)?;
+        if task.cache.advice != Advice::None && !task.direct {
+            targets.advise(&task.name, task.cache.advice == Advice::Random)?;
         }
         Ok(targets)
     }
@@ -188,8 +188,9 @@ impl Targets {
     fn advise(&self, task: &str, random: bool) -> Result<(), EngineError> {
         for span in self.spans() {
             page_cache::advise(&span.file, random).map_err(|source| {
-                let reason =
-                    format!("the kernel does not take advice about its file: {source}; leave `advice` out");
+                let reason = format!(
+                    "the kernel does not take advice about its file: {source}; leave `cache.advice` out"
+                );
                 EngineError::Task { task: task.to_owned(), reason }
             })?;
         }
@@ -203,10 +204,10 @@ pub(crate) fn access_of(task: &FileTask) -> Access {
         write: writes_to(task),
         direct: task.direct,
         append: task.access == Order::Append,
-        durability: match task.durable {
+        durability: match task.durability.open {
             None => Durability::None,
-            Some(Durable::Data) => Durability::Data,
-            Some(Durable::All) => Durability::All,
+            Some(OpenSync::Data) => Durability::Data,
+            Some(OpenSync::All) => Durability::All,
         },
     }
 }

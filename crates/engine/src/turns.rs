@@ -38,7 +38,7 @@ pub(crate) struct Turn<'a> {
 /// The name by which others wait for a task, and the one of those that it waits for.
 fn names(task: &JobTask) -> (&str, Option<&str>) {
     match task {
-        JobTask::Io(task) => (&task.name, task.after.as_deref()),
+        JobTask::Io(task) => (&task.name, task.start.after.as_deref()),
         JobTask::Metadata(task) => (&task.name, None),
     }
 }
@@ -151,12 +151,12 @@ impl Drop for Turn<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::FileTask;
+    use iolite_model::{FileTask, Start};
 
     fn task(name: &str, after: Option<&str>) -> JobTask {
         JobTask::Io(Box::new(FileTask {
             name: name.into(),
-            after: after.map(str::to_owned),
+            start: Start { after: after.map(str::to_owned), ..Start::default() },
             ..FileTask::default()
         }))
     }

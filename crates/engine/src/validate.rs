@@ -120,17 +120,17 @@ fn validate_load(task: &FileTask) -> Result<(), EngineError> {
 /// What workers share, which processes can't.
 fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
     if let Some(flow) = task.flow
-        && (flow.weight == 0 || task.processes)
+        && (flow.weight == 0 || task.placement.processes)
     {
         return refuse(
             task,
-            "a flow has a weight of at least 1, and is kept by threads only: leave `processes` or `flow` out",
+            "a flow has a weight of at least 1, and is kept by threads only: leave `placement.processes` or `flow` out",
         );
     }
-    if task.processes && (task.watch.detail || task.watch.operations) {
+    if task.placement.processes && (task.watch.detail || task.watch.operations) {
         return refuse(
             task,
-            "what is kept of each operation (`watch`) is kept by threads only: leave `processes` or `watch` out",
+            "what is kept of each operation (`watch`) is kept by threads only: leave `placement.processes` or `watch` out",
         );
     }
     Ok(())
@@ -177,8 +177,10 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
              an existing target",
         );
     }
-    if state && task.processes {
-        return refuse("a verification state is kept by threads only: leave `processes` or `state` out");
+    if state && task.placement.processes {
+        return refuse(
+            "a verification state is kept by threads only: leave `placement.processes` or `state` out",
+        );
     }
     Ok(())
 }
@@ -213,14 +215,16 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
 
 fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    let Some(SyncRule { every, .. }) = task.sync else { return Ok(()) };
+    let Some(SyncRule { every, .. }) = task.durability.sync else { return Ok(()) };
     if every == 0 {
         return refuse("a sync after every 0 writes is none: leave it out, or give a number");
     }
     if !task.mix.writes() {
         return refuse("it syncs but writes nothing: leave the sync out");
     }
-    if task.access == Access::Append && task.sync.is_some_and(|rule| rule.method == SyncMethod::FileRange) {
+    if task.access == Access::Append
+        && task.durability.sync.is_some_and(|rule| rule.method == SyncMethod::FileRange)
+    {
         return refuse(
             "where an append goes is known to the file system only, so that no range can be synced: use fdatasync",
         );
@@ -291,11 +295,11 @@ fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineErro
             "completions can be polled for with direct I/O only: add it, or leave the polling out",
         );
     }
-    let syncs = task.sync.is_some() || task.end_sync.is_some();
+    let syncs = task.durability.sync.is_some() || task.durability.end_sync.is_some();
     if options.completion_polling && (syncs || task.mix.trims()) {
         return refuse("a polled ring does reads and writes only: leave syncs and trims out, or the polling");
     }
-    match task.sync {
+    match task.durability.sync {
         _ if !options.linked_sync => Ok(()),
         Some(SyncRule { every: 1, method: SyncMethod::Fdatasync | SyncMethod::Fsync }) => Ok(()),
         _ => refuse("a linked sync follows every write: give a sync (fdatasync or fsync) after every write"),

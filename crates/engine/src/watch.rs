@@ -106,7 +106,7 @@ struct Log {
 impl Watcher {
     /// Whether a task asks for anything that it does.
     pub(crate) fn is_needed(task: &FileTask) -> bool {
-        task.watch.detail || task.watch.operations || task.longest.is_some()
+        task.watch.detail || task.watch.operations || task.errors.max_service.is_some()
     }
 
     /// For a worker with so many slots, whose operations are of these kinds.
@@ -125,7 +125,7 @@ impl Watcher {
             detail,
             log: task.watch.operations.then(log),
             priority,
-            longest: task.longest.unwrap_or(Nanos(u64::MAX)),
+            longest: task.errors.max_service.unwrap_or(Nanos(u64::MAX)),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::alloc::System;
 
 use iolite_engine::{Control, Scratch, run_file_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, FileTask, Iops, Mix, Nanos, NullSink, OpKind, RunId, Stop, Target,
-    Watch,
+    Access, Arrival, BackendKind, Bytes, FileTask, Iops, Mix, Nanos, NullSink, OnError, OpKind, RunId, Stop,
+    Target, Watch,
 };
 use iolite_sys::clock::Clock;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -50,7 +50,7 @@ fn the_measured_loop_allocates_nothing() {
     task.arrival = Arrival::Closed;
     let watched = FileTask {
         watch: Watch { detail: true, operations: false },
-        longest: Some(Nanos::SECOND),
+        errors: OnError { max_service: Some(Nanos::SECOND), ..OnError::default() },
         ..task.clone()
     };
     for task in [task, watched] {

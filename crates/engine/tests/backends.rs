@@ -366,7 +366,7 @@ fn the_loop_does_exactly_what_was_asked_with_every_back_end() {
 fn commits_work_with_every_back_end() {
     for kind in kinds() {
         let mut task = task(kind, Mix::Write, target(true), operations(60));
-        task.sync = Some(SyncRule::fdatasync(1));
+        task.durability.sync = Some(SyncRule::fdatasync(1));
         let totals = Bench::new().run(&task).unwrap().totals;
         let count = |op| totals.operations(op);
         assert!(count(OpKind::Commit) >= 60 - 9, "{kind:?}: {}", count(OpKind::Commit));

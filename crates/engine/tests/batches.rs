@@ -11,7 +11,7 @@ use iolite_engine::{
 };
 use iolite_model::{
     Access, BackendKind, Batch, Bytes, Ending, Event, FileTarget, FileTask, LoggedOperation, Mix, OpKind,
-    RingOptions, RunId, Sink, Stop, SyncRule, Target, Verify, Watch,
+    RingOptions, RunId, Sink, Stop, SyncRule, Target, Verify, Watch, WriteDurability,
 };
 use iolite_stats::Detail;
 use iolite_sys::clock::Clock;
@@ -126,7 +126,6 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
         backend,
         mix: Mix::Write,
         access: Access::Covering,
-        sync: Some(SyncRule::fdatasync(64)),
         verify: Some(Verify {
             check: iolite_model::Checksum::Crc32c,
             unit: Bytes(0),
@@ -136,6 +135,7 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
             block: Bytes(0),
             state: None,
         }),
+        durability: WriteDurability::synced(SyncRule::fdatasync(64)),
         ..task(batch)
     };
     let mut reported = Told(Vec::new());

@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 
 use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_set, verify_state};
 use iolite_model::{
-    Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Durable, Ending, ErrorClass, Event,
-    ExistingTarget, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos,
-    NullSink, OpKind, Overwrite, Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Stop,
-    SyncMethod, SyncRule, Target, Verified, Verify,
+    Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Ending, ErrorClass, Event, ExistingTarget,
+    FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos, NullSink, OpKind,
+    OpenSync, Overwrite, PageCache, Regions, Reserve, RingOptions, RunId, Sink, SizeLaw, Sizes, Start, Stop,
+    SyncMethod, SyncRule, Target, Verified, Verify, WriteDurability,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::page_cache;
@@ -268,7 +268,7 @@ fn devices_without_an_end_are_read_and_written() {
             };
             let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(65536) };
             let target = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
-            let task = FileTask { backend: kind, invalidate: true, ..task(target, mix) };
+            let task = FileTask { backend: kind, cache: PageCache::INVALIDATED, ..task(target, mix) };
             let outcome = place.run(&task).unwrap_or_else(|error| panic!("{kind:?} {path}: {error}"));
             let operations = done(&outcome, OpKind::Read) + done(&outcome, OpKind::Write);
             assert_eq!(operations, 16, "{kind:?} {path}");
@@ -357,7 +357,7 @@ fn every_back_end_reaches_every_file_and_nothing_else() {
             access: Access::Covering,
             workers: 2,
             concurrency: depth,
-            sync: Some(SyncRule::fdatasync(7)),
+            durability: WriteDurability::synced(SyncRule::fdatasync(7)),
             ..task(target.clone(), Mix::Write)
         };
         let blocks: u64 = (0..5).map(|index| 10 + 3 * index).sum();
@@ -379,7 +379,11 @@ fn every_back_end_reaches_every_file_and_nothing_else() {
         if kind == BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() }) {
             continue;
         }
-        let reading = FileTask { mix: Mix::Read, sync: None, ..covering };
+        let reading = FileTask {
+            mix: Mix::Read,
+            durability: WriteDurability { sync: None, ..covering.durability },
+            ..covering
+        };
         let outcome = place.run(&reading).unwrap();
         assert_eq!(done(&outcome, OpKind::Read) + outcome.outstanding.at_end, blocks, "{kind:?}");
     }
@@ -402,7 +406,7 @@ fn linked_and_ranged_syncs_go_to_their_files() {
         let task = FileTask {
             backend: BackendKind::IoUring(options),
             concurrency: 4,
-            sync: Some(SyncRule { every, method }),
+            durability: WriteDurability::synced(SyncRule { every, method }),
             ..task(FilesTarget::of(files), Mix::Write)
         };
         let outcome = place.run(&task).unwrap();
@@ -549,7 +553,10 @@ fn tasks_of_a_set_share_their_files() {
     let tasks: Vec<_> = (0..3)
         .map(|number| {
             let mix = [Mix::Write, Mix::Read, Mix::ReadPercent(50)][number];
-            JobTask::Io(Box::new(FileTask { together: number > 0, ..task(target.clone(), mix) }))
+            JobTask::Io(Box::new(FileTask {
+                start: Start { together: number > 0, ..Start::default() },
+                ..task(target.clone(), mix)
+            }))
         })
         .collect();
     let set = |place: &mut Place, tasks: &[JobTask]| {
@@ -662,7 +669,7 @@ fn a_device_is_a_file_that_is_never_made() {
         write(target(&device, 2 << 20, anything)),
         write(target(&image_name, 0, anything)),
     ];
-    let whole = FileTask { invalidate: true, ..write(target(&device, 0, Overwrite::Blank)) };
+    let whole = FileTask { cache: PageCache::INVALIDATED, ..write(target(&device, 0, Overwrite::Blank)) };
     let parts = ["overwrite", "span asked for", "rests on it"];
     let results: Vec<_> =
         tasks.iter().map(|task| place.run(task).map_err(|error| error.to_string())).collect();
@@ -754,9 +761,13 @@ fn a_long_pause_of_busy_is_interrupted() {
 fn durable_writes_work_with_every_back_end() {
     for kind in backends() {
         let mut place = Place::new();
-        let durable = Some(if kind == BackendKind::Sync { Durable::All } else { Durable::Data });
+        let durable = Some(if kind == BackendKind::Sync { OpenSync::All } else { OpenSync::Data });
         let target = FilesTarget::of(vec![place.named("a", 16384), place.named("b", 16384)]);
-        let task = FileTask { backend: kind, durable, ..task(target, Mix::Write) };
+        let task = FileTask {
+            backend: kind,
+            durability: WriteDurability { open: durable, ..WriteDurability::default() },
+            ..task(target, Mix::Write)
+        };
         assert_eq!(done(&place.run(&task).unwrap(), OpKind::Write), 8, "{kind:?}");
     }
 }
@@ -794,7 +805,7 @@ fn the_cache_is_dropped_before_the_phase() {
         if !existing {
             assert_eq!(resident(), 8 << 20);
         }
-        place.run(&FileTask { invalidate: true, ..base }).unwrap();
+        place.run(&FileTask { cache: PageCache::INVALIDATED, ..base }).unwrap();
         assert!(resident() < 2 << 20, "{} bytes", resident());
         std::fs::read(&path).unwrap();
     }

@@ -137,7 +137,7 @@ fn a_commit_is_a_write_with_its_sync() {
         let mut bench = Bench::new();
         let mut task = task(backend, Mix::Write, file(true), operations(50));
         task.access = Access::Sequential;
-        task.sync = Some(SyncRule::fdatasync(1));
+        task.durability.sync = Some(SyncRule::fdatasync(1));
         let totals = bench.run(&task).unwrap().totals;
         let count = |kind| totals.operations(kind);
         assert!(count(OpKind::Commit) >= 49, "{backend:?}: {}", count(OpKind::Commit));

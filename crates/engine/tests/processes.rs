@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iolite_engine::{Control, Outcome, Scratch, WORKER_COMMAND, run_file_task, serve_worker};
 use iolite_model::{
     Access, BackendKind, Bytes, Checksum, Ending, Event, FileTask, FilesTarget, Mix, NamedFile, Nanos,
-    OpKind, RunId, Sink, Stage, Stop, Target, Verify, Watch,
+    OpKind, Placement, RunId, Sink, Stage, Stop, Target, Verify, Watch,
 };
 use iolite_sys::clock::Clock;
 
@@ -47,7 +47,7 @@ fn task() -> FileTask {
     FileTask {
         name: "processes".into(),
         target: Target::Null { size: Bytes::MIB },
-        processes: true,
+        placement: Placement { processes: true, ..Placement::default() },
         workers: 2,
         concurrency: 2,
         stop: Stop { runtime: Some(Nanos(60_000_000_000)), ..Stop::default() },
@@ -89,7 +89,7 @@ fn what_only_threads_keep_is_refused() {
     let task = FileTask { watch: Watch { detail: true, operations: false }, ..task() };
     let mut sink = Asker(|| (), false);
     let refused = run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut sink);
-    assert!(refused.unwrap_err().to_string().contains("`processes` or `watch`"));
+    assert!(refused.unwrap_err().to_string().contains("`placement.processes` or `watch`"));
 }
 
 fn processes_inherit_every_file() {

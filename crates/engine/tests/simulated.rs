@@ -195,7 +195,7 @@ fn an_error_that_ends_the_phase_leaves_whole_intervals() {
             mix: Mix::Write,
             block: Bytes(64 << 10),
             interval: Nanos(10_000_000),
-            on_error: OnError::stop_always(),
+            errors: OnError::stop_always(),
             workers: 2,
             concurrency: 8,
             ..sim_task(1 << 20, Arrival::Closed, seconds(5.0))
@@ -228,13 +228,13 @@ fn errors_are_reported_by_class_with_where_they_happened() {
 fn a_class_or_a_number_of_errors_ends_the_phase() {
     let faults = SimFaults { error: 0.01, error_number: 28, ..SimFaults::default() };
     for (on_error, ends) in [
-        (OnError { stop: vec![ErrorClass::Space], most: None }, true),
-        (OnError { stop: vec![ErrorClass::Device], most: None }, false),
-        (OnError { stop: Vec::new(), most: Some(5) }, true),
+        (OnError { stop: vec![ErrorClass::Space], ..OnError::default() }, true),
+        (OnError { stop: vec![ErrorClass::Device], ..OnError::default() }, false),
+        (OnError { stop: Vec::new(), max: Some(5), ..OnError::default() }, true),
         (OnError::default(), false),
     ] {
         let stop = Stop { operations: Some(20_000), ..Stop::default() };
-        let task = FileTask { on_error: on_error.clone(), ..sim_task(1 << 20, Arrival::Closed, stop) };
+        let task = FileTask { errors: on_error.clone(), ..sim_task(1 << 20, Arrival::Closed, stop) };
         let outcome = simulate(&task, FAST, faults, None);
         match outcome.ending {
             Ending::Failed(reason) if ends => assert!(reason.contains("No space left"), "{reason}"),

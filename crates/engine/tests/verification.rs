@@ -94,8 +94,8 @@ fn lost_and_torn_writes_are_found() {
 #[test]
 fn what_is_found_wrong_can_end_the_phase() {
     let faults = SimFaults { lost: 0.05, ..SimFaults::default() };
-    let on_error = OnError { stop: vec![ErrorClass::Verify], most: None };
-    let outcome = simulate(&FileTask { on_error, ..task(Checksum::Crc32c, 1_000_000) }, faults);
+    let on_error = OnError { stop: vec![ErrorClass::Verify], ..OnError::default() };
+    let outcome = simulate(&FileTask { errors: on_error, ..task(Checksum::Crc32c, 1_000_000) }, faults);
     let Ending::Failed(reason) = &outcome.ending else { panic!("{:?}", outcome.ending) };
     assert!(reason.contains("not what was written"), "{reason}");
     assert!(outcome.totals.operations(OpKind::Read) < 500_000);

@@ -12,8 +12,8 @@ use iolite_engine::{
 };
 use iolite_model::{
     Access, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, FilesTarget, IoClass, IoPriority,
-    JobTask, LoggedOperation, Mix, NamedFile, Nanos, OpKind, OpTotals, Placement, Prioritized, PriorityShare,
-    RingOptions, RunId, Sink, Stage, Stop, SyncMethod, SyncRule, Target, Watch,
+    JobTask, LoggedOperation, Mix, NamedFile, Nanos, OnError, OpKind, OpTotals, Placement, Prioritized,
+    PriorityShare, RingOptions, RunId, Sink, Stage, Start, Stop, SyncMethod, SyncRule, Target, Watch,
 };
 use iolite_stats::Histogram;
 use iolite_sys::clock::Clock;
@@ -98,7 +98,7 @@ fn what_is_reported_of_each_operation_adds_up_to_the_totals() {
     let mut task = task("all", runtime(300 * MS));
     (task.mix, task.ramp, task.watch) = (Mix::ReadPercent(50), Nanos(100 * MS), ALL);
     (task.workers, task.concurrency) = (2, 9);
-    task.sync = Some(SyncRule::fdatasync(3));
+    task.durability.sync = Some(SyncRule::fdatasync(3));
     let mut events = events();
     let faults = SimFaults { error: 0.02, short: 0.02, ..SimFaults::default() };
     let outcome = simulate(&task, SimParameters { faults, ..device() }, &mut events, &Control::default());
@@ -228,7 +228,10 @@ fn a_phase_that_is_ended_keeps_what_it_has_measured() {
 #[test]
 fn a_phase_that_is_ended_before_it_measures_is_off_alone() {
     let control = Control::default();
-    let late = FileTask { delay: Nanos(60_000 * MS), ..task("late", runtime(MS)) };
+    let late = FileTask {
+        start: Start { delay: Nanos(60_000 * MS), ..Start::default() },
+        ..task("late", runtime(MS))
+    };
     let prompt = FileTask { watch: ALL, ..task("prompt", runtime(200 * MS)) };
     let never = FileTask { watch: ALL, ..task("never", runtime(60_000 * MS)) };
     control.end_phase(2);
@@ -258,9 +261,20 @@ fn run(tasks: &[FileTask], control: &Control, events: &mut dyn Sink) -> Vec<Outc
 fn a_task_starts_when_the_one_it_waits_for_has_ended() {
     let first = FileTask { watch: ALL, ..task("first", runtime(200 * MS)) };
     let alone = task("alone", runtime(10 * MS));
-    let second = FileTask { after: Some("first".into()), watch: ALL, ..task("second", operations(100)) };
-    let third = FileTask { after: Some("second".into()), watch: ALL, ..task("third", operations(100)) };
-    let earlier = FileTask { after: Some("an earlier set's".into()), ..alone.clone() };
+    let second = FileTask {
+        watch: ALL,
+        start: Start { after: Some("first".into()), ..Start::default() },
+        ..task("second", operations(100))
+    };
+    let third = FileTask {
+        watch: ALL,
+        start: Start { after: Some("second".into()), ..Start::default() },
+        ..task("third", operations(100))
+    };
+    let earlier = FileTask {
+        start: Start { after: Some("an earlier set's".into()), ..Start::default() },
+        ..alone.clone()
+    };
     let mut events = events();
     let tasks = [first.clone(), first, alone, second, third, earlier];
     let outcomes = run(&tasks, &Control::default(), &mut events);
@@ -280,9 +294,14 @@ fn a_task_starts_when_the_one_it_waits_for_has_ended() {
 #[test]
 fn whoever_waits_for_what_fails_is_called_off() {
     let stop = runtime(60_000 * MS);
-    let first = FileTask { longest: Some(Nanos(0)), ..task("first", stop) };
-    let second = FileTask { after: Some("first".into()), ..task("second", stop) };
-    let third = FileTask { after: Some("second".into()), ..task("third", stop) };
+    let first = FileTask {
+        errors: OnError { max_service: Some(Nanos(0)), ..OnError::default() },
+        ..task("first", stop)
+    };
+    let second =
+        FileTask { start: Start { after: Some("first".into()), ..Start::default() }, ..task("second", stop) };
+    let third =
+        FileTask { start: Start { after: Some("second".into()), ..Start::default() }, ..task("third", stop) };
     let outcomes = run(&[first, second, third], &Control::default(), &mut events());
     let [Ending::Failed(reason), Ending::Interrupted, Ending::Interrupted] =
         [0, 1, 2].map(|index: usize| outcomes[index].ending.clone())
@@ -295,7 +314,7 @@ fn whoever_waits_for_what_fails_is_called_off() {
 #[test]
 fn an_operation_that_takes_too_long_ends_the_phase() {
     let mut task = task("stalled", runtime(60_000 * MS));
-    (task.longest, task.concurrency) = (Some(Nanos(300 * MS)), 4);
+    (task.errors.max_service, task.concurrency) = (Some(Nanos(300 * MS)), 4);
     let stall = Some(SimStall { at: Duration::from_millis(50), length: Duration::from_millis(600) });
     let outcome = simulate(&task, SimParameters { stall, ..device() }, &mut events(), &Control::default());
     let Ending::Failed(reason) = outcome.ending else { panic!("{:?}", outcome.ending) };
@@ -324,7 +343,7 @@ fn what_was_written_is_made_durable_once_at_the_end() {
         };
         let mut measure = |mix, stop, create| {
             let mut task = FileTask { target: target(create), backend, mix, ..task("synced", stop) };
-            (task.end_sync, task.access) = (Some(SyncMethod::Fsync), Access::Sequential);
+            (task.durability.end_sync, task.access) = (Some(SyncMethod::Fsync), Access::Sequential);
             (task.concurrency, task.watch) = (if backend.is_synchronous() { 1 } else { 4 }, ALL);
             let mut events = events();
             let outcome =

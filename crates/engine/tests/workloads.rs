@@ -16,7 +16,8 @@ use iolite_engine::{
 use iolite_model::{
     Access, BackendKind, Bytes, Contents, Ending, ErrorClass, Event, ExistingTarget, FileTarget, FileTask,
     Fill, JobTask, MetadataTask, Mix, Nanos, OpKind, Overwrite, Placement, Quantile, Regions, RingOptions,
-    RunId, Sink, SizeLaw, Sizes, Stage, Stop, SyncMethod, SyncRule, Target, WeightedSize,
+    RunId, Sink, SizeLaw, Sizes, Stage, Start, Stop, SyncMethod, SyncRule, Target, WeightedSize,
+    WriteDurability,
 };
 use iolite_sys::clock::Clock;
 
@@ -168,7 +169,7 @@ fn a_sync_follows_every_so_many_writes_by_any_method() {
                 let path = place.existing(0);
                 let mut task = on(&path, backend, Mix::Write);
                 (task.workers, task.concurrency) = (1, if backend.is_synchronous() { 1 } else { 4 });
-                task.sync = Some(SyncRule { every, method });
+                task.durability.sync = Some(SyncRule { every, method });
                 let outcome = place.run(&task).unwrap();
                 assert_eq!(outcome.errors, [], "{backend:?} {method:?}");
                 let count = |kind| done(&place.events, kind).0;
@@ -195,7 +196,7 @@ fn linked_syncs_are_submitted_with_their_writes() {
         let mut place = Place::new();
         let path = place.existing(0);
         let mut task = on(&path, BackendKind::IoUring(options), Mix::Write);
-        task.sync = Some(SyncRule { every: 1, method });
+        task.durability.sync = Some(SyncRule { every: 1, method });
         let outcome = place.run(&task).unwrap();
         assert_eq!(outcome.errors, []);
         for kind in [OpKind::Write, OpKind::Sync, OpKind::Commit] {
@@ -228,7 +229,7 @@ fn the_linked_sync_of_a_write_that_failed_is_cancelled() {
         target: own(true, false, false),
         access: Access::Sequential,
         workers: 1,
-        sync: Some(SyncRule::fdatasync(1)),
+        durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..on(Path::new("/"), BackendKind::IoUring(options), Mix::Write)
     };
     let mut events = Events::default();
@@ -452,7 +453,8 @@ fn tasks_of_a_set_run_at_the_same_time_each_after_its_delay() {
         let mut place = Place::new();
         let path = place.existing(0);
         let at_once = FileTask { stop: seconds(0.4), ..on(&path, BackendKind::Sync, Mix::Read) };
-        let delayed = FileTask { delay: Nanos(200_000_000), ..at_once.clone() };
+        let delayed =
+            FileTask { start: Start { delay: Nanos(200_000_000), ..Start::default() }, ..at_once.clone() };
         let metadata = MetadataTask { files: 100, name: "files".into(), ..MetadataTask::default() };
         let start = std::time::Instant::now();
         let outcomes = place
@@ -535,8 +537,21 @@ fn tasks_without_sense_are_refused_with_a_remedy() {
     let ring = |options| BackendKind::IoUring(options);
     let sync = |every| Some(SyncRule { every, method: SyncMethod::Fdatasync });
     for (task, says) in [
-        (FileTask { sync: sync(0), ..good.clone() }, "every 0 writes"),
-        (FileTask { sync: sync(1), mix: Mix::Read, ..good.clone() }, "writes nothing"),
+        (
+            FileTask {
+                durability: WriteDurability { sync: sync(0), ..WriteDurability::default() },
+                ..good.clone()
+            },
+            "every 0 writes",
+        ),
+        (
+            FileTask {
+                mix: Mix::Read,
+                durability: WriteDurability { sync: sync(1), ..WriteDurability::default() },
+                ..good.clone()
+            },
+            "writes nothing",
+        ),
         (FileTask { stop: Stop::default(), ..good.clone() }, "nothing would end it"),
         (FileTask { interval: Nanos(9_999_999), ..good.clone() }, "10 ms"),
         (
@@ -549,7 +564,7 @@ fn tasks_without_sense_are_refused_with_a_remedy() {
         (
             FileTask {
                 backend: ring(RingOptions { linked_sync: true, ..RingOptions::PLAIN }),
-                sync: sync(2),
+                durability: WriteDurability { sync: sync(2), ..WriteDurability::default() },
                 ..good.clone()
             },
             "after every write",

@@ -73,13 +73,15 @@ pub struct OnError {
     /// The first error of one of these classes ends it.
     pub stop: Vec<ErrorClass>,
     /// More errors than this of one worker, of any class, end it.
-    pub most: Option<u64>,
+    pub max: Option<u64>,
+    /// An operation whose service time is longer than this ends it with an error.
+    pub max_service: Option<Nanos>,
 }
 
 impl OnError {
     /// Any error ends the phase.
     pub fn stop_always() -> OnError {
-        OnError { stop: ErrorClass::ALL.to_vec(), most: None }
+        OnError { stop: ErrorClass::ALL.to_vec(), ..OnError::default() }
     }
 }
 

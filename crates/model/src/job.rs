@@ -30,7 +30,7 @@ impl JobTask {
     /// Whether it starts together with the one before it.
     pub fn together(&self) -> bool {
         match self {
-            JobTask::Io(task) => task.together,
+            JobTask::Io(task) => task.start.together,
             JobTask::Metadata(task) => task.together,
         }
     }

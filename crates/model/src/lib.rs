@@ -79,10 +79,12 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    Advice, Batch, DbOperation, DbTask, Durable, FileTask, Flow, Layer, MemoryPolicy, Mix, Placement,
-    SyncMethod, SyncRule, Task, Watch,
+    Advice, Batch, DbOperation, DbTask, FileTask, Flow, Layer, MemoryPolicy, Mix, OpenSync, PageCache,
+    Placement, Start, SyncMethod, SyncRule, Task, Watch, WriteDurability,
 };
-pub use tproc_c::{TprocCCounted, TprocCCounts, TprocCDatabase, TprocCTask};
+pub use tproc_c::{
+    TprocCChecked, TprocCCondition, TprocCCounted, TprocCCounts, TprocCDatabase, TprocCTask, TprocCViolation,
+};
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};

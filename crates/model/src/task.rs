@@ -58,8 +58,8 @@ pub struct FileTask {
     /// Results of the tasks with the same group that run at the same time, from the same start to the same end, are also reported
     /// as one.
     pub group: Option<String>,
-    /// Starts together with the task before it in a [`Job`](crate::Job), rather than after it.
-    pub together: bool,
+    /// When it starts, among the tasks of a [`Job`](crate::Job).
+    pub start: Start,
     /// What the operations go to.
     pub target: Target,
     /// How the operations reach the kernel.
@@ -80,9 +80,7 @@ pub struct FileTask {
     pub direct: bool,
     /// Threads or processes.
     pub workers: u32,
-    /// Each worker is a process of its own rather than a thread.
-    pub processes: bool,
-    /// Where the workers run, and their scheduling priority.
+    /// Where the workers run, as threads or processes, and their scheduling priority.
     pub placement: Placement,
     /// Shares of the operations that have an I/O priority of their own; on io_uring and libaio only.
     pub priorities: Vec<PriorityShare>,
@@ -92,31 +90,18 @@ pub struct FileTask {
     pub batch: Batch,
     /// When operations are meant to start.
     pub arrival: Arrival,
-    /// Makes what was written durable every so often.
-    pub sync: Option<SyncRule>,
-    /// Makes what was written durable once more at the end, within the measured time.
-    pub end_sync: Option<SyncMethod>,
-    /// Opened so that every write is durable before it is over.
-    pub durable: Option<Durable>,
-    /// Drop what the page cache holds of the target before the phase, and, without `direct`, again whenever a worker starts
-    /// over: the first operation of the new round bears the time that takes.
-    pub invalidate: bool,
-    /// Advice to the kernel about the order of the offsets, from which its read-ahead follows.
-    pub advice: Advice,
+    /// When written data is made durable.
+    pub durability: WriteDurability,
+    /// What the page cache holds and how it reads ahead.
+    pub cache: PageCache,
     /// Whether what is read is what was written.
     pub verify: Option<Verify>,
     /// Errors that end the phase.
-    pub on_error: OnError,
-    /// An operation whose service takes longer than this ends the phase with an error.
-    pub longest: Option<Nanos>,
-    /// Waits until the task of this name, which starts together with it or before it, has ended.
-    pub after: Option<String>,
+    pub errors: OnError,
     /// Keeps a ratio of operations to other tasks that start together with it.
     pub flow: Option<Flow>,
     /// What is kept of each operation, beyond counts and histograms.
     pub watch: Watch,
-    /// Time from the phase's start to the first operation.
-    pub delay: Nanos,
     /// What ends the phase.
     pub stop: Stop,
     /// Time at the start that is recorded apart and left out of the totals.
@@ -132,7 +117,7 @@ impl Default for FileTask {
         FileTask {
             name: String::new(),
             group: None,
-            together: false,
+            start: Start::default(),
             target: Target::Null { size: Bytes::GIB },
             backend: BackendKind::Null,
             mix: Mix::Read,
@@ -143,30 +128,70 @@ impl Default for FileTask {
             contents: Contents::default(),
             direct: false,
             workers: 1,
-            processes: false,
             placement: Placement::default(),
             priorities: Vec::new(),
             concurrency: 1,
             batch: Batch::default(),
             arrival: Arrival::Closed,
-            sync: None,
-            end_sync: None,
-            durable: None,
-            invalidate: false,
-            advice: Advice::None,
+            durability: WriteDurability::default(),
+            cache: PageCache::default(),
             verify: None,
-            on_error: OnError::default(),
-            longest: None,
-            after: None,
+            errors: OnError::default(),
             flow: None,
             watch: Watch::default(),
-            delay: Nanos(0),
             stop: Stop::default(),
             ramp: Nanos(0),
             interval: Nanos::SECOND,
             seed: 1,
         }
     }
+}
+
+/// When a task starts, among the tasks of a [`Job`](crate::Job).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Start {
+    /// Starts together with the task before it, rather than when that has ended.
+    pub together: bool,
+    /// Waits until the task of this name, which starts together with it or before it, has ended.
+    pub after: Option<String>,
+    /// Time from the phase's start to the first operation.
+    pub delay: Nanos,
+}
+
+/// When written data is made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WriteDurability {
+    /// A sync after every so many writes.
+    pub sync: Option<SyncRule>,
+    /// A sync at the end, within the measured time.
+    pub end_sync: Option<SyncMethod>,
+    /// Opened so that every write is durable when it completes (O_DSYNC, O_SYNC).
+    pub open: Option<OpenSync>,
+}
+
+impl WriteDurability {
+    /// A sync after every so many writes, and nothing else.
+    pub const fn synced(rule: SyncRule) -> WriteDurability {
+        WriteDurability { sync: Some(rule), end_sync: None, open: None }
+    }
+}
+
+/// What the page cache holds of the target, and how it reads ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PageCache {
+    /// Drop what the page cache holds of the target before the phase, and, without `direct`, again whenever a worker starts
+    /// over: the first operation of the new round bears the time that takes.
+    pub invalidate: bool,
+    /// Advice to the kernel about the order of the offsets, from which its read-ahead follows.
+    pub advice: Advice,
+}
+
+impl PageCache {
+    /// Its pages of the target are dropped.
+    pub const INVALIDATED: PageCache = PageCache { invalidate: true, advice: Advice::None };
 }
 
 /// Number of operations that a worker submits and reaps at a time. It changes nothing for back ends that have one
@@ -210,7 +235,7 @@ pub enum Advice {
 /// How a file is opened so that writes are durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Durable {
+pub enum OpenSync {
     /// O_DSYNC: the data, and what of the metadata is needed to find it.
     Data,
     /// O_SYNC: all metadata too.
@@ -256,7 +281,7 @@ pub enum SyncMethod {
 }
 
 /// A sync after every N writes of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyncRule {
     /// Writes from one sync to the next, which is of all files that may have been written since; at least 1. With 1 each write with its sync is also recorded as one
@@ -274,10 +299,12 @@ impl SyncRule {
     }
 }
 
-/// Where workers run, and their scheduling priority.
+/// Where workers run, as threads or processes, and their scheduling priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
+    /// Each worker is a process of its own rather than a thread.
+    pub processes: bool,
     /// CPUs that they may run on; empty for all.
     pub cpus: Vec<u32>,
     /// NUMA nodes whose CPUs they may run on, besides `cpus`.

@@ -152,3 +152,45 @@ mod tests {
         assert_eq!(instant.nopm(), 0.0);
     }
 }
+
+/// Whether a database of TPROC-C has kept every order: the conditions that were checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TprocCChecked {
+    /// The conditions, in order.
+    pub conditions: Vec<TprocCCondition>,
+}
+
+impl TprocCChecked {
+    /// Whether all conditions hold everywhere.
+    pub fn is_consistent(&self) -> bool {
+        self.conditions.iter().all(|condition| condition.violations.is_empty())
+    }
+}
+
+impl Conclusion for TprocCChecked {
+    const KIND: &'static str = "tproc-c-checked";
+}
+
+/// What was checked, and where it does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TprocCCondition {
+    /// `1` to `4` as in clause 3.3.2; `orders` and `lines` are ours.
+    pub name: String,
+    /// What must hold.
+    pub says: String,
+    /// Warehouses or districts that were checked.
+    pub checked: u64,
+    /// Where it does not hold.
+    pub violations: Vec<TprocCViolation>,
+}
+
+/// Where a condition does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TprocCViolation {
+    /// Warehouse.
+    pub warehouse: i64,
+    /// District, or 0 for the whole warehouse.
+    pub district: i64,
+    /// What there is, in the condition's own order.
+    pub found: Vec<i64>,
+}

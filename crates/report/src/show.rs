@@ -1,7 +1,9 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
 use iolite_model::acknowledged::Findings;
-use iolite_model::{BlockPoint, CachePoint, ClassicTerms, IometerTerms, PtsTerms, ReadAheadPoint};
+use iolite_model::{
+    BlockPoint, CachePoint, ClassicTerms, Conclusion, IometerTerms, PtsTerms, ReadAheadPoint,
+};
 use iolite_results::{Run, StateVerified};
 use serde_json::Value;
 
@@ -46,12 +48,55 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             }
             None => of_job(run, format, style),
         },
-        "durability" => match run.concluded::<Findings>().last() {
-            Some(found) => {
-                either(format, || durability::text(&found, style), || durability::json(run, &found))
-            }
-            None => of_job(run, format, style),
-        },
+        "durability" => about(
+            run,
+            format,
+            style,
+            |found: &Findings| durability::text(found, style),
+            |found| durability::json(run, found),
+        ),
+        "observe" => {
+            let report = ObservedReport::of(run);
+            either(format, || observed::text(&report, style), || observed::json(&report))
+        }
+        "classic" => about(
+            run,
+            format,
+            style,
+            |terms: &ClassicTerms| classic::text(run, terms, style),
+            |terms| classic::json(run, terms),
+        ),
+        "iometer" => about(
+            run,
+            format,
+            style,
+            |terms: &IometerTerms| iometer::text(run, terms, style),
+            |terms| iometer::json(run, terms),
+        ),
+        "pts" => about(
+            run,
+            format,
+            style,
+            |terms: &PtsTerms| pts::text(run, terms, style),
+            |terms| pts::json(run, terms),
+        ),
+        "verify" => about(
+            run,
+            format,
+            style,
+            |state: &StateVerified| job::verified_text(&state.task, &state.found),
+            |state| job::verified_json(&state.task, &state.found),
+        ),
+        CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
+        ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),
+        BlockPoint::STUDY => of_study::<BlockPoint>(run, format, style),
+        procedure => in_database(procedure, run, format, style),
+    }
+}
+
+/// A run inside a database; any other is shown phase by phase.
+fn in_database(procedure: &str, run: &Run, format: Format, style: Style) -> String {
+    match procedure {
         "sweep" => match SweepReport::of(run) {
             Some(report) => either(format, || sweep::text(&report, style), || sweep::json(&report)),
             None => of_job(run, format, style),
@@ -59,10 +104,6 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         "ranread" | "ranwrite" | "ranio" => {
             let report = RanReport::of(run);
             either(format, || ran::text(&report, style), || ran::json(&report))
-        }
-        "observe" => {
-            let report = ObservedReport::of(run);
-            either(format, || observed::text(&report, style), || observed::json(&report))
         }
         "waits" => {
             let report = WaitsReport::of(run);
@@ -72,32 +113,29 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
             let report = TprocCReport::of(run);
             either(format, || tproc_c::text(&report, style), || tproc_c::json(&report))
         }
-        "classic" => match run.concluded::<ClassicTerms>().next() {
-            Some(terms) => {
-                either(format, || classic::text(run, &terms, style), || classic::json(run, &terms))
-            }
-            None => of_job(run, format, style),
+        "tproc-c-check" => match (run.concluded().last(), run.concluded().last()) {
+            (Some(database), Some(checked)) => either(
+                format,
+                || tproc_c::checked_text(&database, &checked, style),
+                || tproc_c::checked_json(&database, &checked),
+            ),
+            _ => of_job(run, format, style),
         },
-        "iometer" => match run.concluded::<IometerTerms>().next() {
-            Some(terms) => {
-                either(format, || iometer::text(run, &terms, style), || iometer::json(run, &terms))
-            }
-            None => of_job(run, format, style),
-        },
-        "pts" => match run.concluded::<PtsTerms>().next() {
-            Some(terms) => either(format, || pts::text(run, &terms, style), || pts::json(run, &terms)),
-            None => of_job(run, format, style),
-        },
-        "verify" => match run.concluded::<StateVerified>().last() {
-            Some(StateVerified { task, found }) => {
-                either(format, || job::verified_text(&task, &found), || job::verified_json(&task, &found))
-            }
-            None => of_job(run, format, style),
-        },
-        CachePoint::STUDY => of_study::<CachePoint>(run, format, style),
-        ReadAheadPoint::STUDY => of_study::<ReadAheadPoint>(run, format, style),
-        BlockPoint::STUDY => of_study::<BlockPoint>(run, format, style),
         _ => of_job(run, format, style),
+    }
+}
+
+/// What is printed of a conclusion, where the run has it.
+fn about<C: Conclusion>(
+    run: &Run,
+    format: Format,
+    style: Style,
+    text: impl FnOnce(&C) -> String,
+    json: impl FnOnce(&C) -> Value,
+) -> String {
+    match run.concluded::<C>().last() {
+        Some(concluded) => either(format, || text(&concluded), || json(&concluded)),
+        None => of_job(run, format, style),
     }
 }
 

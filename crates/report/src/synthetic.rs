@@ -46,7 +46,7 @@ fn own_file(name: &str, size: Bytes, create: bool, preallocate: bool) -> Target 
 pub(crate) fn commit(name: &str, preallocate: bool) -> Task {
     let mut task = file(name, Mix::Write, Access::Sequential, 8192, 1);
     if let Task::File(task) = &mut task {
-        task.sync = Some(SyncRule::fdatasync(1));
+        task.durability.sync = Some(SyncRule::fdatasync(1));
         task.target = own_file("log", Bytes::MIB, true, preallocate);
     }
     task

@@ -1,10 +1,11 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Advice, Arrival, BackendKind, Batch, Bytes, Contents, Durable, FileTask, Fill, Flow, IoClass,
-    IoFlags, IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OpKind,
-    Overwrite, Pace, Placement, Prioritized, PriorityShare, Regions, RingOptions, SizeLaw, Sizes, Stop,
-    SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, ZoneSize,
+    Access, Advice, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoFlags,
+    IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
+    OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, Regions, RingOptions,
+    SizeLaw, Sizes, Start, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability,
+    ZoneSize,
 };
 
 use crate::pen::count;
@@ -15,7 +16,13 @@ pub(crate) use database::SETS;
 
 /// Whether each write is made durable at once: then the commits are what counts.
 pub(crate) fn commits(task: &Task) -> bool {
-    matches!(task, Task::File(FileTask { sync: Some(SyncRule { every: 1, .. }), .. }))
+    matches!(
+        task,
+        Task::File(FileTask {
+            durability: WriteDurability { sync: Some(SyncRule { every: 1, .. }), .. },
+            ..
+        })
+    )
 }
 
 /// What a kind is called beside others in the same phase.
@@ -24,11 +31,13 @@ pub(crate) fn kind(task: &Task, kind: OpKind) -> &'static str {
         (_, OpKind::Read) => "reads",
         (Task::Database(_), OpKind::Write) => "sets",
         (_, OpKind::Write) => "writes",
-        (Task::File(FileTask { sync: Some(sync), .. }), OpKind::Sync) => match sync.method {
-            SyncMethod::Fdatasync => "fdatasync alone",
-            SyncMethod::Fsync => "fsync alone",
-            SyncMethod::FileRange => "sync_file_range alone",
-        },
+        (Task::File(FileTask { durability: WriteDurability { sync: Some(sync), .. }, .. }), OpKind::Sync) => {
+            match sync.method {
+                SyncMethod::Fdatasync => "fdatasync alone",
+                SyncMethod::Fsync => "fsync alone",
+                SyncMethod::FileRange => "sync_file_range alone",
+            }
+        }
         (_, OpKind::Sync) => "syncs",
         (_, OpKind::Commit) => "commits",
         (_, OpKind::Trim) => "trims",
@@ -45,12 +54,7 @@ pub(crate) fn kind(task: &Task, kind: OpKind) -> &'static str {
 /// What the operations of a task are, and what they go to.
 pub(crate) fn does(task: &Task) -> String {
     match task {
-        Task::File(task) => {
-            let mut parts = vec![format!("{}, {}", mix(task), access(&task.access))];
-            parts.extend(regions(task.regions));
-            parts.push(target(&task.target));
-            parts.join(", ")
-        }
+        Task::File(task) => FileWords::of(task).does,
         Task::Metadata(task) => names(task),
         Task::Database(task) => database::does(task),
         Task::TprocC(task) => database::transactions_of(task),
@@ -60,37 +64,13 @@ pub(crate) fn does(task: &Task) -> String {
 /// How they reach the storage.
 pub(crate) fn way(task: &Task) -> Option<String> {
     let Task::File(task) = task else { return None };
-    let mut parts = vec![backend(task.backend)];
-    if !matches!(task.target, Target::Null { .. }) {
-        parts.push(if task.direct { "direct" } else { "through the page cache" }.to_owned());
-    }
-    parts.extend(durability(task));
-    parts.extend(page_cache(task));
-    if task.mix.writes() {
-        parts.extend(contents(&task.contents));
-    }
-    parts.extend(task.verify.as_ref().map(verify));
-    Some(parts.join(", "))
+    Some(FileWords::of(task).way)
 }
 
 /// How many at once, and when.
 pub(crate) fn load(task: &Task) -> String {
     match task {
-        Task::File(task) => {
-            let workers = if task.processes {
-                number(task.workers, "process", "processes")
-            } else {
-                number(task.workers, "thread", "threads")
-            };
-            let mut parts = vec![workers, format!("{} outstanding", task.concurrency)];
-            parts.extend(batch(task.batch));
-            parts.push(arrival(task));
-            parts.extend(placement(&task.placement));
-            parts.extend(priorities(&task.priorities));
-            parts.extend(task.flow.map(flow));
-            parts.extend(task.after.as_ref().map(|name| format!("after `{name}` has ended")));
-            parts.join(", ")
-        }
+        Task::File(task) => FileWords::of(task).load,
         Task::Metadata(task) => number(task.workers, "thread", "threads"),
         Task::Database(task) => number(task.workers, "job", "jobs"),
         Task::TprocC(task) => database::users(task),
@@ -110,13 +90,8 @@ pub(crate) fn extent(task: &Task) -> String {
     if task.ramp().0 > 0 {
         parts.push(format!("after a ramp of {} that is left out", task.ramp()));
     }
-    if let Task::File(FileTask { delay, .. }) = task
-        && delay.0 > 0
-    {
-        parts.push(format!("starting after {delay}"));
-    }
-    if let Task::File(FileTask { longest: Some(longest), .. }) = task {
-        parts.push(format!("ended by an operation that takes longer than {longest}"));
+    if let Task::File(task) = task {
+        parts.extend(FileWords::of(task).extent);
     }
     parts.join(", ")
 }
@@ -138,11 +113,90 @@ fn stop(stop: Stop) -> Vec<String> {
     ends
 }
 
-fn mix(task: &FileTask) -> String {
+/// Block I/O in words, by the question that is answered.
+struct FileWords {
+    /// What the operations are, and what they go to.
+    does: String,
+    /// How they reach the storage.
+    way: String,
+    /// Number of operations at once, and when they start.
+    load: String,
+    /// What delays its start, or ends it, besides its ramp and its stop.
+    extent: Vec<String>,
+}
+
+impl FileWords {
+    /// Takes the task apart down to its last field: one that is new does not compile until it has words here, or is left out in
+    /// plain sight.
+    fn of(task: &FileTask) -> FileWords {
+        let FileTask {
+            // Headings, and what changes nothing of what is done.
+            name: _,
+            group: _,
+            watch: _,
+            interval: _,
+            seed: _,
+            // What every kind of task has: see `extent`.
+            stop: _,
+            ramp: _,
+            start: Start { together: _, after, delay },
+            target: storage,
+            backend: by,
+            mix: kinds,
+            access: order,
+            regions: parts_of,
+            block,
+            sizes,
+            contents: data,
+            direct,
+            workers,
+            placement: placed,
+            priorities: shares,
+            concurrency,
+            batch: batches,
+            arrival: when,
+            durability: durable,
+            cache,
+            verify: verified,
+            // Which errors end it is said where one has.
+            errors: OnError { stop: _, max, max_service },
+            flow: kept,
+        } = task;
+        let mut does = vec![format!("{}, {}", mix(*kinds, *block, sizes.as_ref()), access(order))];
+        does.extend(regions(*parts_of));
+        does.push(target(storage));
+
+        let mut way = vec![backend(*by)];
+        if !matches!(storage, Target::Null { .. }) {
+            way.push(if *direct { "direct" } else { "through the page cache" }.to_owned());
+        }
+        way.extend(durability(*durable));
+        way.extend(page_cache(*cache));
+        way.extend(kinds.writes().then(|| contents(data)).into_iter().flatten());
+        way.extend(verified.as_ref().map(verify));
+
+        let (one, many) = if placed.processes { ("process", "processes") } else { ("thread", "threads") };
+        let mut load = vec![number(*workers, one, many), format!("{concurrency} outstanding")];
+        load.extend(batch(*batches));
+        load.push(arrival(*when, *kinds));
+        load.extend(placement(placed));
+        load.extend(priorities(shares));
+        load.extend(kept.map(flow));
+        load.extend(after.as_ref().map(|name| format!("after `{name}` has ended")));
+
+        let mut extent = Vec::new();
+        extent.extend((delay.0 > 0).then(|| format!("starting after {delay}")));
+        extent.extend(max.map(|max| format!("ended by more than {} errors of a worker", count(max))));
+        extent.extend(max_service.map(|max| format!("ended by an operation that takes longer than {max}")));
+        FileWords { does: does.join(", "), way: way.join(", "), load: load.join(", "), extent }
+    }
+}
+
+fn mix(mix: Mix, block: Bytes, sizes: Option<&Sizes>) -> String {
     let both = |percent: u8, one: &str, other: &str| {
         format!("{percent} % {one} and {} % {other}", 100u8.saturating_sub(percent))
     };
-    let kinds = match task.mix {
+    let kinds = match mix {
         Mix::Read => "reads".to_owned(),
         Mix::Write => "writes".to_owned(),
         Mix::ReadPercent(percent) => both(percent, "reads", "writes"),
@@ -151,20 +205,20 @@ fn mix(task: &FileTask) -> String {
         Mix::TrimThenWrite => "a trim, then a write, of each block".to_owned(),
         Mix::ReadThenWrite(100..) => "a read, then a write, of each block".to_owned(),
         Mix::ReadThenWrite(percent) => format!("reads, {percent} % of them written back,"),
-        Mix::Traced(kinds) => return traced(kinds, task),
+        Mix::Traced(kinds) => return traced(kinds, block),
     };
-    match &task.sizes {
-        None => format!("{kinds} of {}", task.block),
-        Some(sizes) => format!("{kinds} of {}", law_of(sizes, task.mix)),
+    match sizes {
+        None => format!("{kinds} of {block}"),
+        Some(sizes) => format!("{kinds} of {}", law_of(sizes, mix)),
     }
 }
 
 /// The kinds of a trace's operations.
-fn traced(kinds: TracedKinds, task: &FileTask) -> String {
+fn traced(kinds: TracedKinds, block: Bytes) -> String {
     let TracedKinds { reads, writes, trims, syncs } = kinds;
     let names = [(reads, "reads"), (writes, "writes"), (trims, "trims"), (syncs, "syncs")];
     let names: Vec<_> = names.into_iter().filter_map(|(done, name)| done.then_some(name)).collect();
-    format!("{} of up to {}", names.join(" and "), task.block)
+    format!("{} of up to {block}", names.join(" and "))
 }
 
 /// The sizes of the operations that there are.
@@ -306,19 +360,21 @@ fn names(task: &MetadataTask) -> String {
 }
 
 /// What makes written data durable.
-fn durability(task: &FileTask) -> Vec<String> {
-    let opened = task.durable.map(|durable| match durable {
-        Durable::Data => "O_DSYNC".to_owned(),
-        Durable::All => "O_SYNC".to_owned(),
+fn durability(durability: WriteDurability) -> Vec<String> {
+    let WriteDurability { sync: rule, end_sync, open } = durability;
+    let opened = open.map(|durable| match durable {
+        OpenSync::Data => "O_DSYNC".to_owned(),
+        OpenSync::All => "O_SYNC".to_owned(),
     });
-    let at_end = task.end_sync.map(|method| format!("{} at the end", sync_call(method)));
-    opened.into_iter().chain(task.sync.map(sync)).chain(at_end).collect()
+    let at_end = end_sync.map(|method| format!("{} at the end", sync_call(method)));
+    opened.into_iter().chain(rule.map(sync)).chain(at_end).collect()
 }
 
 /// What is done about the page cache.
-fn page_cache(task: &FileTask) -> Vec<String> {
-    let dropped = task.invalidate.then(|| "page cache dropped at the start".to_owned());
-    let advised = match task.advice {
+fn page_cache(cache: PageCache) -> Vec<String> {
+    let PageCache { invalidate, advice } = cache;
+    let dropped = invalidate.then(|| "page cache dropped at the start".to_owned());
+    let advised = match advice {
         Advice::None => None,
         Advice::Sequential => Some("sequential reads announced to the kernel".to_owned()),
         Advice::Random => Some("random reads announced to the kernel".to_owned()),
@@ -424,15 +480,15 @@ fn batch(batch: Batch) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn arrival(task: &FileTask) -> String {
-    match task.arrival {
+fn arrival(arrival: Arrival, mix: Mix) -> String {
+    match arrival {
         Arrival::Closed => "each as soon as an earlier one is back".to_owned(),
         Arrival::Poisson(rate) => format!("{rate} a second asked at random instants"),
         Arrival::Constant(rate) => format!("{rate} a second asked at equal distances"),
         Arrival::Bursts { rate, operations } => format!("{rate} a second asked in bursts of {operations}"),
         Arrival::ConstantBytes(rate) => format!("{rate} asked at equal distances"),
         Arrival::PoissonBytes(rate) => format!("{rate} asked at random instants"),
-        Arrival::ByKind(rates) => by_kind(rates, task),
+        Arrival::ByKind(rates) => by_kind(rates, mix),
         Arrival::Traced(100) => "when the trace says".to_owned(),
         Arrival::Traced(percent) => format!("when the trace says, at {percent} % of its speed"),
         Arrival::ThinkTime { pause, operations, io_time, spin } => {
@@ -447,9 +503,8 @@ fn arrival(task: &FileTask) -> String {
     }
 }
 
-fn by_kind(rates: KindRates, task: &FileTask) -> String {
+fn by_kind(rates: KindRates, mix: Mix) -> String {
     let KindRates { reads, writes, trims, poisson } = rates;
-    let mix = task.mix;
     let kinds =
         [("reads", reads, mix.reads()), ("writes", writes, mix.writes()), ("trims", trims, mix.trims())];
     let rendered = |(name, pace, done): (&str, Option<Pace>, bool)| {
@@ -465,7 +520,8 @@ fn by_kind(rates: KindRates, task: &FileTask) -> String {
 }
 
 fn placement(placement: &Placement) -> Option<String> {
-    let Placement { cpus, nodes, one_each, memory, nice, io_priority } = placement;
+    // Processes or threads are counted before.
+    let Placement { processes: _, cpus, nodes, one_each, memory, nice, io_priority } = placement;
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let mut parts = Vec::new();
     if !cpus.is_empty() {
@@ -567,19 +623,14 @@ mod tests {
             contents,
             direct: true,
             workers: 4,
-            processes: true,
-            placement: Placement { cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7 }) },
+            placement: Placement { processes: true, cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7 }) },
             priorities: vec![PriorityShare { of: Prioritized::Reads, size: Some(Bytes(4096)), percent: 20.0, priority: IoPriority { class: IoClass::RealTime, level: 0 } }],
             concurrency: 32,
             batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
-            sync: Some(SyncRule { every: 8, method: SyncMethod::FileRange }),
             verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }),
-            delay: Nanos::SECOND,
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
-            ramp: Nanos::SECOND,
-            ..FileTask::default()
-        }), @"
+            ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, made for this, growing)
         io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers over and over, verified by crc32c (as it is read, and all after the phase)
         4 processes, 32 outstanding, handed over 4 at a time, taken back 2 to 8 at a time, filled again at 16, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0

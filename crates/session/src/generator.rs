@@ -54,7 +54,10 @@ pub(crate) fn limits(
 fn is_layout(task: &Task) -> bool {
     let Task::File(task) = task else { return false };
     let creates = matches!(&task.target, Target::File(file) if file.create);
-    creates && task.access == Access::Sequential && task.sync.is_none() && task.durable.is_none()
+    creates
+        && task.access == Access::Sequential
+        && task.durability.sync.is_none()
+        && task.durability.open.is_none()
 }
 
 fn threads(task: &Task) -> u32 {

@@ -378,20 +378,6 @@ SELECT p.run, p.number AS phase, p.name, t.what, t.kind, t.count, t.detail
       FROM phase WHERE verified_unreadable > 0
   ) AS t ON t.run = p.run AND t.phase = p.number;
 
--- The tasks as the data model now has them: which call makes data durable, and the ways to use an io_uring.
-UPDATE phase
-   SET task = json_set(task, '$.file.sync',
-           json_object('every', json_extract(task, '$.file.sync_every'), 'method', 'fdatasync'))
- WHERE json_type(task, '$.file.sync_every') = 'integer';
-
-UPDATE phase SET task = json_remove(task, '$.file.sync_every')
- WHERE json_type(task, '$.file.sync_every') IS NOT NULL;
-
-UPDATE phase
-   SET task = json_set(task, '$.file.backend',
-           json('{"io-uring":{"submit_polling":false,"completion_polling":false,"linked_sync":false}}'))
- WHERE json_extract(task, '$.file.backend') = 'io-uring';
-
 -- A task's operation is the text "ran-read" or an object with the operation's name as its only key. What no facts are
 -- known of (rows of older versions, and until a phase's database has been asked) is in the run's directory.
 CREATE VIEW database_phase AS

@@ -334,9 +334,9 @@ fn file_task(target: Target) -> Task {
         direct: true,
         concurrency: 8,
         arrival: Arrival::Poisson(Iops(1_234.567_890_123_4)),
-        sync: Some(SyncRule { every: 1, method: SyncMethod::FileRange }),
         stop: Stop { bytes: Some(Bytes::GIB), ..Stop::default() },
         seed: 42,
+        durability: WriteDurability::synced(SyncRule { every: 1, method: SyncMethod::FileRange }),
         ..FileTask::default()
     })
 }

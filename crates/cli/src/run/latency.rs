@@ -55,7 +55,7 @@ fn find(session: &mut Session<'_>, job: &Job, search: LatencySearch) -> anyhow::
 /// Takes the task that is searched from the job: its last one.
 fn searched(job: &mut Job) -> anyhow::Result<FileTask> {
     match job.tasks.pop() {
-        Some(JobTask::Io(task)) if !task.together => Ok(*task),
+        Some(JobTask::Io(task)) if !task.start.together => Ok(*task),
         _ => {
             let message = "the job's last task is the one to be searched: an `io` task that does not start together with another";
             Err(UsageError(message.into()).into())

@@ -1,5 +1,7 @@
 //! The command line of `iolite tproc-c` as typed.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use iolite_model::{Durability, Nanos};
 
@@ -186,6 +188,10 @@ pub(crate) struct LoadArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
+
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
 
     /// Print one JSON document
     #[arg(long)]

@@ -1,15 +1,17 @@
 //! What `run` and `sweep` begin with: the database, and the run in it.
 
+use std::path::PathBuf;
+
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Iops, Nanos, Stop, TprocCTask};
+use iolite_report::LiveKind;
 use iolite_session::{Session, TprocCSite, answered, unix_now};
 
 use super::args::{DatabaseArgs, LoadArgs};
 use super::open::refused;
 use crate::exit::UsageError;
 use crate::setup;
-use crate::shared_args::OutputArgs;
 
 /// How many users, for how long, at which rate.
 #[derive(Debug, Clone, Copy)]
@@ -52,12 +54,12 @@ pub(super) fn open(
 /// `--results` names no results database.
 pub(super) fn begin<'a>(
     site: &TprocCSite,
-    output: &OutputArgs,
+    results: Option<PathBuf>,
+    live: LiveKind,
     duration: Nanos,
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    let (storage, live) = (site.storage().clone(), setup::live(output.quiet));
-    let mut session = setup::begin_elsewhere(storage, output.results.clone(), live, duration, control)?;
+    let mut session = setup::begin_elsewhere(site.storage().clone(), results, live, duration, control)?;
     site.describe(&mut session);
     Ok(session)
 }

@@ -9,7 +9,7 @@ use iolite_suites::Repeat;
 use super::args::RunArgs;
 use super::begin::{Extent, begin, open, task};
 use crate::exit::{Exit, UsageError};
-use crate::{output, signals};
+use crate::{output, setup, signals};
 
 /// Measures.
 ///
@@ -23,7 +23,8 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, args.users, &control)?;
-    let mut session = begin(&site, &args.output, whole, &control)?;
+    let mut session =
+        begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
     session.conclude(Concluded::of(&Asked::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };

@@ -9,7 +9,7 @@ use iolite_suites::UserSweep;
 use super::args::SweepArgs;
 use super::begin::{Extent, begin, open, task};
 use crate::exit::{Exit, UsageError};
-use crate::{output, signals};
+use crate::{output, setup, signals};
 
 /// Measures with each number of users.
 ///
@@ -28,7 +28,8 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let task = task(&site, &args.load, extent);
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all)
         .map_err(|error| UsageError(error.to_string()))?;
-    let mut session = begin(&site, &args.output, whole, &control)?;
+    let mut session =
+        begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
     session.conclude(Concluded::of(&Asked::new("tproc-c-sweep", "")));
     let failure = session.drive(&mut procedure, &mut &site).err();
     let run = session.end(ending(failure, &control));

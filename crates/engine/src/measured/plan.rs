@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) end_sync: Option<SyncMethod>,
     /// Each write is submitted together with its sync.
     pub(crate) linked: bool,
-    pub(crate) on_error: OnError,
+    pub(crate) errors: OnError,
     /// Which operations have an I/O priority of their own.
     pub(crate) priorities: Option<Box<Priorities>>,
     /// A write for which there is no space ends the phase, and is no error.

@@ -79,7 +79,7 @@ fn run_under(
     let Some(origin) = origin else { return Ok(Ran::nothing(Ending::Interrupted)) };
     family.release(clock.monotonic_at(origin));
     // The children add the phase's delay themselves.
-    let origin = origin.saturating_add(phase.task.delay.0);
+    let origin = origin.saturating_add(phase.task.start.delay.0);
     sink.event(&Event::PhaseReleased(release(phase.number, clock, origin)));
     let mut collecting = Collecting::new(phase, family, clock, origin, control);
     collecting.collect(sink);
@@ -323,7 +323,7 @@ impl<'a> Collecting<'a> {
         let end = task.stop.runtime.map(|runtime| task.ramp.0.saturating_add(runtime.0));
         let end = end.into_iter().chain(self.stopped_at).min();
         // A child itself knows how long it may wait for what it has written to become durable.
-        let patience = if task.end_sync.is_some() { LAST_SYNC } else { DRAIN };
+        let patience = if task.durability.end_sync.is_some() { LAST_SYNC } else { DRAIN };
         end.is_some_and(|end| after(end, patience))
             || self.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }

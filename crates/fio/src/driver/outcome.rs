@@ -24,7 +24,10 @@ pub(super) fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {
 
 /// Whether an operation took longer than any may (`max_latency`), which ends a phase.
 fn too_long(phase: &PhaseResult) -> bool {
-    let Task::File(FileTask { longest: Some(longest), .. }) = &phase.info.task else { return false };
+    let Task::File(FileTask { errors: OnError { max_service: Some(longest), .. }, .. }) = &phase.info.task
+    else {
+        return false;
+    };
     let services = OpKind::all().filter_map(|kind| phase.totals.service(kind));
     services.map(Histogram::max).any(|taken| taken > *longest)
 }
@@ -32,7 +35,7 @@ fn too_long(phase: &PhaseResult) -> bool {
 /// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
 pub(super) fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
     let JobTask::Io(task) = &thread.task else { return None };
-    if task.on_error == OnError::stop_always() {
+    if task.errors.stop == ErrorClass::ALL && task.errors.max.is_none() {
         return None;
     }
     let count = phase.end.errors.iter().map(|tally| tally.count).sum();

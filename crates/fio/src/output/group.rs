@@ -236,7 +236,7 @@ impl<'a> Entry<'a> {
     pub(crate) fn syncs(&self) -> (u64, Histogram) {
         // The sync at a job's end (`end_fsync`) is not among them, as with fio.
         let synced = |job: &&&JobResult| match &job.phase.info.task {
-            Task::File(task) => task.sync.is_some() || task.end_sync.is_none(),
+            Task::File(task) => task.durability.sync.is_some() || task.durability.end_sync.is_none(),
             _ => true,
         };
         let (mut count, mut histogram) = (0, Histogram::new());

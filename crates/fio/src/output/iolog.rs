@@ -47,12 +47,13 @@ impl Iolog {
                 Target::File(file) => vec![absolute(&file.name)],
                 Target::Null { .. } => vec![thread.name.clone()],
             };
-            let rule = task.sync.map(|rule| rule.method).or(task.end_sync);
+            let rule = task.durability.sync.map(|rule| rule.method).or(task.durability.end_sync);
             if rule == Some(SyncMethod::Fdatasync) || repeats(&task.access, TracedKind::Fdatasync) {
                 sync = "datasync";
             }
             // Of two kinds the one that does more.
-            if task.end_sync == Some(SyncMethod::Fsync) || repeats(&task.access, TracedKind::Fsync) {
+            if task.durability.end_sync == Some(SyncMethod::Fsync) || repeats(&task.access, TracedKind::Fsync)
+            {
                 sync = "sync";
             }
         }

@@ -15,6 +15,10 @@ fn a_job_says_what_is_different_from_the_default() {
         mix = { read-percent = 70 }
         block = "8KiB"
         stop.runtime = "5s"
+        start.delay = "1s"
+        durability.sync = { every = 1 }
+        cache = { invalidate = true }
+        errors = { stop = ["device"], max = 3 }
         [[tasks]]
         [tasks.metadata]
         name = "make files"
@@ -25,7 +29,9 @@ fn a_job_says_what_is_different_from_the_default() {
     .unwrap();
     let [JobTask::Io(io), JobTask::Metadata(metadata)] = job.tasks.as_slice() else { panic!("{job:?}") };
     assert_eq!((io.name.as_str(), io.mix, io.block), ("task 1", Mix::ReadPercent(70), Bytes(8192)));
-    assert_eq!(io.stop.runtime, Some(Nanos(5_000_000_000)));
+    assert_eq!((io.stop.runtime, io.start.delay), (Some(Nanos(5_000_000_000)), Nanos::SECOND));
+    assert_eq!(io.durability, WriteDurability::synced(SyncRule::fdatasync(1)));
+    assert_eq!((io.cache, io.errors.max, io.errors.max_service), (PageCache::INVALIDATED, Some(3), None));
     assert_eq!((metadata.name.as_str(), job.sets().len()), ("make files", 1));
     let printed = print(&job).unwrap();
     assert!(!printed.contains("workers"), "{printed}");
@@ -39,6 +45,8 @@ fn what_is_no_job_is_reported_with_its_place() {
         ("[[tasks]]\n[tasks.io]\nblok = 1\n", "unknown field `blok`"),
         ("[[tasks]]\n[tasks.io]\nblock = \"8 parsecs\"\n", "8 parsecs"),
         ("[[tasks]]\n[tasks.io]\nworkers = -1\n", "line 3"),
+        ("[[tasks]]\n[tasks.io]\ncache.drop = true\n", "unknown field `drop`"),
+        ("[[tasks]]\n[tasks.io]\ntogether = true\n", "unknown field `together`"),
         ("[[tasks]]\n[tasks.dance]\n", "unknown variant `dance`"),
         ("\u{0}", "line 1"),
     ] {
@@ -201,7 +209,6 @@ fn io() -> impl Strategy<Value = FileTask> {
         FileTask {
             name,
             group,
-            after,
             target,
             backend,
             mix,
@@ -212,20 +219,26 @@ fn io() -> impl Strategy<Value = FileTask> {
             stop,
             ramp,
             workers: number,
-            together: flag,
             direct: flag,
             seed: u64::from(number),
             batch: Batch { submit: number, low: number, ..Batch::default() },
             block: Bytes(u64::from(number) % 3 * 4096),
-            sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
-            on_error: if flag { OnError::stop_always() } else { OnError::default() },
+            regions: if flag { Regions::Slices } else { Regions::Increment(Bytes(u64::from(number))) },
+            concurrency: number,
+            interval: Nanos(number.into()),
+            errors: OnError {
+                stop: if flag { vec![ErrorClass::Space] } else { ErrorClass::ALL.to_vec() },
+                max: flag.then_some(number.into()),
+                max_service: flag.then_some(Nanos(number.into())),
+            },
             placement: Placement {
+                processes: flag,
                 cpus: vec![number],
+                nodes: vec![number, number],
                 one_each: flag,
                 memory: if flag { MemoryPolicy::Bind(vec![number]) } else { MemoryPolicy::Prefer(number) },
                 nice: flag.then_some(-3),
                 io_priority: flag.then_some(IDLE),
-                ..Placement::default()
             },
             priorities: vec![PriorityShare {
                 of: if flag { Prioritized::Reads } else { Prioritized::Writes },
@@ -243,7 +256,14 @@ fn io() -> impl Strategy<Value = FileTask> {
                 state: Some(state),
             }),
             watch: Watch { detail: flag, operations: !flag },
-            ..FileTask::default()
+            start: Start { after, together: flag, delay: Nanos(number.into()) },
+            durability: WriteDurability {
+                sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
+                end_sync: (!flag).then_some(SyncMethod::Fsync),
+                open: flag.then_some(OpenSync::All),
+            },
+            cache: PageCache { invalidate: flag, advice: if flag { Advice::Random } else { Advice::None } },
+            flow: flag.then_some(Flow { group: 3, weight: number, pause: Nanos(number.into()) }),
         }
     })
 }

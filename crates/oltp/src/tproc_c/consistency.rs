@@ -1,33 +1,9 @@
 //! The consistency conditions of clause 3.3.2, the four that are required, and two of our own.
 
 use iolite_db::Result;
-use serde::{Deserialize, Serialize};
+use iolite_model::{TprocCChecked, TprocCCondition, TprocCViolation};
 
 use super::contract::{Database, Reader};
-
-/// What was checked, and where it does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Condition {
-    /// `1` to `4` as in clause 3.3.2; `orders` and `lines` are ours.
-    pub name: String,
-    /// What must hold.
-    pub says: String,
-    /// Warehouses or districts that were checked.
-    pub checked: u64,
-    /// Where it does not hold.
-    pub violations: Vec<Violation>,
-}
-
-/// A place where a condition does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Violation {
-    /// Warehouse.
-    pub warehouse: i64,
-    /// District, or 0 for the whole warehouse.
-    pub district: i64,
-    /// What there is, in the condition's own order.
-    pub found: Vec<i64>,
-}
 
 /// A condition: its name, what it says, and the query whose rows are warehouse, district, and the numbers compared. All of
 /// these must be equal.
@@ -85,18 +61,19 @@ const RULES: [Rule; 6] = [
 ///
 /// # Errors
 /// The database can't be read; [`Error::Missing`](iolite_db::Error::Missing) and its like where there is none.
-pub fn check(database: &dyn Database) -> Result<Vec<Condition>> {
+pub fn check(database: &dyn Database) -> Result<TprocCChecked> {
     database.layout()?;
     let mut reader = database.reader()?;
-    RULES.iter().map(|rule| condition(reader.as_mut(), *rule)).collect()
+    let conditions = RULES.iter().map(|rule| condition(reader.as_mut(), *rule)).collect::<Result<_>>()?;
+    Ok(TprocCChecked { conditions })
 }
 
-fn condition(reader: &mut dyn Reader, (name, says, sql): Rule) -> Result<Condition> {
+fn condition(reader: &mut dyn Reader, (name, says, sql): Rule) -> Result<TprocCCondition> {
     let rows = reader.numbers(sql)?;
     let violated = |row: &&Vec<i64>| row[2..].iter().any(|number| *number != row[2]);
     let violation =
-        |row: &Vec<i64>| Violation { warehouse: row[0], district: row[1], found: row[2..].to_vec() };
-    Ok(Condition {
+        |row: &Vec<i64>| TprocCViolation { warehouse: row[0], district: row[1], found: row[2..].to_vec() };
+    Ok(TprocCCondition {
         name: name.into(),
         says: says.into(),
         checked: rows.len() as u64,

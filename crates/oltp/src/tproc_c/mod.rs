@@ -31,7 +31,7 @@ use iolite_model::Durability;
 
 pub use build::build;
 pub use chance::{Chance, Constants, last_name};
-pub use consistency::{Condition, Violation, check};
+pub use consistency::check;
 pub use contract::{Database, Done, Loader, Progress, Reader, Session, Table, Value};
 pub use input::{
     Customer, Delivery, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel, Transaction, User,

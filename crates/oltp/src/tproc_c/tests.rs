@@ -57,7 +57,7 @@ fn measured(database: &Arc<dyn Database>, task: &TprocCTask) -> Phase {
 }
 
 fn violated(database: &dyn Database) -> Vec<String> {
-    let conditions = check(database).unwrap();
+    let conditions = check(database).unwrap().conditions;
     assert_eq!(conditions.len(), 6);
     conditions.into_iter().filter(|one| !one.violations.is_empty()).map(|one| one.name).collect()
 }
@@ -166,7 +166,7 @@ fn a_dropped_or_doubled_order_is_found() {
         let database = built(directory.path(), 1);
         connection(directory.path()).execute_batch(sql).unwrap();
         assert_eq!(violated(database.as_ref()), expected, "{sql}");
-        let conditions = check(database.as_ref()).unwrap();
+        let conditions = check(database.as_ref()).unwrap().conditions;
         let places: Vec<_> = conditions.iter().flat_map(|one| &one.violations).collect();
         assert!(
             places.iter().all(|place| place.warehouse == 1 && [0, 3].contains(&place.district)),

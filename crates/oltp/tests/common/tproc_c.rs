@@ -44,7 +44,7 @@ pub(crate) fn measured(database: &Arc<dyn Database>, task: &TprocCTask) -> Phase
 
 /// The names of the conditions that do not hold.
 pub(crate) fn violated(database: &dyn Database) -> Vec<String> {
-    let conditions = check(database).unwrap();
+    let conditions = check(database).unwrap().conditions;
     assert_eq!(conditions.len(), 6);
     conditions.into_iter().filter(|one| !one.violations.is_empty()).map(|one| one.name).collect()
 }

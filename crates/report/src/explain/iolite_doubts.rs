@@ -96,11 +96,11 @@ fn through_the_page_cache(phase: &Value) -> Vec<String> {
                 .to_owned()
         });
     }
-    let is_durable = ["sync", "end_sync", "durable"].iter().any(|key| !task[*key].is_null());
+    let is_durable = ["sync", "end_sync", "open"].iter().any(|key| !task["durability"][*key].is_null());
     if of("write").is_some() && is_buffered && !is_durable {
         doubts.push(
-            "writes went through the page cache (not direct): they are over when memory has them, unless sync, end_sync or \
-             durable is set"
+            "writes went through the page cache (not direct): they are over when memory has them, unless one of \
+             durability.sync, durability.end_sync and durability.open is set"
                 .to_owned(),
         );
     }

@@ -101,7 +101,7 @@ fn duration(job: &Job) -> Option<Nanos> {
     let length = |task: &JobTask| {
         let task = task.task();
         let delay = match &task {
-            Task::File(task) => task.delay.0,
+            Task::File(task) => task.start.delay.0,
             _ => 0,
         };
         Some(task.stop().runtime?.0.saturating_add(task.ramp().0).saturating_add(delay))

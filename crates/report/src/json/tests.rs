@@ -104,8 +104,8 @@ fn the_keys_are_a_promise() {
     .phases[].started_ns
     .phases[].stuck
     .phases[].task.access
-    .phases[].task.advice
-    .phases[].task.after
+    .phases[].task.cache.advice
+    .phases[].task.start.after
     .phases[].task.arrival
     .phases[].task.backend.io-uring.completion_polling
     .phases[].task.backend.io-uring.linked_sync
@@ -120,20 +120,20 @@ fn the_keys_are_a_promise() {
     .phases[].task.contents.fill
     .phases[].task.contents.refill
     .phases[].task.contents.scramble
-    .phases[].task.delay
+    .phases[].task.start.delay
     .phases[].task.direct
-    .phases[].task.durable
-    .phases[].task.end_sync
+    .phases[].task.durability.open
+    .phases[].task.durability.end_sync
     .phases[].task.flow
     .phases[].task.group
     .phases[].task.interval
-    .phases[].task.invalidate
+    .phases[].task.cache.invalidate
     .phases[].task.kind
-    .phases[].task.longest
+    .phases[].task.errors.max_service
     .phases[].task.mix
     .phases[].task.name
-    .phases[].task.on_error.most
-    .phases[].task.on_error.stop
+    .phases[].task.errors.max
+    .phases[].task.errors.stop
     .phases[].task.placement.cpus
     .phases[].task.placement.io_priority
     .phases[].task.placement.memory
@@ -141,7 +141,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.placement.nodes
     .phases[].task.placement.one_each
     .phases[].task.priorities
-    .phases[].task.processes
+    .phases[].task.placement.processes
     .phases[].task.ramp
     .phases[].task.regions
     .phases[].task.seed
@@ -154,13 +154,13 @@ fn the_keys_are_a_promise() {
     .phases[].task.stop.runtime
     .phases[].task.stop.worker_bytes
     .phases[].task.stop.worker_operations
-    .phases[].task.sync
+    .phases[].task.durability.sync
     .phases[].task.target.file.create
     .phases[].task.target.file.name
     .phases[].task.target.file.per_worker
     .phases[].task.target.file.preallocate
     .phases[].task.target.file.size
-    .phases[].task.together
+    .phases[].task.start.together
     .phases[].task.verify
     .phases[].task.watch.detail
     .phases[].task.watch.operations

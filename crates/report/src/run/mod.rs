@@ -139,7 +139,7 @@ const TOGETHER: Nanos = Nanos(50_000_000);
 
 fn delay(phase: &PhaseResult) -> Nanos {
     match &phase.info.task {
-        Task::File(task) => task.delay,
+        Task::File(task) => task.start.delay,
         Task::Metadata(_) | Task::Database(_) | Task::TprocC(_) => Nanos(0),
     }
 }

@@ -36,7 +36,7 @@ fn together() -> [PhaseResult; 2] {
     });
     let mixed =
         adapted(synthetic::file("the tables", Mix::ReadPercent(70), Access::Random, 8192, 8), |task| {
-            (task.group, task.together, task.ramp) = (Some("db".into()), true, Nanos(50_000_000));
+            (task.group, task.start.together, task.ramp) = (Some("db".into()), true, Nanos(50_000_000));
         });
     let mut open = synthetic::late(0, open, 20_000.0, 100_000.0, 3.0);
     open.end.rate =
@@ -468,7 +468,7 @@ fn the_keys_are_a_promise() {
     ");
     let mut task = Vec::new();
     keys(&document["phases"][3]["task"], ".task", &mut task);
-    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.in_flight .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.sync .task.together .task.tree .task.workers");
+    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.in_flight .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.durability.sync .task.start.together .task.tree .task.workers");
 }
 
 #[test]

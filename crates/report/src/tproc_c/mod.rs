@@ -13,10 +13,12 @@ use crate::run::{Note, asked, came, rendered};
 use crate::text::filled;
 use crate::{answer, machine, ran, waits};
 
+mod check;
 mod json;
 mod repeats;
 mod sweep;
 
+pub use check::{checked_json, checked_text};
 pub use json::{JSON_FORMAT, json};
 use repeats::Repeats;
 

@@ -1,8 +1,11 @@
 //! TPROC-C in a database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::bail;
 use iolite_db::DatabaseUrl;
+use iolite_engine::EngineError;
 use iolite_model::{Concluded, Durability, Storage, Task, TprocCDatabase, TprocCTask};
 use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_suites::{Nothing, Procedure};
@@ -10,6 +13,7 @@ use iolite_suites::{Nothing, Procedure};
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
 use crate::drive::Environment;
+use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
 
 /// A database in which TPROC-C runs.
@@ -71,6 +75,23 @@ impl TprocCSite {
             durable_by: description.durability,
             settings: description.settings,
         }));
+    }
+
+    /// Checks the consistency conditions, and records what was found.
+    ///
+    /// # Errors
+    /// The database can't be read; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
+    pub fn check(&self, session: &mut Session<'_>) -> anyhow::Result<()> {
+        session.events().message("checking the consistency conditions");
+        let database = self.database.clone();
+        match patiently(session.control(), Duration::MAX, move || tproc_c::check(database.as_ref())) {
+            Ok(checked) => session.conclude(Concluded::of(&checked?)),
+            Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
+            Err(GaveUp::Late | GaveUp::Failed) => {
+                bail!("the thread that checks the database has died, which is a bug")
+            }
+        }
+        Ok(())
     }
 
     fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {

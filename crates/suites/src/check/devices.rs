@@ -229,10 +229,10 @@ impl Simulation {
 
 fn kinds(device: &Device, task: &Task) -> (&'static [OpKind], f64) {
     match task {
-        Task::File(file) if file.sync.is_some() => {
+        Task::File(file) if file.durability.sync.is_some() => {
             (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync)
         }
-        Task::File(file) if file.durable.is_some() => (&[OpKind::Write], device.sync),
+        Task::File(file) if file.durability.open.is_some() => (&[OpKind::Write], device.sync),
         Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.service),
         Task::Database(task) if !matches!(task.operation, iolite_model::DbOperation::RanRead) => {
             (&[OpKind::Write, OpKind::Commit], device.sync)

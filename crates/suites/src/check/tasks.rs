@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, Durable, FileTarget, FileTask, Iops,
-    Measure, MetadataTask, Mix, Nanos, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
-    TprocCTask,
+    Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, FileTarget, FileTask, Iops, Measure,
+    MetadataTask, Mix, Nanos, OpenSync, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
+    TprocCTask, WriteDurability,
 };
 
 use super::CheckOptions;
@@ -258,11 +258,14 @@ pub(super) fn commit(options: &CheckOptions, layout: Layout, pattern: Pattern, w
         mix: Mix::Write,
         access: Access::Sequential,
         direct: options.direct && pattern == Pattern::OverwriteDirect,
-        sync: (!durable).then(|| SyncRule::fdatasync(1)),
-        durable: durable.then_some(Durable::Data),
         stop: Stop { bytes: Some(size), ..task.stop },
         // Bytes end it, perhaps before any ramp would be over.
         ramp: Nanos(0),
+        durability: WriteDurability {
+            sync: (!durable).then(|| SyncRule::fdatasync(1)),
+            open: durable.then_some(OpenSync::Data),
+            ..task.durability
+        },
         ..task
     })
 }

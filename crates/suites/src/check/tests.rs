@@ -43,7 +43,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
     let concurrency = f64::from(task.concurrency());
     let open = matches!(task, Task::File(file) if file.asked_rate().is_some());
     let (kinds, seconds): (&[OpKind], f64) = match task {
-        Task::File(file) if file.sync.is_some() => {
+        Task::File(file) if file.durability.sync.is_some() => {
             (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync_seconds)
         }
         Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.read_seconds),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, BackendKind, BonniePhase, BonnieTerms, Bytes, ClassicStep, DdStep, DdTerms, FileTarget, FileTask,
-    IozoneTerms, IozoneTest, MetadataOperation, MetadataStep, MetadataTask, Mix, Nanos, Stop, SyncMethod,
-    Target, Task,
+    IozoneTerms, IozoneTest, MetadataOperation, MetadataStep, MetadataTask, Mix, Nanos, PageCache, Stop,
+    SyncMethod, Target, Task, WriteDurability,
 };
 
 /// The file that dd writes and reads back.
@@ -47,7 +47,11 @@ fn file(name: impl Into<PathBuf>, size: Bytes, create: bool, per_worker: bool) -
 
 /// The task that writes what `task` would read, and makes it durable at its end.
 fn writing(task: FileTask) -> FileTask {
-    FileTask { mix: Mix::Write, end_sync: Some(SyncMethod::Fsync), ..task }
+    FileTask {
+        mix: Mix::Write,
+        durability: WriteDurability { end_sync: Some(SyncMethod::Fsync), ..task.durability },
+        ..task
+    }
 }
 
 pub(super) fn dd(terms: &DdTerms, step: DdStep, keep_cache: bool) -> Task {
@@ -59,7 +63,7 @@ pub(super) fn dd(terms: &DdTerms, step: DdStep, keep_cache: bool) -> Task {
     let task = base(ClassicStep::Dd(step), file(name, size, create, false), terms.block);
     Task::File(match step {
         DdStep::Write | DdStep::Flush => writing(task),
-        DdStep::Read => FileTask { invalidate: !keep_cache, ..task },
+        DdStep::Read => FileTask { cache: PageCache { invalidate: !keep_cache, ..task.cache }, ..task },
     })
 }
 
@@ -101,9 +105,13 @@ pub(super) fn bonnie(terms: &BonnieTerms, phase: BonniePhase, keep_cache: bool) 
     let drop = !keep_cache;
     Task::File(match phase {
         BonniePhase::PutCharacter | BonniePhase::PutBlock => writing(task),
-        BonniePhase::Rewrite => FileTask { mix: Mix::ReadThenWrite(100), invalidate: drop, ..writing(task) },
+        BonniePhase::Rewrite => FileTask {
+            mix: Mix::ReadThenWrite(100),
+            cache: PageCache { invalidate: drop, ..PageCache::default() },
+            ..writing(task)
+        },
         BonniePhase::Seeks => seeks(terms, task, drop),
-        _ => FileTask { invalidate: drop, ..task },
+        _ => FileTask { cache: PageCache { invalidate: drop, ..task.cache }, ..task },
     })
 }
 
@@ -118,8 +126,8 @@ fn seeks(terms: &BonnieTerms, task: FileTask, drop: bool) -> FileTask {
         access: Access::Random,
         workers: terms.seekers.max(1),
         concurrency: terms.seekers.max(1),
-        invalidate: drop,
         stop: Stop { operations: Some(operations), ..Stop::default() },
+        cache: PageCache { invalidate: drop, ..task.cache },
         ..task
     }
 }
@@ -146,8 +154,11 @@ pub(super) fn iozone(terms: &IozoneTerms, test: IozoneTest, process: u32, keep_c
         file(iozone_file(process), span, create, false),
         terms.record,
     );
-    let task =
-        if test.writes(process) { writing(task) } else { FileTask { invalidate: !keep_cache, ..task } };
+    let task = if test.writes(process) {
+        writing(task)
+    } else {
+        FileTask { cache: PageCache { invalidate: !keep_cache, ..task.cache }, ..task }
+    };
     let stop = Stop { worker_operations: Some(records), ..Stop::default() };
     // Processes with the same seed would go the same way.
     let seed = u64::from(process);
@@ -160,8 +171,8 @@ pub(super) fn iozone(terms: &IozoneTerms, test: IozoneTest, process: u32, keep_c
         _ => Access::Sequential,
     };
     // What has just been read is read again from wherever it is: that is the test.
-    let invalidate = task.invalidate && test != IozoneTest::Reread;
-    Task::File(FileTask { access, stop, seed, invalidate, ..task })
+    let invalidate = task.cache.invalidate && test != IozoneTest::Reread;
+    Task::File(FileTask { access, stop, seed, cache: PageCache { invalidate, ..task.cache }, ..task })
 }
 
 /// What the engine does in a step of names.

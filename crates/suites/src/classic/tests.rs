@@ -107,11 +107,11 @@ fn files_are_removed_as_soon_as_no_phase_needs_them_and_so_is_their_space() {
 fn what_reads_finds_a_cold_cache_unless_the_user_keeps_it() {
     let cold = steps(terms());
     let dropped: Vec<_> =
-        files(&cold).into_iter().filter(|task| task.invalidate).map(|task| &*task.name).collect();
+        files(&cold).into_iter().filter(|task| task.cache.invalidate).map(|task| &*task.name).collect();
     assert!(dropped.contains(&"dd: read back") && dropped.contains(&"bonnie: random seeks"), "{dropped:?}");
     assert!(!dropped.iter().any(|name| name.contains("re-readers")), "{dropped:?}");
     let kept = steps(ClassicTerms { keep_cache: true, ..terms() });
-    assert!(files(&kept).iter().all(|task| !task.invalidate));
+    assert!(files(&kept).iter().all(|task| !task.cache.invalidate));
 }
 
 #[test]

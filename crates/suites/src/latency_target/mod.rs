@@ -15,7 +15,7 @@ mod windows;
 
 use iolite_model::{
     Access, Arrival, Concluded, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load,
-    LoadParameter, Nanos, OnError, Quantile, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
+    LoadParameter, Nanos, OnError, Quantile, Start, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
 };
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
@@ -269,14 +269,13 @@ impl LatencySearch {
     fn task(&self, state: &State, number: usize) -> FileTask {
         let task = FileTask {
             group: None,
-            together: false,
-            delay: Nanos(0),
             stop: Stop { runtime: Some(state.window()), ..Stop::default() },
             ramp: self.target.ramp,
             // What one try has read or written helps no cache or deduplication in the next.
             seed: self.base.seed.wrapping_add(number as u64),
             // A device that fails is the end of the search: no need to see how often.
-            on_error: OnError::stop_always(),
+            errors: OnError { max_service: self.base.errors.max_service, ..OnError::stop_always() },
+            start: Start { together: false, delay: Nanos(0), ..self.base.start.clone() },
             ..self.base.clone()
         };
         match (state.plan(), state.load(&self.scale)) {

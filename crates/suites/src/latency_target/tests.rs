@@ -2,7 +2,7 @@
 
 use iolite_model::{
     BackendKind, Bytes, Cache, ErrorClass, ErrorTally, FileTarget, Mix, OpKind, Outstanding, PhaseEnd,
-    PhaseInfo, RateKept, RingOptions, SyncRule, Task,
+    PhaseInfo, RateKept, RingOptions, SyncRule, Task, WriteDurability,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 use proptest::prelude::*;
@@ -320,7 +320,8 @@ fn a_disturbance_on_the_way_up_does_not_decide() {
 
 #[test]
 fn commits_count_where_each_write_is_one() {
-    let task = FileTask { mix: Mix::Write, sync: Some(SyncRule::fdatasync(1)), ..base() };
+    let task =
+        FileTask { mix: Mix::Write, durability: WriteDurability::synced(SyncRule::fdatasync(1)), ..base() };
     let search = LatencySearch::new(task, target(1000, LoadParameter::Depth { most: 2 })).unwrap();
     let LatencyStep::Run(task) = search.next(&[]) else { panic!() };
     let window = task.stop.runtime.unwrap().0;

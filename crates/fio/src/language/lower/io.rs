@@ -2,7 +2,7 @@
 
 use iolite_model::{
     Access, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, Mix, NamedFile, Nanos,
-    Overwrite, Regions, Target,
+    Overwrite, Regions, Start, Target,
 };
 
 use crate::language::options::Spec;
@@ -32,7 +32,6 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
     }
     let mut task = FileTask {
         name: spec.job.name.clone(),
-        together: place.together,
         target: target(spec, backend, mix, files.clone())?,
         backend,
         mix,
@@ -44,6 +43,7 @@ pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
         priorities: spec.engine.priorities.shares()?,
         interval: INTERVAL,
         seed: spec.io.seed(place),
+        start: Start { together: place.together, ..Start::default() },
         ..FileTask::default()
     };
     spec.files.lower(spec, &mut task)?;

@@ -2,9 +2,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
-    Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, Durable, FileOrder, FileTask, Fill,
-    IoFlags, JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, Overwrite, Reserve, RingOptions,
-    SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
+    Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, FileOrder, FileTask, Fill, IoFlags,
+    JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, OpenSync, Overwrite, PageCache, Reserve,
+    RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
 use super::{lower, preparation};
@@ -80,12 +80,11 @@ fn a_job_without_settings_is_as_fios() {
         regions: iolite_model::Regions::Shared,
         block: Bytes(4096),
         contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: true },
-        invalidate: true,
-        advice: Advice::Sequential,
-        on_error: task.on_error.clone(),
+        errors: task.errors.clone(),
         interval: Nanos(500_000_000),
         stop: bytes(1 << 20),
         seed: task.seed,
+        cache: PageCache { invalidate: true, advice: Advice::Sequential },
         ..FileTask::default()
     };
     assert_eq!(task, expected);
@@ -115,8 +114,8 @@ fn a_thread_is_what_its_job_says() {
     assert_eq!(thread.exit_all, Some(ExitAll { on_error: false, what: ExitWhat::All }));
     assert!(thread.create_only);
     let task = task_of(thread);
-    assert_eq!((task.delay, task.ramp), (Nanos(5_000_000_000), Nanos(2_000_000_000)));
-    assert_eq!(task.after.as_deref(), Some("i"));
+    assert_eq!((task.start.delay, task.ramp), (Nanos(5_000_000_000), Nanos(2_000_000_000)));
+    assert_eq!(task.start.after.as_deref(), Some("i"));
     let on_error = self::thread(&[("size", "1m"), ("exitall_on_error", "1")]).unwrap();
     assert_eq!(on_error.exit_all, Some(ExitAll { on_error: true, what: ExitWhat::Group }));
 }
@@ -125,7 +124,7 @@ fn a_thread_is_what_its_job_says() {
 fn delays_of_a_range_differ_between_clones() {
     let delay = |clone| {
         let place = Place { number: clone, clone, ..FIRST };
-        task_at(&[("size", "1m"), ("startdelay", "1-9")], place).delay
+        task_at(&[("size", "1m"), ("startdelay", "1-9")], place).start.delay
     };
     let delays: HashSet<_> = (0..20).map(delay).collect();
     assert!(delays.len() > 15);
@@ -492,7 +491,7 @@ fn engines_are_back_ends() {
     }
     let null = task(&[("ioengine", "null"), ("direct", "1"), ("nrfiles", "4")]).unwrap();
     assert_eq!(null.target, Target::Null { size: Bytes::MIB });
-    assert!(!null.direct && !null.invalidate);
+    assert!(!null.direct && !null.cache.invalidate);
 }
 
 #[test]
@@ -579,18 +578,18 @@ fn durability() {
         (&[("rw", "read"), ("fsync", "8")], None),
         (&[("rw", "trim"), ("fsync", "8")], None),
     ] {
-        assert_eq!(task(settings).unwrap().sync, sync, "{settings:?}");
+        assert_eq!(task(settings).unwrap().durability.sync, sync, "{settings:?}");
     }
     for (settings, end, durable) in [
         (&[("rw", "write"), ("end_fsync", "1")][..], Some(SyncMethod::Fsync), None),
         (&[("rw", "write"), ("fsync_on_close", "1")], Some(SyncMethod::Fsync), None),
         (&[("rw", "read"), ("end_fsync", "1")], None, None),
-        (&[("sync", "1")], None, Some(Durable::All)),
-        (&[("sync", "dsync")], None, Some(Durable::Data)),
+        (&[("sync", "1")], None, Some(OpenSync::All)),
+        (&[("sync", "dsync")], None, Some(OpenSync::Data)),
         (&[("sync", "none")], None, None),
     ] {
         let task = task(settings).unwrap();
-        assert_eq!((task.end_sync, task.durable), (end, durable), "{settings:?}");
+        assert_eq!((task.durability.end_sync, task.durability.open), (end, durable), "{settings:?}");
     }
 }
 
@@ -653,7 +652,7 @@ fn the_cache_is_bypassed_or_dropped() {
         (&[("ioengine", "mmap"), ("direct", "1")], false, true),
     ] {
         let task = task(settings).unwrap();
-        assert_eq!((task.direct, task.invalidate), (direct, invalidate), "{settings:?}");
+        assert_eq!((task.direct, task.cache.invalidate), (direct, invalidate), "{settings:?}");
     }
 }
 
@@ -802,7 +801,7 @@ fn the_kernel_is_advised_of_the_order_of_offsets() {
         (&[("ioengine", "null")], Advice::None),
     ] {
         let settings: Vec<_> = settings.iter().chain(&[("size", "1m")]).copied().collect();
-        assert_eq!(task(&settings).unwrap().advice, advice, "{settings:?}");
+        assert_eq!(task(&settings).unwrap().cache.advice, advice, "{settings:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is done about errors.
 
 use iolite_model::errno::EILSEQ;
-use iolite_model::{ErrorClass, JobTask, Mix, OnError};
+use iolite_model::{ErrorClass, JobTask, Mix};
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
@@ -44,7 +44,7 @@ impl Errors {
             other => io.contains(&other),
         };
         let stop = ErrorClass::ALL.into_iter().filter(|class| !goes_on(*class)).collect();
-        task.on_error = OnError { stop, most: None };
+        task.errors.stop = stop;
         Ok(())
     }
 
@@ -203,12 +203,14 @@ pub const OPTIONS: &[Opt] = &[
 mod tests {
     use super::*;
     use crate::language::options::option::samples::{io, lowered, task};
+    use iolite_model::OnError;
+
     use ErrorClass::{Again, Device, Other, Short, Space, Unsupported, Verify};
 
     fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, String> {
         let (_, task) = io(settings, task(mix))?;
-        assert_eq!(task.on_error.most, None);
-        Ok(ErrorClass::ALL.into_iter().filter(|class| !task.on_error.stop.contains(class)).collect())
+        assert_eq!(task.errors.max, None);
+        Ok(ErrorClass::ALL.into_iter().filter(|class| !task.errors.stop.contains(class)).collect())
     }
 
     const MIXED: Mix = Mix::ReadPercent(50);
@@ -216,7 +218,7 @@ mod tests {
     #[test]
     fn the_first_error_ends_a_job() {
         let (_, task) = io(&[], task(MIXED)).unwrap();
-        assert_eq!(task.on_error, OnError::stop_always());
+        assert_eq!(task.errors, OnError::stop_always());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Advice, BackendKind, Durable, FileOrder, FileTask, LayOut, Mix, NamedFile, Reserve, SyncMethod,
+    Access, Advice, BackendKind, FileOrder, FileTask, LayOut, Mix, NamedFile, OpenSync, Reserve, SyncMethod,
     SyncRule,
 };
 
@@ -48,7 +48,7 @@ pub struct Files {
     /// What the page cache holds is dropped first.
     pub invalidate: bool,
     /// How files are opened.
-    pub durable: Option<Durable>,
+    pub durable: Option<OpenSync>,
     /// Writes between two fsync; 0 for none.
     pub fsync: u32,
     /// Writes between two fdatasync; 0 for none.
@@ -124,12 +124,12 @@ impl Files {
     /// Settings that do not go together.
     pub(crate) fn lower(&self, spec: &Spec, task: &mut FileTask) -> Result<(), String> {
         let nothing = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
-        task.sync = sync(spec, task.mix)?;
-        task.end_sync =
+        task.durability.sync = sync(spec, task.mix)?;
+        task.durability.end_sync =
             ((self.end_sync || self.close_sync) && task.mix.writes()).then_some(SyncMethod::Fsync);
-        task.durable = self.durable;
-        task.invalidate = self.invalidate && !nothing;
-        task.advice = match self.hint {
+        task.durability.open = self.durable;
+        task.cache.invalidate = self.invalidate && !nothing;
+        task.cache.advice = match self.hint {
             _ if nothing => Advice::None,
             Hint::None => Advice::None,
             Hint::ByOrder if spec.io.random => Advice::Random,
@@ -268,12 +268,12 @@ const RESERVES: &[(&str, Reserve)] = &[
     ("1", Reserve::Allocate),
 ];
 
-const SYNCS: &[(&str, Option<Durable>)] = &[
+const SYNCS: &[(&str, Option<OpenSync>)] = &[
     ("none", None),
     ("0", None),
-    ("sync", Some(Durable::All)),
-    ("1", Some(Durable::All)),
-    ("dsync", Some(Durable::Data)),
+    ("sync", Some(OpenSync::All)),
+    ("1", Some(OpenSync::All)),
+    ("dsync", Some(OpenSync::Data)),
 ];
 
 const HINTS: &[(&str, Hint)] = &[

@@ -91,9 +91,9 @@ impl Job {
         }
         let (least, most) = self.start_delay;
         if let Some(task) = thread.io() {
-            task.after.clone_from(&self.wait_for);
+            task.start.after.clone_from(&self.wait_for);
             task.ramp = self.ramp;
-            task.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (least.0, most.0)));
+            task.start.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (least.0, most.0)));
         } else if self.wait_for.is_some() || most.0 > 0 {
             return Err("wait_for and startdelay are not built for engines that do file operations: leave \
          them out, or put the job behind a stonewall"

@@ -37,6 +37,7 @@ impl Placement {
         match &mut thread.task {
             JobTask::Io(task) => {
                 task.placement = iolite_model::Placement {
+                    processes: false,
                     cpus,
                     nodes: self.nodes.clone(),
                     one_each: false,

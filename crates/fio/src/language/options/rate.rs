@@ -82,7 +82,7 @@ impl Rate {
         self.set_arrival(task)?;
         let does = arrival::directions(task.mix);
         self.check_least(does)?;
-        task.longest = self.longest(does)?;
+        task.errors.max_service = self.longest(does)?;
         let flow = Flow { group: self.flow_group, weight: self.flow, pause: self.flow_pause };
         task.flow = (self.flow > 0).then_some(flow);
         thread.latency_target = self.target(task)?;
@@ -555,13 +555,16 @@ mod tests {
         assert_eq!((target.bound, target.window), (Nanos(500_000_000), Nanos(5_000_000_000)));
         assert!((target.quantile.0 - 0.999).abs() < 1e-12);
         assert_eq!(target.parameter, LoadParameter::Depth { most: 128 });
-        assert_eq!(found.longest, Some(Nanos(2_000_000_000)));
+        assert_eq!(found.errors.max_service, Some(Nanos(2_000_000_000)));
         let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err();
         assert!(error.contains("below 100"), "{error}");
         assert!(io(&[("latency_run", "1")], task(Mix::Read)).unwrap_err().contains("ends with its answer"));
         let different = [("max_latency", "1s,2s")];
         assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
-        assert_eq!(io(&different, task(Mix::Write)).unwrap().1.longest, Some(Nanos(2_000_000_000)));
+        assert_eq!(
+            io(&different, task(Mix::Write)).unwrap().1.errors.max_service,
+            Some(Nanos(2_000_000_000))
+        );
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Trace {
         if timed {
             task.arrival = Arrival::Traced(self.speed_percent);
         }
-        if task.sync.take().is_some() {
+        if task.durability.sync.take().is_some() {
             return Err(
                 "fsync, fdatasync and sync_file_range: the trace has the syncs: leave them out".into()
             );
@@ -268,7 +268,7 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log, String> {
         return Err("write_iolog: engines that work on names have no trace: leave it out".into());
     };
     let range = |method: Option<SyncMethod>| method == Some(SyncMethod::FileRange);
-    if range(task.sync.map(|rule| rule.method)) || range(task.end_sync) {
+    if range(task.durability.sync.map(|rule| rule.method)) || range(task.durability.end_sync) {
         return Err(
             "write_iolog: a trace has no sync_file_range: use fdatasync, or leave one of the two out".into(),
         );

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Bytes, Checksum, FileTask, Fill, FioChecksum, JobTask, LayOut, Mix, Overwrite, SizeLaw, Sizes, Target,
-    Verify as TaskVerify,
+    Verify as TaskVerify, WriteDurability,
 };
 
 use crate::language::options::Spec;
@@ -127,7 +127,7 @@ fn only_read(task: &mut FileTask) -> Result<(), String> {
             .into());
     }
     task.mix = Mix::Read;
-    (task.sync, task.end_sync, task.durable) = (None, None, None);
+    task.durability = WriteDurability::default();
     if let Some(sizes) = &mut task.sizes {
         sizes.reads = sizes.writes.clone();
     }
@@ -515,9 +515,12 @@ mod tests {
 
     #[test]
     fn only_verifying_reads_what_the_job_would_write() {
-        let written = FileTask { end_sync: Some(SyncMethod::Fsync), ..task(Mix::Write) };
+        let written = FileTask {
+            durability: WriteDurability { end_sync: Some(SyncMethod::Fsync), ..WriteDurability::default() },
+            ..task(Mix::Write)
+        };
         let (_, task) = io(&[("verify", "md5"), ("verify_only", "1")], written).unwrap();
-        assert_eq!((task.mix, task.end_sync), (Mix::Read, None));
+        assert_eq!((task.mix, task.durability.end_sync), (Mix::Read, None));
         let Target::Files(FilesTarget { overwrite, lay_out, .. }) = task.target else {
             panic!("{:?}", task.target)
         };

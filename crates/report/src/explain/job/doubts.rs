@@ -140,14 +140,14 @@ fn through_cache(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> 
     }
     let remedy = if mapped { "use another engine with direct I/O" } else { "add direct I/O (direct=1)" };
     if !task.mix.reads() {
-        return (task.sync.is_none() && task.durable.is_none()).then(|| {
-            let end = if task.end_sync.is_some() { ", until the sync at the end" } else { "" };
+        return (task.durability.sync.is_none() && task.durability.open.is_none()).then(|| {
+            let end = if task.durability.end_sync.is_some() { ", until the sync at the end" } else { "" };
             ("page-cache", format!("writes are over when the page cache has them{end}: {remedy}, or sync"))
         });
     }
     let memory = surroundings.memory;
     match span(task, surroundings) {
-        Some(span) if task.invalidate && once(task, span) => Some((
+        Some(span) if task.cache.invalidate && once(task, span) => Some((
             "page-cache",
             format!(
                 "the page cache is not bypassed: the kernel's read-ahead decides what the device gets; {remedy}"
@@ -249,7 +249,9 @@ fn short(task: &FileTask) -> Option<Doubt> {
 }
 
 fn durability(task: &FileTask) -> Option<Doubt> {
-    let synced = task.sync.is_some() || task.durable.is_some() || task.end_sync.is_some();
+    let synced = task.durability.sync.is_some()
+        || task.durability.open.is_some()
+        || task.durability.end_sync.is_some();
     let dsync = matches!(task.backend, BackendKind::Vectored(flags) if flags.dsync);
     if !task.mix.writes() || !is_real(task) || synced || dsync || !task.direct || fills(task) {
         return None;
@@ -289,7 +291,7 @@ fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
 
 fn same_offsets(task: &FileTask) -> Option<Doubt> {
     let random = !task.access.is_sequential();
-    (random && task.mix.reads() && is_real(task) && !task.direct && !task.invalidate).then(|| {
+    (random && task.mix.reads() && is_real(task) && !task.direct && !task.cache.invalidate).then(|| {
         (
             "repeat",
             "every run reads the same random offsets (randrepeat), and the page cache is not dropped first (invalidate=0): the \

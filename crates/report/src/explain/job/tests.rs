@@ -1,8 +1,8 @@
 //! Jobs explained.
 
 use iolite_model::{
-    BusyOptions, BusyWork, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, RingOptions,
-    SyncRule,
+    BusyOptions, BusyWork, Contents, ExistingTarget, FileTarget, IoFlags, Iops, Mix, NamedFile, PageCache,
+    RingOptions, Start, SyncRule, WriteDurability,
 };
 
 use super::doubts::doubts;
@@ -49,8 +49,8 @@ fn a_sound_job_has_no_doubts() {
     let writes = FileTask {
         target: existing(Overwrite::Anything),
         mix: Mix::Write,
-        sync: Some(SyncRule::fdatasync(1)),
         ramp: Nanos::SECOND,
+        durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..sound()
     };
     assert_eq!(kinds(vec![writes]), ["destroys"], "that is said of any");
@@ -75,16 +75,19 @@ fn each_doubt_has_its_reason() {
             per_worker: false,
         }),
         mix: Mix::Write,
-        sync: Some(SyncRule::fdatasync(1)),
         ramp: Nanos::SECOND,
+        durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..sound()
     };
     let zeros = Contents { fill: Fill::Zeros, ..Contents::default() };
     let again = Contents { refill: false, ..Contents::default() };
     for (expected, task) in [
-        (vec!["page-cache"], FileTask { direct: false, invalidate: true, ..sound() }),
+        (vec!["page-cache"], FileTask { direct: false, cache: PageCache::INVALIDATED, ..sound() }),
         (vec!["page-cache", "repeat"], FileTask { direct: false, ..sound() }),
-        (vec!["page-cache"], FileTask { mix: Mix::Write, direct: false, sync: None, ..write() }),
+        (
+            vec!["page-cache"],
+            FileTask { mix: Mix::Write, direct: false, durability: WriteDurability::default(), ..write() },
+        ),
         (vec!["page-cache"], FileTask { backend: BackendKind::Mmap, concurrency: 1, ..sound() }),
         (vec!["small-region"], FileTask { target: small(1 << 29), ..sound() }),
         (vec!["contents"], FileTask { contents: zeros, ..write() }),
@@ -92,20 +95,25 @@ fn each_doubt_has_its_reason() {
         (vec!["depth"], FileTask { backend: BackendKind::Sync, ..sound() }),
         (
             vec!["page-cache", "depth"],
-            FileTask { backend: BackendKind::Libaio, direct: false, invalidate: true, ..sound() },
+            FileTask {
+                backend: BackendKind::Libaio,
+                direct: false,
+                cache: PageCache::INVALIDATED,
+                ..sound()
+            },
         ),
         (vec!["rate"], FileTask { arrival: Arrival::Constant(Iops(100.0)), ..sound() }),
         (
             vec!["short"],
             FileTask { stop: Stop { runtime: Some(Nanos::SECOND), ..Stop::default() }, ..sound() },
         ),
-        (vec!["durability"], FileTask { sync: None, ..write() }),
+        (vec!["durability"], FileTask { durability: WriteDurability::default(), ..write() }),
         (
             vec![],
             FileTask {
-                sync: None,
                 backend: BackendKind::Vectored(IoFlags { dsync: true, ..IoFlags::default() }),
                 concurrency: 1,
+                durability: WriteDurability::default(),
                 ..write()
             },
         ),
@@ -141,7 +149,7 @@ fn each_doubt_has_its_reason() {
 
 #[test]
 fn what_is_smaller_than_memory_is_served_from_it() {
-    let buffered = FileTask { direct: false, invalidate: true, ..sound() };
+    let buffered = FileTask { direct: false, cache: PageCache::INVALIDATED, ..sound() };
     let rendered = |memory| {
         let surroundings = Surroundings { memory: Bytes(memory), ..surroundings() };
         doubts(&job(vec![buffered.clone()]), &surroundings)[0].text.clone()
@@ -157,7 +165,7 @@ fn what_is_smaller_than_memory_is_served_from_it() {
         access: Access::Sequential,
         stop: Stop { loops: Some(1), ..Stop::default() },
         direct: false,
-        invalidate: true,
+        cache: PageCache::INVALIDATED,
         ..sound()
     };
     let found = doubts(&job(vec![once]), &surroundings());
@@ -169,15 +177,15 @@ fn tasks_that_meet_are_reported_once() {
     let writes = FileTask {
         target: existing(Overwrite::Anything),
         mix: Mix::Write,
-        sync: Some(SyncRule::fdatasync(1)),
         ramp: Nanos::SECOND,
+        durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..sound()
     };
-    let beside = FileTask { together: true, ..writes.clone() };
+    let beside = FileTask { start: Start { together: true, ..Start::default() }, ..writes.clone() };
     assert_eq!(kinds(vec![writes.clone(), beside]), ["destroys", "shared"]);
     assert_eq!(kinds(vec![writes.clone(), writes]), ["destroys"], "one after the other they do not meet");
     let scan = FileTask { access: Access::Sequential, ..sound() };
-    let beside = FileTask { together: true, ..scan.clone() };
+    let beside = FileTask { start: Start { together: true, ..Start::default() }, ..scan.clone() };
     assert_eq!(kinds(vec![scan, beside]), ["shared"]);
 }
 
@@ -192,7 +200,12 @@ fn what_was_filled_is_not_fresh() {
         stop: Stop { loops: Some(2), ..Stop::default() },
         ..sound()
     };
-    let random = FileTask { target, mix: Mix::Write, sync: Some(SyncRule::fdatasync(1)), ..sound() };
+    let random = FileTask {
+        target,
+        mix: Mix::Write,
+        durability: WriteDurability::synced(SyncRule::fdatasync(1)),
+        ..sound()
+    };
     assert_eq!(kinds(vec![random.clone()]), ["destroys", "fresh"]);
     assert_eq!(kinds(vec![fill, random]), ["destroys"]);
 }
@@ -227,7 +240,7 @@ fn a_job_is_reported_in_plain_words() {
         arrival: Arrival::Poisson(Iops(1000.0)),
         ..sound()
     };
-    let second = FileTask { together: true, seed: 9, ..clone.clone() };
+    let second = FileTask { seed: 9, start: Start { together: true, ..Start::default() }, ..clone.clone() };
     let job = job(vec![lay_out, sound(), clone, second]);
     let notes = ["`thinktime` waits for what is underway".to_owned()];
     let explained = JobToExplain {
@@ -287,7 +300,12 @@ fn clones_are_reported_once_unless_what_they_do_differs() {
     let on = |path: &str, together| {
         let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(1 << 30) };
         let files = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
-        FileTask { target: Target::Files(files), mix: Mix::Write, together, ..sound() }
+        FileTask {
+            target: Target::Files(files),
+            mix: Mix::Write,
+            start: Start { together, ..Start::default() },
+            ..sound()
+        }
     };
     let rendered = |second: &str| {
         let job = job(vec![on("/data/a.0", false), on(second, true)]);

@@ -1,0 +1,56 @@
+//! What `iolite tproc-c check` prints: whether the database has kept every order.
+
+use iolite_model::{TprocCChecked, TprocCDatabase};
+use serde_json::{Value, json};
+
+use crate::pen::{Pen, Style, count};
+
+/// Name and version of the document.
+const JSON_FORMAT: &str = "iolite-tproc-c-check/1";
+
+/// Violations of a condition that are printed one by one.
+const SHOWN: usize = 8;
+
+/// The complete terminal output.
+pub fn checked_text(database: &TprocCDatabase, checked: &TprocCChecked, style: Style) -> String {
+    let pen = Pen(style);
+    let reduced = match database.reduction {
+        0 | 1 => String::new(),
+        reduction => format!(" (REDUCED to 1/{reduction})"),
+    };
+    let (url, warehouses) = (pen.clean(&database.url), count(database.warehouses.into()));
+    let mut out = format!("{url}: TPROC-C, {warehouses} warehouses{reduced}\n");
+    for condition in &checked.conditions {
+        let verdict = match condition.violations.len() {
+            0 => format!("holds in {}", count(condition.checked)),
+            broken => format!("VIOLATED in {} of {}", count(broken as u64), count(condition.checked)),
+        };
+        out +=
+            &format!("condition {}: {verdict}: {}\n", pen.clean(&condition.name), pen.clean(&condition.says));
+        for violation in condition.violations.iter().take(SHOWN) {
+            let place = match violation.district {
+                0 => format!("warehouse {}", violation.warehouse),
+                district => format!("warehouse {}, district {district}", violation.warehouse),
+            };
+            let numbers: Vec<String> = violation.found.iter().map(i64::to_string).collect();
+            out += &format!("    {place}: {}\n", numbers.join(", "));
+        }
+    }
+    out + if checked.is_consistent() {
+        "CONSISTENT\n"
+    } else {
+        "INCONSISTENT: orders or payments were lost or doubled\n"
+    }
+}
+
+/// One JSON document.
+pub fn checked_json(database: &TprocCDatabase, checked: &TprocCChecked) -> Value {
+    json!({
+        "format": JSON_FORMAT,
+        "database": database.url,
+        "warehouses": database.warehouses,
+        "reduction": database.reduction,
+        "consistent": checked.is_consistent(),
+        "conditions": checked.conditions,
+    })
+}
