@@ -157,7 +157,8 @@ pub(crate) struct PlotArgs {
     #[arg(long)]
     pub(crate) trend: bool,
 
-    /// The SVG file, overwritten if it exists; `-` for standard output
+    /// The SVG file, overwritten if it exists; `-` for standard output; a name that ends in .png is written as PNG by
+    /// rsvg-convert, where that is installed
     #[arg(long, short, value_name = "FILE", required_unless_present = "show")]
     pub(crate) output: Option<PathBuf>,
 

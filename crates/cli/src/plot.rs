@@ -1,6 +1,8 @@
 //! `iolite plot`: stored runs, and fio's files, as a chart.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures};
 use iolite_report::plot::{Chart, chart, svg, terminal};
@@ -77,9 +79,39 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
     if file == Path::new("-") {
         return Ok(output::print(&picture)?);
     }
+    if file.extension().is_some_and(|end| end.eq_ignore_ascii_case("png")) {
+        return Ok(write_png(&picture, file)?);
+    }
     std::fs::write(file, picture).map_err(|error| {
         UsageError(format!("cannot write {}: {error}; choose another file", file.display())).into()
     })
+}
+
+/// Writes a picture as PNG, twice as wide as the SVG so that it is sharp on fine screens, by librsvg's program: libraries that draw
+/// text take as long to build as all the rest.
+fn write_png(picture: &str, file: &Path) -> Result<(), UsageError> {
+    let failed = |reason: &dyn std::fmt::Display| {
+        UsageError(format!(
+            "cannot write {} by rsvg-convert: {reason}; install it (Debian: librsvg2-bin), or write an .svg file",
+            file.display()
+        ))
+    };
+    let mut program = Command::new("rsvg-convert");
+    program.arg("--zoom=2").arg("--format=png").arg("--output").arg(file);
+    let mut child = program
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&error))?;
+    // Where it ends early, its own message says more than a broken pipe.
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(picture.as_bytes()));
+    let ended = child.wait_with_output().map_err(|error| failed(&error))?;
+    match (ended.status.success(), written) {
+        (true, Some(Ok(()))) => Ok(()),
+        (_, Some(Err(error))) if ended.stderr.is_empty() => Err(failed(&error)),
+        _ => Err(failed(&clean(String::from_utf8_lossy(&ended.stderr).trim()))),
+    }
 }
 
 /// The figures of logs, one line each.

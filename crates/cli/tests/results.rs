@@ -700,6 +700,14 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
     assert!(text(&cdf).contains("response time: 1. "), "{}", stderr(&cdf));
     let imported = iolite(&place, &[&["results", "import"][..], &logs].concat());
     assert!(text(&imported).starts_with("1 runs imported"), "{}", stderr(&imported));
+    let picture = path("chart.png");
+    let drawn = iolite(&place, &["plot", "latest", "--kind", "trend", "-o", &picture]);
+    if drawn.status.success() {
+        assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    } else {
+        assert!(stderr(&drawn).contains("librsvg2-bin"), "{}", stderr(&drawn));
+        eprintln!("skipped: rsvg-convert is not installed");
+    }
     let wrong = iolite(&place, &["results", "import", &path("t_bw.1.log")]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
 }

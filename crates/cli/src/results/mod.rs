@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use iolite_report::runs::{RunLine, list, list_json};
 use iolite_report::{Format, show};
 use iolite_results::Run;
-use iolite_store::{RunSummary, Store};
+use iolite_store::{Marks, RunSummary, Store};
 
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup};
@@ -195,8 +195,10 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::Ru
 
 fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: bool) -> anyhow::Result<()> {
     let mut lines = Vec::new();
+    let mut marks = store.marks()?;
     for summary in store.runs()? {
-        let line = line(store, summary)?;
+        let own = marks.remove(&summary.id).unwrap_or_default();
+        let line = line(summary, own);
         let tagged = tag.is_none_or(|tag| line.tags.iter().any(|own| own == tag));
         let found = containing
             .is_none_or(|text| line.command.join(" ").contains(text) || line.directory.contains(text));
@@ -214,9 +216,8 @@ fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: 
     Ok(output::print(&text)?)
 }
 
-fn line(store: &Store, summary: RunSummary) -> anyhow::Result<RunLine> {
-    let (tags, notes) = (store.tags(&summary.id)?, store.notes(&summary.id)?);
-    Ok(RunLine {
+fn line(summary: RunSummary, marks: Marks) -> RunLine {
+    RunLine {
         id: summary.id.0,
         started_unix: summary.started_unix,
         host: summary.host,
@@ -225,9 +226,9 @@ fn line(store: &Store, summary: RunSummary) -> anyhow::Result<RunLine> {
         phases: summary.phases,
         ending: summary.ending,
         verdict: summary.verdict,
-        tags,
-        notes,
-    })
+        tags: marks.tags,
+        notes: marks.notes,
+    }
 }
 
 /// Prints a run as it was printed when it ended; one that was cut short, or goes on, as far as it came.

@@ -1,6 +1,8 @@
 //! fio's JSON and JSON+.
 
-use iolite_model::{Access, Bytes, FileTask, Nanos, OpKind};
+use iolite_model::{
+    Access, BackendKind, Bytes, ExistingTarget, FileTask, Nanos, OpKind, Overwrite, RingOptions, Target,
+};
 use serde_json::Value;
 
 use super::ImportError;
@@ -93,8 +95,12 @@ fn phase(job: &Value, global: &Value) -> Option<Phase> {
     let reported = option("group_reporting").is_some();
     let workers = if reported { number("numjobs") } else { 1 };
     let length = milliseconds.max(1).saturating_mul(1_000_000);
+    let name = job["jobname"].as_str().unwrap_or("job");
+    let (target, backend) = storage(option("ioengine"), option("filename").unwrap_or(name));
     let task = FileTask {
-        name: job["jobname"].as_str().unwrap_or("job").to_owned(),
+        name: name.to_owned(),
+        target,
+        backend,
         mix: mix(reads.0, writes.0, trims.0),
         access: if is_random { Access::Random } else { Access::Sequential },
         block: Bytes(bytes / operations.max(1)),
@@ -111,6 +117,22 @@ fn phase(job: &Value, global: &Value) -> Option<Phase> {
         intervals: vec![(0, length, counted)],
         failed: failed.map(|error| format!("fio reports error {error}")),
     })
+}
+
+/// What the operations went to, and the back end that is most like fio's I/O engine.
+pub(super) fn storage(engine: Option<&str>, file: &str) -> (Target, BackendKind) {
+    let existing =
+        ExistingTarget { path: file.into(), offset: Bytes(0), size: Bytes(0), overwrite: Overwrite::Never };
+    let backend = match engine {
+        Some("null") => return (Target::Null { size: Bytes(0) }, BackendKind::Null),
+        Some("io_uring") => BackendKind::IoUring(RingOptions::default()),
+        Some("libaio") => BackendKind::Libaio,
+        Some("mmap") => BackendKind::Mmap,
+        Some("splice") => BackendKind::Splice,
+        Some("posixaio") => BackendKind::Threads,
+        _ => BackendKind::Sync,
+    };
+    (Target::Existing(existing), backend)
 }
 
 /// What a direction did: total latency where fio has kept it (`lat`), else completion latency; since 3.0 in nanoseconds, before

@@ -6,6 +6,7 @@ use iolite_model::{Access, Bytes, FileTask, Nanos, OpKind};
 
 use super::ImportError;
 use super::events::{Counted, DIRECTIONS, Imported, Phase, mix, run};
+use super::json::storage;
 use super::log::{Log, Quantity};
 
 /// Nanoseconds of a millisecond.
@@ -154,8 +155,11 @@ fn phase(name: String, windows: Windows) -> Phase {
     let [reads, writes, trims] = [0, 1, 2].map(total);
     let (operations, bytes) = [reads, writes, trims].into_iter().max().unwrap_or_default();
     let longest = windows.keys().map(|(_, length)| *length).max().unwrap_or(1);
+    let (target, backend) = storage(None, &name);
     let task = FileTask {
         name,
+        target,
+        backend,
         mix: mix(reads.0, writes.0, trims.0),
         access: Access::Random,
         block: Bytes(bytes / operations.max(1)),

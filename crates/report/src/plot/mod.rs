@@ -11,6 +11,9 @@ mod repeats;
 mod svg;
 mod terminal;
 
+#[cfg(test)]
+mod tests;
+
 pub use axis::{Axis, Scale, Tick};
 pub use chart::{Cell, Chart, Panel, Series};
 pub use of_run::{PlotError, PlotKind, chart};

@@ -19,14 +19,18 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const TOP: f64 = 78.0;
 const PLOT_HEIGHT: f64 = 530.0;
+/// A panel is no flatter than this: more of them make the picture higher.
+const MIN_PANEL: f64 = 140.0;
 const BETWEEN_PANELS: f64 = 60.0;
+/// From one label of a vertical axis to the next at least.
+const LABEL_HEIGHT: f64 = 13.0;
 const LEGEND_LINE: f64 = 17.0;
 
 /// Lines of different colours before the dashes change.
 const COLORS: usize = 8;
 
 /// Points of a line at most that are drawn as dots, too.
-const MAX_DOTTED: usize = 40;
+const MAX_DOTTED: usize = 24;
 
 /// Dashes of a line, all colours with each.
 const DASHES: [&str; 4] = ["none", "7 3", "2 2", "9 3 2 3"];
@@ -46,7 +50,9 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 /// The chart as an SVG document.
 pub fn svg(chart: &Chart) -> String {
     let legend = legend(chart);
-    let plots = TOP + PLOT_HEIGHT + 56.0;
+    let count = chart.panels.len().max(1) as f64;
+    let each = ((PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count).max(MIN_PANEL);
+    let plots = TOP + count * (each + BETWEEN_PANELS);
     let height = plots.max(TOP + LEGEND_LINE * (legend.matches("<text").count() as f64 + 2.0));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -59,8 +65,6 @@ pub fn svg(chart: &Chart) -> String {
     if let Some(note) = &chart.note {
         out += &words(RIGHT, 32.0, "note", "end", &text(note, NAME_CHARACTERS));
     }
-    let count = chart.panels.len().max(1) as f64;
-    let each = (PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count;
     for (number, panel) in chart.panels.iter().enumerate() {
         let top = TOP + number as f64 * (each + BETWEEN_PANELS);
         out += &drawn(panel, &chart.series, (top, top + each), number + 1 == chart.panels.len());
@@ -73,10 +77,14 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
     let across = |value: f64| LEFT + (RIGHT - LEFT) * panel.x.place(value);
     let down = |value: f64| bottom - (bottom - top) * panel.y.place(value);
     let mut out = words(LEFT, top - 10.0, "strong", "start", &text(&panel.y.label, NAME_CHARACTERS));
+    let mut free = f64::INFINITY;
     for Tick { at, label } in &panel.y.ticks {
         let y = down(*at);
         let _ = writeln!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
-        out += &words(LEFT - 7.0, y + 4.0, "", "end", &text(label, NAME_CHARACTERS));
+        if free - y >= LABEL_HEIGHT {
+            free = y;
+            out += &words(LEFT - 7.0, y + 4.0, "", "end", &text(label, NAME_CHARACTERS));
+        }
     }
     for Tick { at, label } in readable(&panel.x) {
         let x = across(*at);
