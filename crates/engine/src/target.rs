@@ -10,7 +10,7 @@ use iolite_model::{
     Mix, NamedFile, OpenSync, Target,
 };
 use iolite_sys::file::{self, Access, Durability};
-use iolite_sys::{device, page_cache};
+use iolite_sys::{device, page_cache, spread};
 use iolite_workers::Control;
 use iolite_workload::file_starts;
 
@@ -377,12 +377,17 @@ fn open_one(
     let path = scratch.claim(name)?;
     let file = file::create_new_with(&path, access).map_err(|source| failed("make", &path, source))?;
     if target.preallocate {
+        let failed = |source| failed("reserve the space of", &path, source);
+        // What lies in one place of the device stands for that place only.
+        if !target.per_worker && spread::preallocate(&file, target.size.0).map_err(failed)? {
+            return Ok(file);
+        }
         match file::preallocate(&file, target.size.0) {
             // Where blocks can't be reserved (tmpfs of old, NFS), the file at least has its size.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(target.size.0),
             other => other,
         }
-        .map_err(|source| failed("reserve the space of", &path, source))?;
+        .map_err(failed)?;
     }
     Ok(file)
 }

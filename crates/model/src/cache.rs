@@ -75,6 +75,12 @@ impl Cache {
     /// I/O beyond what was requested that needs no explanation: metadata of the file system.
     const METADATA: u64 = 1 << 20;
 
+    /// Times that a byte written may be written to the device: a short append takes four blocks of journal.
+    const JOURNAL: u64 = 8;
+
+    /// Bytes written that were dirty before.
+    const DIRTY: u64 = 64 << 20;
+
     /// The stamp: from the reads where there are any, else from the writes.
     ///
     /// Reads decide in a mix, because a device's writes include what the log and the file system add.
@@ -111,6 +117,12 @@ impl Cache {
             (Some(device), None) => stamp_of(requested, device.0),
             (None, _) => CacheStamp::Unknown,
         }
+    }
+
+    /// Whether the devices wrote far more than this program: journals, metadata and what was dirty before are no more than that.
+    pub fn foreign_writes(&self) -> bool {
+        let expected = self.own_written.unwrap_or(self.requested_written).0.saturating_mul(Self::JOURNAL);
+        self.device_written.is_some_and(|written| written.0 > expected.saturating_add(Self::DIRTY))
     }
 
     /// Bytes that the devices read for others, where that is known: much more than this program's own, or than it requested.

@@ -46,32 +46,36 @@ impl GeneratorUse {
     const CPU_BOUND: f64 = 0.95;
     /// A thread that is always running or ready to run, and runs for this share, is bound by its CPU rather than by others.
     const MOSTLY: f64 = 0.75;
-    /// A thread that waits this much for a CPU adds as much to each response time.
-    const RUN_QUEUE: f64 = 0.10;
+    /// A thread that waits this much for a CPU adds as much to its response times, and far more to the longest of them.
+    const RUN_QUEUE: f64 = 0.05;
     /// Threads that outnumber the CPUs and use less than this share of them all wait because they wake together; a CPU is to be
     /// had soon after.
     const LIGHT: f64 = 0.5;
-    /// Shorter phases are not judged: ticks of the counters and the start of the threads would show.
+    /// In shorter phases ticks of the counters and the start of the threads would show.
     const SHORTEST: Nanos = Nanos::SECOND;
+    /// The time of waiting for a CPU is exact: only a few turns of the scheduler would show in shorter phases.
+    const SHORTEST_DELAY: Nanos = Nanos(200_000_000);
     /// Above this share, stolen time is seen in the upper percentiles.
     const STEAL: f64 = 0.05;
 
     /// The limits that were met, the most direct first.
     pub fn limits(&self) -> Vec<HostLimit> {
-        if self.observed < Self::SHORTEST {
+        if self.observed < Self::SHORTEST_DELAY {
             return Vec::new();
         }
+        let long = self.observed >= Self::SHORTEST;
         let observed = self.observed.0 as f64;
         let share = |time: Nanos| (time.0 as f64 / observed).min(1.0);
         // Next to others, a thread that never sleeps is seen by what it waited for its CPU.
         let awake = share(Nanos(self.busiest_cpu.0.saturating_add(self.longest_run_delay.0)));
-        let bound = !self.polls && awake >= Self::CPU_BOUND && share(self.busiest_cpu) >= Self::MOSTLY;
+        let bound =
+            long && !self.polls && awake >= Self::CPU_BOUND && share(self.busiest_cpu) >= Self::MOSTLY;
         let cpu = bound.then(|| share(self.busiest_cpu));
         let cpus = f64::from(self.cpus.max(1));
         let light = self.threads > self.cpus && self.cpu.0 as f64 / observed / cpus < Self::LIGHT;
         let delay = (!light).then(|| share(self.longest_run_delay)).filter(|&share| share >= Self::RUN_QUEUE);
         let steal = self.steal.map(|steal| (steal.0 as f64 / observed / cpus).min(1.0));
-        let steal = steal.filter(|&share| share >= Self::STEAL);
+        let steal = steal.filter(|&share| long && share >= Self::STEAL);
         [cpu.map(HostLimit::CpuBound), delay.map(HostLimit::RunQueue), steal.map(HostLimit::Steal)]
             .into_iter()
             .flatten()
@@ -147,6 +151,11 @@ mod tests {
         assert_eq!(GeneratorUse::default().limits(), []);
         let short = GeneratorUse { observed: Nanos(10_000_000), busiest_cpu: Nanos(10_000_000), ..idle };
         assert_eq!(short.limits(), []);
+        // A window of a check: its counters of CPU time are coarse, that of the run queue is not.
+        let window = GeneratorUse { observed: Nanos(300_000_000), ..busy };
+        let late =
+            GeneratorUse { longest_run_delay: Nanos(60_000_000), steal: Some(Nanos(100_000_000)), ..window };
+        assert_eq!((window.limits(), late.limits()), (vec![], vec![HostLimit::RunQueue(0.2)]));
     }
 
     #[test]

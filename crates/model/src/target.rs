@@ -63,7 +63,9 @@ pub struct FileTarget {
     pub size: Bytes,
     /// Make the file at the start of the phase (it must not exist); otherwise it must exist already.
     pub create: bool,
-    /// When created: reserve its blocks (fallocate) before the first write, so that writes do not extend it.
+    /// When created: reserve its blocks (fallocate) before the first write, so that writes do not extend it. Those of a file of
+    /// 128 MiB or more are spread over the free space, where the file system lets that happen (ext4; XFS, within an allocation
+    /// group), unless each worker has its own.
     #[serde(default)]
     pub preallocate: bool,
     /// Each worker has a file of its own of this size, named `NAME.WORKER`.

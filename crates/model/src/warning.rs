@@ -149,11 +149,24 @@ pub enum Warning {
     },
     /// The data file covers little of a device whose speed depends on where it reads.
     #[error(
-        "the data file covers {percent:.2} % of a rotational device: seeks were short, and a database that is spread over \
-         the device has longer ones; give a larger --budget-space"
+        "the data file holds {percent:.2} % of a rotational device: caches help it more, and seeks within its pieces are shorter \
+         than those of a database that fills the device; give a larger --budget-space"
     )]
     ShortStroked {
         /// Share of the capacity, in percent.
+        percent: f64,
+    },
+    /// The data file lies in a part of the file system.
+    #[error(
+        "not excluded: longer seeks and slower zones than the data file has met; its {span} are in {pieces} pieces within \
+         {percent:.0} % of the file system, where that has placed them"
+    )]
+    Narrow {
+        /// Size of the data file.
+        span: Bytes,
+        /// Pieces that do not follow each other on the device.
+        pieces: u64,
+        /// From the first to the last, in percent of the file system's size.
         percent: f64,
     },
     /// What a check of this size and length cannot see.

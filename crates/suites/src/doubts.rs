@@ -47,7 +47,7 @@ pub(crate) fn short_phases(history: &[PhaseResult]) -> Option<Warning> {
 
 /// Reads that the devices did beyond this program's own, where those are known; else beyond those requested, in a phase that only
 /// reads files directly: anything else (a database, writes with their journal, read-ahead) adds I/O of its own.
-fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warning> {
+pub(crate) fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> Option<Warning> {
     let cache = &result.end.cache;
     let reads_only = matches!(&result.info.task, Task::File(task) if task.direct && task.mix == Mix::Read);
     cache.foreign_read().filter(|_| cache.own_read.is_some() || reads_only)?;

@@ -9,6 +9,7 @@ const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
 
 /// Flags of an extent (linux/fiemap.h).
 const LAST: u32 = 0x1;
+const UNKNOWN: u32 = 0x2;
 const ENCODED: u32 = 0x8;
 const UNWRITTEN: u32 = 0x800;
 
@@ -51,6 +52,17 @@ pub struct Stored {
     pub encoded: u64,
 }
 
+/// Where the blocks of a span lie on the file system's device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// The first byte of any.
+    pub start: u64,
+    /// The byte after the last of any.
+    pub end: u64,
+    /// Pieces that do not follow each other on the device.
+    pub pieces: u64,
+}
+
 /// How the first `length` bytes of a file are stored. What is neither written nor encoded is a hole, or allocated and never written.
 ///
 /// Data that has not been written back may still count as unwritten.
@@ -59,6 +71,37 @@ pub struct Stored {
 /// `Unsupported` (EOPNOTSUPP) or `ENOTTY` where the file system or device has no such map.
 pub fn stored(file: &File, length: u64) -> io::Result<Stored> {
     let mut stored = Stored::default();
+    each(file, length, |extent, bytes| {
+        if extent.flags & UNWRITTEN == 0 {
+            stored.written += bytes;
+            stored.encoded += if extent.flags & ENCODED == 0 { 0 } else { bytes };
+        }
+    })?;
+    Ok(stored)
+}
+
+/// Where the blocks of the first `length` bytes lie, written or only reserved.
+///
+/// # Errors
+/// As [`stored`]; `NotFound` where there are none, or the file system does not say where they are.
+pub fn placed(file: &File, length: u64) -> io::Result<Placed> {
+    let mut placed: Option<Placed> = None;
+    let mut follows = u64::MAX;
+    each(file, length, |extent, _| {
+        if extent.flags & (UNKNOWN | ENCODED) != 0 {
+            return;
+        }
+        let (start, end) = (extent.physical, extent.physical.saturating_add(extent.length));
+        let before = placed.unwrap_or(Placed { start, end, pieces: 0 });
+        let pieces = before.pieces + u64::from(start != follows);
+        placed = Some(Placed { start: before.start.min(start), end: before.end.max(end), pieces });
+        follows = end;
+    })?;
+    placed.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Passes each extent of the first `length` bytes on, with the bytes of it that lie within them.
+fn each(file: &File, length: u64, mut look: impl FnMut(&Extent, u64)) -> io::Result<()> {
     let mut start = 0;
     let mut map = Fiemap {
         start: 0,
@@ -85,18 +128,14 @@ pub fn stored(file: &File, length: u64) -> io::Result<Stored> {
         for extent in extents {
             // The first may begin before the span, the last may end after it.
             let end = extent.logical.saturating_add(extent.length).min(length);
-            let bytes = end.saturating_sub(extent.logical.max(start));
-            if extent.flags & UNWRITTEN == 0 {
-                stored.written += bytes;
-                stored.encoded += if extent.flags & ENCODED == 0 { 0 } else { bytes };
-            }
+            look(extent, end.saturating_sub(extent.logical.max(start)));
         }
         start = last.logical.saturating_add(last.length).max(start + 1);
         if last.flags & LAST != 0 {
             break;
         }
     }
-    Ok(stored)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod ring_enter;
 pub mod signature;
 mod slots;
 pub mod splice;
+pub mod spread;
 #[cfg(test)]
 mod testing;
 pub mod trim;

@@ -7,13 +7,25 @@ use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
 
 use super::plan::{self, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
-use crate::doubts::short_phases;
+use crate::doubts::{foreign_load, short_phases};
 use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, judge};
 use crate::procedure::Conclusions;
 use crate::search::load_point;
 
 /// Share of a rotational device below which its seeks are shorter than a database's.
 const SHORT_STROKED: f64 = 0.1;
+
+/// Share of a run's phases in which others' I/O is seen that makes it likely in all of them.
+const MUCH_OF_A_RUN: f64 = 0.25;
+
+/// Whether others used the device during a phase.
+fn beside_others(result: &PhaseResult, direct: bool) -> bool {
+    let cache = &result.end.cache;
+    // Inside databases the stamp alone shows it, unless this program's own I/O is known: reads of theirs are amplified.
+    cache.stamp() == CacheStamp::OtherIo
+        || foreign_load(result, String::new).is_some()
+        || direct && cache.foreign_writes()
+}
 
 /// All windows of a stage as one phase, and each.
 struct Windows<'a> {
@@ -35,6 +47,7 @@ impl Check {
         warnings.extend(self.capped(history));
         warnings.extend(short_phases(history));
         warnings.extend(self.span(history));
+        warnings.extend(self.written_beside(history));
         let preconditioned = self.preconditioned(history);
         warnings.extend(preconditioned.as_ref().and_then(precondition::doubt));
         let verdict = Some(self.verdict(&knees, history));
@@ -104,7 +117,18 @@ impl Check {
         short.into_iter().chain(unseen).collect()
     }
 
+    /// Writes of others, of which the phases themselves do not warn: where the page cache is bypassed, nothing of this program's is
+    /// left to be written back.
+    fn written_beside(&self, history: &[PhaseResult]) -> Option<Warning> {
+        let known = self.beside.iter().any(|warning| matches!(warning, Warning::ForeignLoad { .. }));
+        let found = history.iter().find(|result| result.end.cache.foreign_writes())?;
+        let (phase, cache) = (found.info.task.name().to_owned(), &found.end.cache);
+        let (requested, device) = (cache.requested_written, cache.device_written?);
+        (self.options.direct && !known).then_some(Warning::ForeignLoad { phase, requested, device })
+    }
+
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
+        let beside: Vec<_> = self.beside.iter().cloned().chain(self.written_beside(history)).collect();
         let knee_of =
             |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
         let stages: Vec<_> = plan::JUDGED
@@ -118,10 +142,7 @@ impl Check {
             let already = evidence.iter().any(|found| found.measure == *measure);
             if let Some(windows) = windows.as_ref().filter(|_| !already) {
                 let (result, windows) = (&windows.merged, windows.each.as_slice());
-                // Inside databases the stamp alone shows others' I/O: reads of theirs are amplified.
-                let others = windows.iter().any(|window| window.end.cache.stamp() == CacheStamp::OtherIo);
-                let device = others.then_some(Disturbance::Device);
-                let disturbed = device.or_else(|| self.disturbance(result.info.task.name()));
+                let disturbed = self.disturbance(windows.iter().copied(), history);
                 evidence.push(Evidence { measure: *measure, result, windows, kind: *kind, disturbed, load });
             }
         }
@@ -144,25 +165,27 @@ impl Check {
             direct: self.options.direct,
             errors: history.iter().map(PhaseResult::errors).sum(),
             lost: history.iter().map(|result| result.end.outstanding.lost).sum(),
-            beside: &self.beside,
+            beside: &beside,
         };
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
     }
 
-    /// What else was seen in a phase of this name. That the host's CPUs were busy otherwise is recorded once a run, and is true
-    /// of all of it.
-    fn disturbance(&self, name: &str) -> Option<Disturbance> {
-        let others = |warning: &Warning| {
-            matches!(warning, Warning::ForeignLoad { phase, .. }
-                if phase.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(", ")))
-        };
+    /// What was beside these phases. Others' I/O counts for all that was measured where it was seen in a good part of the run: it may have
+    /// been there without its bytes being told apart.
+    fn disturbance<'a>(
+        &self,
+        mut phases: impl Iterator<Item = &'a PhaseResult>,
+        history: &[PhaseResult],
+    ) -> Option<Disturbance> {
         let busy = |warning: &Warning| {
             matches!(
                 warning,
                 Warning::GeneratorLimited { limit: HostLimit::RunQueue(_) | HostLimit::Steal(_), .. }
             )
         };
-        if self.beside.iter().any(others) {
+        let others = |result: &PhaseResult| beside_others(result, self.options.direct);
+        let seen = history.iter().filter(|result| others(result)).count();
+        if phases.any(others) || seen as f64 >= MUCH_OF_A_RUN * history.len().max(1) as f64 {
             return Some(Disturbance::Device);
         }
         self.beside.iter().any(busy).then_some(Disturbance::Host)
@@ -183,7 +206,7 @@ impl Check {
         let limited = best.is_some_and(|(point, _)| point.concurrency == most && most == search.highest());
         let best = best.map(|(point, rate)| (point.concurrency, *rate));
         Some(Capacity {
-            disturbed: self.disturbance(search.name()),
+            disturbed: self.disturbance(self.results(stage, history), history),
             measure: search.measure(),
             best,
             within,

@@ -36,6 +36,10 @@ struct Device {
     error_every: u64,
     /// How much a neighbour slows the device down, at most, for seconds at a time; its reads are seen by the counters.
     neighbour: f64,
+    /// Whether the neighbour's I/O is told apart from this program's.
+    accounted: bool,
+    /// Bytes that a neighbour writes during each phase.
+    written_beside: u64,
     /// How much slower the database layer is.
     database: f64,
     /// Reads come out of a cache that the counters see.
@@ -54,6 +58,8 @@ const GOOD: Device = Device {
     credits: None,
     error_every: 0,
     neighbour: 0.0,
+    accounted: false,
+    written_beside: 0,
     database: 1.0,
     cached: false,
 };
@@ -216,7 +222,9 @@ impl Simulation {
             requested_read: read,
             requested_written: written,
             device_read: Some(Bytes((read.0 as f64 * seen) as u64)),
-            device_written: Some(written),
+            device_written: Some(Bytes(written.0 + self.device.written_beside)),
+            own_read: self.device.accounted.then_some(read),
+            own_written: self.device.accounted.then_some(written),
             ..Cache::default()
         };
         let outstanding = iolite_model::Outstanding { at_end, ..iolite_model::Outstanding::default() };
@@ -256,7 +264,12 @@ fn check_on(host: &[Warning], device: Device, seed: u64, options: CheckOptions) 
         match check.step(&history, elapsed) {
             Step::Run(tasks) => {
                 let result = simulation.phase(history.len() as u32, &tasks[0]);
-                warnings.extend(doubts(&result, None));
+                // As a session records them: once for a cause.
+                for doubt in doubts(&result, None) {
+                    if !warnings.iter().any(|known| known.repeats(&doubt)) {
+                        warnings.push(doubt);
+                    }
+                }
                 check.take_note(&warnings);
                 history.push(result);
             }
@@ -391,6 +404,33 @@ fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
         let failing = DEVICES.iter().find(|device| device.error_every > 0).unwrap();
         assert_eq!(check_on(&busy, *failing, 1, options()).0.fitness, Fitness::Unfit);
     }
+}
+
+/// Whether or not its bytes are told apart from this program's, and whatever criterion it harms.
+#[test]
+fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
+    let noisy = Device { neighbour: 30.0, ..GOOD };
+    let slow = Device { sync: 30e6, written_beside: 1 << 30, accounted: true, ..GOOD };
+    let good = Device { written_beside: 1 << 30, accounted: true, ..GOOD };
+    for (device, unmet) in
+        [(noisy, true), (Device { accounted: true, ..noisy }, true), (slow, true), (good, false)]
+    {
+        let (verdict, warnings) = check(device, 3, options());
+        assert_eq!(verdict.fitness, Fitness::Marginal, "{verdict:#?}");
+        let said = verdict
+            .reasons
+            .iter()
+            .filter(|reason| reason.measured.contains("repeat on an idle device"))
+            .count();
+        assert_eq!(said > 0, unmet, "{verdict:#?}");
+        assert_eq!(
+            warnings.iter().filter(|w| matches!(w, Warning::ForeignLoad { .. })).count(),
+            1,
+            "{warnings:?}"
+        );
+    }
+    let idle = check(Device { accounted: true, ..GOOD }, 3, options()).0;
+    assert_eq!(idle.fitness, Fitness::Fit, "{idle:#?}");
 }
 
 #[test]

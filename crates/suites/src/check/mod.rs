@@ -9,7 +9,7 @@ mod plan;
 mod precondition;
 mod tasks;
 
-use iolite_model::{Bytes, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Warning};
+use iolite_model::{Bytes, Ending, HostLimit, Iops, Measure, Nanos, OpKind, Profile, Task, Warning};
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 
@@ -103,6 +103,9 @@ impl CheckOptions {
 }
 
 impl Check {
+    /// Name of the file that is read and written, within the run's directory.
+    pub const DATA_FILE: &str = "data";
+
     /// A check with these options.
     ///
     /// # Errors
@@ -175,10 +178,14 @@ impl Check {
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
-    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they are.
+    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they are; a
+    /// host that lets it wait does not.
     fn take_note(&mut self, warnings: &[Warning]) {
-        let beside = |warning: &&Warning| {
-            matches!(warning, Warning::GeneratorLimited { layout: false, .. } | Warning::ForeignLoad { .. })
+        let beside = |warning: &&Warning| match warning {
+            Warning::GeneratorLimited { layout, limit, .. } => {
+                !(*layout && matches!(limit, HostLimit::CpuBound(_)))
+            }
+            other => matches!(other, Warning::ForeignLoad { .. }),
         };
         self.beside = warnings.iter().filter(beside).cloned().collect();
     }

@@ -8,8 +8,8 @@ use iolite_model::{
     TprocCTask, WriteDurability,
 };
 
-use super::CheckOptions;
 use super::plan::{Pattern, Search, Stage};
+use super::{Check, CheckOptions};
 
 /// Shares of the space: what each stage may write. They leave a tenth for what the file system and the database's log
 /// add on their own.
@@ -137,7 +137,7 @@ fn base(options: &CheckOptions, name: &str, layout: Layout, block: Bytes, second
 }
 
 fn data_file(size: Bytes, create: bool) -> Target {
-    let name = PathBuf::from("data");
+    let name = PathBuf::from(Check::DATA_FILE);
     Target::File(FileTarget { name, size, create, preallocate: true, per_worker: false })
 }
 
