@@ -3,6 +3,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+#[path = "fio/behaviour.rs"]
+mod behaviour;
 mod common;
 
 use std::collections::BTreeSet;

@@ -511,7 +511,7 @@ fn a_job_of_fio_that_failed_is_shown_with_its_error() {
     let place = Place::new();
     let mut command = Command::new(IOLITE);
     command.args(["fio", "--name=x", "--rw=read", "--size=1m", "--output-format=json"]);
-    command.arg("--exec_prerun=false").env("IOLITE_RESULTS", place.results()).current_dir(place.data());
+    command.arg("--allow_file_create=0").env("IOLITE_RESULTS", place.results()).current_dir(place.data());
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let printed = parsed(&text(&output));

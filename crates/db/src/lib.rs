@@ -31,7 +31,8 @@ pub use monitor::{Monitor, Seen, Waited};
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
-pub use server::{Server, Started};
+pub use private::Started;
+pub use server::Server;
 pub use sqlite::Sqlite;
 pub use url::{DatabaseUrl, without_password};
 pub use waits::{ActiveSession, WAIT_INTERVAL, WaitReader, WaitSampler};

@@ -1,6 +1,5 @@
 //! Private servers: databases for those who have none running.
 
-use std::fmt;
 use std::path::Path;
 
 use crate::error::Result;
@@ -8,6 +7,7 @@ use crate::error::Result;
 use crate::mysql::server as mariadb;
 #[cfg(feature = "postgres")]
 use crate::postgres::server as postgres;
+use crate::private::Started;
 
 /// Servers that can be had so: set up to be durable, with all their files in one directory, going on when this program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,17 +16,6 @@ pub enum Server {
     Postgres,
     /// MariaDB.
     Mariadb,
-}
-
-/// A private server that runs. [`Debug`](fmt::Debug) leaves its URL out, which may hold a password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Started {
-    /// Where its database for us is, as [`DatabaseUrl`](crate::DatabaseUrl) takes it.
-    pub url: String,
-    /// Its process.
-    pub pid: u32,
-    /// Its port on the loopback address, when that was asked for.
-    pub port: Option<u16>,
 }
 
 impl Server {
@@ -114,11 +103,5 @@ impl Server {
             }
         };
         Err(crate::error::Error::Build { what, remedy })
-    }
-}
-
-impl fmt::Debug for Started {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started").field("pid", &self.pid).field("port", &self.port).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use iolite_model::{MemoryPolicy, Placement};
 use iolite_sys::placement::{self as system, Memory};
-use iolite_sys::priority;
+use iolite_sys::{identity, priority};
 
 use crate::error::EngineError;
 
@@ -31,7 +31,11 @@ pub(crate) fn place(placement: &Placement, worker: u32) -> Result<(), EngineErro
     }
     take_memory(&placement.memory).map_err(failed)?;
     placement.nice.map_or(Ok(()), |nice| priority::be_nice(nice).map_err(failed))?;
-    placement.io_priority.map_or(Ok(()), |level| priority::set_io(level.packed()).map_err(failed))
+    placement.io_priority.map_or(Ok(()), |level| priority::set_io(level.packed()).map_err(failed))?;
+    placement.thread_name.as_ref().map_or(Ok(()), |name| identity::name_thread(name).map_err(failed))?;
+    // The group first: a user without privileges may not change it.
+    placement.group.map_or(Ok(()), |group| identity::be_group(group).map_err(failed))?;
+    placement.user.map_or(Ok(()), |user| identity::be_user(user).map_err(failed))
 }
 
 fn take_memory(policy: &MemoryPolicy) -> io::Result<()> {
@@ -55,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_worker_has_its_priorities() {
-        let io_priority = Some(IoPriority { class: IoClass::BestEffort, level: 6 });
+        let io_priority = Some(IoPriority { class: IoClass::BestEffort, level: 6, hint: 0 });
         let placement = Placement { nice: Some(19), io_priority, ..Placement::default() };
         let found = std::thread::spawn(move || {
             place(&placement, 0).unwrap();

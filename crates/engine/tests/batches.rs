@@ -133,6 +133,7 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
             anyone: false,
             after: true,
             block: Bytes(0),
+            offsets: Vec::new(),
             state: None,
         }),
         durability: WriteDurability::synced(SyncRule::fdatasync(64)),

@@ -476,7 +476,16 @@ fn files_are_removed_when_the_phase_is_over_and_verified() {
 }
 
 fn verify(reads: bool, anyone: bool, after: bool) -> Verify {
-    Verify { check: Checksum::Crc32c, unit: Bytes(0), reads, anyone, after, block: Bytes(0), state: None }
+    Verify {
+        check: Checksum::Crc32c,
+        unit: Bytes(0),
+        reads,
+        anyone,
+        after,
+        block: Bytes(0),
+        offsets: Vec::new(),
+        state: None,
+    }
 }
 
 fn found(outcome: &Outcome) -> &Verified {

@@ -105,6 +105,7 @@ fn processes_inherit_every_file() {
         anyone: false,
         after: true,
         block: Bytes(0),
+        offsets: Vec::new(),
         state: None,
     };
     let task = FileTask {

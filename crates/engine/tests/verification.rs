@@ -24,7 +24,16 @@ const CHECKS: [Checksum; 5] =
     [Checksum::Crc32c, Checksum::Xxh3, Checksum::Sha256, Checksum::Pattern, Checksum::Header];
 
 fn verify(check: Checksum) -> Verify {
-    Verify { check, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }
+    Verify {
+        check,
+        unit: Bytes(0),
+        reads: true,
+        anyone: false,
+        after: true,
+        block: Bytes(0),
+        offsets: Vec::new(),
+        state: None,
+    }
 }
 
 /// Reads and writes of a small span, by two workers, each in a slice of its own.

@@ -419,7 +419,7 @@ fn prioritizing() -> Vec<BackendKind> {
 
 #[test]
 fn a_share_of_the_operations_has_its_priority() {
-    let best_effort = |level| IoPriority { class: IoClass::BestEffort, level };
+    let best_effort = |level| IoPriority { class: IoClass::BestEffort, level, hint: 0 };
     for backend in prioritizing() {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let file = NamedFile { path: dir.path().join("f"), offset: Bytes(0), size: Bytes::MIB };
@@ -480,7 +480,7 @@ fn a_priority_reaches_the_kernel() {
 
 #[test]
 fn only_rings_and_aio_have_priorities_of_operations() {
-    let priority = IoPriority { class: IoClass::Idle, level: 0 };
+    let priority = IoPriority { class: IoClass::Idle, level: 0, hint: 0 };
     let share = PriorityShare { of: Prioritized::Reads, size: None, percent: 50.0, priority };
     let task = FileTask { priorities: vec![share], ..task("null", operations(1)) };
     let elsewhere = tempfile::tempdir().unwrap();

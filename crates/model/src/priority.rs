@@ -13,6 +13,14 @@ pub struct IoPriority {
     /// Within the class: from 0, the highest, to 7. It means nothing for the class idle.
     #[serde(default)]
     pub level: u8,
+    /// What the operation is, for devices that make use of it: 0 for nothing, up to 1023 (`IOPRIO_PRIO_HINT` of
+    /// linux/ioprio.h, since Linux 6.5).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hint: u16,
+}
+
+fn is_zero(hint: &u16) -> bool {
+    *hint == 0
 }
 
 /// A class of I/O priorities.
@@ -28,15 +36,15 @@ pub enum IoClass {
 }
 
 impl IoPriority {
-    /// As the kernel has it: the class in the highest three of 16 bits, the level in the lowest (`IOPRIO_PRIO_VALUE` of
-    /// linux/ioprio.h).
+    /// As the kernel has it: the class in the highest three of 16 bits, the hint in ten, the level in the lowest three
+    /// (`IOPRIO_PRIO_VALUE_HINT` of linux/ioprio.h).
     pub const fn packed(self) -> u16 {
         let class = match self.class {
             IoClass::RealTime => 1,
             IoClass::BestEffort => 2,
             IoClass::Idle => 3,
         };
-        class << 13 | self.level as u16
+        class << 13 | (self.hint & 0x3ff) << 3 | self.level as u16
     }
 }
 
@@ -74,7 +82,7 @@ mod tests {
         for (class, level, packed) in
             [(IoClass::RealTime, 0, 0x2000), (IoClass::BestEffort, 3, 0x4003), (IoClass::Idle, 7, 0x6007)]
         {
-            assert_eq!(IoPriority { class, level }.packed(), packed);
+            assert_eq!(IoPriority { class, level, hint: 0 }.packed(), packed);
         }
     }
 }

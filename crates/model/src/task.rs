@@ -317,6 +317,15 @@ pub struct Placement {
     pub nice: Option<i8>,
     /// Priority of their I/O, unless an operation has its own.
     pub io_priority: Option<IoPriority>,
+    /// User that they run as, by number; needs a privileged user. Files are opened before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
+    /// Group that they run as, by number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
+    /// Name of their threads that the system shows, of which it keeps 15 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_name: Option<String>,
 }
 
 /// NUMA nodes that memory comes from (set_mempolicy(2)). An empty list means all nodes.

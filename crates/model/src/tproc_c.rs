@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
 use crate::concluded::Conclusion;
+use crate::kind::OpKind;
 use crate::units::{Iops, Nanos};
 
 /// Transactions of TPROC-C by virtual users.
@@ -33,6 +34,8 @@ pub struct TprocCTask {
     pub interval: Nanos,
     /// Seed of every generator of this phase.
     pub seed: u64,
+    /// Kinds of operation that are counted: the transactions, and those that are rolled back.
+    pub kinds: Vec<OpKind>,
 }
 
 /// The database of a TPROC-C run, as it was when the run began.

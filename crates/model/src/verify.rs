@@ -33,6 +33,9 @@ pub struct Verify {
     /// Size of the reads `after` the phase, a multiple of the unit; 0 for large ones.
     #[serde(default)]
     pub block: Bytes,
+    /// Places in the pattern ([`Fill::Pattern`](crate::Fill::Pattern)) of eight bytes each that hold the offset of the unit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offsets: Vec<u32>,
     /// Where to keep what was written, so that it can be checked at another time: a file that must not exist yet.
     #[serde(default)]
     pub state: Option<PathBuf>,

@@ -8,6 +8,7 @@ mod beneath;
 mod block_stat;
 mod cache;
 mod chain;
+mod cpu_idle;
 mod disk_probe;
 mod error;
 mod host;
@@ -18,11 +19,13 @@ mod probes;
 mod process_io;
 mod read_ahead;
 mod sampler;
+mod scheduler;
 mod storage;
 mod sysfs;
 
 pub use beneath::storage_beneath;
 pub use cache::{CacheProbe, ReleaseWatch};
+pub use cpu_idle::{CpuIdle, unit_work};
 pub use disk_probe::DiskProbe;
 pub use error::Error;
 pub use host::host;
@@ -34,4 +37,5 @@ pub use probes::{
 pub use process_io::ProcessIo;
 pub use read_ahead::{ReadAhead, ReadAheadError};
 pub use sampler::{RunClock, Sampler, Schedule};
+pub use scheduler::{IoScheduler, IoSchedulerError};
 pub use storage::{rotational, storage, storage_of_target, volatile};

@@ -521,7 +521,18 @@ fn by_kind(rates: KindRates, mix: Mix) -> String {
 
 fn placement(placement: &Placement) -> Option<String> {
     // Processes or threads are counted before.
-    let Placement { processes: _, cpus, nodes, one_each, memory, nice, io_priority } = placement;
+    let Placement {
+        processes: _,
+        cpus,
+        nodes,
+        one_each,
+        memory,
+        nice,
+        io_priority,
+        user,
+        group,
+        thread_name,
+    } = placement;
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let mut parts = Vec::new();
     if !cpus.is_empty() {
@@ -546,16 +557,20 @@ fn placement(placement: &Placement) -> Option<String> {
     }
     parts.extend(nice.map(|nice| format!("nice {nice}")));
     parts.extend(io_priority.map(|priority| format!("I/O priority {}", self::priority(priority))));
+    parts.extend(user.map(|user| format!("as user {user}")));
+    parts.extend(group.map(|group| format!("as group {group}")));
+    parts.extend(thread_name.as_ref().map(|name| format!("threads named {name}")));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// A priority of I/O, as in `best effort 4`.
-fn priority(IoPriority { class, level }: IoPriority) -> String {
-    match class {
+fn priority(IoPriority { class, level, hint }: IoPriority) -> String {
+    let rendered = match class {
         IoClass::RealTime => format!("real time {level}"),
         IoClass::BestEffort => format!("best effort {level}"),
         IoClass::Idle => "idle".to_owned(),
-    }
+    };
+    if hint == 0 { rendered } else { format!("{rendered} with hint {hint}") }
 }
 
 /// Shares of the operations that have priorities of their own.
@@ -623,12 +638,12 @@ mod tests {
             contents,
             direct: true,
             workers: 4,
-            placement: Placement { processes: true, cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7 }) },
-            priorities: vec![PriorityShare { of: Prioritized::Reads, size: Some(Bytes(4096)), percent: 20.0, priority: IoPriority { class: IoClass::RealTime, level: 0 } }],
+            placement: Placement { processes: true, cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7, hint: 0 }), ..Placement::default() },
+            priorities: vec![PriorityShare { of: Prioritized::Reads, size: Some(Bytes(4096)), percent: 20.0, priority: IoPriority { class: IoClass::RealTime, level: 0, hint: 0 } }],
             concurrency: 32,
             batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
-            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), state: None }),
+            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), offsets: Vec::new(), state: None }),
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, made for this, growing)

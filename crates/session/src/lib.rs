@@ -11,6 +11,7 @@ mod drive;
 mod ending;
 mod events;
 mod generator;
+mod narrow;
 mod patience;
 mod phase;
 mod resume;

@@ -47,3 +47,29 @@ fn around([a, b]: &[String; 2]) -> [String; 2] {
     };
     [part(a), part(b)]
 }
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{Host, MODEL_VERSION, Nanos, RunId, RunInfo, Storage, Warning};
+
+    use super::*;
+
+    #[test]
+    fn two_runs_that_differ_are_seen_to() {
+        let run = Run::new(RunInfo {
+            id: RunId("run".into()),
+            version: "0".into(),
+            model_version: MODEL_VERSION,
+            command: Vec::new(),
+            started_unix: Nanos(0),
+            process: 1,
+            host: Host::default(),
+            storage: Storage::default(),
+        });
+        assert_eq!(difference(&run, &run.clone()), None);
+        let mut warned = run.clone();
+        warned.warnings.push(Warning::Standby);
+        let (part, [_, theirs]) = difference(&run, &warned).unwrap();
+        assert!(part == "warnings" && theirs.contains("Standby"), "{part}: {theirs}");
+    }
+}

@@ -8,10 +8,7 @@ use std::fmt;
 use iolite_model::{HistogramBytes, Nanos, Quantile};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tally::{checked_lowest, index, lowest};
-
-/// Longest duration distinguished from longer ones: one hour. Longer ones count as this, and exactly in sum and maximum.
-pub(crate) const LONGEST: u64 = 3_600_000_000_000;
+use crate::buckets::{LONGEST, checked_lowest, index, lowest};
 
 /// Significant decimal digits: a value read back is within 0.1 % of the one recorded.
 const DIGITS: u8 = 3;

@@ -5,6 +5,7 @@
 //! up into the intervals that are stored and the [`PhaseTotals`] that are judged. Where the workers are processes, each has a
 //! collector of its own, and a [`Merger`] makes one of their intervals.
 
+mod buckets;
 mod cap;
 mod change;
 mod collector;

@@ -4,15 +4,8 @@
 //! doubling), so that a tally turns into a [`Histogram`] without any loss. Counting is one shift and one addition; the
 //! rest (totals, extremes, quantiles) is worked out where nobody measures.
 
-use crate::histogram::{Histogram, LONGEST};
-
-/// Linear sub-buckets: the first power of two that resolves 0.1 %.
-const SUB_BUCKETS: u64 = 2048;
-const HALF_BITS: u32 = 10;
-const HALF: usize = 1 << HALF_BITS;
-
-/// Counts enough for the longest duration.
-const COUNTS: usize = index(LONGEST) + 1;
+use crate::buckets::{COUNTS, HALF, HALF_BITS, LONGEST, index, lowest};
+use crate::histogram::Histogram;
 
 /// Counts of durations from 0 ns to 1 h; longer ones count as that.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,28 +16,6 @@ pub(crate) struct Tally {
     rows: u64,
     /// Counts that have reached the largest number, in units of that.
     overflow: Vec<(usize, u64)>,
-}
-
-/// The bucket of a duration.
-#[inline]
-pub(crate) const fn index(nanos: u64) -> usize {
-    let bucket = (nanos | (SUB_BUCKETS - 1)).ilog2() - HALF_BITS;
-    let sub_bucket = (nanos >> bucket) as usize;
-    ((bucket as usize + 1) << HALF_BITS) + sub_bucket - HALF
-}
-
-/// The shortest duration of a bucket.
-pub(crate) const fn lowest(index: usize) -> u64 {
-    if index < 2 * HALF {
-        return index as u64;
-    }
-    let bucket = (index >> HALF_BITS) - 1;
-    (((index & (HALF - 1)) + HALF) as u64) << bucket
-}
-
-/// [`lowest`], `None` for a bucket that there is not.
-pub(crate) fn checked_lowest(index: usize) -> Option<u64> {
-    (index < COUNTS).then(|| lowest(index))
 }
 
 impl Default for Tally {

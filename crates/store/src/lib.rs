@@ -11,6 +11,7 @@ mod phases;
 mod place;
 mod process;
 mod read;
+mod runs;
 mod schema;
 mod selection;
 mod store;

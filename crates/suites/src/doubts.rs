@@ -89,7 +89,7 @@ fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use iolite_model::{Arrival, FileTask, OpKind};
-    use iolite_stats::Point;
+    use iolite_stats::{Collector, Point, Timetable, recorder};
 
     use super::*;
 
@@ -114,6 +114,22 @@ mod tests {
         assert_eq!(warnings.len(), 1);
         let burst = Arrival::Bursts { rate: Iops(100.0), operations: 5 };
         assert!(warned(&rates, burst).is_empty());
+    }
+
+    #[test]
+    fn errors_outside_the_measured_time_are_warned_of() {
+        let timetable = Timetable { ramp_end: 1_000, interval: 1_000, end: 2_000 };
+        // In the ramp, and of what comes back when time is up.
+        for at in [500, 2_500] {
+            let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
+            let mut collector = Collector::new(0, vec![feed]);
+            recorder.record_error(OpKind::Read, at);
+            recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+            let mut result = crate::check::tests::empty(Task::File(FileTask::default()));
+            result.totals = collector.finish(1_000, 1_000).2;
+            let warnings = doubts(&result, Some("EIO"));
+            assert!(matches!(&warnings[..], [Warning::Errors { errors: 1, .. }]), "{at}: {warnings:?}");
+        }
     }
 
     #[test]

@@ -240,6 +240,7 @@ fn judge_floor(
         fitness = fitness.max(cap);
         measured.push_str(&format!(", but {but}"));
     }
+    let fitness = spared(fitness, evidence.disturbed, &mut measured);
     let what = format!("{}, throughput", floor.measure);
     let asked = format!("at least {}", floor.at_least);
     Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })

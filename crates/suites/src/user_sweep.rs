@@ -172,6 +172,7 @@ mod tests {
             ramp: Nanos(0),
             interval: Nanos(SECOND),
             seed: 3,
+            kinds: vec![OpKind::of("new-order", OpClass::Write, false).unwrap()],
         }
     }
 

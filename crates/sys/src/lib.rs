@@ -10,6 +10,7 @@ pub mod extents;
 mod fault;
 pub mod file;
 pub mod holders;
+pub mod identity;
 pub mod mapping;
 pub mod page_cache;
 pub mod placement;

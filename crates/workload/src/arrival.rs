@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::Purpose;
 use crate::error::WorkloadError;
 use crate::generator;
-use crate::stream::IoKind;
+use crate::planned::IoKind;
 use crate::unit;
 pub use by_kind::ByKind;
 

@@ -1,18 +1,9 @@
-//! Several files: where each one's part of the span begins, and which one the next operation goes to.
+//! Several files: where each one's part of the span begins, and what is asked of each alone.
 
 use iolite_model::{Access, Bytes, FileOrder, FileTask, NamedFile, Target};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::Purpose;
-use crate::below;
 use crate::error::WorkloadError;
-use crate::generator;
 use crate::offset;
-use crate::offset::{Normal, Pareto, Zipf};
-use crate::region::has_slices;
-use crate::share;
-use crate::stream::IoKind;
-use crate::stream::{Places, PlannedOp};
 
 /// Where each file of the task begins in its span, in bytes; empty where there are not several.
 ///
@@ -98,118 +89,10 @@ pub(crate) fn check(task: &FileTask) -> Result<(), WorkloadError> {
     }
 }
 
-/// Places in several files.
-///
-/// Where a worker goes through its part of each file, one that it is through with is left out until it is through with all:
-/// a round does each block once, whatever the files' sizes.
-#[derive(Debug, Clone)]
-pub(crate) struct Spread {
-    files: Vec<Part>,
-    picker: Picker,
-    /// Whether files are done with in a round.
-    rounds: bool,
-    /// Files that are not.
-    open: usize,
-    /// The file that operations go to now.
-    current: usize,
-    /// Operations that are left to go to it.
-    run: u64,
-}
-
-/// A file of a [`Spread`].
-#[derive(Debug, Clone)]
-struct Part {
-    start: u64,
-    places: Places,
-    /// Bytes of this worker's operations in one round.
-    round: u64,
-    /// What is left of it.
-    left: u64,
-}
-
-#[derive(Debug, Clone)]
-enum Picker {
-    Turns(u64),
-    Sequential,
-    Random(u64, Xoshiro256PlusPlus),
-    Zipf(Zipf, Xoshiro256PlusPlus),
-    Pareto(Pareto, Xoshiro256PlusPlus),
-    Normal(Normal, Xoshiro256PlusPlus),
-}
-
-impl Spread {
-    /// The places of a worker whose places in each file are `places`, in the files' order. `None` where the task has not
-    /// several files, or an order that [`check`] refuses.
-    pub(crate) fn new(task: &FileTask, worker: u32, places: Vec<Places>) -> Option<Spread> {
-        check(task).ok()?;
-        let Target::Files(target) = &task.target else { return None };
-        let rounds = each(task, |alone| share::round(alone, worker));
-        let parts = file_starts(task).into_iter().zip(places).zip(rounds);
-        let part = |((start, places), round)| Part { start, places, round, left: 0 };
-        let files: Vec<_> = parts.map(part).collect();
-        let count = files.len() as u64;
-        let generator = generator(task.seed, worker, Purpose::Files);
-        let picker = match target.order {
-            FileOrder::RoundRobin(run) => Picker::Turns(run),
-            FileOrder::Sequential => Picker::Sequential,
-            FileOrder::Random(run) => Picker::Random(run, generator),
-            FileOrder::Zipf(theta) => Picker::Zipf(Zipf::new(count, theta), generator),
-            FileOrder::Pareto(h) => Picker::Pareto(Pareto::new(count, h), generator),
-            FileOrder::Normal(deviation) => Picker::Normal(Normal::new(count, deviation), generator),
-        };
-        let walks = has_slices(task) || task.access == Access::Covering;
-        let rounds = match picker {
-            Picker::Sequential => true,
-            Picker::Turns(_) | Picker::Random(..) => walks,
-            // Left out, the favoured files would lose what the law gives them.
-            Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => false,
-        };
-        let current = files.len().checked_sub(1)?;
-        Some(Spread { files, picker, rounds, open: 0, current, run: 0 })
-    }
-
-    pub(crate) fn next(&mut self, kind: IoKind) -> PlannedOp {
-        if self.run == 0 {
-            self.move_on();
-        }
-        let part = &mut self.files[self.current];
-        let op = part.places.next(kind);
-        self.run -= 1;
-        if self.rounds {
-            part.left = part.left.saturating_sub(u64::from(op.length));
-            if part.left == 0 {
-                self.open -= 1;
-                self.run = 0;
-            }
-        }
-        PlannedOp { offset: part.start + op.offset, ..op }
-    }
-
-    fn move_on(&mut self) {
-        let count = self.files.len();
-        if self.rounds && self.open == 0 {
-            self.files.iter_mut().for_each(|part| part.left = part.round.max(1));
-            (self.open, self.current) = (count, count - 1);
-        }
-        let after = |file: usize| if file + 1 < count { file + 1 } else { 0 };
-        let (next, run) = match &mut self.picker {
-            Picker::Turns(run) => (after(self.current), *run),
-            Picker::Sequential => (after(self.current), u64::MAX),
-            Picker::Random(run, generator) => (below(generator, count as u64) as usize, *run),
-            Picker::Zipf(law, generator) => (law.rank(generator) as usize, 1),
-            Picker::Pareto(law, generator) => (law.rank(generator) as usize, 1),
-            Picker::Normal(law, generator) => (law.block(generator) as usize, 1),
-        };
-        (self.current, self.run) = (next.min(count - 1), run);
-        while self.rounds && self.files[self.current].left == 0 {
-            self.current = after(self.current);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::planned::PlannedOp;
     use crate::{OpStream, Share};
     use iolite_model::{Checksum, FilesTarget, Mix, Regions, SizeLaw, Sizes, Stop, Verify};
     use std::collections::{BTreeMap, BTreeSet};
@@ -370,6 +253,7 @@ mod tests {
             anyone: false,
             after: true,
             block: Bytes(0),
+            offsets: Vec::new(),
             state: None,
         };
         let verified = FileTask { verify: Some(verify), mix: Mix::Write, ..plain.clone() };

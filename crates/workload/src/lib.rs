@@ -7,10 +7,12 @@ mod error;
 mod files;
 mod mixed;
 mod offset;
+mod planned;
 mod priority;
 mod region;
 mod share;
 mod size;
+mod spread;
 mod stream;
 mod verify;
 
@@ -20,10 +22,11 @@ pub use data::Filler;
 pub use error::WorkloadError;
 pub use files::file_starts;
 pub use offset::Offsets;
+pub use planned::{IoKind, PlannedOp};
 pub use priority::Priorities;
 pub use share::{Share, round};
 pub use size::SizeStream;
-pub use stream::{IoKind, OpStream, PlannedOp};
+pub use stream::OpStream;
 pub use verify::{Expected, Seal, Wrong};
 
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -9,9 +9,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::below;
 use crate::error::WorkloadError;
 use crate::offset::{Cycle, Offsets, Seat};
+use crate::planned::IoKind;
 use crate::region::{Region, grain, is_unknown};
 use crate::size::{self, SizeStream};
-use crate::stream::IoKind;
 use covering::Cover;
 
 /// The largest map of a covering walk, in granules of one worker: half a gibibyte of memory.

@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::Rng;
 use crate::Purpose;
 use crate::error::WorkloadError;
 use crate::generator;
-use crate::stream::IoKind;
+use crate::planned::IoKind;
 
 /// Percentages may be typed as decimals: their sum may exceed 100 by so much.
 const ROUNDING: f64 = 1e-6;
@@ -101,8 +101,8 @@ mod tests {
     use iolite_model::{Bytes, IoClass};
     use std::collections::BTreeMap;
 
-    const HIGH: IoPriority = IoPriority { class: IoClass::RealTime, level: 0 };
-    const LOW: IoPriority = IoPriority { class: IoClass::Idle, level: 0 };
+    const HIGH: IoPriority = IoPriority { class: IoClass::RealTime, level: 0, hint: 0 };
+    const LOW: IoPriority = IoPriority { class: IoClass::Idle, level: 0, hint: 0 };
 
     fn share(of: Prioritized, size: Option<u64>, percent: f64, priority: IoPriority) -> PriorityShare {
         PriorityShare { of, size: size.map(Bytes), percent, priority }

@@ -8,7 +8,7 @@ use crate::Purpose;
 use crate::below;
 use crate::error::WorkloadError;
 use crate::generator;
-use crate::stream::IoKind;
+use crate::planned::IoKind;
 
 /// The largest operation, in bytes: one read or write of Linux moves no more than 2 GiB less a page; buffers are
 /// smaller.

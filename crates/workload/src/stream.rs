@@ -4,39 +4,17 @@ mod traced;
 
 use std::ops::Range;
 
-use iolite_model::{Access, FileTask, Mix, SyncMethod};
+use iolite_model::{Access, FileTask, Mix};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::files::{self, Spread};
+use crate::files;
 use crate::mixed::Mixed;
 use crate::offset::{Offsets, Seat};
+use crate::planned::{IoKind, PlannedOp};
 use crate::region::{Region, grain, kinds_apart};
+use crate::spread::Spread;
 use crate::{Purpose, below, generator};
 use traced::Traced;
-
-/// What a planned operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoKind {
-    /// Read.
-    Read,
-    /// Write.
-    Write,
-    /// Trim: the blocks are given back.
-    Trim,
-    /// Makes what was written to its file durable; at the file's start, of no length.
-    Sync(SyncMethod),
-}
-
-/// An operation to come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedOp {
-    /// What it does.
-    pub kind: IoKind,
-    /// Where, in bytes from the span's start.
-    pub offset: u64,
-    /// How much, in bytes.
-    pub length: u32,
-}
 
 /// The operations of one worker.
 #[derive(Debug, Clone)]
@@ -68,7 +46,7 @@ enum Course {
 
 /// Equal blocks.
 #[derive(Debug, Clone)]
-pub(crate) struct Blocks {
+struct Blocks {
     offsets: Offsets,
     start: u64,
     length: u32,
@@ -102,12 +80,12 @@ enum Kinds {
 
 /// Where operations go, and how long they are.
 #[derive(Debug, Clone)]
-pub(crate) enum Places {
+enum Places {
     Equal(Blocks),
     /// Those of writes come second.
     Apart(Box<[Blocks; 2]>),
     Mixed(Mixed),
-    Spread(Box<Spread>),
+    Spread(Box<Spread<Places>>),
 }
 
 impl OpStream {
@@ -244,9 +222,9 @@ impl Places {
         Some((places, region.start..region.start + region.length))
     }
 
-    pub(crate) fn next(&mut self, kind: IoKind) -> PlannedOp {
+    fn next(&mut self, kind: IoKind) -> PlannedOp {
         match self {
-            Places::Spread(spread) => spread.next(kind),
+            Places::Spread(spread) => spread.next(|places| places.next(kind)),
             Places::Equal(blocks) => blocks.next(kind),
             Places::Apart(blocks) => blocks[usize::from(kind == IoKind::Write)].next(kind),
             Places::Mixed(mixed) => {

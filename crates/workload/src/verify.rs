@@ -161,8 +161,8 @@ impl Seal {
 
     /// The same for units of fio's that have no header and consist of this pattern.
     #[must_use]
-    pub fn with_pattern(mut self, pattern: &[u8]) -> Seal {
-        self.fio = self.fio.map(|fio| fio.with_pattern(pattern));
+    pub fn with_pattern(mut self, pattern: &[u8], offsets: &[u32]) -> Seal {
+        self.fio = self.fio.map(|fio| fio.with_pattern(pattern, offsets));
         self
     }
 

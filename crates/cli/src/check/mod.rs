@@ -36,9 +36,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
         }
     };
     let failure = session.drive(&mut check, &mut CheckDatabase::new(options.time, options.thorough)).err();
-    if let Some(narrow) = options::narrow(&mut session) {
-        session.warn(narrow);
-    }
+    session.warn_of_narrow_file();
     let ending = match (failure, &session.run().verdict) {
         (Some(failure), _) => iolite_session::ending(Some(failure), &control),
         (None, Some(_)) => Ending::Completed,

@@ -1,12 +1,10 @@
 //! What the arguments mean.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo, Warning};
-use iolite_session::Session;
-use iolite_suites::{Check, CheckError, CheckOptions};
+use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo};
+use iolite_suites::{CheckError, CheckOptions};
 
 use super::args::CheckArgs;
 use crate::exit::UsageError;
@@ -100,24 +98,6 @@ impl Options {
     pub(super) fn live(&self) -> iolite_report::LiveKind {
         setup::live(self.quiet)
     }
-}
-
-/// Share of the file system below which the data file's place is mentioned, in percent.
-const NARROW: f64 = 50.0;
-
-/// A warning where the file system has placed the data file within a part of itself, and its place may matter: on a device that is not
-/// known to be without moving parts.
-pub(super) fn narrow(session: &mut Session<'_>) -> Option<Warning> {
-    let moves = |device: &iolite_model::Device| device.rotational != Some(false);
-    if !session.run().info.storage.leaves().any(moves) {
-        return None;
-    }
-    let file = File::open(session.scratch().path().join(Check::DATA_FILE)).ok()?;
-    let span = Bytes(file.metadata().ok()?.len());
-    let placed = iolite_sys::extents::placed(&file, span.0).ok()?;
-    let size = iolite_sys::file::file_system_size(&file).ok()?.max(1);
-    let percent = (placed.end - placed.start) as f64 / size as f64 * 100.0;
-    (percent < NARROW).then_some(Warning::Narrow { span, pieces: placed.pieces, percent })
 }
 
 /// Refuses budgets that nothing can come of, before anything is made.

@@ -4,6 +4,8 @@
 
 mod debug;
 mod environment;
+mod idle;
+mod links;
 mod output;
 mod overwrite;
 mod run;
@@ -76,6 +78,10 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
 }
 
 fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
+    if let Some(calibrated) = idle::calibrated(invocation) {
+        crate::output::print(&calibrated)?;
+        return Ok(Outcome::Done);
+    }
     let documents = documents(invocation)?;
     if invocation.show_command {
         // On a command line variables and keywords mean nothing.

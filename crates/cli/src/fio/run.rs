@@ -17,13 +17,15 @@ use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{FioEnded, JobResult, Results};
 use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage};
-use iolite_observe::DiskProbe;
+use iolite_observe::{CpuIdle, DiskProbe};
 use iolite_report::LiveKind;
 use iolite_results::Asked;
 use iolite_session::{Environment, Events, Session, Setup, unix_now};
 
 use super::debug;
 use super::environment::{self, Shell};
+use super::idle::IdleProfiler;
+use super::links;
 use super::output::Outputs;
 use super::{Outcome, overwrite};
 use crate::exit::UsageError;
@@ -34,12 +36,14 @@ use crate::{output, setup, signals};
 /// # Errors
 /// Nothing could be begun, or the results can't be printed. What goes wrong with a job is part of its results.
 pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome> {
-    let Plan { threads, global_settings, .. } = plan;
+    let Plan { mut threads, global_settings, .. } = plan;
     debug::refuse_unknown(invocation)?;
     validate(&threads)?;
     if !invocation.allow_overwrite {
         overwrite::ask(&threads)?;
     }
+    links::replace(&threads)?;
+    debug::Operations::watch(invocation, &mut threads);
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation, &threads, global_settings)?;
     outputs.header(debug::printed(invocation, &threads)?.as_deref())?;
@@ -54,6 +58,8 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let status = interim(invocation, &listeners.watchers, asked, info, &outputs);
     listeners.status = Some(status.clone());
     listeners.listen(session.events());
+    let operations = debug::Operations::of(invocation, thread_of(&listeners.watchers));
+    operations.into_iter().for_each(|lines| session.events().listen(Box::new(lines)));
     let job = FioJob::new(threads, listeners.watchers.clone(), Some(status));
     let results = perform(session, job, &control, &listeners)?;
     outputs.results(&results)?;
@@ -71,16 +77,18 @@ fn perform(
     control: &Control,
     listeners: &Listeners,
 ) -> anyhow::Result<Results> {
-    if let Err(error) = session.drive(&mut job, &mut Shell) {
+    let mut shell = Shell::default();
+    if let Err(error) = session.drive(&mut job, &mut shell) {
         job.failed(environment::failure(&error));
     }
     while let Some(preparation) = job.remaining(session.run()) {
-        Shell.prepare(&mut session, &mut job, preparation)?;
+        shell.prepare(&mut session, &mut job, preparation)?;
     }
     let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
+    let idle = listeners.idle.finish();
     let concluded = job.conclude(session.run(), unix_now());
     concluded.into_iter().for_each(|concluded| session.conclude(concluded));
-    session.conclude(Concluded::of(&FioEnded { ended_unix: unix_now(), disks }));
+    session.conclude(Concluded::of(&FioEnded { ended_unix: unix_now(), disks, idle }));
     let ending = FioJob::ending(&job.results(session.run()), control.interrupted());
     Results::of(&session.end(ending)).context("the results are incomplete")
 }
@@ -174,6 +182,7 @@ struct Listeners {
     status: Option<Status>,
     /// Counts while threads run: neither while files are laid out nor between the sets.
     disks: Shared<DiskProbe>,
+    idle: IdleProfiler,
 }
 
 /// Ends the engine's phases.
@@ -224,7 +233,7 @@ impl Listeners {
         let watchers = Watchers::new(Box::new(Phases(control.clone())), logs.clone());
         let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
         let disks = Shared::of(DiskProbe::find(paths::reported(threads).iter().map(PathBuf::as_path)));
-        Listeners { watchers, logs, bandwidth, status: None, disks }
+        Listeners { watchers, logs, bandwidth, status: None, disks, idle: IdleProfiler::new(invocation) }
     }
 
     fn listen(&self, events: &mut Events) {
@@ -233,9 +242,9 @@ impl Listeners {
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
         let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
-        let disks =
-            std::iter::once(Box::new(Disks { probe: self.disks.clone(), running: 0 }) as Box<dyn Sink>);
-        logs.chain(bandwidth).chain(status).chain(disks).for_each(|listener| events.listen(listener));
+        let counters = Counters { disks: self.disks.clone(), idle: self.idle.probe.clone(), running: 0 };
+        let counters = std::iter::once(Box::new(counters) as Box<dyn Sink>);
+        logs.chain(bandwidth).chain(status).chain(counters).for_each(|listener| events.listen(listener));
     }
 
     /// Closes the logs; what could not be written is reported.
@@ -247,22 +256,27 @@ impl Listeners {
     }
 }
 
-/// Counts what the disks do while threads run.
-struct Disks {
-    probe: Shared<DiskProbe>,
+/// Counts what the disks and the CPUs do while threads run.
+struct Counters {
+    disks: Shared<DiskProbe>,
+    idle: Shared<CpuIdle>,
     /// Phases that have begun and not ended.
     running: usize,
 }
 
-impl Sink for Disks {
+impl Sink for Counters {
     fn event(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted(_) => self.running += 1,
-            Event::PhaseReleased(_) => self.probe.with(DiskProbe::resume),
+            Event::PhaseReleased(_) => {
+                self.disks.with(DiskProbe::resume);
+                self.idle.with(CpuIdle::resume);
+            }
             Event::PhaseEnded(_) => {
                 self.running = self.running.saturating_sub(1);
                 if self.running == 0 {
-                    self.probe.with(DiskProbe::pause);
+                    self.idle.with(CpuIdle::pause);
+                    self.disks.with(DiskProbe::pause);
                 }
             }
             _ => {}

@@ -79,5 +79,6 @@ pub(super) fn task(site: &TprocCSite, load: &LoadArgs, extent: Extent) -> TprocC
         ramp: extent.ramp,
         interval: Nanos::SECOND,
         seed: load.seed.unwrap_or_else(|| unix_now().0),
+        kinds: site.kinds().to_vec(),
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-use super::facts::Version;
 use super::option_file;
+use super::version::Version;
 use crate::error::{Error, Result};
 use crate::tls::{self, TlsMode, TlsSettings};
 

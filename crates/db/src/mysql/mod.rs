@@ -7,6 +7,7 @@ pub mod counters;
 pub mod facts;
 mod option_file;
 pub mod server;
+mod version;
 mod waits;
 
 use std::path::PathBuf;
@@ -135,7 +136,7 @@ impl Instance for Mysql {
 
     fn lock_waits(&self) -> Result<Vec<LockWait>> {
         self.watch(|conn| {
-            let mariadb = facts::Version::of(conn)?.mariadb;
+            let mariadb = version::Version::of(conn)?.mariadb;
             counters::lock_waits(conn, mariadb)
         })
     }

@@ -16,8 +16,7 @@ use mysql::{Conn, OptsBuilder};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::error::{Error, Result};
-use crate::private;
-use crate::server::Started;
+use crate::private::{self, Started};
 
 /// How long a server may take to start or to stop, writing back what its buffer pool holds.
 const PATIENCE: Duration = Duration::from_secs(120);

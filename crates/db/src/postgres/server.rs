@@ -16,8 +16,7 @@ use iolite_model::Bytes;
 
 use super::connect::Target;
 use crate::error::{Error, Result};
-use crate::private;
-use crate::server::Started;
+use crate::private::{self, Started};
 
 /// The file that marks a directory as ours.
 const MARK: &str = "iolite-postgres";

@@ -61,7 +61,7 @@ impl Verification {
         let seal = Seal::new(verify.check, unit, run)
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
         let seal = match &task.contents.fill {
-            Fill::Pattern(pattern) => seal.with_pattern(pattern),
+            Fill::Pattern(pattern) => seal.with_pattern(pattern, &verify.offsets),
             _ => seal,
         };
         Ok(Verification { verify: verify.clone(), unit, run, seal, written: Kept::default() })

@@ -34,6 +34,15 @@ pub enum Preparation {
     },
     /// Create the files of this task, and do nothing with them.
     Create(Box<JobTask>),
+    /// Create the files of this task and read them, so that they are in the page cache (`pre_read`).
+    PreRead(Box<JobTask>),
+    /// Switch the devices beneath these paths to this I/O scheduler until the end of the run (`ioscheduler`).
+    Scheduler {
+        /// Files or devices, which need not exist yet.
+        paths: Vec<PathBuf>,
+        /// The scheduler's name.
+        name: String,
+    },
 }
 
 /// The threads of a plan, set by set.
@@ -54,26 +63,34 @@ struct Set {
     threads: Range<usize>,
     actions: VecDeque<Action>,
     in_progress: Option<InProgress>,
+    /// Threads that do not run, by their index.
+    left_out: Vec<usize>,
 }
 
 /// What remains to be done of a set.
 enum Action {
-    Before(Preparation),
+    /// A command before the thread of this index.
+    Prerun(usize, Preparation),
+    /// Something else before it.
+    Before(usize, Preparation),
     Names(MetadataTask),
     Create(usize),
     Run(Vec<usize>),
     Search(usize, Box<Search>),
-    After(Preparation),
+    /// A command after the thread of this index.
+    Postrun(usize, Preparation),
 }
 
 /// The step that was asked for last.
 enum InProgress {
-    Before,
+    Prerun(usize),
+    Before(usize),
+    Names,
     Create(usize),
     /// These threads, as phases from a number on.
     Run(Vec<usize>, u32),
     Window,
-    After,
+    Postrun(usize),
 }
 
 impl FioJob {
@@ -101,8 +118,8 @@ impl FioJob {
         let set = self.current.as_mut()?;
         while let Some(action) = set.actions.pop_front() {
             match action {
-                Action::After(command) => {
-                    set.in_progress = Some(InProgress::After);
+                Action::Postrun(thread, command) if !set.left_out.contains(&thread) => {
+                    set.in_progress = Some(InProgress::Postrun(thread));
                     return Some(command);
                 }
                 Action::Search(thread, search) => {
@@ -152,7 +169,22 @@ impl FioJob {
         let Some(set) = &mut self.current else { return };
         let Some(step) = set.in_progress.take() else { return };
         match step {
-            InProgress::Before => {
+            // As in fio: the job does not run, nothing follows it, and it has no error.
+            InProgress::Prerun(thread) => {
+                if let Some(failure) = failure {
+                    let mut ended = not_begun(&self.threads[thread], Ending::Completed);
+                    ended.facts.notes.push(format!("exec_prerun: {}: the job did not run", failure.reason));
+                    self.ended[thread] = Some(ended);
+                    set.left_out.push(thread);
+                }
+            }
+            InProgress::Before(thread) => {
+                if let Some(failure) = failure {
+                    self.ended[thread] = Some(failed(&self.threads[thread], &failure));
+                    set.left_out.push(thread);
+                }
+            }
+            InProgress::Names => {
                 if let Some(failure) = failure {
                     set.actions.clear();
                     for thread in set.threads.clone() {
@@ -173,12 +205,10 @@ impl FioJob {
                 }
             }
             InProgress::Window => {}
-            InProgress::After => {
-                let Some(failure) = failure else { return };
-                for thread in set.threads.clone() {
-                    if let Some(ended) = &mut self.ended[thread] {
-                        (ended.error, ended.ending) = (EIO, Some(Ending::Failed(failure.reason.clone())));
-                    }
+            // As in fio: it changes nothing about the job.
+            InProgress::Postrun(thread) => {
+                if let (Some(failure), Some(ended)) = (failure, &mut self.ended[thread]) {
+                    ended.facts.notes.push(format!("exec_postrun: {}", failure.reason));
                 }
             }
         }
@@ -187,16 +217,24 @@ impl FioJob {
     /// Begins an action; `None` where nothing has to be waited for.
     fn begin(&mut self, action: Action, run: &Run) -> Option<Step<Preparation>> {
         let set = self.current.as_mut()?;
+        if action.thread().is_some_and(|thread| set.left_out.contains(&thread)) {
+            return None;
+        }
         let first = run.next_phase();
         let (in_progress, step) = match action {
-            Action::Before(command) => (InProgress::Before, Step::Prepare(command)),
-            Action::After(command) => (InProgress::After, Step::Prepare(command)),
-            Action::Names(task) => (InProgress::Before, Step::Run(vec![Task::Metadata(task)])),
+            Action::Prerun(thread, command) => (InProgress::Prerun(thread), Step::Prepare(command)),
+            Action::Before(thread, preparation) => (InProgress::Before(thread), Step::Prepare(preparation)),
+            Action::Postrun(thread, command) => (InProgress::Postrun(thread), Step::Prepare(command)),
+            Action::Names(task) => (InProgress::Names, Step::Run(vec![Task::Metadata(task)])),
             Action::Create(thread) => {
                 let task = Box::new(self.threads[thread].task.clone());
                 (InProgress::Create(thread), Step::Prepare(Preparation::Create(task)))
             }
-            Action::Run(threads) => {
+            Action::Run(mut threads) => {
+                threads.retain(|thread| !set.left_out.contains(thread));
+                if threads.is_empty() {
+                    return None;
+                }
                 self.watchers.watch(threads.iter().map(|thread| &self.threads[*thread]), first);
                 let tasks = threads.iter().map(|thread| self.threads[*thread].task.task()).collect();
                 (InProgress::Run(threads, first), Step::Run(tasks))
@@ -236,7 +274,7 @@ impl FioJob {
                 VecDeque::new()
             });
             // A set that is refused has ended, too: interim results list it.
-            self.current = Some(Set { threads, actions, in_progress: None });
+            self.current = Some(Set { threads, actions, in_progress: None, left_out: Vec::new() });
         }
         true
     }
@@ -279,13 +317,17 @@ impl Procedure for FioJob {
 /// # Errors
 /// A thread, by its index, whose latency target makes no sense.
 fn actions(set: &[Thread], first: usize) -> Result<VecDeque<Action>, (usize, Failure)> {
-    let command = |thread: &Thread, which: usize, when: &str| {
+    let command = |number: usize, which: usize, when: &str| {
+        let thread = &set[number - first];
         let output = PathBuf::from(format!("{}.{when}.txt", thread.name));
-        thread.exec[which].clone().map(|command| Preparation::Command { command, output })
+        thread.exec[which].clone().map(|command| (number, Preparation::Command { command, output }))
     };
+    let numbers = || first..first + set.len();
     let mut actions = VecDeque::new();
-    actions.extend(set.iter().filter_map(|thread| command(thread, 0, "prerun")).map(Action::Before));
+    let preruns = numbers().filter_map(|number| command(number, 0, "prerun"));
+    actions.extend(preruns.map(|(number, command)| Action::Prerun(number, command)));
     actions.extend(set.iter().filter_map(preparation).map(Action::Names));
+    actions.extend(numbers().zip(set).flat_map(|(number, thread)| before(number, thread)));
     match set {
         [Thread { latency_target: Some(target), task, .. }] => {
             let search = Search::new(task, *target).map_err(|failure| (first, failure))?;
@@ -298,8 +340,36 @@ fn actions(set: &[Thread], first: usize) -> Result<VecDeque<Action>, (usize, Fai
             actions.extend((!run.is_empty()).then_some(Action::Run(run)));
         }
     }
-    actions.extend(set.iter().filter_map(|thread| command(thread, 1, "postrun")).map(Action::After));
+    let postruns = numbers().filter_map(|number| command(number, 1, "postrun"));
+    actions.extend(postruns.map(|(number, command)| Action::Postrun(number, command)));
     Ok(actions)
+}
+
+/// What is done for a thread before it runs, besides commands.
+fn before(number: usize, thread: &Thread) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if let Some(name) = &thread.scheduler {
+        let paths = super::paths::paths([thread]);
+        let switch = Preparation::Scheduler { paths, name: name.clone() };
+        actions.push(Action::Before(number, switch));
+    }
+    if thread.pre_read {
+        actions.push(Action::Before(number, Preparation::PreRead(Box::new(thread.task.clone()))));
+    }
+    actions
+}
+
+impl Action {
+    /// The thread that it is about, where it is about one.
+    fn thread(&self) -> Option<usize> {
+        match self {
+            Action::Prerun(thread, _) | Action::Before(thread, _) | Action::Postrun(thread, _) => {
+                Some(*thread)
+            }
+            Action::Create(thread) | Action::Search(thread, _) => Some(*thread),
+            Action::Names(_) | Action::Run(_) => None,
+        }
+    }
 }
 
 /// What came of a thread that ran as a phase.

@@ -8,7 +8,7 @@ use crate::language::lower::preparation;
 use crate::language::thread::Thread;
 
 /// The files and devices that threads work on.
-pub fn paths(threads: &[Thread]) -> Vec<PathBuf> {
+pub fn paths<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for thread in threads {
         match &thread.task {

@@ -150,6 +150,7 @@ impl<'a> Planner<'a> {
             self.defaults.spec.clone()
         };
         spec.job.name = section.name.clone();
+        spec.job.section = section.name.clone();
         self.apply(&mut spec, &own, section)?;
         let all = self.defaults.assignments.iter().filter(|one| one.is_for(&engine)).chain(&own);
         let notes = notes(all);

@@ -42,6 +42,10 @@ pub struct Thread {
     pub rate_cycle: Nanos,
     /// Only make the files.
     pub create_only: bool,
+    /// Its files are read before, so that they are in the page cache.
+    pub pre_read: bool,
+    /// I/O scheduler that the devices beneath its files are switched to.
+    pub scheduler: Option<String>,
     /// Shell commands before and after.
     pub exec: [Option<String>; 2],
     /// What is done differently from fio's own way, option by option: reported with the results.

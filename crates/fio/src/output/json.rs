@@ -45,6 +45,9 @@ pub(super) fn json(results: &Results, plus: bool) -> String {
     if !results.disks.is_empty() && disks_wanted(results) {
         members = members.with("disk_util", Json::List(results.disks.iter().map(disk).collect()));
     }
+    if let Some(idle) = &results.idle {
+        members = members.with("cpu_idleness", idle.json());
+    }
     members.with(OWN_KEY, own(results)).object().to_string() + "\n"
 }
 

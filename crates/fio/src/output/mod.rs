@@ -9,6 +9,7 @@ mod clock;
 mod closing;
 mod group;
 pub mod header;
+mod idle;
 mod iolog;
 pub mod json;
 pub mod logs;
@@ -30,6 +31,7 @@ mod windows;
 use serde::{Deserialize, Serialize};
 
 pub use header::header;
+pub use idle::Idleness;
 pub use logs::{AggregateLog, LogError, LogWriter};
 pub use recorded::{FioAsked, FioEnded, JobEnded, show};
 pub use result::{JobResult, Results, SteadyPoint, SteadyResult};

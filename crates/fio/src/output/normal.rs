@@ -25,6 +25,9 @@ pub fn normal(results: &Results, significant: u32) -> String {
     if super::result::disks_wanted(results) {
         out += &disks(&results.disks);
     }
+    if let Some(idle) = &results.idle {
+        out += &idle.text();
+    }
     out + &closing::closing(results, &entries)
 }
 

@@ -4,6 +4,7 @@ use iolite_model::{Conclusion, DiskUse, Ending, Nanos, RunInfo, Task};
 use iolite_results::{Besides, Run};
 use serde::{Deserialize, Serialize};
 
+use super::idle::Idleness;
 use super::result::{JobResult, Results, SteadyResult};
 use super::terse::TerseVersion;
 use super::{Format, SIGNIFICANT, has_text, output};
@@ -62,6 +63,9 @@ pub struct FioEnded {
     pub ended_unix: Nanos,
     /// What the block devices beneath did meanwhile.
     pub disks: Vec<DiskUse>,
+    /// How idle the CPUs were, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idleness>,
 }
 
 impl Conclusion for FioEnded {
@@ -109,7 +113,7 @@ impl Results {
     /// The results of a run of fio's jobs, live or read back; `None` where it is none, or was cut short.
     pub fn of(run: &Run) -> Option<Results> {
         let asked: FioAsked = run.concluded().next()?;
-        let FioEnded { ended_unix, disks } = run.concluded().last()?;
+        let FioEnded { ended_unix, disks, idle } = run.concluded().last()?;
         let jobs = run.concluded::<JobEnded>().map(|ended| JobResult::of(&ended, run));
         Some(Results {
             version: asked.version,
@@ -117,6 +121,7 @@ impl Results {
             global_settings: asked.global_settings,
             jobs: jobs.collect::<Option<_>>()?,
             disks,
+            idle,
             run: run.info.clone(),
             calibration: run.calibration.clone(),
             warnings: run.warnings.clone(),
@@ -132,6 +137,7 @@ impl Results {
             global_settings: asked.global_settings.clone(),
             jobs: jobs.to_vec(),
             disks: Vec::new(),
+            idle: None,
             run: run.clone(),
             calibration: None,
             warnings: Vec::new(),

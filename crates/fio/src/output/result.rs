@@ -1,5 +1,6 @@
 //! What came of jobs, as plain data: the outputs' input.
 
+use super::idle::Idleness;
 use crate::language::thread::ThreadFacts;
 use iolite_model::{
     Cache, Calibration, DiskUse, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo, RunInfo, Task, Usage,
@@ -21,6 +22,8 @@ pub struct Results {
     pub jobs: Vec<JobResult>,
     /// What the block devices beneath did meanwhile.
     pub disks: Vec<DiskUse>,
+    /// How idle the CPUs were, where it was asked for.
+    pub idle: Option<Idleness>,
     /// The machine and the storage.
     pub run: RunInfo,
     /// The program's own cost, where it was measured.

@@ -51,6 +51,8 @@ pub(crate) fn thread(name: &str, number: u32, task: Task) -> Thread {
         rate_iops_min: [None; 3],
         rate_cycle: Nanos::SECOND,
         create_only: false,
+        pre_read: false,
+        scheduler: None,
         exec: [None, None],
         notes: Vec::new(),
     }
@@ -130,6 +132,7 @@ pub(crate) fn results(jobs: Vec<JobResult>) -> Results {
         global_settings: vec![("ioengine".into(), "psync".into()), ("time_based".into(), String::new())],
         jobs,
         disks: vec![disk("vda")],
+        idle: None,
         run: synthetic::run(),
         calibration: None,
         warnings: Vec::new(),

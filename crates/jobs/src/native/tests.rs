@@ -239,6 +239,9 @@ fn io() -> impl Strategy<Value = FileTask> {
                 memory: if flag { MemoryPolicy::Bind(vec![number]) } else { MemoryPolicy::Prefer(number) },
                 nice: flag.then_some(-3),
                 io_priority: flag.then_some(IDLE),
+                user: flag.then_some(number),
+                group: flag.then_some(number),
+                thread_name: flag.then(|| "named".into()),
             },
             priorities: vec![PriorityShare {
                 of: if flag { Prioritized::Reads } else { Prioritized::Writes },
@@ -253,6 +256,7 @@ fn io() -> impl Strategy<Value = FileTask> {
                 anyone: !flag,
                 after: flag,
                 block: Bytes(0),
+                offsets: vec![number],
                 state: Some(state),
             }),
             watch: Watch { detail: flag, operations: !flag },
@@ -268,7 +272,7 @@ fn io() -> impl Strategy<Value = FileTask> {
     })
 }
 
-const IDLE: IoPriority = IoPriority { class: IoClass::Idle, level: 2 };
+const IDLE: IoPriority = IoPriority { class: IoClass::Idle, level: 2, hint: 0 };
 
 fn metadata() -> impl Strategy<Value = MetadataTask> {
     (text(), path(), any::<u32>(), stop(), any::<bool>()).prop_map(|(name, tree, number, stop, flag)| {

@@ -41,7 +41,7 @@ pub use layout::{DISTRICTS, Layout, MOST_REDUCED, MOST_WAREHOUSES};
 pub use mysql::TprocCMysql;
 #[cfg(feature = "postgres")]
 pub use postgres::TprocCPostgres;
-pub use run::{Phase, run};
+pub use run::{Phase, kinds, run};
 pub use sqlite::TprocCSqlite;
 
 /// The database at a URL, for commits of this durability. Nothing is opened or asked yet.

@@ -35,6 +35,14 @@ pub struct Phase {
     pub counted: Option<TprocCCounted>,
 }
 
+/// The kinds of operation that a run counts: what [`TprocCTask::kinds`] lists.
+///
+/// # Errors
+/// This process has too many kinds of operations.
+pub fn kinds() -> Result<Vec<iolite_model::OpKind>, OltpError> {
+    Kinds::register().map(Kinds::all)
+}
+
 /// Runs TPROC-C as phase number `phase`: a session per user, opened, then released together.
 ///
 /// # Errors

@@ -40,6 +40,7 @@ fn task(layout: Layout, users: u32, transactions: u64) -> TprocCTask {
         ramp: Nanos(0),
         interval: Nanos::SECOND,
         seed: 11,
+        kinds: kinds().unwrap(),
     }
 }
 

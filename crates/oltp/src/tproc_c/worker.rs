@@ -61,6 +61,7 @@ impl Kinds {
         Ok(Kinds { of, rolled_back })
     }
 
+    /// In the order in which they are listed.
     pub(super) fn all(self) -> Vec<OpKind> {
         self.of.into_iter().chain([self.rolled_back]).collect()
     }

@@ -35,6 +35,7 @@ pub(crate) fn task(users: u32, transactions: u64, procedures: bool) -> TprocCTas
         ramp: Nanos(0),
         interval: Nanos::SECOND,
         seed: 11,
+        kinds: iolite_oltp::tproc_c::kinds().unwrap(),
     }
 }
 

@@ -104,8 +104,6 @@ fn the_keys_are_a_promise() {
     .phases[].started_ns
     .phases[].stuck
     .phases[].task.access
-    .phases[].task.cache.advice
-    .phases[].task.start.after
     .phases[].task.arrival
     .phases[].task.backend.io-uring.completion_polling
     .phases[].task.backend.io-uring.linked_sync
@@ -115,37 +113,41 @@ fn the_keys_are_a_promise() {
     .phases[].task.batch.low
     .phases[].task.batch.submit
     .phases[].task.block
+    .phases[].task.cache.advice
+    .phases[].task.cache.invalidate
     .phases[].task.concurrency
     .phases[].task.contents.duplicate_percent
     .phases[].task.contents.fill
     .phases[].task.contents.refill
     .phases[].task.contents.scramble
-    .phases[].task.start.delay
     .phases[].task.direct
-    .phases[].task.durability.open
     .phases[].task.durability.end_sync
+    .phases[].task.durability.open
+    .phases[].task.durability.sync
+    .phases[].task.errors.max
+    .phases[].task.errors.max_service
+    .phases[].task.errors.stop
     .phases[].task.flow
     .phases[].task.group
     .phases[].task.interval
-    .phases[].task.cache.invalidate
     .phases[].task.kind
-    .phases[].task.errors.max_service
     .phases[].task.mix
     .phases[].task.name
-    .phases[].task.errors.max
-    .phases[].task.errors.stop
     .phases[].task.placement.cpus
     .phases[].task.placement.io_priority
     .phases[].task.placement.memory
     .phases[].task.placement.nice
     .phases[].task.placement.nodes
     .phases[].task.placement.one_each
-    .phases[].task.priorities
     .phases[].task.placement.processes
+    .phases[].task.priorities
     .phases[].task.ramp
     .phases[].task.regions
     .phases[].task.seed
     .phases[].task.sizes
+    .phases[].task.start.after
+    .phases[].task.start.delay
+    .phases[].task.start.together
     .phases[].task.stop.bytes
     .phases[].task.stop.full
     .phases[].task.stop.in_flight
@@ -154,13 +156,11 @@ fn the_keys_are_a_promise() {
     .phases[].task.stop.runtime
     .phases[].task.stop.worker_bytes
     .phases[].task.stop.worker_operations
-    .phases[].task.durability.sync
     .phases[].task.target.file.create
     .phases[].task.target.file.name
     .phases[].task.target.file.per_worker
     .phases[].task.target.file.preallocate
     .phases[].task.target.file.size
-    .phases[].task.start.together
     .phases[].task.verify
     .phases[].task.watch.detail
     .phases[].task.watch.operations

@@ -19,6 +19,7 @@ fn task(users: u32) -> Task {
         ramp: Nanos(0),
         interval: Nanos::SECOND,
         seed: 7,
+        kinds: vec![OpKind::of("new-order", OpClass::Write, false).unwrap()],
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use iolite_model::{Nanos, OpKind};
+use iolite_model::Nanos;
 
 use super::figures::Figure;
 use super::{Comparison, FigureComparison, Finding};
@@ -15,7 +15,8 @@ use super::{Comparison, FigureComparison, Finding};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     text: String,
-    kind: Option<OpKind>,
+    /// By name: which kinds there are is known when the runs are read.
+    kind: Option<String>,
     figure: Figure,
     above: bool,
     bound: Bound,
@@ -59,9 +60,7 @@ impl FromStr for Condition {
                 ));
             }
         };
-        let kind = kind
-            .map(|name| OpKind::named(name).ok_or_else(|| error(format!("`{name}` is no kind of operation"))))
-            .transpose()?;
+        let kind = kind.map(str::to_owned);
         let known = || Figure::ALL.map(Figure::name).join(", ");
         let figure = Figure::ALL
             .into_iter()
@@ -109,7 +108,7 @@ impl Condition {
     }
 
     fn concerns(&self, figure: &FigureComparison) -> bool {
-        figure.figure == self.figure && self.kind.is_none_or(|kind| kind == figure.kind)
+        figure.figure == self.figure && self.kind.as_ref().is_none_or(|kind| kind == figure.kind.name())
     }
 
     /// What fulfils it, a sentence each: empty where the comparison passes.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use iolite_db::DatabaseUrl;
 use iolite_engine::EngineError;
-use iolite_model::{Concluded, Durability, Storage, Task, TprocCDatabase, TprocCTask};
+use iolite_model::{Concluded, Durability, OpKind, Storage, Task, TprocCDatabase, TprocCTask};
 use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_suites::{Nothing, Procedure};
 
@@ -22,6 +22,7 @@ pub struct TprocCSite {
     database: Arc<dyn Database>,
     layout: Layout,
     description: iolite_db::Description,
+    kinds: Vec<OpKind>,
     site: Site,
 }
 
@@ -38,12 +39,18 @@ impl TprocCSite {
         let description = instance.describe(durability)?;
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
         let site = Site { instance, storage, durability };
-        Ok(TprocCSite { url, database, layout, description, site })
+        let kinds = tproc_c::kinds()?;
+        Ok(TprocCSite { url, database, layout, description, kinds, site })
     }
 
     /// Number of warehouses and the reduction of their contents.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// The kinds of operation that are counted.
+    pub fn kinds(&self) -> &[OpKind] {
+        &self.kinds
     }
 
     /// Whether transactions may be procedures in the server.

@@ -412,9 +412,15 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     let noisy = Device { neighbour: 30.0, ..GOOD };
     let slow = Device { sync: 30e6, written_beside: 1 << 30, accounted: true, ..GOOD };
     let good = Device { written_beside: 1 << 30, accounted: true, ..GOOD };
-    for (device, unmet) in
-        [(noisy, true), (Device { accounted: true, ..noisy }, true), (slow, true), (good, false)]
-    {
+    // Its sequential throughput misses the floor too.
+    let sluggish = Device { most: 60.0, ..good };
+    for (device, unmet) in [
+        (noisy, true),
+        (Device { accounted: true, ..noisy }, true),
+        (slow, true),
+        (sluggish, true),
+        (good, false),
+    ] {
         let (verdict, warnings) = check(device, 3, options());
         assert_eq!(verdict.fitness, Fitness::Marginal, "{verdict:#?}");
         let said = verdict
@@ -429,6 +435,9 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
             "{warnings:?}"
         );
     }
+    let idle = check(Device { written_beside: 0, ..sluggish }, 3, options()).0;
+    let floor = |reason: &iolite_model::Reason| reason.what == "sequential write 1 MiB, throughput";
+    assert!(idle.reasons.iter().any(|reason| floor(reason) && reason.fitness == Fitness::Unfit), "{idle:#?}");
     let idle = check(Device { accounted: true, ..GOOD }, 3, options()).0;
     assert_eq!(idle.fitness, Fitness::Fit, "{idle:#?}");
 }

@@ -327,3 +327,56 @@ fn a_surface_has_every_size_with_every_mix() {
         "{reported:#?}"
     );
 }
+
+fn no_phase_yet() -> iolite_results::Run {
+    iolite_results::Run::new(iolite_model::RunInfo {
+        id: iolite_model::RunId("run".into()),
+        version: "0".into(),
+        model_version: iolite_model::MODEL_VERSION,
+        command: Vec::new(),
+        started_unix: Nanos(0),
+        process: 1,
+        host: iolite_model::Host::default(),
+        storage: iolite_model::Storage::default(),
+    })
+}
+
+#[test]
+fn every_step_is_prepared_run_and_recorded_and_a_study_that_is_cut_short_has_its_findings() {
+    use crate::procedure::{CutShort, Procedure, Step};
+    let steps = cache().steps(5);
+    let mut procedure = StudyProcedure::new(cache(), 5);
+    let mut run = no_phase_yet();
+    let mut seen = Vec::new();
+    let concluded = loop {
+        match procedure.next(&run, Nanos(0)) {
+            Step::Prepare(StudyPreparation::Begin(step)) => seen.push(format!("begin {}", step.task.name)),
+            Step::Prepare(StudyPreparation::End) => seen.push("end".into()),
+            Step::Run(tasks) => seen.push(format!("run {}", tasks[0].name())),
+            Step::Done(conclusions) => break conclusions,
+            Step::Failed(reason) => panic!("{reason}"),
+        }
+    };
+    let expected: Vec<String> = steps
+        .iter()
+        .flat_map(|step| {
+            [format!("begin {}", step.task.name), format!("run {}", step.task.name), "end".into()]
+        })
+        .collect();
+    assert_eq!(seen, expected);
+    assert_eq!(concluded.concluded, [], "nothing was measured");
+    // What the windows until then show is concluded however it ends.
+    let window = StudyWindow {
+        circumstance: CachePoint { way: CacheWay::Cold, order: Order::Random },
+        phase: 0,
+        device: None,
+        resident_before: Some(0.5),
+        resident_after: None,
+    };
+    run.conclusions.push(iolite_model::Concluded::of_phase(0, &window));
+    for why in [CutShort::Interrupted, CutShort::Failed("the disk is full".into())] {
+        let found = procedure.cut_short(&run, why).concluded;
+        let findings: Vec<StudyFinding> = found.iter().filter_map(iolite_model::Concluded::read).collect();
+        assert_eq!(findings, [StudyFinding::NotCold { resident: 0.5 }]);
+    }
+}

@@ -4,7 +4,7 @@ use iolite_model::{Arrival, FileTask, Iops, KindRates, Mix, Pace};
 
 use super::{Arrivals, check_pace};
 use crate::error::WorkloadError;
-use crate::stream::IoKind;
+use crate::planned::IoKind;
 
 /// The arrivals of two kinds of operations of one worker.
 #[derive(Debug, Clone)]

@@ -147,6 +147,7 @@ mod tests {
             anyone: false,
             after: false,
             block: Bytes(0),
+            offsets: Vec::new(),
             state: None,
         };
         let (mix, regions) = (Mix::ReadPercent(50), Regions::Slices);

@@ -2,7 +2,7 @@
 
 use iolite_model::{SyncMethod, Trace, TracedKind};
 
-use super::{IoKind, PlannedOp};
+use crate::planned::{IoKind, PlannedOp};
 
 /// The operations of a trace, over and over.
 #[derive(Debug, Clone)]

@@ -48,6 +48,8 @@ pub(super) struct FioSeal {
     run: u64,
     /// What units without a header consist of.
     pattern: Vec<u8>,
+    /// Places in it of eight bytes each that hold the unit's offset.
+    offsets: Vec<usize>,
 }
 
 /// What a header says.
@@ -65,12 +67,20 @@ struct Header {
 
 impl FioSeal {
     pub(super) fn new(check: FioChecksum, unit: u32, run: u64) -> FioSeal {
-        FioSeal { check, unit, run, pattern: Vec::new() }
+        FioSeal { check, unit, run, pattern: Vec::new(), offsets: Vec::new() }
     }
 
-    pub(super) fn with_pattern(mut self, pattern: &[u8]) -> FioSeal {
+    pub(super) fn with_pattern(mut self, pattern: &[u8], offsets: &[u32]) -> FioSeal {
         self.pattern = pattern.to_vec();
+        self.offsets = offsets.iter().map(|at| *at as usize).filter(|at| at + 8 <= pattern.len()).collect();
         self
+    }
+
+    /// The byte of the pattern at this place of a unit at `offset`.
+    fn pattern_at(&self, offset: u64, place: usize) -> u8 {
+        let place = place % self.pattern.len();
+        let within = self.offsets.iter().find(|at| (**at..**at + 8).contains(&place));
+        within.map_or(self.pattern[place], |at| offset.to_le_bytes()[place - at])
     }
 
     /// Bytes that a unit has at least.
@@ -83,6 +93,10 @@ impl FioSeal {
 
     /// Makes of a unit the write of number `sequence` at `offset`.
     pub(super) fn stamp(&self, buffer: &mut [u8], offset: u64, sequence: u32) {
+        if !self.offsets.is_empty() {
+            let filled = buffer.iter_mut().enumerate();
+            filled.for_each(|(place, byte)| *byte = self.pattern_at(offset, place));
+        }
         let Some(kind) = kind(self.check) else { return };
         let start = HEADER + area(self.check);
         if buffer.len() != self.unit as usize || buffer.len() < start {
@@ -106,7 +120,7 @@ impl FioSeal {
     /// Whether a whole unit that was read at `offset` is what was written there.
     pub(super) fn inspect(&self, unit: &[u8], offset: u64, expected: Expected) -> Result<(), Wrong> {
         let Some(own) = kind(self.check) else {
-            return if self.check == FioChecksum::Null { Ok(()) } else { self.compare(unit) };
+            return if self.check == FioChecksum::Null { Ok(()) } else { self.compare(unit, offset) };
         };
         if unit.len() != self.unit as usize {
             return Err(Wrong::Short { length: unit.len(), unit: self.unit });
@@ -123,7 +137,31 @@ impl FioSeal {
         let (sum, data) = unit[header.size..].split_at_checked(area(self.check)).ok_or(Wrong::Header)?;
         let right = *sum == checksum(self.check, data)[..sum.len()]
             || (self.check == FioChecksum::Sha256 && sum[8..] == last_block(data)[8..]);
-        if right { Ok(()) } else { Err(Wrong::FioPayload { check: self.check }) }
+        match right {
+            true if self.check == FioChecksum::PatternHeader => self.compare_behind(data, header.size),
+            true => Ok(()),
+            false => Err(Wrong::FioPayload { check: self.check }),
+        }
+    }
+
+    /// Whether what is behind a header is the pattern, which begins with the block: a unit may begin anywhere in it.
+    fn compare_behind(&self, data: &[u8], header: usize) -> Result<(), Wrong> {
+        let length = self.pattern.len();
+        if length == 0 || !self.offsets.is_empty() {
+            return Ok(());
+        }
+        let is = |start: usize| {
+            let rest = self.pattern.iter().cycle().skip((start + header) % length);
+            data.iter().zip(rest).position(|(one, other)| one != other)
+        };
+        let starts = (0..length).step_by(common_divisor(self.unit as usize, length));
+        let mut differs = starts.map(is);
+        match differs.next().flatten() {
+            Some(at) if differs.all(|differs| differs.is_some()) => {
+                Err(Wrong::Pattern { at: (at + header) as u32 })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn judge(&self, header: &Header, own: u16, offset: u64, expected: Expected) -> Result<(), Wrong> {
@@ -149,11 +187,14 @@ impl FioSeal {
         }
     }
 
-    fn compare(&self, unit: &[u8]) -> Result<(), Wrong> {
+    fn compare(&self, unit: &[u8], offset: u64) -> Result<(), Wrong> {
         if self.pattern.is_empty() {
             return Ok(());
         }
-        let differs = unit.iter().zip(self.pattern.iter().cycle()).position(|(one, other)| one != other);
+        let differs = match self.offsets.is_empty() {
+            true => unit.iter().zip(self.pattern.iter().cycle()).position(|(one, other)| one != other),
+            false => unit.iter().enumerate().position(|(at, byte)| *byte != self.pattern_at(offset, at)),
+        };
         differs.map_or(Ok(()), |at| Err(Wrong::Pattern { at: at as u32 }))
     }
 }
@@ -180,6 +221,10 @@ impl Header {
             bits: if newer { 64 } else { 16 },
         })
     }
+}
+
+fn common_divisor(one: usize, other: usize) -> usize {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// The number of a checksum in the header; `None` for those without one.
@@ -319,7 +364,7 @@ mod tests {
     #[test]
     fn what_was_written_is_right_and_what_was_changed_is_not() {
         for check in FioChecksum::ALL {
-            let seal = FioSeal::new(check, 512, 77).with_pattern(&[0x5a]);
+            let seal = FioSeal::new(check, 512, 77).with_pattern(&[0x5a], &[]);
             let mut unit = vec![0x5a; 512];
             seal.stamp(&mut unit, 4096, 65_539);
             let inspect = |unit: &[u8], offset, expected| seal.inspect(unit, offset, expected);
@@ -328,7 +373,7 @@ mod tests {
             let mut damaged = unit.clone();
             damaged[511] ^= 1;
             let found = inspect(&damaged, 4096, Expected::Any);
-            let blind = matches!(check, FioChecksum::Null | FioChecksum::Meta | FioChecksum::PatternHeader);
+            let blind = matches!(check, FioChecksum::Null | FioChecksum::Meta);
             assert_eq!(found.is_err(), !blind, "{check:?}: {found:?}");
             if kind(check).is_none() {
                 continue;

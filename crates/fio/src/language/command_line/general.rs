@@ -147,10 +147,10 @@ pub(super) const OPTIONS: &[General] = &[
         let most = Given { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
         put(&mut to.max_jobs, u32::try_from(most).map_err(|error| error.to_string())?)
     }),
-    perhaps("server", "ADDRESS", "Not built", |_, _| Err(REMOTE.into())),
-    with("daemonize", "FILE", "Not built", |_, _| Err(REMOTE.into())),
-    with("client", "HOST", "Not built", |_, _| Err(REMOTE.into())),
-    with("remote-config", "FILE", "Not built", |_, _| Err(REMOTE.into())),
+    perhaps("server", "ADDRESS", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
+    with("daemonize", "FILE", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
+    with("client", "HOST", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
+    with("remote-config", "FILE", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
     with("idle-prof", "WHAT", "Tell how idle the CPUs are: system, percpu or calibrate", |to, text| {
         let whats = [
             ("calibrate", IdleProfile::Calibrate),
@@ -175,7 +175,7 @@ pub(super) const OPTIONS: &[General] = &[
     with("trigger", "COMMAND", "What the trigger runs, in a shell", |to, text| {
         put(&mut to.trigger, needed(text)?.to_owned())
     }),
-    with("trigger-remote", "COMMAND", "Not built", |_, _| Err(REMOTE.into())),
+    with("trigger-remote", "COMMAND", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
     with("aux-path", "DIRECTORY", "Where state files go", |to, text| {
         put(&mut to.aux_path, needed(text)?.into())
     }),

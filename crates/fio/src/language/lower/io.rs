@@ -95,9 +95,6 @@ fn backend(spec: &Spec, mix: Mix) -> Result<BackendKind, String> {
         BackendKind::Vectored(flags) if spec.io.atomic && spec.engine.name == "pvsync2" => {
             Ok(BackendKind::Vectored(IoFlags { atomic: mix.writes(), ..flags }))
         }
-        _ if spec.io.atomic => {
-            Err("atomic: it is built for ioengine=pvsync2 only: use that, or leave it out".into())
-        }
         BackendKind::Truncate if mix != Mix::Write => {
             Err("rw: ioengine=ftruncate does something for writes only: use rw=write or randwrite".into())
         }

@@ -5,7 +5,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use iolite_model::{BackendKind, JobTask, Nanos};
+use iolite_model::{BackendKind, JobTask, Nanos, Target};
 
 use super::options::Spec;
 use super::options::engine::Kind;
@@ -30,6 +30,9 @@ pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result
         }
     };
     let mut thread = bare(spec, place, settings, task);
+    let has_files = thread.io().is_some_and(|task| matches!(task.target, Target::Files(_)));
+    thread.pre_read = spec.files.pre_read && has_files;
+    thread.scheduler = spec.placement.scheduler.clone().filter(|_| has_files);
     let changes = &mut thread;
     spec.job.lower(spec, place, changes)?;
     spec.buffers.lower(spec, place, changes)?;
@@ -93,6 +96,8 @@ fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask)
         rate_iops_min: [None; 3],
         rate_cycle: Nanos(1_000_000_000),
         create_only: spec.files.create_only,
+        pre_read: false,
+        scheduler: None,
         exec: [None, None],
         notes: Vec::new(),
     }

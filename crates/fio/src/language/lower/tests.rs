@@ -699,7 +699,6 @@ fn what_does_not_go_together_is_refused() {
         (&[("ioengine", "ftruncate"), ("rw", "read")], "writes only"),
         (&[("ioengine", "libaio"), ("nowait", "1")], "pvsync2 only"),
         (&[("ioengine", "io_uring"), ("uncached", "1")], "pvsync2 only"),
-        (&[("atomic", "1"), ("rw", "write")], "pvsync2 only"),
         (&[("nrfiles", "4000000000")], "are the most"),
         (&[("offset_increment", "10000p")], ""),
         (&[("ioengine", "filestat"), ("wait_for", "x")], "stonewall"),

@@ -9,7 +9,7 @@ use iolite_model::{
 
 pub(crate) mod paths;
 
-use super::entry::{count, missing, opt, put};
+use super::entry::{count, opt, put};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::Given;
@@ -45,6 +45,8 @@ pub struct Files {
     pub create_only: bool,
     /// Writes go to mounted devices too.
     pub mounted: bool,
+    /// Files are read before the job.
+    pub pre_read: bool,
     /// What the page cache holds is dropped first.
     pub invalidate: bool,
     /// How files are opened.
@@ -101,6 +103,7 @@ impl Default for Files {
             create_on_open: false,
             create_only: false,
             mounted: false,
+            pre_read: false,
             invalidate: true,
             durable: None,
             fsync: 0,
@@ -128,7 +131,7 @@ impl Files {
         task.durability.end_sync =
             ((self.end_sync || self.close_sync) && task.mix.writes()).then_some(SyncMethod::Fsync);
         task.durability.open = self.durable;
-        task.cache.invalidate = self.invalidate && !nothing;
+        task.cache.invalidate = self.invalidate && !self.pre_read && !nothing;
         task.cache.advice = match self.hint {
             _ if nothing => Advice::None,
             Hint::None => Advice::None,
@@ -418,12 +421,13 @@ pub const OPTIONS: &[Opt] = &[
         put(&mut s.files.mounted, g.flag())
     })
     .bounded("a device that is in use is never written, whatever is said: unmount it"),
-    missing(
+    opt(
         "pre_read",
+        &[],
         Form::Flag,
-        "Files are read before the job, so that they are in the page cache.",
-        "put a job with rw=read on the same files before this one, and give this one \
-         stonewall and invalidate=0",
+        "0",
+        "Regular files are read before the job, so that they are in the page cache; invalidate counts as 0 then.",
+        |s, g| put(&mut s.files.pre_read, g.flag()),
     ),
     opt(
         "invalidate",
@@ -486,6 +490,27 @@ pub const OPTIONS: &[Opt] = &[
          the end.",
         |s, g| put(&mut s.files.close_sync, g.flag()),
     ),
+    opt(
+        "end_syncfs",
+        &[],
+        Form::Flag,
+        "0",
+        "What was written is made durable at the end, as by end_fsync.",
+        |s, g| {
+            s.files.end_sync |= g.flag()?;
+            Ok(())
+        },
+    )
+    .differs("the files of the job are synchronized, not their whole file system (syncfs)"),
+    opt(
+        "filetype",
+        &[],
+        Form::Choice(&["none", "file", "block", "char"]),
+        "none",
+        "Of which type the files are. They are looked at instead.",
+        |_, g| g.choice(&[("none", ()), ("file", ()), ("block", ()), ("char", ())]),
+    )
+    .bounded("the type that a file has counts, whatever is given"),
     opt(
         "fallocate",
         &[],

@@ -34,6 +34,8 @@ pub struct Io {
     pub random_percent: [u8; 3],
     /// It is not remembered which blocks have been done.
     pub no_map: bool,
+    /// `random_generator=lfsr`: each offset once, with or without a map.
+    pub lfsr: bool,
     /// How random offsets are spread.
     pub distribution: [Distribution; 3],
     /// The same offsets in each run.
@@ -88,6 +90,7 @@ impl Default for Io {
             read_percent: 50,
             random_percent: [100; 3],
             no_map: false,
+            lfsr: false,
             distribution: [const { Distribution::Uniform }; 3],
             repeat: true,
             repeat_all: false,
@@ -190,7 +193,12 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access, String> {
     let run = run(spec, percent)?;
     match distribution.access() {
         None if run > 1 => Ok(Access::Runs { blocks: run }),
-        None if spec.io.no_map || is_aligned(spec, &directions) || spec.sizes.unaligned => Ok(Access::Random),
+        None if (spec.io.no_map && !spec.io.lfsr)
+            || is_aligned(spec, &directions)
+            || spec.sizes.unaligned =>
+        {
+            Ok(Access::Random)
+        }
         None => Ok(Access::Covering),
         Some(access) if run == 1 => Ok(access),
         Some(_) => Err("random_distribution: it goes with neither a number after rw nor percentage_random \
@@ -277,6 +285,16 @@ const PERCENT: Form = Form::Integer { least: 0, most: 100 };
 
 const NO_ZONED_DEVICES: &str = "it is about zoned block devices, which are not built: leave it out";
 
+/// Options of a way to precondition that is not built.
+const fn sprandom(name: &'static str, form: Form, help: &'static str) -> Opt {
+    missing(
+        name,
+        form,
+        help,
+        "precondition with rw=randwrite and loops=2 on the whole device, or `iolite pts`",
+    )
+}
+
 /// The options.
 pub const OPTIONS: &[Opt] = &[
     opt(
@@ -339,6 +357,24 @@ pub const OPTIONS: &[Opt] = &[
          never, and nothing has to be remembered.",
         |s, g| put(&mut s.io.no_map, g.flag()),
     ),
+    missing(
+        "random_sequence_stride",
+        Form::Size,
+        "Distance between the blocks that follow a random offset.",
+        "leave it out, or use rw=randread:N, whose blocks follow each other",
+    ),
+    opt("num_range", &[], Form::Integer { least: 1, most: 1 }, "1", "Ranges of one trim.", |_, g| {
+        g.integer(1, 1).map(drop)
+    })
+    .bounded("1 only: several ranges need NVMe commands"),
+    sprandom("sprandom", Form::Flag, "Preconditions an SSD by one pass of random writes."),
+    sprandom("spr_op", Form::Text, "Overprovisioning that sprandom reckons with."),
+    sprandom(
+        "spr_num_regions",
+        Form::Integer { least: 0, most: u32::MAX as i64 },
+        "Regions that sprandom divides the device into.",
+    ),
+    sprandom("spr_cs", Form::Size, "Cache of the device that sprandom reckons with."),
     opt(
         "softrandommap",
         &[],
@@ -353,7 +389,9 @@ pub const OPTIONS: &[Opt] = &[
         Form::Choice(&["tausworthe", "tausworthe64", "lfsr"]),
         "tausworthe",
         "What random offsets come from.",
-        |_, g| g.choice(&[("tausworthe", ()), ("tausworthe64", ()), ("lfsr", ())]),
+        |s, g| {
+            put(&mut s.io.lfsr, g.choice(&[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
+        },
     )
     .bounded(
         "all three mean xoshiro256++, and a keyed permutation where every block is done once; \
@@ -402,9 +440,10 @@ pub const OPTIONS: &[Opt] = &[
         Form::Flag,
         "0",
         "Writes are all or nothing, even across a power failure (RWF_ATOMIC). Implies \
-         direct=1, and needs ioengine=pvsync2 here.",
+         direct=1.",
         |s, g| put(&mut s.io.atomic, g.flag()),
-    ),
+    )
+    .differs("only ioengine=pvsync2 asks the kernel for it; with the others it is direct=1, as in fio 3.33"),
     opt(
         "zonemode",
         &[],

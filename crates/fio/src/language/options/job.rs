@@ -13,6 +13,8 @@ use crate::language::value::{Given, Unit};
 pub struct Job {
     /// Name.
     pub name: String,
+    /// Name of its section, which its files are called by whatever `name` says; empty where it is in none.
+    pub section: String,
     /// What its author says about it.
     pub description: Option<String>,
     /// Name of a job before it that has to be over before it starts.
@@ -49,6 +51,7 @@ impl Default for Job {
     fn default() -> Job {
         Job {
             name: String::new(),
+            section: String::new(),
             description: None,
             wait_for: None,
             numjobs: 1,
@@ -77,6 +80,11 @@ impl Job {
     /// Whether it goes on until the runtime is over.
     pub fn goes_on(&self) -> bool {
         self.time_based && self.runtime.0 > 0
+    }
+
+    /// What the job's own files are called by.
+    pub fn file_name(&self) -> &str {
+        if self.section.is_empty() { &self.name } else { &self.section }
     }
 
     /// Changes `thread` to what these settings say.
@@ -259,6 +267,12 @@ pub const OPTIONS: &[Opt] = &[
         "",
         "A shell command that is run after the job; its output goes to NAME.postrun.txt.",
         |s, g| put(&mut s.job.postrun, text(g)),
+    ),
+    missing(
+        "ramp_size",
+        Form::Size,
+        "Amount that is done at the start and not counted.",
+        "give ramp_time=, which lasts as long as so much takes",
     ),
     missing("profile", Form::Text, "A test that is built in.", "write its jobs into a job file"),
 ];

@@ -158,6 +158,8 @@ pub(crate) mod samples {
             rate_iops_min: [None; 3],
             rate_cycle: Nanos(0),
             create_only: false,
+            pre_read: false,
+            scheduler: None,
             directory: None,
             exec: [None, None],
             notes: Vec::new(),

@@ -24,6 +24,16 @@ pub struct Placement {
     pub level: Option<u8>,
     /// `prioclass`; 0 for none.
     pub class: Option<u8>,
+    /// `priohint`; 0 for none.
+    pub hint: u16,
+    /// `uid`.
+    pub user: Option<u32>,
+    /// `gid`.
+    pub group: Option<u32>,
+    /// `comm`: the name that the system shows.
+    pub comm: Option<String>,
+    /// `ioscheduler`.
+    pub scheduler: Option<String>,
 }
 
 impl Placement {
@@ -44,13 +54,17 @@ impl Placement {
                     memory: self.memory.clone(),
                     nice: (self.nice != 0).then_some(self.nice),
                     io_priority: self.io_priority(),
+                    user: self.user,
+                    group: self.group,
+                    thread_name: self.comm.clone(),
                 };
                 Ok(())
             }
             JobTask::Metadata(_) if *self == Placement::default() => Ok(()),
             JobTask::Metadata(_) => {
-                Err("cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio and prioclass are not for engines that \
-                     work on names: leave them out, or run under taskset, numactl, nice or ionice"
+                Err("cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio, prioclass, uid, gid, comm and \
+                     ioscheduler are not for engines that work on names: leave them out, or run under taskset, numactl, nice, \
+                     ionice or setpriv"
                     .into())
             }
         }
@@ -60,7 +74,7 @@ impl Placement {
     fn io_priority(&self) -> Option<IoPriority> {
         let given = self.class.filter(|class| *class > 0);
         let class = class(given.or(self.level.map(|_| BEST_EFFORT))?)?;
-        Some(IoPriority { class, level: self.level.unwrap_or(0) })
+        Some(IoPriority { class, level: self.level.unwrap_or(0), hint: self.hint })
     }
 }
 
@@ -137,8 +151,14 @@ const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'s
     Opt { name, form, help, support: Support::Missing(remedy), ..Opt::PLAIN }
 }
 
-const IONICE: &str = "start the program under `ionice`";
-const SETPRIV: &str = "start the program under `setpriv`, as this user";
+const ID: Form = Form::Integer { least: 0, most: u32::MAX as i64 };
+
+const OPENED: Support = Support::Differs("files are made and opened as the user who started the program");
+
+/// The number of a user or a group.
+fn id(given: &Given<'_>) -> Result<u32, String> {
+    given.integer(0, i64::from(u32::MAX)).map(|id| id as u32)
+}
 const SYSTEMD: &str = "start the program in a control group: `systemd-run --scope -p IOWeight=...`";
 
 /// The options.
@@ -206,14 +226,37 @@ pub const OPTIONS: &[Opt] = &[
         set: |spec, given| given.integer(0, 3).map(|class| spec.placement.class = Some(class as u8)),
         ..Opt::PLAIN
     },
-    missing(
-        "priohint",
-        Form::Integer { least: 0, most: 1023 },
-        "A hint that goes with the job's I/O priority.",
-        IONICE,
-    ),
-    missing("uid", Form::Integer { least: 0, most: u32::MAX as i64 }, "User that the job runs as.", SETPRIV),
-    missing("gid", Form::Integer { least: 0, most: u32::MAX as i64 }, "Group that the job runs as.", SETPRIV),
+    Opt {
+        name: "priohint",
+        form: Form::Integer { least: 0, most: 1023 },
+        default: "0",
+        help: "A hint that goes with the job's I/O priority, where prio or prioclass is given; the kernel has to know it.",
+        set: |spec, given| given.integer(0, 1023).map(|hint| spec.placement.hint = hint as u16),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "uid",
+        form: ID,
+        help: "User that the job's threads run as, by number.",
+        support: OPENED,
+        set: |spec, given| id(given).map(|user| spec.placement.user = Some(user)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "gid",
+        form: ID,
+        help: "Group that the job's threads run as, by number.",
+        support: OPENED,
+        set: |spec, given| id(given).map(|group| spec.placement.group = Some(group)),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "comm",
+        form: Form::Text,
+        help: "Name of the job's threads that ps(1) and top(1) show; up to 15 bytes of it.",
+        set: |spec, given| given.text().map(|name| spec.placement.comm = Some(name.to_owned())),
+        ..Opt::PLAIN
+    },
     missing("cgroup", Form::Text, "Control group that the job runs in.", SYSTEMD),
     missing(
         "cgroup_weight",
@@ -222,12 +265,14 @@ pub const OPTIONS: &[Opt] = &[
         SYSTEMD,
     ),
     missing("cgroup_nodelete", Form::Flag, "Keeps the control group after the job.", SYSTEMD),
-    missing(
-        "ioscheduler",
-        Form::Text,
-        "I/O scheduler that the device is switched to while the job runs.",
-        "write its name to /sys/block/DEVICE/queue/scheduler before, and the old one back after",
-    ),
+    Opt {
+        name: "ioscheduler",
+        form: Form::Text,
+        help: "I/O scheduler that the devices beneath the files are switched to before the job.",
+        support: Support::Bounded("the one from before is restored after the run"),
+        set: |spec, given| given.text().map(|name| spec.placement.scheduler = Some(name.to_owned())),
+        ..Opt::PLAIN
+    },
 ];
 
 #[cfg(test)]

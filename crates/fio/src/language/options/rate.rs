@@ -19,6 +19,8 @@ pub struct Rate {
     pub think_time: Nanos,
     /// `thinktime_spin`: how much of the pause keeps the CPU busy.
     pub think_spin: Nanos,
+    /// `thinkcycles`: cycles that the CPU is kept busy for after each operation; 0 for none.
+    pub think_cycles: u64,
     /// `thinktime_blocks`: operations between two pauses; `None` for 1, or for any number with `think_io`.
     pub think_blocks: Option<u32>,
     /// `thinktime_iotime`: time of operations between two pauses; 0 for none.
@@ -56,6 +58,7 @@ impl Default for Rate {
         Rate {
             think_time: Nanos(0),
             think_spin: Nanos(0),
+            think_cycles: 0,
             think_blocks: None,
             think_io: Nanos(0),
             bytes: [None; 3],
@@ -117,8 +120,8 @@ impl Rate {
     fn set_arrival(&self, task: &mut FileTask) -> Result<(), String> {
         let rated = arrival::rated(self, task)?;
         match rated {
-            Some(_) if self.think_time.0 > 0 => {
-                Err("rate and thinktime: a job has pauses or a rate of its own, not both: \
+            Some(_) if self.think_time.0 > 0 || self.think_cycles > 0 => {
+                Err("rate and thinktime or thinkcycles: a job has pauses or a rate of its own, not both: \
                                                      give the rate alone"
                     .into())
             }
@@ -126,9 +129,11 @@ impl Rate {
                 task.arrival = arrival;
                 Ok(())
             }
-            None if self.think_time.0 > 0 => {
-                let (pause, io_time, spin) =
-                    (self.think_time, self.think_io, self.think_spin.min(self.think_time));
+            None if self.think_time.0 > 0 || self.think_cycles > 0 => {
+                let busy = Nanos(self.think_cycles);
+                let pause = Nanos(self.think_time.0.saturating_add(busy.0));
+                let (io_time, spin) =
+                    (self.think_io, Nanos((self.think_spin.0.saturating_add(busy.0)).min(pause.0)));
                 let operations = self.think_blocks.unwrap_or(u32::from(io_time.0 == 0));
                 task.arrival = Arrival::ThinkTime { pause, operations, io_time, spin };
                 Ok(())
@@ -234,6 +239,17 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "How much of the thinktime, from its start, keeps the CPU busy instead of sleeping.",
         set: |spec, given| microseconds(given).map(|time| spec.rate.think_spin = time),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "thinkcycles",
+        form: Form::Integer { least: 0, most: MOST },
+        default: "0",
+        help: "Cycles that the CPU is kept busy for after each operation, before the thinktime.",
+        support: Support::Differs("a cycle takes a nanosecond, whatever the CPU's frequency"),
+        set: |spec, given| {
+            given.integer(0, MOST).map(|cycles| spec.rate.think_cycles = cycles.unsigned_abs())
+        },
         ..Opt::PLAIN
     },
     Opt {
@@ -417,7 +433,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: 4_294_967_295 },
         default: "1024",
         help: "Once bounded how far a flow may run ahead; current fio takes it and does nothing about it.",
-        support: Support::Bounded("it has no effect, as in current fio"),
+        support: Support::Differs("it is deprecated and has no effect, as in fio"),
         set: |_, given| given.integer(0, 4_294_967_295).map(|_| ()),
         ..Opt::PLAIN
     },

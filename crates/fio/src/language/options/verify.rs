@@ -2,6 +2,8 @@
 
 pub(crate) mod pattern;
 
+use pattern::Pattern;
+
 use std::path::PathBuf;
 
 use iolite_model::{
@@ -25,7 +27,7 @@ pub struct Verify {
     /// `verify_interval`: distance between headers; 0 for the block.
     pub interval: Bytes,
     /// `verify_pattern`: what the data is made of; empty for random.
-    pub pattern: Vec<u8>,
+    pub pattern: Pattern,
     /// `verify_state_save`: what was written is written down in a file.
     pub save_state: bool,
 }
@@ -46,7 +48,7 @@ impl Default for Verify {
             after: true,
             only: false,
             interval: Bytes(0),
-            pattern: Vec::new(),
+            pattern: Pattern::default(),
             save_state: false,
         }
     }
@@ -86,25 +88,26 @@ impl Verify {
             anyone: !writes || !(after || task.mix.reads()),
             after,
             block: if after { task.largest() } else { Bytes(0) },
+            offsets: self.pattern.offsets.clone(),
             state: (writes && self.save_state).then(|| state_file(&thread.name, place.number)),
         });
         task.contents.refill = true;
-        if !self.pattern.is_empty() {
-            task.contents.fill = Fill::Pattern(self.pattern.clone());
+        if !self.pattern.bytes.is_empty() {
+            task.contents.fill = Fill::Pattern(self.pattern.bytes.clone());
         }
         Ok(())
     }
 
     /// The method; a pattern alone also asks for one.
     fn wanted(&self) -> Option<Method> {
-        self.method.or_else(|| (!self.pattern.is_empty()).then_some(Method::Pattern))
+        self.method.or_else(|| (!self.pattern.bytes.is_empty()).then_some(Method::Pattern))
     }
 
     fn checksum(&self, method: Method) -> Checksum {
         match method {
             Method::Check(checksum) => Checksum::Fio(checksum),
             // Without a pattern the data follows from a header of our own.
-            Method::Pattern if self.pattern.is_empty() => Checksum::Pattern,
+            Method::Pattern if self.pattern.bytes.is_empty() => Checksum::Pattern,
             Method::Pattern => Checksum::Fio(FioChecksum::Pattern),
         }
     }
@@ -112,6 +115,8 @@ impl Verify {
     /// Distance of the headers: without `verify_interval` the largest that divides all sizes.
     fn unit(&self, task: &FileTask) -> Bytes {
         match &task.sizes {
+            // A pattern begins with each block, and has no headers.
+            None if self.wanted() == Some(Method::Pattern) => Bytes(0),
             _ if self.interval.0 > 0 => self.interval,
             None => Bytes(0),
             Some(sizes) => common(task.mix, sizes),
@@ -263,7 +268,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
         help: "What written blocks are filled with, apart from their headers. Without it they are random.",
         support: Support::Bounded("offsets (%o) and files in the pattern are not built"),
-        set: |spec, given| pattern::parse(given.text()?).map(|bytes| spec.verify.pattern = bytes),
+        set: |spec, given| pattern::with_offsets(given.text()?).map(|pattern| spec.verify.pattern = pattern),
         ..Opt::PLAIN
     },
     Opt {
@@ -271,7 +276,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "1",
         help: "Once sorted what is verified; current fio takes it and does nothing about it.",
-        support: Support::Bounded("it has no effect, as in current fio"),
+        support: Support::Differs("it is deprecated and has no effect, as in fio"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
     },
@@ -280,7 +285,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { least: 0, most: 131_072 },
         default: "1024",
         help: "Once bounded what verifysort sorts; current fio takes it and does nothing about it.",
-        support: Support::Bounded("it has no effect, as in current fio"),
+        support: Support::Differs("it is deprecated and has no effect, as in fio"),
         set: |_, given| given.integer(0, 131_072).map(|_| ()),
         ..Opt::PLAIN
     },

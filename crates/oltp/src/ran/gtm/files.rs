@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use iolite_model::Bytes;
+
 use super::io;
 use iolite_db::{Error, Result};
 
@@ -18,6 +20,14 @@ pub(super) const JOURNAL: &str = "iolite-write.mjl";
 pub(super) const ROUTINE: &str = "iolite.m";
 pub(super) const OBJECT: &str = "iolite.o";
 pub(super) const CATALOGUE: &str = "iolite-gtm.catalogue";
+
+/// What a subscript takes in its block, on the average: 75 bytes and the key, and its share of what stays free.
+const NODE_BYTES: u64 = 121;
+
+/// About what a global of so many subscripts takes.
+pub(super) fn global_size(subscripts: u64) -> Bytes {
+    Bytes(subscripts.saturating_mul(NODE_BYTES))
+}
 const MADE: [&str; 6] = [DIRECTORY, READ, WRITE, JOURNAL, ROUTINE, OBJECT];
 /// The catalogue's first line.
 const MARK: &str = "iolite GT.M database, version 1";

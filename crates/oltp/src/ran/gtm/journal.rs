@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 use super::files::{self, Catalogue};
-use super::{Gtm, io, setup};
+use super::{Gtm, io};
 use iolite_db::Result;
 use iolite_db::gtm::{engine, process};
 
@@ -38,7 +38,7 @@ pub(super) fn off(gtm: &Gtm) -> Result<()> {
 
 /// How many bytes of the journal are made ready for a run.
 pub(super) fn ahead(globals: &[u64]) -> u64 {
-    let total: u64 = globals.iter().map(|&subscripts| setup::global_size(subscripts).0).sum();
+    let total: u64 = globals.iter().map(|&subscripts| files::global_size(subscripts).0).sum();
     total.saturating_mul(TIMES_AHEAD).clamp(LEAST_AHEAD, MOST_AHEAD)
 }
 

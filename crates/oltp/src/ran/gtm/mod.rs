@@ -281,7 +281,7 @@ impl Adapter for RanGtm {
     }
 
     fn global_size(&self, subscripts: u64) -> Bytes {
-        setup::global_size(subscripts)
+        files::global_size(subscripts)
     }
 
     fn most_subscripts(&self) -> u64 {

@@ -24,8 +24,6 @@ const BLOCKS_AT_ONCE: u64 = 512;
 /// Bytes of a global's block that stay free: a B-tree that has grown at random, as globals do in use, is filled to 69 % (ln 2;
 /// Yao: On random 2-3 trees, 1978). Made in order it would be full, and GT.M searches a block from its beginning.
 pub(super) const RESERVED: u64 = BLOCK * 3 / 10;
-/// What a subscript takes in its block, on the average: 75 bytes and the key, and its share of what stays free.
-const NODE_BYTES: u64 = 121;
 /// Nodes of an index block that lead to blocks to read, at least (a key and a block's number take 12 to 16 bytes).
 const FANOUT: u64 = 400;
 const FEWEST_BUFFERS: u64 = 1024;
@@ -89,7 +87,7 @@ pub(super) fn read_buffers(blocks: u64) -> u64 {
 
 /// Global buffers for the globals: all of them where that is not more than an eighth of the memory.
 pub(super) fn write_buffers(globals: &[u64]) -> u64 {
-    let total: u64 = globals.iter().map(|&subscripts| global_size(subscripts).0).sum();
+    let total: u64 = globals.iter().map(|&subscripts| files::global_size(subscripts).0).sum();
     let most = memory() / 8 / BLOCK;
     ((total + total / 8) / BLOCK + FEWEST_BUFFERS * 4).min(most.max(FEWEST_BUFFERS))
 }
@@ -100,11 +98,6 @@ fn memory() -> u64 {
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) << 10
-}
-
-/// About what a global of so many subscripts takes.
-pub(super) fn global_size(subscripts: u64) -> Bytes {
-    Bytes(subscripts.saturating_mul(NODE_BYTES))
 }
 
 /// Has the global directory and the two database files made.
@@ -190,7 +183,7 @@ pub(super) fn add_globals(gtm: &Gtm, count: u32, subscripts: u64, progress: &mut
     let mut catalogue = gtm.catalogue()?;
     let first = catalogue.globals.len() as u32;
     validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
-    check_space(&gtm.directory, Bytes(global_size(subscripts).0.saturating_mul(count.into())))?;
+    check_space(&gtm.directory, Bytes(files::global_size(subscripts).0.saturating_mul(count.into())))?;
     let last = first + count;
     unjournaled(gtm, || {
         kill_unfinished(gtm, &mut catalogue)?;

@@ -4,11 +4,6 @@ use super::WHOLE;
 use crate::language::options::entry::missing;
 use crate::language::options::option::{Form, Opt};
 
-const fn priority(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "a priority of single operations is not built: run the job under ionice(1)")
-        .of(&["io_uring", "libaio"])
-}
-
 const fn command(name: &'static str, form: Form, help: &'static str) -> Opt {
     missing(name, form, help, "NVMe commands are not built: use ioengine=io_uring on the block device")
         .of(&["io_uring_cmd"])
@@ -97,7 +92,6 @@ const fn blkio(name: &'static str, form: Form, help: &'static str) -> Opt {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    priority("cmdprio_hint", Form::Text, "Hint of these operations' priority."),
     command("cmd_type", Form::Choice(&["nvme"]), "Kind of the commands."),
     command("md_per_io_size", Form::Size, "Metadata of an operation."),
     command("pi_act", WHOLE, "Action for protection information."),

@@ -16,6 +16,8 @@ pub struct Priorities {
     pub class: [u8; 2],
     /// `cmdprio`: the level within the class.
     pub level: [u8; 2],
+    /// `cmdprio_hint`; 0 for none.
+    pub hint: [u16; 2],
     /// `cmdprio_bssplit`: shares by size.
     pub split: [Vec<Share>; 2],
 }
@@ -27,8 +29,8 @@ pub struct Share {
     pub size: Bytes,
     /// How many, in percent.
     pub percent: u8,
-    /// Class and level; `None` for those of the job.
-    pub priority: Option<(u8, u8)>,
+    /// Class, level and hint; `None` for those of the job.
+    pub priority: Option<(u8, u8, u16)>,
 }
 
 /// The most shares of one direction.
@@ -49,10 +51,10 @@ impl Priorities {
         }
         let mut shares = Vec::new();
         for (place, of) in [Prioritized::Reads, Prioritized::Writes].into_iter().enumerate() {
-            let own = (self.class[place], self.level[place]);
-            let share = |size, percent: u8, (number, level): (u8, u8)| {
+            let own = (self.class[place], self.level[place], self.hint[place]);
+            let share = |size, percent: u8, (number, level, hint): (u8, u8, u16)| {
                 let class = class(if number == 0 { HIGHEST } else { number })?;
-                let priority = IoPriority { class, level };
+                let priority = IoPriority { class, level, hint };
                 Some(PriorityShare { of, size, percent: f64::from(percent), priority })
             };
             shares.extend(share(None, self.percent[place], own));
@@ -82,7 +84,7 @@ fn small(most: u8) -> impl Fn(&Given<'_>) -> Result<u8, String> {
     move |given| given.integer(0, i64::from(most)).map(|value| value as u8)
 }
 
-/// `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, with colons between them.
+/// `SIZE/PERCENT`, `SIZE/PERCENT/CLASS/LEVEL` or `SIZE/PERCENT/CLASS/LEVEL/HINT`, with colons between them.
 fn split(given: &Given<'_>) -> Result<Vec<Share>, String> {
     let entries: Vec<&str> = given.text()?.split(':').collect();
     if entries.len() > MOST {
@@ -108,10 +110,14 @@ fn share(given: &Given<'_>, entry: &str) -> Result<Share, String> {
     let number = |text, most| small(most)(&given.part(text));
     let (size, percent, priority) = match parts[..] {
         [size, percent] => (size, percent, None),
-        [size, percent, class, level] => (size, percent, Some((number(class, 3)?, number(level, 7)?))),
+        [size, percent, class, level] => (size, percent, Some((number(class, 3)?, number(level, 7)?, 0))),
+        [size, percent, class, level, text] => {
+            let hint = hint(&given.part(text))?;
+            (size, percent, Some((number(class, 3)?, number(level, 7)?, hint)))
+        }
         _ => {
             return Err(format!(
-                "`{entry}` is no share: write size/percentage, or size/percentage/class/level, as in 64k/20/1/0"
+                "`{entry}` is no share: write size/percentage, or size/percentage/class/level with a hint behind it if wanted, as in 64k/20/1/0"
             ));
         }
     };
@@ -120,6 +126,10 @@ fn share(given: &Given<'_>, entry: &str) -> Result<Share, String> {
         return Err(format!("`{entry}` is of operations without bytes: give a size of bssplit"));
     }
     Ok(Share { size, percent: number(percent, 100)?, priority })
+}
+
+fn hint(given: &Given<'_>) -> Result<u16, String> {
+    given.integer(0, 1023).map(|hint| hint as u16)
 }
 
 const ENGINES: &[&str] = &["io_uring", "libaio"];
@@ -154,9 +164,18 @@ pub const OPTIONS: &[Opt] = &[
     )
     .of(ENGINES),
     opt(
+        "cmdprio_hint",
+        &[],
+        Form::Special("0 to 1023, or two for reads and writes"),
+        "0",
+        "Hint of these operations' priority, which the kernel has to know; 0 for none.",
+        |s, g| put(&mut s.engine.priorities.hint, pair(g, hint)),
+    )
+    .of(ENGINES),
+    opt(
         "cmdprio_bssplit",
         &[],
-        Form::Special("SIZE/PERCENT[/CLASS/LEVEL]:..., or such lists for reads and writes"),
+        Form::Special("SIZE/PERCENT[/CLASS/LEVEL[/HINT]]:..., or such lists for reads and writes"),
         "",
         "Share of the operations of each size that get a priority, of cmdprio_class and cmdprio or of \
          their own.",
@@ -196,6 +215,8 @@ mod tests {
                 &[("cmdprio_bssplit", "64k/25/1/1:64k/75/3/2:1024k/0,1024k/0")],
                 vec![(Reads, 65536, 25.0, 0x2001), (Reads, 65536, 75.0, 0x6002)],
             ),
+            (&[("cmdprio_bssplit", "64k/25/2/1/3,4k/0")], vec![(Reads, 65536, 25.0, 0x4019)]),
+            (&[("cmdprio_percentage", "20,0"), ("cmdprio_hint", "1")], vec![(Reads, 0, 20.0, 0x2008)]),
             (
                 &[("cmdprio_bssplit", "4k/10"), ("cmdprio_class", "3")],
                 vec![(Reads, 4096, 10.0, 0x6000), (Writes, 4096, 10.0, 0x6000)],

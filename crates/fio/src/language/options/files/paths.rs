@@ -34,7 +34,7 @@ pub(crate) fn paths(spec: &Spec, place: Place) -> Result<Vec<PathBuf>, String> {
     if files.number > MOST_FILES {
         return Err(format!("nrfiles={}: {MOST_FILES} files of a clone are the most", files.number));
     }
-    let device = Path::new(&spec.job.name);
+    let device = Path::new(spec.job.file_name());
     if files.number == 1 && files.directories.is_empty() && is_device(device) {
         return Ok(vec![device.to_owned()]);
     }
@@ -88,7 +88,7 @@ fn own_name(spec: &Spec, place: Place, file: u32) -> String {
     let number = place.clone.to_string();
     // The job's name comes last: what it holds is not for replacing.
     let name = spec.files.format.replace("$clientuid", "").replace("$jobnum", &number);
-    name.replace("$filenum", &file.to_string()).replace("$jobname", &spec.job.name)
+    name.replace("$filenum", &file.to_string()).replace("$jobname", spec.job.file_name())
 }
 
 /// Whether there is a device of this name.

@@ -1,29 +1,74 @@
 //! Patterns: bytes given as text.
 
-/// The bytes that a pattern stands for: hexadecimal digits after `0x`, text in double quotes, and decimal numbers, one
-/// after the other. A decimal number is written with its least byte first, in as many bytes as it needs; a negative one in four.
+use std::fs::File;
+use std::io::Read;
+
+/// The longest pattern: what fio keeps of one that is read from a file is less.
+const LONGEST: usize = 64 << 10;
+
+/// A pattern: bytes, and the places in them of eight bytes each that the offset of the block goes to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pattern {
+    /// The bytes; zeros where an offset goes to.
+    pub bytes: Vec<u8>,
+    /// Where offsets go to.
+    pub offsets: Vec<u32>,
+}
+
+/// The bytes that a pattern without offsets stands for: see [`with_offsets`].
 ///
 /// # Errors
-/// It is no pattern, or one whose bytes follow from where they are written (`%o`) or from a file.
+/// It is no pattern, or one whose bytes follow from where they are written (`%o`).
 pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+    let pattern = with_offsets(text)?;
+    if pattern.offsets.is_empty() {
+        return Ok(pattern.bytes);
+    }
+    Err("`%o`: only verify_pattern has offsets: leave it out".into())
+}
+
+/// What a pattern stands for: hexadecimal digits after `0x`, text in double quotes, the contents of a file whose name is in
+/// single quotes, `%o` for the offset of the block in eight bytes, and decimal numbers, one after the other. A decimal number is
+/// written with its least byte first, in as many bytes as it needs; a negative one in four.
+///
+/// # Errors
+/// It is no pattern, too long, or its file can't be read.
+pub(crate) fn with_offsets(text: &str) -> Result<Pattern, String> {
+    let mut pattern = Pattern::default();
+    let bytes = &mut pattern.bytes;
     let mut rest = text.trim();
     while !rest.is_empty() {
         rest = if let Some(digits) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
-            hexadecimal(digits, &mut bytes)?
+            hexadecimal(digits, bytes)?
         } else if let Some(quoted) = rest.strip_prefix('"') {
             let (text, after) = quoted.split_once('"').ok_or("a double quote has no end")?;
             bytes.extend_from_slice(text.as_bytes());
             after
-        } else if rest.starts_with('%') {
-            return Err("`%o`: offsets in a pattern are not built: leave it out, verify reports misplaced blocks anyway".into());
-        } else if rest.starts_with('\'') {
-            return Err("files as patterns are not built: give the bytes in hexadecimal after 0x".into());
+        } else if let Some(after) = rest.strip_prefix("%o") {
+            pattern.offsets.push(bytes.len() as u32);
+            bytes.extend_from_slice(&[0; 8]);
+            after
+        } else if let Some(quoted) = rest.strip_prefix('\'') {
+            let (name, after) = quoted.split_once('\'').ok_or("a single quote has no end")?;
+            contents(name, bytes)?;
+            after
         } else {
-            decimal(rest, &mut bytes)?
+            decimal(rest, bytes)?
         };
+        if bytes.len() > LONGEST {
+            return Err(format!("it has more than {LONGEST} bytes: give a shorter one"));
+        }
     }
-    if bytes.is_empty() { Err("it has no bytes: give some, such as 0xdeadbeef".into()) } else { Ok(bytes) }
+    if bytes.is_empty() {
+        return Err("it has no bytes: give some, such as 0xdeadbeef".into());
+    }
+    Ok(pattern)
+}
+
+/// Adds what a file holds.
+fn contents(name: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
+    let read = File::open(name).and_then(|file| file.take(LONGEST as u64 + 1).read_to_end(bytes));
+    read.map(drop).map_err(|error| format!("cannot read the pattern in `{name}`: {error}: check the name"))
 }
 
 fn hexadecimal<'a>(digits: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
@@ -41,7 +86,11 @@ fn hexadecimal<'a>(digits: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, Stri
 
 fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
     let sign = usize::from(text.starts_with('-'));
-    let end = text[sign..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |end| end + sign);
+    let mut end = text[sign..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |end| end + sign);
+    // The digit may belong to a hexadecimal number behind it: 10xff is 1 and 0xff.
+    if end > sign + 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
+        end -= 1;
+    }
     let (number, rest) = text.split_at(end);
     let fits = |number: &i64| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(number);
     let value = number.parse().ok().filter(fits).ok_or_else(|| {
@@ -55,7 +104,7 @@ fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::*;
 
     /// The expected bytes are those that fio 3.33 wrote.
     #[test]
@@ -69,6 +118,9 @@ mod tests {
             ("0xabc", &[0x0a, 0xbc]),
             ("257", &[1, 1]),
             ("65536", &[0, 0, 1]),
+            ("10xff", &[1, 0xff]),
+            ("12345678990xff", &[0xdb, 0x02, 0x96, 0x49, 0xff]),
+            ("\"ab\"0x0102", &[b'a', b'b', 1, 2]),
             ("0xff\"ab\"-1", &[0xff, b'a', b'b', 0xff, 0xff, 0xff, 0xff]),
         ] {
             assert_eq!(parse(text).as_deref(), Ok(bytes), "{text}");
@@ -85,12 +137,27 @@ mod tests {
             ("-", "no pattern"),
             ("4294967296", "32 bits"),
             ("\"ab", "no end"),
-            ("0xff%o", "not built"),
-            ("'/etc/passwd'", "not built"),
+            ("0xff%o", "only verify_pattern"),
+            ("'/no/such/file'", "cannot read"),
+            ("'/etc/passwd", "no end"),
+            ("12 0xff", "no pattern"),
             ("ü", "no pattern"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn offsets_and_files_are_parts_of_patterns() {
+        let pattern = with_offsets("0xff%o\"ab\"").unwrap();
+        let bytes = [&[0xff][..], &[0; 8], b"ab"].concat();
+        assert_eq!(pattern, Pattern { bytes, offsets: vec![1] });
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        std::fs::write(&path, b"xyz\n").unwrap();
+        assert_eq!(parse(&format!("'{}'1", path.display())).unwrap(), b"xyz\n\x01");
+        std::fs::write(&path, vec![1; LONGEST + 1]).unwrap();
+        assert!(parse(&format!("'{}'", path.display())).unwrap_err().contains("shorter"));
     }
 }
