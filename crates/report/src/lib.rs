@@ -27,6 +27,7 @@ pub mod parts;
 mod pen;
 pub mod plot;
 mod progress;
+pub mod prometheus;
 pub mod pts;
 pub mod ran;
 pub mod run;
