@@ -7,7 +7,7 @@ use iolite_stats::Histogram;
 
 use super::axis::Axis;
 use super::chart::{Cell, Panel, Series};
-use super::of_run::{Drawn, Source, cut, released};
+use super::source::{Drawn, Source, cut, released};
 
 /// Fields per power of ten.
 const FIELDS: f64 = 10.0;

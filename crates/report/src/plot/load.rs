@@ -4,7 +4,7 @@ use iolite_model::{Bytes, OpKind};
 
 use super::axis::{Axis, number_label};
 use super::chart::{Cell, Panel, Series};
-use super::of_run::{Drawn, Lines, MAX_SERIES, Source, cut, values};
+use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, values};
 
 /// Surfaces at most: below a fifth of the height nothing can be read.
 const MAX_SURFACES: usize = 4;

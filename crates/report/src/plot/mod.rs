@@ -8,6 +8,7 @@ mod heatmap;
 mod load;
 mod of_run;
 mod repeats;
+mod source;
 mod svg;
 mod terminal;
 

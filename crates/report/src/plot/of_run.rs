@@ -6,19 +6,14 @@ use iolite_stats::{Histogram, PhaseResult, Point};
 
 use super::axis::Axis;
 use super::chart::{Chart, Panel, Series};
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, released, values};
 use super::{heatmap, load, repeats};
-
-/// Series of a chart at most; beyond, nobody can distinguish them.
-pub(super) const MAX_SERIES: usize = 32;
 
 /// Buckets of a histogram per power of ten.
 const BUCKETS: f64 = 20.0;
 
 /// Quantiles that a distribution is drawn by.
 const QUANTILES: u32 = 400;
-
-/// The label of times that an operation took.
-pub(super) const RESPONSE: &str = "response time";
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,40 +42,6 @@ pub enum PlotError {
     /// No phase has measured anything.
     #[error("nothing to draw: no operation of {0} succeeded in a measured phase")]
     Empty(String),
-}
-
-/// The lines of one series: each is interrupted where nothing is known.
-pub(super) type Lines = Vec<Vec<(f64, f64)>>;
-
-/// A kind of operation of a phase of a run.
-pub(super) struct Source<'a> {
-    pub(super) run: &'a Run,
-    pub(super) phase: &'a PhaseResult,
-    pub(super) kind: OpKind,
-    pub(super) response: &'a Histogram,
-}
-
-/// What is drawn of the sources.
-pub(super) struct Drawn {
-    pub(super) title: &'static str,
-    pub(super) about: &'static str,
-    pub(super) series: Vec<Series>,
-    pub(super) panels: Vec<Panel>,
-    pub(super) note: Option<String>,
-}
-
-impl Source<'_> {
-    /// A quantile of the response times; `None` where they were not recorded one by one.
-    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
-        (self.response.count() > 0).then(|| self.response.quantile(Quantile(share)).0.max(1) as f64)
-    }
-
-    /// Operations per second, and the mean response time in nanoseconds where it is known.
-    pub(super) fn figures(&self) -> (f64, Option<f64>) {
-        let summary = self.phase.summary(self.kind);
-        let mean = summary.as_ref().map(|summary| summary.mean.value).filter(|mean| *mean > 0.0);
-        (summary.map_or(0.0, |summary| summary.rate.value), mean)
-    }
 }
 
 /// A chart of runs, overlaid.
@@ -140,13 +101,6 @@ fn by_source(sources: &mut Vec<Source<'_>>, kind: PlotKind) -> Drawn {
         .map(|source| Series { run: source.run.info.id.0.clone(), name: name(source) })
         .collect();
     Drawn { title, about, series, panels, note }
-}
-
-/// Keeps as many series as can be distinguished; the note says how many there were.
-pub(super) fn cut<T>(series: &mut Vec<T>, most: usize) -> Option<String> {
-    let all = series.len();
-    series.truncate(most);
-    (all > most).then(|| format!("{most} of {all} series are drawn: the first ones."))
 }
 
 /// What a run has measured: its phases in the order of their numbers, and the kinds of operation of each.
@@ -211,16 +165,6 @@ fn timeline(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) 
     )
 }
 
-/// Seconds from the run's start to the start of the measured part of a phase.
-pub(super) fn released(source: &Source<'_>) -> f64 {
-    let info = &source.phase.info;
-    let clock =
-        source.run.released.get(&info.index).map(|at| at.saturating_sub(source.run.info.started_unix));
-    // Where the clock was set back meanwhile, the phase's own start counts.
-    let start = clock.filter(|at| *at >= info.started).unwrap_or(info.started);
-    start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
-}
-
 fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
     let operations = point.operations[kind];
     (operations > 0).then(|| (point.response_sum[kind] as f64 / operations as f64).max(1.0))
@@ -279,10 +223,6 @@ fn quantiles(response: &Histogram) -> Vec<(f64, f64)> {
     points.push((end + 2f64.log10(), time(1.0)));
     points.dedup();
     points
-}
-
-pub(super) fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterator<Item = f64> {
-    lines.iter().flatten().flatten().map(of)
 }
 
 #[cfg(test)]

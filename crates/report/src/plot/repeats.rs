@@ -4,7 +4,7 @@ use iolite_model::OpKind;
 
 use super::axis::Axis;
 use super::chart::{Panel, Series};
-use super::of_run::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, values};
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, values};
 
 /// The same measurement in several runs: a phase's name, which of those of that name in its run, and the kind of operation.
 type Key<'a> = (&'a str, usize, OpKind);
