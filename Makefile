@@ -24,7 +24,8 @@ bench:
 	@.ci/needs sqlite3:sqlite3 /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm
 	@cargo build --release -q
 	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
-	    { .ci/bench_databases target/release/iolite $$scratch && .ci/bench_commits target/release/iolite $$scratch/commits; \
+	    { .ci/bench_databases target/release/iolite $$scratch && .ci/bench_commits target/release/iolite $$scratch/commits && \
+      .ci/bench_results target/release/iolite $$scratch/results; \
 	      status=$$?; rm -rf $$scratch; exit $$status; }
 
 truth: needs

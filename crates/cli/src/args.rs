@@ -110,8 +110,10 @@ pub(crate) enum Command {
     Durability(Box<DurabilityArgs>),
     /// List, show, compare, annotate, export, import and delete stored runs
     Results(Box<ResultsArgs>),
-    /// Draw stored runs as a chart: a timeline, a histogram, a distribution by quantile
+    /// Draw stored runs, or fio's logs and JSON, as a chart
     Plot(PlotArgs),
+    /// Write stored runs as one HTML page: verdict, figures, charts, settings
+    Report(ReportArgs),
     /// Explain a result, or a job before it is run, in plain words
     Explain(ExplainArgs),
     /// Print completions for a shell: bash, zsh, fish, elvish, powershell
@@ -124,8 +126,14 @@ const PLOT_EXAMPLES: &str = "\
 Examples:
   Operations per second and response times over the course of the latest run:
       iolite plot latest --kind timeline -o timeline.svg
+  In the terminal:
+      iolite plot latest --kind heatmap --show
   Response times of two runs by quantile, one over the other:
       iolite plot latest~1 latest --kind cdf -o cdf.svg
+  fio's logs as they are, with minimum, mean, maximum and standard deviation of each printed:
+      iolite plot job_bw.*.log --smooth 5 --trend -o bandwidth.svg
+  Response times of fio's jobs (JSON+) by quantile:
+      iolite plot old.json new.json --kind cdf -o cdf.svg
   To another program:
       iolite plot latest --kind histogram -o - | rsvg-convert -o histogram.png
 
@@ -135,15 +143,62 @@ RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth bef
 #[derive(Debug, Parser)]
 #[command(after_help = PLOT_EXAMPLES)]
 pub(crate) struct PlotArgs {
-    /// The runs, drawn in one chart
-    #[arg(value_name = "RUN", required = true)]
+    /// The runs, or files of fio's (JSON, or logs), drawn in one chart
+    #[arg(value_name = "RUN|FILE", required = true)]
     pub(crate) runs: Vec<String>,
 
     /// What is drawn
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value_t = ChartKind::Timeline)]
     pub(crate) kind: ChartKind,
 
-    /// The SVG file, overwritten if it exists; `-` for standard output
+    /// In a timeline of fio's logs: replace each value by the mean over this many seconds around it
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) smooth: Option<f64>,
+
+    /// In a timeline of fio's logs: add the straight line that fits each series best
+    #[arg(long)]
+    pub(crate) trend: bool,
+
+    /// The SVG file, overwritten if it exists; `-` for standard output; a name that ends in .png is written as PNG by
+    /// rsvg-convert, where that is installed
+    #[arg(long, short, value_name = "FILE", required_unless_present = "show")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Draw the chart in the terminal, in braille characters
+    #[arg(long)]
+    pub(crate) show: bool,
+
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+}
+
+/// Seconds to smooth over.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('s').parse() {
+        Ok(value) if f64::is_finite(value) && value > 0.0 => Ok(value),
+        _ => Err("write a number of seconds, for example 5".into()),
+    }
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  The latest run as a page:
+      iolite report latest -o report.html
+  Two runs on one page, overlaid in its charts:
+      iolite report latest~1 latest -o both.html
+
+RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest. docs/report.md describes the page.";
+
+/// `iolite report` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// The runs, on one page
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+
+    /// The HTML file, overwritten if it exists; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -153,7 +208,7 @@ pub(crate) struct PlotArgs {
 }
 
 /// The charts by their names.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChartKind {
     /// Operations per second and mean response time over time
     Timeline,
@@ -161,6 +216,16 @@ pub(crate) enum ChartKind {
     Histogram,
     /// Response time by quantile
     Cdf,
+    /// Share of the operations by response time over the course of a phase
+    Heatmap,
+    /// Operations per second and response time by the number of operations in flight
+    Sweep,
+    /// Operations per second by the number of operations in flight and their size, or their mix
+    Surface,
+    /// Runs side by side: rates with their range, response times from the median to the 99th percentile
+    Compare,
+    /// Runs by their start: rates and response times of the same phases
+    Trend,
 }
 
 impl From<ChartKind> for PlotKind {
@@ -169,6 +234,11 @@ impl From<ChartKind> for PlotKind {
             ChartKind::Timeline => PlotKind::Timeline,
             ChartKind::Histogram => PlotKind::Histogram,
             ChartKind::Cdf => PlotKind::Cdf,
+            ChartKind::Heatmap => PlotKind::Heatmap,
+            ChartKind::Sweep => PlotKind::Sweep,
+            ChartKind::Surface => PlotKind::Surface,
+            ChartKind::Compare => PlotKind::Compare,
+            ChartKind::Trend => PlotKind::Trend,
         }
     }
 }

@@ -20,6 +20,7 @@ mod profiles;
 mod pts;
 mod ran;
 mod reference;
+mod report;
 mod results;
 mod run;
 mod setup;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Observe(args) => observe::run(&args),
         Command::Results(args) => results::run(*args),
         Command::Plot(args) => plot::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),
         Command::Man(args) => reference::man(&args),

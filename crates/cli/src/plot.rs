@@ -1,13 +1,17 @@
-//! `iolite plot`: stored runs as a chart.
+//! `iolite plot`: stored runs, and fio's files, as a chart.
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use iolite_report::plot::{chart, svg};
+use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures};
+use iolite_report::plot::{Chart, chart, svg, terminal};
+use iolite_results::Run;
 use iolite_store::Store;
 
-use crate::args::PlotArgs;
+use crate::args::{ChartKind, PlotArgs};
 use crate::exit::{Exit, UsageError};
-use crate::results::{find, read};
+use crate::results::{find, of_fio, read, read_log};
 use crate::{output, setup};
 
 /// Draws the runs and writes the picture.
@@ -15,7 +19,37 @@ use crate::{output, setup};
 /// # Errors
 /// There are no such runs, they have measured nothing, or the file can't be written.
 pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
-    let path = setup::stored_results(args.results.clone())?;
+    let files: Vec<PathBuf> = args.runs.iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
+    let logs_only = files.len() == args.runs.len() && files.iter().all(|file| Log::is_named(file));
+    if logs_only && args.kind == ChartKind::Timeline {
+        let logs = files.iter().map(|file| read_log(file)).collect::<anyhow::Result<Vec<_>>>()?;
+        let drawn = chart_of_logs(&logs, args.smooth, args.trend);
+        write(&drawn.map_err(|error| UsageError(error.to_string()))?, args)?;
+        if args.output.as_deref() != Some(Path::new("-")) {
+            output::print(&table(&figures(&logs)))?;
+        }
+        return Ok(Exit::Fit);
+    }
+    if args.smooth.is_some() || args.trend {
+        let message = "--smooth and --trend are for timelines of fio's logs; name files that end in .log, without --kind";
+        return Err(UsageError(message.into()).into());
+    }
+    let mut runs = stored(&args.runs, args.results.clone())?;
+    for imported in of_fio(&files)? {
+        runs.extend(Run::of(&imported.events));
+    }
+    let chart = chart(&runs, args.kind.into()).map_err(|error| UsageError(error.to_string()))?;
+    write(&chart, args)?;
+    Ok(Exit::Fit)
+}
+
+/// The stored runs among what is named.
+pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Result<Vec<Run>> {
+    let names: Vec<&String> = names.iter().filter(|name| !Path::new(name).is_file()).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = setup::stored_results(results)?;
     if !path.exists() {
         let message = format!(
             "there are no results yet: {} does not exist; name another file with --results FILE",
@@ -25,21 +59,83 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     }
     let store = Store::open(&path)?;
     let mut ids = Vec::new();
-    for name in &args.runs {
+    for name in names {
         let id = find(&store, name)?;
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
-    let runs = ids.iter().map(|id| read(&store, id)).collect::<anyhow::Result<Vec<_>>>()?;
-    let chart = chart(&runs, args.kind.into()).map_err(|error| UsageError(error.to_string()))?;
-    let picture = svg(&chart);
-    if args.output == Path::new("-") {
-        output::print(&picture)?;
-        return Ok(Exit::Fit);
+    ids.iter().map(|id| read(&store, id)).collect()
+}
+
+/// Writes the picture, and shows it where that is asked for.
+fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
+    if args.show {
+        let style = output::style();
+        output::print(&terminal(chart, style.width, style.color))?;
     }
-    std::fs::write(&args.output, picture).map_err(|error| {
-        UsageError(format!("cannot write {}: {error}; choose another file", args.output.display()))
-    })?;
-    Ok(Exit::Fit)
+    let Some(file) = &args.output else { return Ok(()) };
+    let picture = svg(chart);
+    if file == Path::new("-") {
+        return Ok(output::print(&picture)?);
+    }
+    if file.extension().is_some_and(|end| end.eq_ignore_ascii_case("png")) {
+        return Ok(write_png(&picture, file)?);
+    }
+    std::fs::write(file, picture).map_err(|error| {
+        UsageError(format!("cannot write {}: {error}; choose another file", file.display())).into()
+    })
+}
+
+/// Writes a picture as PNG, twice as wide as the SVG so that it is sharp on fine screens, by librsvg's program: libraries that draw
+/// text take as long to build as all the rest.
+fn write_png(picture: &str, file: &Path) -> Result<(), UsageError> {
+    let failed = |reason: &dyn std::fmt::Display| {
+        UsageError(format!(
+            "cannot write {} by rsvg-convert: {reason}; install it (Debian: librsvg2-bin), or write an .svg file",
+            file.display()
+        ))
+    };
+    let mut program = Command::new("rsvg-convert");
+    program.arg("--zoom=2").arg("--format=png").arg("--output").arg(file);
+    let mut child = program
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&error))?;
+    // Where it ends early, its own message says more than a broken pipe.
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(picture.as_bytes()));
+    let ended = child.wait_with_output().map_err(|error| failed(&error))?;
+    match (ended.status.success(), written) {
+        (true, Some(Ok(()))) => Ok(()),
+        (_, Some(Err(error))) if ended.stderr.is_empty() => Err(failed(&error)),
+        _ => Err(failed(&clean(String::from_utf8_lossy(&ended.stderr).trim()))),
+    }
+}
+
+/// The figures of logs, one line each.
+fn table(figures: &[Figures]) -> String {
+    let number = |value: f64| if value < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") };
+    let mut rows = vec![["series", "unit", "min", "mean", "max", "standard deviation"].map(str::to_owned)];
+    rows.extend(figures.iter().map(|figures| {
+        let [min, mean, max, deviation] =
+            [figures.min, figures.mean, figures.max, figures.deviation].map(number);
+        [clean(&figures.name), figures.unit.to_owned(), min, mean, max, deviation]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// No escape sequence of a file's name reaches a terminal.
+fn clean(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(plain).collect()
 }

@@ -1,10 +1,12 @@
 //! What every command that measures begins with.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use iolite_engine::{Control, NamedDevice, Overwriting, remove_leftovers};
 use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
+use iolite_report::prometheus::Prometheus;
 use iolite_report::{Live, LiveKind};
 use iolite_session::{Session, Setup};
 
@@ -31,11 +33,9 @@ pub(crate) fn begin<'a>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     clear_leftovers(directory, output.quiet);
-    let setup = Setup {
-        directory,
-        results: usable_results(output.results.clone())?,
-        view: view(live(output.quiet), duration),
-    };
+    let results = usable_results(output.results.clone())?;
+    let view = served(view(live(output.quiet), duration), output.prometheus)?;
+    let setup = Setup { directory, results, view };
     Session::begin(run_info(storage), setup, control)
 }
 
@@ -131,6 +131,20 @@ pub(crate) fn live(quiet: bool) -> LiveKind {
 /// The view of a run that takes about `duration`.
 pub(crate) fn view(kind: LiveKind, duration: Nanos) -> Box<dyn View> {
     Box::new(Live::new(kind, duration))
+}
+
+/// A view that also serves what it shows to Prometheus, where an address is given.
+///
+/// # Errors
+/// Nothing can listen there.
+fn served(view: Box<dyn View>, address: Option<SocketAddr>) -> Result<Box<dyn View>, UsageError> {
+    let Some(address) = address else { return Ok(view) };
+    let served = Prometheus::serve(address, view).map_err(|error| {
+        UsageError(format!(
+            "--prometheus {address}: {error}; choose another port, or an address of this host"
+        ))
+    })?;
+    Ok(Box::new(served))
 }
 
 /// Removes what dead runs have left in a directory, and says so.

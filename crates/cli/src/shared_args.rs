@@ -1,5 +1,6 @@
 //! Arguments that several commands have in common.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -20,12 +21,27 @@ pub(crate) struct OutputArgs {
     /// Print nothing while it runs
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Serve running values for Prometheus at http://ADDRESS/metrics: a port on this host alone, or ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
+    pub(crate) prometheus: Option<SocketAddr>,
 }
 
 impl OutputArgs {
     /// How the run is printed.
     pub(crate) fn format(&self) -> Format {
         if self.json { Format::Json } else { Format::Text }
+    }
+}
+
+/// Where to listen: a port of the loopback interface, or an address with its port.
+pub(crate) fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    match text.parse() {
+        Ok(address) => Ok(address),
+        Err(_) => bail!("write a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
     }
 }
 

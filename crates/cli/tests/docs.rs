@@ -62,6 +62,7 @@ const COMMANDS: &[&[&str]] = &[
     &["results", "export"],
     &["results", "gc"],
     &["plot"],
+    &["report"],
     &["ab"],
     &["completions"],
     &["man"],

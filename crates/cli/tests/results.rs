@@ -615,19 +615,30 @@ fn a_stored_run_is_drawn_in_every_kind() {
     }
     let file = place.root.path().join("chart.svg");
     let file = file.to_str().unwrap();
-    for kind in ["timeline", "histogram", "cdf"] {
+    for kind in ["timeline", "histogram", "cdf", "heatmap", "sweep", "surface", "compare", "trend"] {
         let drawn = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", file]);
         assert!(drawn.status.success(), "{kind}: {}", stderr(&drawn));
         let picture = fs::read_to_string(file).unwrap();
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{kind}: {picture}");
-        let panels = if kind == "timeline" { 2 } else { 1 };
-        assert_eq!(
-            picture.matches("<title>1. a &lt; b &amp; &quot;c&quot;, write, run ").count(),
-            2 * panels
-        );
+        let of_phase = picture.matches("a &lt; b &amp; &quot;c&quot;, write").count();
+        match kind {
+            "timeline" => assert!(of_phase >= 4, "{picture}"),
+            "sweep" | "surface" => assert!(picture.contains("write"), "{picture}"),
+            _ => assert!(of_phase >= 1, "{kind}: {picture}"),
+        }
         let printed = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", "-"]);
         assert_eq!(text(&printed), picture, "{kind}");
     }
+    let page = place.root.path().join("report.html");
+    let page = page.to_str().unwrap();
+    let written = iolite(&place, &["report", "latest", "latest~1", "-o", page]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"));
+    assert_eq!(html.matches("<svg ").count(), 3);
+    let name = "<title>1. a &lt; b &amp; &quot;c&quot;, write, run ";
+    assert_eq!(html.matches(name).count(), 8);
+    assert!(!html.contains("a < b") && !html.contains("src="));
     let unwritable = place.root.path().join("missing/chart.svg");
     for (arguments, says) in [
         (["latest", "--kind", "cdf", "-o", unwritable.to_str().unwrap()], "cannot write"),
@@ -638,4 +649,75 @@ fn a_stored_run_is_drawn_in_every_kind() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
     }
+}
+
+#[test]
+fn results_of_fio_are_imported_listed_compared_and_drawn() {
+    let place = Place::new();
+    let fio = std::process::Command::new("fio").arg("--version").output();
+    if !fio.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: fio is not installed");
+        return;
+    }
+    let path = |name: &str| place.root.path().join(name).to_str().unwrap().to_owned();
+    for format in ["json", "json+"] {
+        let run = std::process::Command::new("fio")
+            .current_dir(place.root.path())
+            .args([
+                "--name=a",
+                "--ioengine=psync",
+                "--size=8m",
+                "--rw=randrw",
+                "--bs=4k",
+                "--iodepth=4",
+                "--runtime=1",
+            ])
+            .args(["--time_based=1", "--rate_iops=2000,1000", "--write_bw_log=t", "--write_iops_log=t"])
+            .args(["--write_lat_log=t", "--write_hist_log=t", "--log_hist_msec=200", "--log_avg_msec=100"])
+            .arg(format!("--output-format={format}"))
+            .arg(format!("--output={}", path(format)))
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", stderr(&run));
+    }
+    for (number, name) in ["json", "json+"].into_iter().enumerate() {
+        let imported = iolite(&place, &["results", "import", &path(name)]);
+        assert_eq!(text(&imported), "1 runs imported, 0 were there already\n", "{}", stderr(&imported));
+        let again = iolite(&place, &["results", "import", &path(name)]);
+        assert_eq!(text(&again), "0 runs imported, 1 were there already\n", "{}", stderr(&again));
+        let listed = parsed(&text(&iolite(&place, &["results", "list", "--json"])));
+        assert_eq!(listed["runs"].as_array().unwrap().len(), number + 1);
+    }
+    let shown = text(&iolite(&place, &["results", "json", "latest"]));
+    assert!(parsed(&shown)["phases"][0].is_object(), "{shown}");
+    let compared = iolite(&place, &["results", "compare", "latest~1", "latest"]);
+    assert!(compared.status.success(), "{}", stderr(&compared));
+    let logs =
+        ["bw", "iops", "lat", "clat", "slat", "clat_hist"].map(|kind| path(&format!("t_{kind}.1.log")));
+    let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
+    let chart = path("chart.svg");
+    let drawn = iolite(&place, &[&["plot", "--smooth", "1", "--trend", "-o", &chart][..], &logs].concat());
+    assert!(drawn.status.success(), "{}", stderr(&drawn));
+    let figures = text(&drawn);
+    for name in ["t.1, read bw", "t.1, write iops", "t.1, read clat_hist", "standard deviation"] {
+        assert!(figures.contains(name), "{name} in {figures}");
+    }
+    let picture = fs::read_to_string(&chart).unwrap();
+    for label in ["bandwidth in MiB", "total latency", "completion latency"] {
+        assert!(picture.contains(label), "{label}: {picture}");
+    }
+    let cdf = iolite(&place, &[&["plot", "--kind", "heatmap", "-o", "-"][..], &logs].concat());
+    assert!(text(&cdf).contains("response time: 1. "), "{}", stderr(&cdf));
+    let imported = iolite(&place, &[&["results", "import"][..], &logs].concat());
+    assert!(text(&imported).starts_with("1 runs imported"), "{}", stderr(&imported));
+    let picture = path("chart.png");
+    let drawn = iolite(&place, &["plot", "latest", "--kind", "trend", "-o", &picture]);
+    if drawn.status.success() {
+        assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    } else {
+        assert!(stderr(&drawn).contains("librsvg2-bin"), "{}", stderr(&drawn));
+        eprintln!("skipped: rsvg-convert is not installed");
+    }
+    let wrong = iolite(&place, &["results", "import", &path("t_bw.1.log")]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
 }

@@ -1,4 +1,4 @@
-//! What people and machines get to see of a run: the terminal's text, the live view and the JSON document.
+//! What people and machines get to see of a run: the terminal's text, the live view, the JSON document and the page.
 //!
 //! Everything here turns plain data into text. Nothing is decided here, and nothing is read from anywhere: the caller
 //! hands over a [`Report`] with all that is to be said.
@@ -15,6 +15,7 @@ pub mod comparison;
 pub mod durability;
 pub mod explain;
 pub mod export;
+mod html;
 pub mod iometer;
 mod json;
 mod knees;
@@ -26,6 +27,7 @@ pub mod parts;
 mod pen;
 pub mod plot;
 mod progress;
+pub mod prometheus;
 pub mod pts;
 pub mod ran;
 pub mod run;
@@ -41,6 +43,7 @@ pub mod tproc_c;
 pub mod waits;
 mod words;
 
+pub use html::page;
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
 pub use pen::{Style, count, harmless};

@@ -66,7 +66,7 @@ impl Histogram {
     }
 
     /// Counts a duration in nanoseconds many times.
-    pub(crate) fn record_many(&mut self, nanos: u64, count: u64) {
+    pub fn record_many(&mut self, nanos: u64, count: u64) {
         self.add(index(nanos.min(LONGEST)) as u16, count);
     }
 

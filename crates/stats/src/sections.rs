@@ -13,7 +13,11 @@ const SECTIONS: u64 = 24;
 
 /// The response times of one section of a phase, by kind.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Section(PerKind<Option<Box<Histogram>>>);
+pub(crate) struct Section {
+    responses: PerKind<Option<Box<Histogram>>>,
+    /// From where to where it reaches, in nanoseconds of the measured part.
+    pub(crate) span: (u64, u64),
+}
 
 /// The sections as they come about: cells of a grid that starts where the measured part does. Once [`SECTIONS`] cells do
 /// not reach far enough they double in length. What covers several cells counts where it starts, so that the order in
@@ -28,20 +32,25 @@ pub(crate) struct Sections {
 impl Section {
     /// The histogram of a kind, to count in.
     pub(crate) fn response_mut(&mut self, kind: OpKind) -> &mut Histogram {
-        self.0.entry(kind).get_or_insert_default()
+        self.responses.entry(kind).get_or_insert_default()
+    }
+
+    /// The histogram of a kind, where it occurred.
+    pub(crate) fn response(&self, kind: OpKind) -> Option<&Histogram> {
+        self.responses.get(kind).and_then(Option::as_deref)
     }
 
     /// Operations of a kind, and of these the ones slower than a bound.
     pub(crate) fn above(&self, kind: OpKind, bound: Nanos) -> (f64, f64) {
         let counts = |histogram: &Histogram| (histogram.count() as f64, histogram.count_above(bound) as f64);
-        self.0.get(kind).and_then(Option::as_deref).map_or((0.0, 0.0), counts)
+        self.responses.get(kind).and_then(Option::as_deref).map_or((0.0, 0.0), counts)
     }
 
     /// Adds what another section counted.
     pub(crate) fn merge(&mut self, other: &Section) {
-        for (kind, theirs) in other.0.iter() {
+        for (kind, theirs) in other.responses.iter() {
             if let Some(theirs) = theirs {
-                self.0.entry(kind).get_or_insert_default().merge(theirs);
+                self.responses.entry(kind).get_or_insert_default().merge(theirs);
             }
         }
     }
@@ -74,7 +83,12 @@ impl Sections {
 
     /// Those with anything in them, in order.
     pub(crate) fn finish(self) -> Vec<Section> {
-        self.cells.into_values().collect()
+        let width = self.width;
+        let placed = |(cell, section): (u64, Section)| {
+            let start = cell.saturating_mul(width);
+            Section { span: (start, start.saturating_add(width)), ..section }
+        };
+        self.cells.into_iter().map(placed).collect()
     }
 }
 

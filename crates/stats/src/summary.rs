@@ -121,7 +121,7 @@ impl PhaseResult {
     ///
     /// No histogram reports more than the exact maximum.
     pub fn quantile(&self, kind: OpKind, quantile: Quantile) -> Option<Estimate> {
-        let record = self.totals.record_of(kind).filter(|record| record.sums.operations > 0)?;
+        let record = self.totals.record_of(kind).filter(|record| record.response.count() > 0)?;
         let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.sums.response_max) as f64;
         let worth = self.effective_for_quantile(kind, quantile).max(1);
         Some(Estimate::quantile(quantile, worth, value_at, Direction::LowerIsBetter))

@@ -106,6 +106,17 @@ impl PhaseTotals {
         self.record_of(kind).map(|record| &record.response)
     }
 
+    /// Response times of a kind over the course of the measured part: start and end of each section in seconds, 24 sections at
+    /// most; those in which it did not occur are left out.
+    pub fn responses_over_time(&self, kind: OpKind) -> impl Iterator<Item = (f64, f64, &Histogram)> {
+        let end = self.measured as f64 / 1e9;
+        self.sections.iter().filter_map(move |section| {
+            let response = section.response(kind).filter(|response| response.count() > 0)?;
+            let (from, to) = (section.span.0 as f64 / 1e9, section.span.1 as f64 / 1e9);
+            Some((from, if end > from { to.min(end) } else { to }, response))
+        })
+    }
+
     /// Service times of a kind, where it occurred.
     pub fn service(&self, kind: OpKind) -> Option<&Histogram> {
         self.record_of(kind).map(|record| &record.service)

@@ -27,6 +27,7 @@ pub use error::Error;
 pub use phases::DatabasePhase;
 pub use place::{default_path, default_path_from};
 pub use process::Measuring;
+pub use selection::Marks;
 pub use store::{RunSummary, Store};
 pub use transfer::Answer;
 pub use writer::Writer;

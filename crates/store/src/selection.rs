@@ -1,5 +1,6 @@
 //! How a user names a stored run, and what he adds to it.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolite_model::RunId;
@@ -8,6 +9,15 @@ use rusqlite::params;
 use crate::error::Error;
 use crate::read::collect;
 use crate::store::Store;
+
+/// What users have added to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Its tags, in alphabetical order.
+    pub tags: Vec<String>,
+    /// Its notes, the earliest first.
+    pub notes: Vec<String>,
+}
 
 impl Store {
     /// The run of this name: its id, a prefix that no other run has, `latest`, or `latest~N` for the Nth before the latest.
@@ -89,6 +99,26 @@ impl Store {
         collect(self, "SELECT name FROM tag WHERE run = ?1 ORDER BY name", params![run.0], |row| {
             self.get(row, "name")
         })
+    }
+
+    /// Tags of all runs, in alphabetical order, and notes, the earliest first: what a list shows of thousands of runs.
+    ///
+    /// # Errors
+    /// [`Error::Sql`].
+    pub fn marks(&self) -> Result<BTreeMap<RunId, Marks>, Error> {
+        let mut marks: BTreeMap<RunId, Marks> = BTreeMap::new();
+        let pair = |row: &rusqlite::Row<'_>| -> Result<(String, String), Error> {
+            Ok((self.get(row, "run")?, self.get(row, "text")?))
+        };
+        for (run, tag) in collect(self, "SELECT run, name AS text FROM tag ORDER BY name", [], pair)? {
+            marks.entry(RunId(run)).or_default().tags.push(tag);
+        }
+        for (run, note) in
+            collect(self, "SELECT run, text FROM note ORDER BY added_unix_ns, rowid", [], pair)?
+        {
+            marks.entry(RunId(run)).or_default().notes.push(note);
+        }
+        Ok(marks)
     }
 
     /// The runs that have a tag, the latest first.

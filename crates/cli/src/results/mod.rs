@@ -1,6 +1,7 @@
 //! `iolite results`: stored runs listed, shown again, compared, annotated, deleted.
 
 mod compare;
+mod import;
 mod transfer;
 
 use std::path::PathBuf;
@@ -9,12 +10,13 @@ use clap::{Parser, Subcommand};
 use iolite_report::runs::{RunLine, list, list_json};
 use iolite_report::{Format, show};
 use iolite_results::Run;
-use iolite_store::{RunSummary, Store};
+use iolite_store::{Marks, RunSummary, Store};
 
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup};
 
 pub(crate) use compare::detect;
+pub(crate) use import::{of_fio, read_log};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +33,9 @@ Examples:
   To another machine, and there:
       iolite results export before after -o runs.db
       iolite results import runs.db
+  Results of fio, to be listed, shown, compared and drawn with others:
+      iolite results import job.json
+      iolite results import job_iops.*.log job_lat.*.log job_clat_hist.*.log
   For a spreadsheet:
       iolite results export latest latest~1 --format csv -o runs.csv
   Runs that nobody needs:
@@ -110,11 +115,12 @@ enum Action {
     },
     /// Write runs to a file: a results database, JSON or CSV
     Export(transfer::ExportArgs),
-    /// Copy the runs of another results database into this one, with tags and notes
+    /// Copy the runs of another results database into this one, or make runs of fio's JSON and logs
     Import {
-        /// The other database, as `export` or another machine has written it
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
+        /// A database as `export` or another machine has written it; fio's JSON or JSON+ of any version, a run each; fio's logs
+        /// (PREFIX_bw.1.log, _iops, _lat, _clat, _clat_hist), together one run
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
     },
     /// Delete runs without tag or note, and give the space of deleted runs back
     Gc(transfer::GcArgs),
@@ -141,8 +147,8 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
         output::print(&format!("{}\n", path.display()))?;
         return Ok(Exit::Fit);
     }
-    if let Action::Import { file } = &args.action {
-        return transfer::import(&path, file).map(|()| Exit::Fit);
+    if let Action::Import { files } = &args.action {
+        return import::import(&path, files).map(|()| Exit::Fit);
     }
     if !path.exists() {
         let message = format!(
@@ -189,8 +195,10 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::Ru
 
 fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: bool) -> anyhow::Result<()> {
     let mut lines = Vec::new();
+    let mut marks = store.marks()?;
     for summary in store.runs()? {
-        let line = line(store, summary)?;
+        let own = marks.remove(&summary.id).unwrap_or_default();
+        let line = line(summary, own);
         let tagged = tag.is_none_or(|tag| line.tags.iter().any(|own| own == tag));
         let found = containing
             .is_none_or(|text| line.command.join(" ").contains(text) || line.directory.contains(text));
@@ -208,9 +216,8 @@ fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: 
     Ok(output::print(&text)?)
 }
 
-fn line(store: &Store, summary: RunSummary) -> anyhow::Result<RunLine> {
-    let (tags, notes) = (store.tags(&summary.id)?, store.notes(&summary.id)?);
-    Ok(RunLine {
+fn line(summary: RunSummary, marks: Marks) -> RunLine {
+    RunLine {
         id: summary.id.0,
         started_unix: summary.started_unix,
         host: summary.host,
@@ -219,9 +226,9 @@ fn line(store: &Store, summary: RunSummary) -> anyhow::Result<RunLine> {
         phases: summary.phases,
         ending: summary.ending,
         verdict: summary.verdict,
-        tags,
-        notes,
-    })
+        tags: marks.tags,
+        notes: marks.notes,
+    }
 }
 
 /// Prints a run as it was printed when it ended; one that was cut short, or goes on, as far as it came.

@@ -102,19 +102,6 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Copies the runs of another results database into this one.
-///
-/// # Errors
-/// It is none, or a run can't be stored.
-pub(super) fn import(path: &Path, from: &Path) -> anyhow::Result<()> {
-    let source = Store::open_to_read(from).map_err(|error| UsageError(error.to_string()))?;
-    let runs: Vec<RunId> =
-        source.runs()?.into_iter().filter(|run| run.ending.is_some()).map(|run| run.id).collect();
-    let copied = source.copy_to(path, &runs)?;
-    let known = runs.len() - copied.len();
-    Ok(output::print(&format!("{} runs imported, {known} were there already\n", copied.len()))?)
-}
-
 /// Deletes runs that nobody needs, and gives their space back.
 ///
 /// # Errors

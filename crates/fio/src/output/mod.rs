@@ -4,7 +4,7 @@
 //! from the run, live or read back, and everything else here turns them into text. Log files are written while the jobs run,
 //! by [`logs::LogWriter`].
 
-mod bins;
+pub(crate) mod bins;
 mod clock;
 mod closing;
 mod group;

@@ -95,6 +95,25 @@ impl Axis {
         Axis { label: label.to_owned(), low: 0.0, high, scale: Scale::Linear, ticks }
     }
 
+    /// A logarithmic axis with a tick at each of the values, which are above zero.
+    pub fn steps(label: &str, values: impl Iterator<Item = f64>) -> Axis {
+        let mut values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let (low, high) = range(values.iter().copied(), (1.0, 1.0));
+        let ticks = values.iter().map(|at| Tick { at: *at, label: number_label(*at, at.min(1.0)) }).collect();
+        let scale = Scale::Log;
+        Axis { label: label.to_owned(), low: low / 1.3, high: high * 1.3, scale, ticks }
+    }
+
+    /// An axis of names: number N is the middle of the Nth, from 0.
+    pub fn names(label: &str, names: impl Iterator<Item = String>) -> Axis {
+        let ticks: Vec<Tick> =
+            names.zip(0u32..).map(|(label, at)| Tick { at: f64::from(at), label }).collect();
+        let (low, high) = (-0.5, ticks.len().max(1) as f64 - 0.5);
+        Axis { label: label.to_owned(), low, high, scale: Scale::Linear, ticks }
+    }
+
     /// Where a value is: 0 at the low end, 1 at the high end, never beyond.
     pub fn place(&self, value: f64) -> f64 {
         let of = |value: f64| match self.scale {
@@ -132,7 +151,7 @@ fn round_values(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// A number with as many decimals as its step needs, thousands separated.
-fn number_label(value: f64, step: f64) -> String {
+pub(super) fn number_label(value: f64, step: f64) -> String {
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{:.decimals$}", if value == 0.0 { 0.0 } else { value });
     let (whole, fraction) = text.split_once('.').map_or((&*text, ""), |(whole, fraction)| (whole, fraction));

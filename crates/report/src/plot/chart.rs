@@ -35,4 +35,33 @@ pub struct Panel {
     pub y: Axis,
     /// The lines of each series, in the order of [`Chart::series`]; where nothing is known, a line is interrupted.
     pub lines: Vec<Vec<Vec<(f64, f64)>>>,
+    /// Coloured fields behind the lines.
+    pub cells: Vec<Cell>,
+}
+
+/// A coloured field of a panel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Left and right end.
+    pub x: (f64, f64),
+    /// Lower and upper end.
+    pub y: (f64, f64),
+    /// Its colour: 0 for the smallest value, 1 for the largest.
+    pub share: f64,
+    /// The value, shown where the pointer is.
+    pub value: String,
+    /// The value is also written into it.
+    pub is_labelled: bool,
+}
+
+impl Panel {
+    /// A panel of lines.
+    pub fn of_lines(x: Axis, y: Axis, lines: Vec<Vec<Vec<(f64, f64)>>>) -> Panel {
+        Panel { x, y, lines, cells: Vec::new() }
+    }
+
+    /// A panel of coloured fields.
+    pub fn of_cells(x: Axis, y: Axis, cells: Vec<Cell>) -> Panel {
+        Panel { x, y, lines: Vec::new(), cells }
+    }
 }

@@ -1,13 +1,22 @@
-//! Charts of stored runs, as SVG: a course over time, a histogram, a distribution by quantile.
+//! Charts of stored runs, as SVG: over time, by response time, over load, over runs.
 //!
 //! `of_run` turns runs into a [`Chart`], which is plain data; `svg` writes it.
 
 mod axis;
 mod chart;
+mod heatmap;
+mod load;
 mod of_run;
+mod repeats;
+mod source;
 mod svg;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
 
 pub use axis::{Axis, Scale, Tick};
-pub use chart::{Chart, Panel, Series};
+pub use chart::{Cell, Chart, Panel, Series};
 pub use of_run::{PlotError, PlotKind, chart};
 pub use svg::svg;
+pub use terminal::terminal;

@@ -6,18 +6,14 @@ use iolite_stats::{Histogram, PhaseResult, Point};
 
 use super::axis::Axis;
 use super::chart::{Chart, Panel, Series};
-
-/// Series of a chart at most; beyond, nobody can distinguish them.
-const MAX_SERIES: usize = 32;
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, released, values};
+use super::{heatmap, load, repeats};
 
 /// Buckets of a histogram per power of ten.
 const BUCKETS: f64 = 20.0;
 
 /// Quantiles that a distribution is drawn by.
 const QUANTILES: u32 = 400;
-
-/// The label of times that an operation took.
-const RESPONSE: &str = "response time";
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +24,16 @@ pub enum PlotKind {
     Histogram,
     /// Response time by quantile.
     Cdf,
+    /// Distribution of the response times over the course of a phase.
+    Heatmap,
+    /// Operations per second and response time by the number of operations in flight.
+    Sweep,
+    /// Operations per second by the number of operations in flight and their size, or their mix.
+    Surface,
+    /// Runs side by side: range, mean and quantiles of each phase.
+    Compare,
+    /// Runs one after the other: each phase of the same name.
+    Trend,
 }
 
 /// Why there is no chart.
@@ -36,17 +42,6 @@ pub enum PlotError {
     /// No phase has measured anything.
     #[error("nothing to draw: no operation of {0} succeeded in a measured phase")]
     Empty(String),
-}
-
-/// The lines of one series: each is interrupted where nothing is known.
-type Lines = Vec<Vec<(f64, f64)>>;
-
-/// A kind of operation of a phase of a run.
-struct Source<'a> {
-    run: &'a Run,
-    phase: &'a PhaseResult,
-    kind: OpKind,
-    response: &'a Histogram,
 }
 
 /// A chart of runs, overlaid.
@@ -61,31 +56,51 @@ pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
             if runs.len() == 1 { format!("run {}", runs[0]) } else { format!("runs {}", runs.join(", ")) };
         return Err(PlotError::Empty(names));
     }
-    let all = sources.len();
-    sources.truncate(MAX_SERIES);
-    let note = (all > sources.len())
-        .then(|| format!("{} of {all} series are drawn: the first ones.", sources.len()));
-    let (title, about, panels) = match kind {
-        PlotKind::Timeline => timeline(&sources),
-        PlotKind::Histogram => histogram(&sources),
-        PlotKind::Cdf => cdf(&sources),
+    let drawn = match kind {
+        PlotKind::Timeline | PlotKind::Histogram | PlotKind::Cdf => by_source(&mut sources, kind),
+        PlotKind::Heatmap => heatmap::heatmap(&sources),
+        PlotKind::Sweep => load::sweep(&sources),
+        PlotKind::Surface => load::surface(&sources),
+        PlotKind::Compare => repeats::compare(&sources),
+        PlotKind::Trend => repeats::trend(&sources),
     };
-    let series = sources.iter().map(|source| Series {
-        run: source.run.info.id.0.clone(),
-        name: format!(
-            "{}. {}, {}",
-            u64::from(source.phase.info.index) + 1,
-            source.phase.info.task.name(),
-            source.kind.name()
-        ),
-    });
     Ok(Chart {
-        title: title.to_owned(),
-        description: described(about, &sources),
-        series: series.collect(),
-        panels,
-        note,
+        title: drawn.title.to_owned(),
+        description: described(drawn.about, &sources),
+        series: drawn.series,
+        panels: drawn.panels,
+        note: drawn.note,
     })
+}
+
+/// A series for each source.
+fn by_source(sources: &mut Vec<Source<'_>>, kind: PlotKind) -> Drawn {
+    let all = sources.len();
+    if kind != PlotKind::Timeline && sources.iter().any(|source| source.response.count() > 0) {
+        sources.retain(|source| source.response.count() > 0);
+    }
+    let unknown = all - sources.len();
+    let known = sources.len();
+    sources.truncate(MAX_SERIES);
+    let (title, about, panels) = match kind {
+        PlotKind::Histogram => histogram(sources),
+        PlotKind::Cdf => cdf(sources),
+        _ => timeline(sources),
+    };
+    let note = match (known > sources.len(), unknown) {
+        (true, _) => Some(format!("{} of {all} series are drawn: the first ones.", sources.len())),
+        (false, 0) => None,
+        (false, _) => Some(format!("{unknown} of {all} series have no histogram.")),
+    };
+    let name = |source: &Source<'_>| {
+        let number = u64::from(source.phase.info.index) + 1;
+        format!("{number}. {}, {}", source.phase.info.task.name(), source.kind.name())
+    };
+    let series = sources
+        .iter()
+        .map(|source| Series { run: source.run.info.id.0.clone(), name: name(source) })
+        .collect();
+    Drawn { title, about, series, panels, note }
 }
 
 /// What a run has measured: its phases in the order of their numbers, and the kinds of operation of each.
@@ -95,7 +110,8 @@ fn of_run(run: &Run) -> Vec<Source<'_>> {
     let of_phase = |phase| {
         OpKind::all().filter_map(move |kind| {
             let phase: &PhaseResult = phase;
-            let response = phase.totals.response(kind).filter(|response| response.count() > 0)?;
+            let response = phase.totals.response(kind)?;
+            (phase.totals.operations(kind) > 0).then_some(())?;
             Some(Source { run, phase, kind, response })
         })
     };
@@ -105,7 +121,9 @@ fn of_run(run: &Run) -> Vec<Source<'_>> {
 /// The sentence instead of the picture: what is drawn, and the median and p99 of the slowest series.
 fn described(about: &str, sources: &[Source<'_>]) -> String {
     let slowest = sources.iter().max_by_key(|source| source.response.quantile(Quantile(0.99)));
-    let Some(slowest) = slowest else { return about.to_owned() };
+    let Some(slowest) = slowest.filter(|slowest| slowest.response.count() > 0) else {
+        return format!("{about}, {} series.", sources.len());
+    };
     let quantile = |share| slowest.response.quantile(Quantile(share));
     format!(
         "{about}, {} series; the slowest by its 99th percentile is {} ({}) of run {}: median {}, 99th percentile {}.",
@@ -139,22 +157,12 @@ fn timeline(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) 
     let x = Axis::linear("seconds since the start of the run", None, values(&rates, |point| point.0));
     let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
     let below = Axis::log_time("mean response time", values(&means, |point| point.1));
-    let panels = vec![Panel { x: x.clone(), y: top, lines: rates }, Panel { x, y: below, lines: means }];
+    let panels = vec![Panel::of_lines(x.clone(), top, rates), Panel::of_lines(x, below, means)];
     (
         "Operations per second and response time",
         "Operations per second and mean response time over time",
         panels,
     )
-}
-
-/// Seconds from the run's start to the start of the measured part of a phase.
-fn released(source: &Source<'_>) -> f64 {
-    let info = &source.phase.info;
-    let clock =
-        source.run.released.get(&info.index).map(|at| at.saturating_sub(source.run.info.started_unix));
-    // Where the clock was set back meanwhile, the phase's own start counts.
-    let start = clock.filter(|at| *at >= info.started).unwrap_or(info.started);
-    start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
 }
 
 fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
@@ -167,7 +175,7 @@ fn histogram(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>)
     let x = Axis::log_time(RESPONSE, values(&lines, |point| point.0));
     let y = Axis::linear("% of the operations", Some(0.0), values(&lines, |point| point.1));
     let about = "Share of the operations by response time, in twenty buckets for each power of ten";
-    ("Histogram of response times", about, vec![Panel { x, y, lines }])
+    ("Histogram of response times", about, vec![Panel::of_lines(x, y, lines)])
 }
 
 /// The outline of a histogram with buckets of equal width on a logarithmic axis.
@@ -200,7 +208,7 @@ fn cdf(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
     (
         "Response time by quantile",
         "Response time that a share of the operations did not exceed",
-        vec![Panel { x, y, lines }],
+        vec![Panel::of_lines(x, y, lines)],
     )
 }
 
@@ -215,10 +223,6 @@ fn quantiles(response: &Histogram) -> Vec<(f64, f64)> {
     points.push((end + 2f64.log10(), time(1.0)));
     points.dedup();
     points
-}
-
-fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterator<Item = f64> {
-    lines.iter().flatten().flatten().map(of)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::pen::escaped;
 
 use super::axis::{Axis, Tick};
-use super::chart::{Chart, Panel, Series};
+use super::chart::{Cell, Chart, Panel, Series};
 
 /// Characters of a line of the legend, and of a name in full.
 const LEGEND_CHARACTERS: usize = 44;
@@ -19,11 +19,18 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 780.0;
 const TOP: f64 = 78.0;
 const PLOT_HEIGHT: f64 = 530.0;
+/// A panel is no flatter than this: more of them make the picture higher.
+const MIN_PANEL: f64 = 140.0;
 const BETWEEN_PANELS: f64 = 60.0;
+/// From one label of a vertical axis to the next at least.
+const LABEL_HEIGHT: f64 = 13.0;
 const LEGEND_LINE: f64 = 17.0;
 
 /// Lines of different colours before the dashes change.
 const COLORS: usize = 8;
+
+/// Points of a line at most that are drawn as dots, too.
+const MAX_DOTTED: usize = 24;
 
 /// Dashes of a line, all colours with each.
 const DASHES: [&str; 4] = ["none", "7 3", "2 2", "9 3 2 3"];
@@ -34,6 +41,7 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 .title{font-size:18px;font-weight:600}.strong{font-weight:600}.note{fill:#555}\
 .back{fill:#fff}.frame{fill:none;stroke:#888}.grid{stroke:#ddd}\
 .line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\
+.dot{stroke-width:6}.dark{fill:#111}.bright{fill:#fff}\
 .c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#cc79a7}\
 .c4{stroke:#e69f00}.c5{stroke:#56b4e9}.c6{stroke:#000}.c7{stroke:#c9b800}\
 @media (prefers-color-scheme:dark){text{fill:#ddd}.note{fill:#aaa}.back{fill:#16181c}\
@@ -42,7 +50,9 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 /// The chart as an SVG document.
 pub fn svg(chart: &Chart) -> String {
     let legend = legend(chart);
-    let plots = TOP + PLOT_HEIGHT + 56.0;
+    let count = chart.panels.len().max(1) as f64;
+    let each = ((PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count).max(MIN_PANEL);
+    let plots = TOP + count * (each + BETWEEN_PANELS);
     let height = plots.max(TOP + LEGEND_LINE * (legend.matches("<text").count() as f64 + 2.0));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -55,8 +65,6 @@ pub fn svg(chart: &Chart) -> String {
     if let Some(note) = &chart.note {
         out += &words(RIGHT, 32.0, "note", "end", &text(note, NAME_CHARACTERS));
     }
-    let count = chart.panels.len().max(1) as f64;
-    let each = (PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count;
     for (number, panel) in chart.panels.iter().enumerate() {
         let top = TOP + number as f64 * (each + BETWEEN_PANELS);
         out += &drawn(panel, &chart.series, (top, top + each), number + 1 == chart.panels.len());
@@ -69,10 +77,14 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
     let across = |value: f64| LEFT + (RIGHT - LEFT) * panel.x.place(value);
     let down = |value: f64| bottom - (bottom - top) * panel.y.place(value);
     let mut out = words(LEFT, top - 10.0, "strong", "start", &text(&panel.y.label, NAME_CHARACTERS));
+    let mut free = f64::INFINITY;
     for Tick { at, label } in &panel.y.ticks {
         let y = down(*at);
         let _ = writeln!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
-        out += &words(LEFT - 7.0, y + 4.0, "", "end", &text(label, NAME_CHARACTERS));
+        if free - y >= LABEL_HEIGHT {
+            free = y;
+            out += &words(LEFT - 7.0, y + 4.0, "", "end", &text(label, NAME_CHARACTERS));
+        }
     }
     for Tick { at, label } in readable(&panel.x) {
         let x = across(*at);
@@ -88,22 +100,67 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
         out,
         "<rect class=\"frame\" x=\"{LEFT}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>"
     );
+    for cell in &panel.cells {
+        out += &field(cell, (across(cell.x.0), across(cell.x.1)), (down(cell.y.1), down(cell.y.0)));
+    }
     for (number, (lines, series)) in panel.lines.iter().zip(series).enumerate() {
-        let mut path = String::new();
+        let (mut path, mut dots) = (String::new(), String::new());
         for line in lines {
             for (at, (x, y)) in line.iter().enumerate() {
                 let command = if at == 0 { 'M' } else { 'L' };
                 let _ = write!(path, "{command}{:.1} {:.1}", across(*x), down(*y));
             }
-            // A point alone is a dot: a line of no length has round ends.
-            if line.len() == 1 {
-                path.push_str("h0");
+            // Few points are dots, too: a line of no length has round ends.
+            if line.len() <= MAX_DOTTED {
+                line.iter().for_each(|(x, y)| {
+                    let _ = write!(dots, "M{:.1} {:.1}h0", across(*x), down(*y));
+                });
             }
         }
         let name = text(&format!("{}, run {}", series.name, series.run), NAME_CHARACTERS);
         let _ = writeln!(out, "<path {} d=\"{path}\"><title>{name}</title></path>", stroke(number));
+        if !dots.is_empty() {
+            let color = number % COLORS;
+            let _ = writeln!(out, "<path class=\"line dot c{color}\" d=\"{dots}\"/>");
+        }
     }
     out
+}
+
+/// A coloured field, with its value.
+fn field(cell: &Cell, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> String {
+    let (red, green, blue) = color(cell.share);
+    let value = text(&cell.value, NAME_CHARACTERS);
+    let mut out = format!(
+        "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#{red:02x}{green:02x}{blue:02x}\">\
+         <title>{value}</title></rect>\n",
+        (right - left).max(0.5),
+        (bottom - top).max(0.5)
+    );
+    if cell.is_labelled {
+        let class = if cell.share > 0.6 { "dark" } else { "bright" };
+        out += &words((left + right) / 2.0, (top + bottom) / 2.0 + 4.0, class, "middle", &value);
+    }
+    out
+}
+
+/// A colour for a value from 0 to 1, from dark blue to yellow: lightness grows evenly, so that it holds in grey as well (the
+/// end points and three between of matplotlib's viridis).
+fn color(share: f64) -> (u8, u8, u8) {
+    const STOPS: [[f64; 3]; 5] = [
+        [68.0, 1.0, 84.0],
+        [59.0, 82.0, 139.0],
+        [33.0, 145.0, 140.0],
+        [94.0, 201.0, 98.0],
+        [253.0, 231.0, 37.0],
+    ];
+    let at = if share.is_finite() { share.clamp(0.0, 1.0) * 4.0 } else { 0.0 };
+    let below = (at.floor() as usize).min(3);
+    let mix = |channel: usize| {
+        let (from, to) = (STOPS[below][channel], STOPS[below + 1][channel]);
+        (from + (to - from) * (at - below as f64)).round() as u8
+    };
+    (mix(0), mix(1), mix(2))
 }
 
 /// The ticks of a horizontal axis whose labels do not overlap.
@@ -183,7 +240,7 @@ mod tests {
             title: name.to_owned(),
             description: name.to_owned(),
             series: vec![Series { run: name.to_owned(), name: name.to_owned() }],
-            panels: vec![Panel { x, y, lines }],
+            panels: vec![Panel::of_lines(x, y, lines)],
             note: Some(name.to_owned()),
         }
     }
@@ -207,7 +264,7 @@ mod tests {
         assert!(out.starts_with("<svg xmlns=") && out.contains("role=\"img\"") && out.contains("<desc id"));
         assert!(out.contains("prefers-color-scheme:dark"));
         let path = out.lines().find(|line| line.contains("</title></path>")).unwrap();
-        assert!(path.contains(" d=\"M80.0 608.0L430.0 78.0M780.0 448.5h0\""), "{path}");
+        assert!(path.contains(" d=\"M80.0 608.0L430.0 78.0M780.0 448.5\""), "{path}");
         let opened = out.matches("<text").count();
         assert_eq!(opened, out.matches("</text>").count());
     }

@@ -1,0 +1,108 @@
+//! `iolite results import`.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use iolite_fio::import::{Imported, Log, json, logs};
+use iolite_model::{Event, RunId, Sink};
+use iolite_store::{Store, Writer};
+
+use crate::exit::UsageError;
+use crate::output;
+
+/// What an SQLite database begins with.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Bytes of a file of fio's at most: more is not what one can look at.
+const LARGEST: u64 = 2 << 30;
+
+/// Copies the runs of other results databases into this one, and stores those that fio's files describe.
+///
+/// # Errors
+/// A file is none of these, or a run can't be stored.
+pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+    let (databases, of_others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        files.iter().partition(|file| !Log::is_named(file) && !is_text(file));
+    let imported = of_fio(&of_others.into_iter().cloned().collect::<Vec<_>>())?;
+    let (mut copied, mut known) = (0, 0);
+    for database in databases {
+        let source = Store::open_to_read(database).map_err(|error| UsageError(error.to_string()))?;
+        let runs: Vec<RunId> =
+            source.runs()?.into_iter().filter(|run| run.ending.is_some()).map(|run| run.id).collect();
+        let new = source.copy_to(path, &runs)?.len();
+        (copied, known) = (copied + new, known + runs.len() - new);
+    }
+    for run in imported {
+        let is_new = store(path, &run)?;
+        (copied, known) = (copied + usize::from(is_new), known + usize::from(!is_new));
+    }
+    Ok(output::print(&format!("{copied} runs imported, {known} were there already\n"))?)
+}
+
+/// Whether a file can be read and is no SQLite database.
+fn is_text(file: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = fs::File::open(file).and_then(|file| file.take(SQLITE.len() as u64).read_to_end(&mut begin));
+    let is_json = begin.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| *byte == b'{');
+    read.is_ok() && begin != SQLITE && (is_json || file.extension().is_some_and(|end| end == "json"))
+}
+
+/// The runs that fio's files describe: one for each JSON document, one for all logs together.
+///
+/// # Errors
+/// A file can't be read, or is none of fio's.
+pub(crate) fn of_fio(files: &[PathBuf]) -> anyhow::Result<Vec<Imported>> {
+    let (of_logs, documents): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        files.iter().partition(|file| Log::is_named(file));
+    let mut imported = Vec::new();
+    for file in documents {
+        let read = json(&file.display().to_string(), &text(file)?);
+        imported.push(read.map_err(|error| UsageError(error.to_string()))?);
+    }
+    if !of_logs.is_empty() {
+        let texts = of_logs.iter().map(|file| text(file)).collect::<anyhow::Result<Vec<_>>>()?;
+        let modified = of_logs.iter().filter_map(|file| {
+            let modified = fs::metadata(file).and_then(|about| about.modified()).ok()?;
+            u64::try_from(modified.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+        });
+        let modified = modified.max().unwrap_or(0);
+        let read = of_logs.iter().zip(&texts).map(|(file, text)| Log::read(file, text));
+        let run = read.collect::<Result<Vec<_>, _>>().and_then(|read| {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            logs(&read, &texts, modified)
+        });
+        imported.push(run.map_err(|error| UsageError(error.to_string()))?);
+    }
+    Ok(imported)
+}
+
+/// A log of fio's.
+///
+/// # Errors
+/// It can't be read, or is none.
+pub(crate) fn read_log(file: &Path) -> anyhow::Result<Log> {
+    let text = text(file)?;
+    Ok(Log::read(file, &text).map_err(|error| UsageError(error.to_string()))?)
+}
+
+fn text(file: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(file).and_then(|open| open.take(LARGEST).read_to_end(&mut bytes));
+    read.map_err(|error| UsageError(format!("cannot read {}: {error}", file.display())))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Stores a run with its note; `false` where it is there already.
+fn store(path: &Path, imported: &Imported) -> anyhow::Result<bool> {
+    let Some(Event::RunStarted(info)) = imported.events.first() else { return Ok(false) };
+    if path.exists() && Store::open(path)?.runs()?.iter().any(|run| run.id == info.id) {
+        return Ok(false);
+    }
+    let mut writer = Writer::start(path, |_| {});
+    imported.events.iter().for_each(|event| writer.event(event));
+    writer.finish()?;
+    Store::open(path)?.add_note(&info.id, &imported.note)?;
+    Ok(true)
+}

@@ -1,0 +1,62 @@
+//! fio's results as runs: of any fio, so that they can be shown, compared and drawn beside others.
+//!
+//! What fio has not kept stays unknown: without a histogram (JSON+, a histogram log, a log of every operation) there are no
+//! percentiles.
+
+mod events;
+mod json;
+mod log;
+mod logs;
+mod plot;
+
+pub use events::Imported;
+pub use json::json;
+pub use log::{Log, Quantity};
+pub use logs::logs;
+pub use plot::{Figures, chart, figures};
+
+/// Why a file is not taken for fio's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// It is no JSON.
+    #[error("{file} is no JSON of fio's: {reason}; write it with fio --output-format=json+ --output=FILE")]
+    NotJson {
+        /// The file.
+        file: String,
+        /// What was expected, and where.
+        reason: String,
+    },
+    /// It is JSON without what fio writes.
+    #[error(
+        "{file} is JSON, but not of fio's: it has no `jobs`; write it with fio --output-format=json+ --output=FILE"
+    )]
+    NotOfFio {
+        /// The file.
+        file: String,
+    },
+    /// Its name does not say what it holds.
+    #[error(
+        "{file}: the name of a log of fio's ends in _bw, _iops, _lat, _clat, _slat or _clat_hist, a thread's number and .log, \
+         for example job_bw.1.log"
+    )]
+    Name {
+        /// The file.
+        file: String,
+    },
+    /// A line is none of a log.
+    #[error("{file}, line {line}: not `milliseconds, value, direction, ...` as fio's logs have it")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line's number, from 1.
+        line: usize,
+    },
+    /// Nothing was counted.
+    #[error(
+        "{file}: no operation is in it; logs of bandwidth alone do not count operations, add the _iops, _lat or _clat_hist log"
+    )]
+    Empty {
+        /// The file.
+        file: String,
+    },
+}

@@ -1,0 +1,68 @@
+//! What is drawn: a kind of operation of a phase of a run, and what the kinds of charts share.
+
+use iolite_model::{OpKind, Quantile};
+use iolite_results::Run;
+use iolite_stats::{Histogram, PhaseResult};
+
+use super::chart::{Panel, Series};
+
+/// Series of a chart at most; beyond, nobody can distinguish them.
+pub(super) const MAX_SERIES: usize = 32;
+
+/// The label of times that an operation took.
+pub(super) const RESPONSE: &str = "response time";
+
+/// The lines of one series: each is interrupted where nothing is known.
+pub(super) type Lines = Vec<Vec<(f64, f64)>>;
+
+/// A kind of operation of a phase of a run.
+pub(super) struct Source<'a> {
+    pub(super) run: &'a Run,
+    pub(super) phase: &'a PhaseResult,
+    pub(super) kind: OpKind,
+    pub(super) response: &'a Histogram,
+}
+
+/// What is drawn of the sources.
+pub(super) struct Drawn {
+    pub(super) title: &'static str,
+    pub(super) about: &'static str,
+    pub(super) series: Vec<Series>,
+    pub(super) panels: Vec<Panel>,
+    pub(super) note: Option<String>,
+}
+
+impl Source<'_> {
+    /// A quantile of the response times; `None` where they were not recorded one by one.
+    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+        (self.response.count() > 0).then(|| self.response.quantile(Quantile(share)).0.max(1) as f64)
+    }
+
+    /// Operations per second, and the mean response time in nanoseconds where it is known.
+    pub(super) fn figures(&self) -> (f64, Option<f64>) {
+        let summary = self.phase.summary(self.kind);
+        let mean = summary.as_ref().map(|summary| summary.mean.value).filter(|mean| *mean > 0.0);
+        (summary.map_or(0.0, |summary| summary.rate.value), mean)
+    }
+}
+
+/// Keeps as many series as can be distinguished; the note says how many there were.
+pub(super) fn cut<T>(series: &mut Vec<T>, most: usize) -> Option<String> {
+    let all = series.len();
+    series.truncate(most);
+    (all > most).then(|| format!("{most} of {all} series are drawn: the first ones."))
+}
+
+/// Seconds from the run's start to the start of the measured part of a phase.
+pub(super) fn released(source: &Source<'_>) -> f64 {
+    let info = &source.phase.info;
+    let clock =
+        source.run.released.get(&info.index).map(|at| at.saturating_sub(source.run.info.started_unix));
+    // Where the clock was set back meanwhile, the phase's own start counts.
+    let start = clock.filter(|at| *at >= info.started).unwrap_or(info.started);
+    start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
+}
+
+pub(super) fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterator<Item = f64> {
+    lines.iter().flatten().flatten().map(of)
+}
