@@ -151,7 +151,7 @@ fn processes_do_the_same_as_threads() {
 #[test]
 fn a_worker_process_that_dies_is_reported_and_what_the_others_did_is_kept() {
     let place = Place::new();
-    let rest = "backend = 'sync'\nprocesses = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = '50ms'";
+    let rest = "backend = 'sync'\nplacement.processes = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = '50ms'";
     let text = lay_out("16MiB") + &on_data("16MiB", rest);
     let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
     let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -446,9 +446,9 @@ fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
     let small = place.root.path().join("small");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"], &small) else { return };
     let text = "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.file = { name = 'data', size = '64MiB', create = true }\n\
-                backend = 'sync'\nmix = 'write'\naccess = 'sequential'\nstop.loops = 1\non-error.stop = []\n";
+                backend = 'sync'\nmix = 'write'\naccess = 'sequential'\nstop.loops = 1\nerrors.stop = []\n";
     for (stop, code) in [("[]", 3), ("['space']", 1)] {
-        let text = text.replace("on-error.stop = []", &format!("on_error.stop = {stop}"));
+        let text = text.replace("errors.stop = []", &format!("errors.stop = {stop}"));
         let path = job(&place, &text);
         let mut run = Command::new(IOLITE);
         run.arg("run").arg(&path).arg("--directory").arg(&small).arg("--results").arg(place.results());
