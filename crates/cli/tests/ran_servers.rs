@@ -332,7 +332,10 @@ fn gtm_goes_on_after_all_of_it_was_killed() {
         let written = subject.place.data().join("iolite-write.dat");
         let before = fs::metadata(&written).unwrap().len();
         while fs::metadata(&written).unwrap().len() < before + (8 << 20) {
-            assert!(adding.try_wait().unwrap().is_none(), "it ended before it could be killed");
+            if adding.try_wait().unwrap().is_some() {
+                let output = adding.wait_with_output().unwrap();
+                panic!("it ended before it could be killed, {}: {}", output.status, stderr(&output));
+            }
             std::thread::yield_now();
         }
         let all = [vec![adding.id().to_string()], children(adding.id())].concat();
