@@ -69,7 +69,7 @@ fn a_run_that_is_killed_has_kept_its_promises_until_somebody_breaks_them() {
     let own = std::fs::read_dir(path("data")).unwrap().map(|entry| entry.unwrap().path());
     let files = own.filter(|path| path.is_dir()).flat_map(|own| std::fs::read_dir(own).unwrap());
     for file in files.map(|entry| entry.unwrap().path()) {
-        if file.file_name().unwrap().to_string_lossy().starts_with("worker-") {
+        if file.is_file() && file.file_name().unwrap().to_string_lossy().starts_with("worker-") {
             std::fs::File::options().write(true).open(file).unwrap().write_all_at(&[0; 4096], 0).unwrap();
         }
     }
