@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use iolite_fio::language::{Document, Invocation, Surroundings, plan};
+use iolite_fio::language::{Document, Invocation, HostContext, plan};
 
 /// Includes by some names exist, and by one they go round in a circle; some variables are set.
-pub fn surroundings() -> Surroundings<'static> {
-    Surroundings {
+pub fn context() -> HostContext<'static> {
+    HostContext {
         variable: &|name| match name.len() % 3 {
             0 => Some("bs=$ncpus*4k".into()),
             1 => Some("x".repeat(10_000)),
@@ -32,7 +32,7 @@ pub fn surroundings() -> Surroundings<'static> {
 
 /// Plans the jobs; every problem has a place.
 pub fn planned(invocation: &Invocation, documents: &[Document]) {
-    if let Err(problems) = plan(invocation, documents, &surroundings()) {
+    if let Err(problems) = plan(invocation, documents, &context()) {
         assert!(!problems.0.is_empty());
         for problem in &problems.0 {
             assert!(problem.origin.line > 0 && problem.origin.column > 0 && !problem.what.is_empty());

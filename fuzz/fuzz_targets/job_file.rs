@@ -6,11 +6,11 @@ use libfuzzer_sys::fuzz_target;
 mod common;
 
 fuzz_target!(|data: &[u8]| {
-    let surroundings = common::surroundings();
-    match job_file::read("job.fio", data, &surroundings) {
+    let context = common::context();
+    match job_file::read("job.fio", data, &context) {
         Ok(document) => {
             let text = print::job_file(&document).expect("what was read can be printed");
-            let again = job_file::read("job.fio", text.as_bytes(), &surroundings).expect("what is printed can be read");
+            let again = job_file::read("job.fio", text.as_bytes(), &context).expect("what is printed can be read");
             assert_eq!(told(&document), told(&again));
             common::planned(&Invocation::default(), &[document]);
         }

@@ -9,7 +9,7 @@ use iolite_model::{Concluded, Ending, Job};
 use iolite_report::ab::AbReport;
 use iolite_results::ab::AbTerms;
 use iolite_results::comparison::{DEFAULT_DETECT, Figure};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_suites::Ab;
 
@@ -103,7 +103,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
         detect: args.detect / 100.0,
         seed: args.seed.unwrap_or_else(|| session.run().info.started_unix.0),
     };
-    session.conclude(Concluded::of(&Asked::new("ab", "")));
+    session.conclude(Concluded::of(&RunRequest::new("ab", "")));
     let failure = session.drive(&mut Ab::new(&a, &b, terms), &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
 use iolite_model::{Bytes, ClassicTerms, Concluded, Ending, Filesystem, Host, Nanos};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Environment, Session, ending};
 use iolite_suites::{Classic, ClassicPreparation, ClassicRequest, ClassicTest};
 
@@ -92,7 +92,7 @@ pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
     check_space(&args, &terms, &storage.filesystem)?;
     let control = Control::new(signals::interrupt_flag()?);
     let mut session = setup::begin(storage, &directory, &args.output, Nanos(0), &control)?;
-    session.conclude(Concluded::of(&Asked::new("classic", directory.display().to_string())));
+    session.conclude(Concluded::of(&RunRequest::new("classic", directory.display().to_string())));
     session.conclude(Concluded::of(&terms));
     let failure = session.drive(&mut Classic::new(terms), &mut Files).err();
     let run = session.end(ending(failure, &control));

@@ -12,7 +12,7 @@ use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
 use iolite_model::{Bytes, Concluded, Ending, Filesystem, Nanos, Storage};
 use iolite_report::{Format, LiveKind};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Session, Setup};
 
 use crate::exit::{Exit, UsageError};
@@ -302,7 +302,7 @@ fn stored(found: &Findings, args: &CheckArgs, control: &Control) -> anyhow::Resu
         view: setup::view(LiveKind::Quiet, Nanos(0)),
     };
     let mut session = Session::begin(setup::run_info(seen.unwrap_or_else(unseen)), setup, control)?;
-    session.conclude(Concluded::of(&Asked::new("durability", found.plan.place.clone())));
+    session.conclude(Concluded::of(&RunRequest::new("durability", found.plan.place.clone())));
     session.conclude(Concluded::of(found));
     Ok(session.end(Ending::Completed))
 }

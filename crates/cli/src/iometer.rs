@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
 use iolite_model::{Bytes, Concluded, Ending, IometerTerms, Nanos};
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
 
@@ -168,7 +168,7 @@ fn test(
     let each = run_time.0.saturating_add(terms.ramp.0);
     let duration = Nanos(each.saturating_mul(terms.points.len() as u64));
     let mut session = setup::begin(storage, &directory, &place.output, duration, &control)?;
-    session.conclude(Concluded::of(&Asked::new("iometer", name)));
+    session.conclude(Concluded::of(&RunRequest::new("iometer", name)));
     session.conclude(Concluded::of(&terms));
     let (direct, backend) = (session.takes_direct_io()?, session.many_in_flight());
     let failure =

@@ -10,7 +10,7 @@ use iolite_jobs::native;
 use iolite_model::{Job, JobTask, Target};
 
 use crate::exit::UsageError;
-use crate::fio::surroundings;
+use crate::fio::context;
 
 /// A job file is read up to this size: what is larger is no job file.
 const LARGEST: u64 = 16 << 20;
@@ -94,7 +94,7 @@ fn in_short_lines(message: &str) -> String {
 }
 
 fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
-    let plan = surroundings::surroundings(|around| {
+    let plan = context::host_context(|around| {
         let document =
             job_file::read(file, text.as_bytes(), around).map_err(|problem| problem.to_string())?;
         plan::plan(&Invocation::default(), &[document], around).map_err(|problems| problems.to_string())

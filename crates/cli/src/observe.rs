@@ -6,7 +6,7 @@ use clap::Parser;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos};
 use iolite_observe::Schedule;
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::{Session, Setup, pause};
 
 use crate::exit::{self, Exit, UsageError};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     };
     let schedule = Schedule { interval: args.interval, max_cpu: Some(MAX_CPU) };
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
-    session.conclude(Concluded::of(&Asked::new("observe", directory.display().to_string())));
+    session.conclude(Concluded::of(&RunRequest::new("observe", directory.display().to_string())));
     session.events().message("observing the machine");
     pause(&control, args.duration);
     let (ending, exit) = match control.interrupted() {

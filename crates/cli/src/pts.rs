@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
 use iolite_model::{Bytes, Concluded, Ending, Event, PtsTerms, PtsTest};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_store::Store;
 use iolite_suites::{Pts, PtsAccess, PtsRequest, PtsTarget};
@@ -113,7 +113,7 @@ fn scale(text: &str) -> anyhow::Result<f64> {
 /// # Errors
 /// The target can't be tested, or the user has not allowed overwriting it. A failure later is part of what is printed.
 pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
-    let found = Found::at(&args.target)?;
+    let found = InspectedTarget::at(&args.target)?;
     let terms = terms(&args, &found)?;
     let allowed = allowed(&args, &terms)?;
     let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
@@ -124,7 +124,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let storage = iolite_observe::storage_of_target(&terms.target)?;
     let mut session = setup::begin(storage, &std::env::temp_dir(), &args.output, terms.longest(), &control)?;
     session.scratch().allow_overwriting(allowed);
-    session.conclude(Concluded::of(&Asked::new("pts", terms.target.display().to_string())));
+    session.conclude(Concluded::of(&RunRequest::new("pts", terms.target.display().to_string())));
     session.conclude(Concluded::of(&terms));
     if let Some(earlier) = earlier {
         session.take_over(earlier);
@@ -147,15 +147,15 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
 }
 
 /// What there is at the target.
-struct Found {
+struct InspectedTarget {
     target: PtsTarget,
     direct: bool,
     is_device: bool,
 }
 
-impl Found {
+impl InspectedTarget {
     /// Looks at a target, without opening it for writing.
-    fn at(path: &Path) -> Result<Found, UsageError> {
+    fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
         let shown = path.display();
         let cannot = |error: std::io::Error| {
             UsageError(format!(
@@ -189,11 +189,11 @@ impl Found {
             logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
             purges: number.is_none_or(device::discards),
         };
-        Ok(Found { target, direct, is_device })
+        Ok(InspectedTarget { target, direct, is_device })
     }
 }
 
-fn terms(args: &PtsArgs, found: &Found) -> Result<PtsTerms, UsageError> {
+fn terms(args: &PtsArgs, found: &InspectedTarget) -> Result<PtsTerms, UsageError> {
     let request = PtsRequest {
         tests: args.tests.iter().map(|&test| test.into()).collect(),
         scale: args.scale,

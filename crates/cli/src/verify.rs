@@ -7,7 +7,7 @@ use iolite_engine::{Control, verify_state};
 use iolite_model::{Concluded, Ending, FileTask, Nanos, Storage, Target, Verified};
 use iolite_observe::storage_beneath;
 use iolite_report::{Format, LiveKind};
-use iolite_results::{Asked, StateVerified};
+use iolite_results::{RunRequest, StateVerified};
 use iolite_sys::clock::Clock;
 
 use crate::exit::{self, Exit};
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let (task, found) = verify_state(&args.state, Clock::best(), &control)?;
     let (storage, results) = (storage(&task, &args.state)?, args.results.clone());
     let mut session = setup::begin_elsewhere(storage, results, LiveKind::Quiet, Nanos(0), &control)?;
-    session.conclude(Concluded::of(&Asked::new("verify", args.state.display().to_string())));
+    session.conclude(Concluded::of(&RunRequest::new("verify", args.state.display().to_string())));
     let verified = StateVerified { task, found };
     session.conclude(Concluded::of(&verified));
     let ending = if verified.found.incomplete { Ending::Interrupted } else { Ending::Completed };

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos};
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::{WaitsWatch, answered, ending};
 
 use crate::exit::{self, Exit, UsageError};
@@ -80,7 +80,7 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let (storage, live) = (watch.storage().clone(), setup::live(args.output.quiet));
     let results = args.output.results.clone();
     let mut session = setup::begin_elsewhere(storage, results, live, args.duration, &control)?;
-    session.conclude(Concluded::of(&Asked::new("waits", url.to_string())));
+    session.conclude(Concluded::of(&RunRequest::new("waits", url.to_string())));
     let failure = watch.watch(&mut session, args.duration).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

@@ -20,7 +20,7 @@ const SHORT: [&str; 4] = ["--budget-time", "10s", "--budget-space", "256M"];
 
 #[test]
 fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     // Time enough for all of it on a slow disk too.
     let arguments = ["--budget-time", "30s", "--budget-space", "256M", "--json"];
     let output = place.check(&place.data(), &arguments).output().unwrap();
@@ -72,7 +72,7 @@ fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
 
 #[test]
 fn a_thorough_check_writes_until_the_rate_is_steady_and_reads_on() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let arguments = ["--thorough", "--budget", "20s", "--max-write", "128M", "--json"];
     let output = place.check(&place.data(), &arguments).output().unwrap();
     let code = output.status.code().unwrap();
@@ -99,7 +99,7 @@ fn a_thorough_check_writes_until_the_rate_is_steady_and_reads_on() {
 
 #[test]
 fn the_results_are_readable_with_sqlite3() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     assert!(place.check(&place.data(), &SHORT).stdout(Stdio::null()).status().unwrap().code().is_some());
     let query = "SELECT name, round(iops), stamp FROM summary ORDER BY phase LIMIT 1";
     match Command::new("sqlite3").arg(place.results()).arg(query).output() {
@@ -115,7 +115,7 @@ fn the_results_are_readable_with_sqlite3() {
 #[test]
 fn the_stamp_distinguishes_the_device_from_the_cache() {
     undisturbed(|| {
-        let place = Place::new();
+        let place = TestDirectory::new();
         if iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
             eprintln!("skipped: no block device beneath the tests");
             return;
@@ -152,7 +152,7 @@ fn the_stamp_distinguishes_the_device_from_the_cache() {
 #[test]
 fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
     undisturbed(|| {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let Some(throttle) = Throttle::reads(&place.data(), 2000) else { return };
         let arguments = ["--budget-time", "45s", "--budget-space", "256M", "--target-iops", "5000", "--json"];
         let output = throttle.run(&place.check(&place.data(), &arguments));
@@ -190,7 +190,7 @@ fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
 
 #[test]
 fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let arguments = [&SHORT[..], &["--json", "--target-iops", "200"]].concat();
     let document = json(&place.check(&place.data(), &arguments).output().unwrap());
     let at_target = phases(&document, "random read 8 KiB, at 200 IOPS")[0];
@@ -205,7 +205,7 @@ fn ctrl_c_ends_at_once_keeps_the_results_and_removes_the_files() {
     undisturbed(|| {
         // At the layout, among the reads, in the database.
         for intervals in [0, 8, 90] {
-            let place = Place::new();
+            let place = TestDirectory::new();
             let mut command = place.check(&place.data(), &["--budget-time", "30s", "--budget-space", "512M"]);
             let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             place.wait_for_intervals(&mut child, intervals);
@@ -229,7 +229,7 @@ fn ctrl_c_ends_at_once_keeps_the_results_and_removes_the_files() {
 
 #[test]
 fn after_kill_9_the_results_are_there_and_the_next_check_clears_up() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut command = place.check(&place.data(), &["--budget-time", "60s", "--budget-space", "512M"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     place.wait_for_intervals(&mut child, 20);
@@ -256,7 +256,7 @@ fn after_kill_9_the_results_are_there_and_the_next_check_clears_up() {
 
 #[test]
 fn two_checks_at_once_leave_each_others_files_alone() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let spawn = || {
         place
             .check(&place.data(), &[&SHORT[..], &["--json"]].concat())
@@ -275,7 +275,7 @@ fn two_checks_at_once_leave_each_others_files_alone() {
 
 #[test]
 fn a_wrong_command_line_says_what_is_wrong_and_exits_with_2() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let file = place.root.path().join("file");
     fs::write(&file, "x").unwrap();
     let profile = place.root.path().join("bad.toml");
@@ -307,7 +307,7 @@ fn a_wrong_command_line_says_what_is_wrong_and_exits_with_2() {
 
 #[test]
 fn too_little_space_is_said_before_anything_is_made() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let at = place.root.path().join("small");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=100m", "none"], &at) else { return };
     let output = place.check(&at, &[]).output().unwrap();
@@ -318,7 +318,7 @@ fn too_little_space_is_said_before_anything_is_made() {
 
 #[test]
 fn a_disk_that_fills_up_meanwhile_ends_clearly() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let at = place.root.path().join("filling");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=160m", "none"], &at) else { return };
     let mut command = place.check(&at, &["--budget-time", "10s", "--budget-space", "150M", "--quiet"]);
@@ -336,7 +336,7 @@ fn a_disk_that_fills_up_meanwhile_ends_clearly() {
 
 #[test]
 fn where_direct_io_is_refused_it_warns_and_never_calls_it_fit() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let at = place.root.path().join("ram");
     let Some(_mount) = Mount::new(&["-t", "ramfs", "none"], &at) else { return };
     let arguments = ["--budget-time", "10s", "--budget-space", "100M", "--json"];
@@ -356,7 +356,7 @@ fn where_direct_io_is_refused_it_warns_and_never_calls_it_fit() {
 #[test]
 fn direct_io_that_is_none_is_seen_through() {
     undisturbed(|| {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let (image, at) = (place.root.path().join("image"), place.root.path().join("journalled"));
         fs::File::create(&image).unwrap().set_len(1 << 30).unwrap();
         let made = Command::new("mkfs.ext4")
@@ -383,7 +383,7 @@ fn direct_io_that_is_none_is_seen_through() {
 #[test]
 fn no_root_is_needed_and_a_directory_of_someone_else_is_refused() {
     const NOBODY: u32 = 65534;
-    let place = Place::new();
+    let place = TestDirectory::new();
     if !is_root() {
         eprintln!("skipped: not root, so all the other tests show it");
         return;
@@ -415,7 +415,7 @@ fn no_root_is_needed_and_a_directory_of_someone_else_is_refused() {
 /// Results that the user has given a place: nothing is measured that would be lost. Without a home there is a warning.
 #[test]
 fn results_that_cannot_be_stored_are_an_error_before_anything_is_measured() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let text = place.root.path().join("text");
     fs::write(&text, "this is no database, and is to stay as it is\n".repeat(100)).unwrap();
     for results in [Path::new("/proc/nowhere/results.db"), &text, &place.data()] {
@@ -443,7 +443,7 @@ fn results_that_cannot_be_stored_are_an_error_before_anything_is_measured() {
 /// A pipe in the place of an owner file must not be waited for.
 #[test]
 fn a_pipe_as_an_owner_file_is_left_alone() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let scratch = place.data().join(".iolite-foreign");
     fs::create_dir(&scratch).unwrap();
     let made = Command::new("mkfifo").arg(scratch.join("owner")).status().unwrap();
@@ -457,7 +457,7 @@ fn a_pipe_as_an_owner_file_is_left_alone() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error_and_plain_output_has_no_colour() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut shell = Command::new("sh");
     shell.args([
         "-c",

@@ -33,7 +33,7 @@ fn refused(output: &Output, part: &str) {
 #[test]
 fn a_result_of_the_installed_fio_is_explained() {
     undisturbed(|| {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let result = place.root.path().join("result.json");
         let run = Command::new("fio")
             .args([
@@ -83,7 +83,7 @@ fn a_result_of_the_installed_fio_is_explained() {
 
 #[test]
 fn a_result_of_the_program_itself_is_explained() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = place.root.path().join("job.toml");
     fs::write(&job, "[[tasks]]\n[tasks.io]\nname = 'nothing'\nstop.runtime = '100ms'\n").unwrap();
     let output = Command::new(IOLITE)
@@ -103,7 +103,7 @@ fn a_result_of_the_program_itself_is_explained() {
 
 #[test]
 fn a_job_is_explained_before_it_is_run() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let existing = place.data().join("file");
     fs::write(&existing, vec![0; 1 << 20]).unwrap();
     let job = place.root.path().join("job");
@@ -135,7 +135,7 @@ fn a_job_is_explained_before_it_is_run() {
 
 #[test]
 fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = place.root.path().join("job.fio");
     let text = "[global]\ndirectory=/nowhere\nsize=64m\n[scan]\nrw=read\nnumjobs=2\niodepth=8\nioengine=psync\nwrite_bw_log=x\n";
     fs::write(&job, text).unwrap();
@@ -162,7 +162,7 @@ fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
 
 #[test]
 fn what_can_not_be_explained_is_reported() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let file = place.root.path().join("file");
     for (content, part) in [
         (&b""[..], "it is empty"),

@@ -20,7 +20,7 @@ use serde_json::Value;
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
 
 /// The program under the name `fio`, in a directory to put in PATH.
-fn named_fio(place: &Place) -> PathBuf {
+fn named_fio(place: &TestDirectory) -> PathBuf {
     let bin = place.root.path().join("bin");
     if !bin.exists() {
         fs::create_dir(&bin).unwrap();
@@ -30,7 +30,7 @@ fn named_fio(place: &Place) -> PathBuf {
 }
 
 /// Our fio in the place's directory.
-fn ours(place: &Place, arguments: &[&str]) -> Command {
+fn ours(place: &TestDirectory, arguments: &[&str]) -> Command {
     let mut command = Command::new(named_fio(place));
     command.args(arguments).current_dir(place.data()).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", place.root.path()).env("NO_COLOR", "1");
@@ -38,7 +38,7 @@ fn ours(place: &Place, arguments: &[&str]) -> Command {
 }
 
 /// The installed fio in another directory.
-fn theirs(place: &Place, arguments: &[&str]) -> Command {
+fn theirs(place: &TestDirectory, arguments: &[&str]) -> Command {
     let directory = place.root.path().join("theirs");
     fs::create_dir_all(&directory).unwrap();
     let mut command = Command::new("fio");
@@ -124,7 +124,7 @@ fn amounts(document: &Value) -> Vec<(String, [(u64, u64); 3])> {
 
 #[test]
 fn it_answers_as_programs_that_look_for_fio_expect() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     for argument in ["--version", "-v", "-version"] {
         let output = done(ours(&place, &[argument]));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "fio-3.42-iolite\n");
@@ -139,7 +139,7 @@ fn it_answers_as_programs_that_look_for_fio_expect() {
 
 #[test]
 fn states_of_verification_go_where_they_are_asked_for() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     fs::create_dir(place.data().join("states")).unwrap();
     let job = [
         "--name=x",
@@ -161,7 +161,7 @@ fn jobs_move_what_fio_moves_and_report_it_by_the_same_keys() {
     if !fio_is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     let jobs: &[&[&str]] = &[
         &["--name=r", "--rw=read", "--size=1m", "--bs=4k"],
         &[
@@ -222,7 +222,7 @@ fn jobs_move_what_fio_moves_and_report_it_by_the_same_keys() {
 /// Depths, batches and the parts of a latency are measured, not made up.
 #[test]
 fn depths_and_submissions_are_reported_of_asynchronous_engines() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     for engine in ["libaio", "io_uring", "posixaio"] {
         let engine = format!("--ioengine={engine}");
         let arguments = [
@@ -259,7 +259,7 @@ fn logged_offsets_cover_what_fio_s_cover() {
     if !fio_is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     for (rw, exactly) in [("read", true), ("randwrite", false), ("randread", false), ("write", true)] {
         let job = format!("--rw={rw}");
         let arguments = ["--name=x", &job, "--size=256k", "--bs=4k", "--write_lat_log=x", "--log_offset=1"];
@@ -293,7 +293,7 @@ fn examples_parse_or_fail_by_the_name_of_their_engine() {
         skip::<()>("fio-examples is not installed");
         return;
     };
-    let place = Place::new();
+    let place = TestDirectory::new();
     let (mut parsed, mut refused) = (0, Vec::new());
     for entry in examples {
         let path = entry.unwrap().path();
@@ -422,7 +422,7 @@ fn small(text: &str) -> String {
 }
 
 /// The small example as a file of the place.
-fn small_example(place: &Place, name: &str) -> PathBuf {
+fn small_example(place: &TestDirectory, name: &str) -> PathBuf {
     let text = fs::read_to_string(format!("{EXAMPLES}/{name}.fio")).unwrap();
     let job = place.root.path().join(format!("{name}.fio"));
     fs::write(&job, small(&text)).unwrap();
@@ -442,7 +442,7 @@ fn examples_run_small_and_report_what_fio_reports() {
             skip::<()>(&format!("{name} wants to be root"));
             continue;
         }
-        let place = Place::new();
+        let place = TestDirectory::new();
         let job = small_example(&place, name);
         let arguments = ["--output-format=json", job.to_str().unwrap()];
         eprintln!("{name}");
@@ -472,7 +472,7 @@ fn examples_run_that_the_installed_fio_can_not_run() {
         return;
     }
     for (name, expected) in OURS_ALONE {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let job = small_example(&place, name);
         let output = document(&done(ours(&place, &["--output-format=json", job.to_str().unwrap()])));
         for (_, directions) in amounts(&output).iter().filter(|_| expected.is_some()) {
@@ -499,7 +499,7 @@ fn fio_plot() -> Option<PathBuf> {
 #[test]
 fn bench_fio_runs_a_matrix_and_fio_plot_draws_it() {
     let Some(bin) = fio_plot() else { return };
-    let place = Place::new();
+    let place = TestDirectory::new();
     let ours = named_fio(&place);
     let path =
         format!("{}:{}:{}", ours.parent().unwrap().display(), bin.display(), std::env::var("PATH").unwrap());

@@ -50,7 +50,7 @@ fn fio_is_installed() -> bool {
 }
 
 /// A directory of its own in the place.
-fn folder(place: &Place, name: &str) -> PathBuf {
+fn folder(place: &TestDirectory, name: &str) -> PathBuf {
     let folder = place.root.path().join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -227,7 +227,7 @@ fn generated_configurations_do_what_fio_does() {
     }
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (configurations, seed) = (number("IOLITE_FIO_CONFIGS", SAMPLE), number("IOLITE_FIO_SEED", 1));
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut dice = Dice(seed);
     let (mut differing, mut ran) = (Vec::new(), 0);
     for _ in 0..configurations {
@@ -268,7 +268,7 @@ fn files_below_a_directory_are_read_as_fio_reads_them() {
     if !fio_is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     for more in ["", "--size=12k", "--filename=extra"] {
         let came = [Program::Ours, Program::Theirs].map(|program| {
             let directory = folder(&place, "below");
@@ -301,7 +301,7 @@ fn data_that_one_writes_the_other_verifies() {
     if !fio_is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     for method in METHODS {
         for (writer, reader) in [(Program::Ours, Program::Theirs), (Program::Theirs, Program::Ours)] {
             let directory = folder(&place, "exchange");
@@ -321,7 +321,7 @@ fn corruption_is_found_by_both_whoever_wrote_the_data() {
     if !fio_is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     let spoil: [(&str, Spoil); 4] = [
         ("flipped bit", |file| {
             let mut byte = [0];
@@ -365,7 +365,7 @@ impl Drop for Child {
 
 #[test]
 fn a_signal_prints_results_so_far_and_the_run_goes_on() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let out = place.root.path().join("out");
     // It ends by the test's own signal: however slow the machine, the runtime is not what is waited for.
     let job = "--name=x --ioengine=null --size=1m --time_based --runtime=120 --output-format=json";
@@ -411,7 +411,7 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 
 #[test]
 fn samples_of_bandwidth_stay_without_clock_readings() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job =
         "--name=x --ioengine=null --size=1m --time_based --runtime=1 --gtod_reduce=1 --output-format=json";
     let output = run(Program::Ours, &place.data(), &words(job));

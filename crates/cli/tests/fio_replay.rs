@@ -12,7 +12,7 @@ use common::*;
 use serde_json::Value;
 
 /// Our fio in the place's directory.
-fn ours(place: &Place, arguments: &[&str]) -> Command {
+fn ours(place: &TestDirectory, arguments: &[&str]) -> Command {
     let mut command = Command::new(IOLITE);
     command.arg("fio").args(arguments).current_dir(place.data()).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", place.root.path()).env("NO_COLOR", "1");
@@ -20,7 +20,7 @@ fn ours(place: &Place, arguments: &[&str]) -> Command {
 }
 
 /// The installed fio in the same directory; `None` where there is none.
-fn theirs(place: &Place, arguments: &[&str]) -> Option<Command> {
+fn theirs(place: &TestDirectory, arguments: &[&str]) -> Option<Command> {
     let there = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
         return skip("fio is not installed");
@@ -43,7 +43,7 @@ fn amounts(mut command: Command) -> [(u64, u64); 2] {
 }
 
 /// The operations of a trace, in their order: file, action, offset and length; without syncs, whose offsets say nothing.
-fn operations(place: &Place, name: &str) -> Vec<String> {
+fn operations(place: &TestDirectory, name: &str) -> Vec<String> {
     let text = fs::read_to_string(place.data().join(name)).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("fio version 3 iolog"));
@@ -66,7 +66,7 @@ const JOB: [&str; 7] = [
 
 #[test]
 fn our_trace_is_repeated_by_both() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let asynchronous = ["--ioengine=libaio", "--direct=1", "--iodepth=8"];
     let written = amounts(ours(&place, &[&JOB[..], &asynchronous].concat()));
     let traced = operations(&place, "t.log");
@@ -83,7 +83,7 @@ fn our_trace_is_repeated_by_both() {
 
 #[test]
 fn the_trace_of_the_installed_fio_is_repeated() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let Some(theirs) = theirs(&place, &JOB) else { return };
     let written = amounts(theirs);
     for engine in ["psync", "io_uring", "libaio"] {
@@ -100,7 +100,7 @@ fn the_trace_of_the_installed_fio_is_repeated() {
 
 #[test]
 fn a_trace_may_be_sent_elsewhere() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let trace = "fio version 3 iolog\n0 /gone add\n0 /gone open\n1 /gone read 5000 4096\n2 /gone write 9000 512\n\
                  3 /gone trim 0 8192\n4 /gone sync 0 0\n5 /gone close\n";
     fs::write(place.data().join("t.log"), trace).unwrap();
@@ -113,7 +113,7 @@ fn a_trace_may_be_sent_elsewhere() {
 
 #[test]
 fn what_is_no_trace_is_refused_with_its_place() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     fs::write(place.data().join("t.log"), "fio version 3 iolog\n0 f read 0 nothing\n").unwrap();
     fs::write(place.data().join("b.log"), [0x07, 0x74, 0x61, 0x65, 1, 0, 0, 0]).unwrap();
     for (name, part) in [("t.log", "line 2"), ("b.log", "blktrace"), ("none.log", "check the path")] {
@@ -128,7 +128,7 @@ fn what_is_no_trace_is_refused_with_its_place() {
 /// Each direction keeps its rate, and what has none goes as fast as it can: as the installed fio does.
 #[test]
 fn directions_have_rates_of_their_own() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = [
         "--name=r",
         "--ioengine=null",
@@ -147,7 +147,7 @@ fn directions_have_rates_of_their_own() {
 /// A batch of four that is waited for as a whole is replaced by a batch of four.
 #[test]
 fn batches_show_in_the_distributions() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let batch = ["--iodepth_batch=4", "--iodepth_batch_complete_min=4", "--iodepth_batch_complete_max=4"];
     let job = ["--name=b", "--ioengine=libaio", "--direct=1", "--iodepth=16", "--rw=randread", "--size=1m"];
     let output = ours(&place, &[&job[..], &batch, &["--output-format=json"]].concat()).output().unwrap();

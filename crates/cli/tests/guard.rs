@@ -10,13 +10,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{IOLITE, Loop, Mount, Place, skip, stderr};
+use common::{IOLITE, Loop, Mount, TestDirectory, skip, stderr};
 
 /// Size of what is not to be overwritten.
 const SIZE: u64 = 16 << 20;
 
 /// A file with contents.
-fn precious(place: &Place, name: &str) -> PathBuf {
+fn precious(place: &TestDirectory, name: &str) -> PathBuf {
     let path = place.root.path().join(name);
     let file = File::create(&path).unwrap();
     let text: Vec<u8> = (0..SIZE).map(|byte| (byte / 7) as u8).collect();
@@ -32,11 +32,11 @@ fn checksum(path: &Path) -> Vec<u8> {
 }
 
 /// fio's command line, writing to a path.
-fn write_with_fio(place: &Place, path: &Path) -> Output {
+fn write_with_fio(place: &TestDirectory, path: &Path) -> Output {
     fio(place, &[format!("--filename={}", path.display()), "--rw=write".into(), "--size=4m".into()])
 }
 
-fn fio(place: &Place, arguments: &[String]) -> Output {
+fn fio(place: &TestDirectory, arguments: &[String]) -> Output {
     let mut command = Command::new(IOLITE);
     command.args(["fio", "--name=test", "--ioengine=psync", "--bs=64k"]).args(arguments);
     command.env("IOLITE_RESULTS", place.results()).current_dir(place.data());
@@ -44,7 +44,7 @@ fn fio(place: &Place, arguments: &[String]) -> Output {
 }
 
 /// A job of ours, writing to a path.
-fn write_with_job(place: &Place, path: &Path, overwrite: &str, arguments: &[&str]) -> Output {
+fn write_with_job(place: &TestDirectory, path: &Path, overwrite: &str, arguments: &[&str]) -> Output {
     let text = format!(
         "[[tasks]]\n[tasks.io]\nname = 'test'\ntarget.existing = {{ path = '{}', overwrite = '{overwrite}' }}\n\
          backend = 'sync'\nmix = 'write'\nstop.operations = 100\n",
@@ -64,7 +64,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Nothing is written to the path, by either command, and both say why.
-fn refused(place: &Place, path: &Path, kept: &Path, why: &str) {
+fn refused(place: &TestDirectory, path: &Path, kept: &Path, why: &str) {
     let before = checksum(kept);
     for output in [write_with_fio(place, path), write_with_job(place, path, "anything", &[])] {
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
@@ -101,7 +101,7 @@ impl Holder {
 
 #[test]
 fn files_that_others_use_stay_as_they_are_and_the_holder_is_named() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let path = precious(&place, "precious");
     for script in [
         "file = open(sys.argv[1], 'r+b')",
@@ -121,7 +121,7 @@ fn files_that_others_use_stay_as_they_are_and_the_holder_is_named() {
 
 #[test]
 fn settings_of_the_kernel_are_no_files() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let names = ["/proc/sys/kernel/hostname", "/sys/kernel/mm/transparent_hugepage/enabled"];
     for name in names.into_iter().filter(|name| Path::new(name).exists()) {
         let before = fs::read(name).unwrap();
@@ -147,7 +147,7 @@ fn settings_of_the_kernel_are_no_files() {
 
 #[test]
 fn a_mistyped_device_does_not_become_a_file() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let name = format!("/dev/iolite-no-such-device-{}", std::process::id());
     for rw in ["read", "write"] {
         let arguments = [format!("--filename={name}"), format!("--rw={rw}"), "--size=1m".into()];
@@ -160,7 +160,7 @@ fn a_mistyped_device_does_not_become_a_file() {
 
 #[test]
 fn what_rests_on_a_mounted_image_is_in_use() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let image = place.root.path().join("image");
     File::create(&image).unwrap().set_len(64 << 20).unwrap();
     let link = place.root.path().join("link");
@@ -185,7 +185,7 @@ fn what_rests_on_a_mounted_image_is_in_use() {
 
 #[test]
 fn a_device_that_holds_something_is_overwritten_only_if_it_is_named() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let image = place.root.path().join("image");
     for (command, what) in
         [("mkfs.ext4 -q -F", "ext file system"), ("mkfs.xfs -q -f", "XFS"), ("mkswap", "swap space")]
@@ -223,7 +223,7 @@ fn a_device_that_holds_something_is_overwritten_only_if_it_is_named() {
 
 #[test]
 fn data_in_the_middle_of_a_file_is_not_blank() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let path = place.root.path().join("file");
     let file = File::create(&path).unwrap();
     file.set_len(SIZE).unwrap();
@@ -237,7 +237,7 @@ fn data_in_the_middle_of_a_file_is_not_blank() {
 
 #[test]
 fn escape_sequences_of_names_reach_no_terminal() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let name = "\x1b[2Jname\u{202e}";
     for arguments in
         [vec!["run", name], vec!["check", name], vec![name], vec!["verify", name], vec!["fio", name]]

@@ -42,7 +42,7 @@ const BANNED_WORDS: [(&str, &str); 6] = [
     ("tells", "reports, returns, shows, identifies"),
     ("underway", "in flight"),
     ("manyth", "sequence number; every Nth"),
-    ("doubts", "warnings"),
+    ("caveats", "warnings"),
     ("busied", "filled"),
 ];
 

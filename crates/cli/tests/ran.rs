@@ -9,11 +9,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{IOLITE, Mount, Place, entries, is_root, json, stderr};
+use common::{IOLITE, Mount, TestDirectory, entries, is_root, json, stderr};
 use serde_json::Value;
 
 /// The program on a database in this place.
-fn ran(place: &Place, tool: &str, verb: &str, db: &str, arguments: &[&str]) -> Command {
+fn ran(place: &TestDirectory, tool: &str, verb: &str, db: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(IOLITE);
     command.args([tool, verb, "--db", db]).args(arguments);
     if ["run", "sweep", "stop", "reset", "export", "history"].contains(&verb) {
@@ -36,7 +36,7 @@ fn refused(command: &mut Command, code: i32, part: &str) {
     assert!(text.contains(part), "{part}: {text}");
 }
 
-fn sqlite(place: &Place) -> String {
+fn sqlite(place: &TestDirectory) -> String {
     format!("sqlite:{}", place.data().display())
 }
 
@@ -57,7 +57,7 @@ fn operations(document: &Value, kind: &str) -> u64 {
 
 #[test]
 fn the_whole_life_of_a_database() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let db = sqlite(&place);
     let setup = done(&mut ran(&place, "ranio", "setup", &db, &["--size", "30MiB"]));
     assert!(setup.contains("30.0 MiB") && setup.contains("create-globals"), "{setup}");
@@ -124,7 +124,7 @@ fn the_whole_life_of_a_database() {
 
 #[test]
 fn wrong_input_is_refused_with_what_helps() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let db = sqlite(&place);
     let run = |tool, verb, db: &str, arguments: &[&str]| ran(&place, tool, verb, db, arguments);
     refused(&mut run("ranread", "run", "oracle://x", &[]), 2, "sqlite:DIR");
@@ -195,7 +195,7 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has_measured() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let db = sqlite(&place);
     done(&mut ran(&place, "ranwrite", "setup", &db, &["--size", "2MiB"]));
     done(&mut ran(&place, "ranwrite", "create-globals", &db, &["--globals", "2", "--subscripts", "1000"]));
@@ -222,7 +222,7 @@ fn an_interrupted_run_keeps_what_it_has_measured() {
 
 #[test]
 fn an_interrupted_setup_leaves_nothing() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let db = sqlite(&place);
     let mut child = start(&mut ran(&place, "ranread", "setup", &db, &["--size", "8GiB"]));
     let file = place.data().join("RanRead.db");
@@ -241,7 +241,7 @@ fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
     if !is_root() {
         return println!("skipped: only root can mount");
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     let directory = place.root.path().join("small");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=24M", "tmpfs"], &directory) else { return };
     let db = format!("sqlite:{}", directory.display());
@@ -266,7 +266,7 @@ fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
 
 #[test]
 fn two_runs_at_once_do_not_disturb_each_other() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let databases: Vec<String> = ["a", "b"]
         .map(|name| {
             let directory = place.data().join(name);

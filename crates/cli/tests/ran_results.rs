@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{IOLITE, Place, entries, stderr};
+use common::{IOLITE, TestDirectory, entries, stderr};
 use iolite_model::{
     Bytes, Cache, DatabaseFacts, DatabaseUse, DbOperation, DbTask, DeviceCounters, Durability, Ending, Event,
     FileTarget, FileTask, Host, Interval, MODEL_VERSION, Nanos, OpKind, OpTotals, Outstanding, PhaseEnd,
@@ -456,20 +456,20 @@ impl Drop for Running {
     }
 }
 
-fn begin(place: &Place, tool: &str, db: &str) -> Running {
+fn begin(place: &TestDirectory, tool: &str, db: &str) -> Running {
     let mut command = Command::new(IOLITE);
     command.args([tool, "run", "--db", db, "--runtime", "300s", "--quiet", "--results"]).arg(place.results());
     Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-fn iolite(place: &Place, arguments: &[&str]) -> Output {
+fn iolite(place: &TestDirectory, arguments: &[&str]) -> Output {
     let mut command = Command::new(IOLITE);
     command.args(arguments).arg("--results").arg(place.results());
     command.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
 }
 
 /// Waits until the run of that process has stored an interval, and returns its id.
-fn id_of(place: &Place, process: u32) -> String {
+fn id_of(place: &TestDirectory, process: u32) -> String {
     let deadline = Instant::now() + Duration::from_secs(60);
     let ask = || {
         let database = rusqlite::Connection::open(place.results())?;
@@ -488,8 +488,8 @@ fn id_of(place: &Place, process: u32) -> String {
 }
 
 /// A place with a database in two directories.
-fn two_databases() -> (Place, [String; 2]) {
-    let place = Place::new();
+fn two_databases() -> (TestDirectory, [String; 2]) {
+    let place = TestDirectory::new();
     let databases = ["one", "two"].map(|name| {
         let directory = place.data().join(name);
         fs::create_dir(&directory).unwrap();

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{IOLITE, Place, is_zombie, json, stderr};
+use common::{IOLITE, TestDirectory, is_zombie, json, stderr};
 use serde_json::Value;
 
 /// A database that is measured, and its own client.
 struct Subject {
-    place: Place,
+    place: TestDirectory,
     db: String,
     /// What ends its server, if it has one.
     stop: Option<[String; 2]>,
@@ -36,7 +36,7 @@ impl Drop for Subject {
 impl Subject {
     /// A private server in a place of its own; `None`, with the reason printed, where its programs are missing.
     fn server(server: &str, count: impl Fn(&str, u32) -> u64 + 'static) -> Option<Subject> {
-        let place = Place::new();
+        let place = TestDirectory::new();
         // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
         let directory = tempfile::tempdir().unwrap().keep();
         let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();
@@ -282,7 +282,7 @@ fn both_start_together(subject: &Subject) {
 #[test]
 fn in_gtm() {
     let Some(installed) = gtm() else { return println!("skipped: no fis-gtm is installed") };
-    let place = Place::new();
+    let place = TestDirectory::new();
     let directory = place.data();
     let db = format!("gtm:{}", directory.display());
     let count = move |global: u32| {
@@ -320,7 +320,7 @@ fn gtm_goes_on_after_all_of_it_was_killed() {
     if gtm().is_none() {
         return println!("skipped: no fis-gtm is installed");
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     let db = format!("gtm:{}", place.data().display());
     let subject = Subject { place, db, stop: None, count: Box::new(|_| 0) };
     subject.done("ranwrite", "setup", &["--size", "4MiB"]);

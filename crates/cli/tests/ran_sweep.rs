@@ -6,11 +6,11 @@ mod common;
 
 use std::process::{Command, Output, Stdio};
 
-use common::{IOLITE, Place, json, stderr};
+use common::{IOLITE, TestDirectory, json, stderr};
 use serde_json::Value;
 
 /// The program on a database in this place.
-fn ran(place: &Place, tool: &str, verb: &str, arguments: &[&str]) -> Command {
+fn ran(place: &TestDirectory, tool: &str, verb: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(IOLITE);
     let db = format!("sqlite:{}", place.data().display());
     command.args([tool, verb, "--db", &db]).args(arguments);
@@ -19,15 +19,15 @@ fn ran(place: &Place, tool: &str, verb: &str, arguments: &[&str]) -> Command {
 }
 
 /// A sweep of short steps.
-fn sweep(place: &Place, tool: &str, arguments: &[&str]) -> Command {
+fn sweep(place: &TestDirectory, tool: &str, arguments: &[&str]) -> Command {
     let mut command = ran(place, tool, "sweep", &["--step", "300ms", "--ramp", "50ms"]);
     command.arg("--results").arg(place.results()).args(arguments);
     command
 }
 
 /// A small database with so many globals.
-fn database(globals: &str) -> Place {
-    let place = Place::new();
+fn database(globals: &str) -> TestDirectory {
+    let place = TestDirectory::new();
     let done = |command: &mut Command| {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
@@ -180,7 +180,7 @@ fn an_interrupted_sweep_keeps_its_steps() {
 
 #[test]
 fn help_has_examples() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut command = Command::new(IOLITE);
     let output = command.args(["ranread", "sweep", "--help"]).current_dir(place.data()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

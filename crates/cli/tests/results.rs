@@ -10,10 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{IOLITE, Loop, Place, is_root, skip, stderr};
+use common::{IOLITE, Loop, TestDirectory, is_root, skip, stderr};
 use serde_json::Value;
 
-fn iolite(place: &Place, arguments: &[&str]) -> Output {
+fn iolite(place: &TestDirectory, arguments: &[&str]) -> Output {
     let mut command = Command::new(IOLITE);
     command.args(arguments).arg("--results").arg(place.results());
     command.env("NO_COLOR", "1").env("COLUMNS", "110").stdin(Stdio::null()).output().unwrap()
@@ -28,7 +28,7 @@ fn parsed(text: &str) -> Value {
 }
 
 /// Runs a command, and holds what is shown of its run against what it printed, as text and as JSON.
-fn shown_as_printed(place: &Place, arguments: &[&str]) {
+fn shown_as_printed(place: &TestDirectory, arguments: &[&str]) {
     let text_run = iolite(place, arguments);
     let printed = text(&text_run);
     assert!(!printed.is_empty(), "{arguments:?}: {}", stderr(&text_run));
@@ -45,7 +45,7 @@ fn shown_as_printed(place: &Place, arguments: &[&str]) {
     assert_eq!(keys(&from_store), keys(&stored), "{arguments:?}");
 }
 
-fn job(place: &Place, name: &str, text: &str) -> String {
+fn job(place: &TestDirectory, name: &str, text: &str) -> String {
     let path = place.root.path().join(name);
     fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
@@ -94,19 +94,19 @@ stop.operations = 100
 ";
 
 /// How a command is asked for, and what has to stay until it has run.
-struct Asked {
+struct RunRequest {
     arguments: Vec<String>,
     keep: Option<Box<dyn std::any::Any>>,
 }
 
-fn asked<const N: usize>(arguments: [&str; N]) -> Option<Asked> {
+fn asked<const N: usize>(arguments: [&str; N]) -> Option<RunRequest> {
     let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-    Some(Asked { arguments, keep: None })
+    Some(RunRequest { arguments, keep: None })
 }
 
 /// A command by the words that it begins with, and how it is asked for in a place; `None`, with the reason printed, where that is
 /// not possible.
-type Row = (&'static str, fn(&Place) -> Option<Asked>);
+type Row = (&'static str, fn(&TestDirectory) -> Option<RunRequest>);
 
 /// Every command whose runs are stored. fio's own command line has a test of its own below.
 const COMMANDS: &[Row] = &[
@@ -257,22 +257,22 @@ const COMMANDS: &[Row] = &[
     }),
 ];
 
-fn data(place: &Place) -> String {
+fn data(place: &TestDirectory) -> String {
     place.data().display().to_string()
 }
 
-fn path(place: &Place, name: &str) -> String {
+fn path(place: &TestDirectory, name: &str) -> String {
     place.root.path().join(name).display().to_string()
 }
 
 /// Runs what has to be done before.
-fn done(place: &Place, arguments: &[&str]) {
+fn done(place: &TestDirectory, arguments: &[&str]) {
     let output = iolite(place, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
 }
 
 /// A database with blocks and two globals.
-fn blocks(place: &Place) -> String {
+fn blocks(place: &TestDirectory) -> String {
     let db = format!("sqlite:{}", data(place));
     for arguments in [
         &["ranread", "setup", "--db", &db, "--size", "8MiB"][..],
@@ -284,12 +284,12 @@ fn blocks(place: &Place) -> String {
     db
 }
 
-fn ran(place: &Place, tool: &str) -> Option<Asked> {
+fn ran(place: &TestDirectory, tool: &str) -> Option<RunRequest> {
     asked([tool, "run", "--db", &blocks(place), "--jobs", "2", "--runtime", "300ms", "--ramp", "100ms"])
 }
 
 /// A database of TPROC-C.
-fn warehouse(place: &Place) -> String {
+fn warehouse(place: &TestDirectory) -> String {
     let db = format!("sqlite:{}", data(place));
     let build = ["tproc-c", "build", "--db", &db, "--reduction", "100", "--quiet"];
     let output = Command::new(IOLITE).args(build).stdin(Stdio::null()).output().unwrap();
@@ -329,7 +329,7 @@ impl Drop for Server {
 #[test]
 fn every_command_is_shown_as_it_was_printed() {
     for (name, ask) in COMMANDS {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let Some(asked) = ask(&place) else { continue };
         assert!(asked.arguments.join(" ").starts_with(name), "{name}: {:?}", asked.arguments);
         let arguments: Vec<&str> = asked.arguments.iter().map(String::as_str).collect();
@@ -365,7 +365,7 @@ fn no_command_is_missing_in_the_table() {
 
 #[test]
 fn runs_are_listed_noted_tagged_and_deleted() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let none = iolite(&place, &["results", "list"]);
     assert_eq!(none.status.code(), Some(2), "{}", stderr(&none));
     assert!(stderr(&none).contains("there are no results yet"), "{}", stderr(&none));
@@ -398,7 +398,7 @@ fn runs_are_listed_noted_tagged_and_deleted() {
 
 #[test]
 fn a_run_that_was_killed_shows_how_far_it_came() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = job(
         &place,
         "long.toml",
@@ -420,7 +420,7 @@ fn a_run_that_was_killed_shows_how_far_it_came() {
 
 #[test]
 fn runs_are_compared_and_conditions_decide_the_exit_code() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let writes = |block: &str| {
         format!(
             "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.file = {{ name = 'data', size = '1MiB', create = true }}\n\
@@ -471,7 +471,7 @@ fn runs_are_compared_and_conditions_decide_the_exit_code() {
 }
 
 /// Runs fio's jobs, and holds what is shown of the run against what was printed, in the form that was asked for.
-fn fio_shown_as_printed(place: &Place, arguments: &[&str]) -> String {
+fn fio_shown_as_printed(place: &TestDirectory, arguments: &[&str]) -> String {
     let directory = place.data();
     let mut command = Command::new(IOLITE);
     command.arg("fio").args(arguments).current_dir(&directory).env("IOLITE_RESULTS", place.results());
@@ -484,7 +484,7 @@ fn fio_shown_as_printed(place: &Place, arguments: &[&str]) -> String {
 
 #[test]
 fn jobs_of_fio_are_shown_as_they_were_printed() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let common = ["--ioengine=psync", "--size=1m", "--bs=4k"];
     let fio = |arguments: &[&str]| fio_shown_as_printed(&place, &[&common[..], arguments].concat());
     let two = fio(&["--name=a", "--rw=randwrite", "--name=b", "--rw=read", "--description=the second"]);
@@ -508,7 +508,7 @@ fn jobs_of_fio_are_shown_as_they_were_printed() {
 
 #[test]
 fn a_job_of_fio_that_failed_is_shown_with_its_error() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut command = Command::new(IOLITE);
     command.args(["fio", "--name=x", "--rw=read", "--size=1m", "--output-format=json"]);
     command.arg("--allow_file_create=0").env("IOLITE_RESULTS", place.results()).current_dir(place.data());
@@ -521,7 +521,7 @@ fn a_job_of_fio_that_failed_is_shown_with_its_error() {
 
 #[test]
 fn two_jobs_in_turns_are_shown_as_they_were_printed() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let writes = |block: &str| {
         format!(
             "name = 'writes of {block}'\n[[tasks]]\n[tasks.io]\nname = 'writes'\n\
@@ -552,7 +552,7 @@ fn two_jobs_in_turns_are_shown_as_they_were_printed() {
 
 #[test]
 fn runs_are_exported_imported_asked_and_collected() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let writes = "[[tasks]]\n[tasks.io]\nname = '=1+1 \"quoted\"'\n\
                   target.file = { name = 'data', size = '1MiB', create = true }\nbackend = 'sync'\nmix = 'write'\n\
                   stop.operations = 200\n";
@@ -604,7 +604,7 @@ fn runs_are_exported_imported_asked_and_collected() {
 
 #[test]
 fn a_stored_run_is_drawn_in_every_kind() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let writes = "[[tasks]]\n[tasks.io]\nname = 'a < b & \"c\"'\n\
                   target.file = { name = 'data', size = '1MiB', create = true }\nbackend = 'sync'\nmix = 'write'\n\
                   stop.operations = 500\ninterval = '10ms'\n";
@@ -653,7 +653,7 @@ fn a_stored_run_is_drawn_in_every_kind() {
 
 #[test]
 fn results_of_fio_are_imported_listed_compared_and_drawn() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let fio = std::process::Command::new("fio").arg("--version").output();
     if !fio.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: fio is not installed");

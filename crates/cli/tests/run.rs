@@ -32,13 +32,13 @@ fn on_data(size: &str, rest: &str) -> String {
     )
 }
 
-fn job(place: &Place, text: &str) -> PathBuf {
+fn job(place: &TestDirectory, text: &str) -> PathBuf {
     let path = place.root.path().join("job.toml");
     fs::write(&path, text).unwrap();
     path
 }
 
-fn command(place: &Place, verb: &str, job: &Path, arguments: &[&str]) -> Command {
+fn command(place: &TestDirectory, verb: &str, job: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(IOLITE);
     command.arg(verb).arg(job).arg("--directory").arg(place.data()).arg("--results").arg(place.results());
     command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
@@ -46,7 +46,7 @@ fn command(place: &Place, verb: &str, job: &Path, arguments: &[&str]) -> Command
 }
 
 /// Runs a job to its end and returns the document.
-fn run(place: &Place, text: &str) -> Value {
+fn run(place: &TestDirectory, text: &str) -> Value {
     let output = command(place, "run", &job(place, text), &["--json", "--quiet"]).output().unwrap();
     assert_eq!(
         output.status.code(),
@@ -91,7 +91,7 @@ fn throttled_devices_are_measured_as_what_they_are() {
 }
 
 fn is_measured_as_throttled(limit: Limit, backend: &str, depth: u32, block: f64) {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let Some(throttle) = Throttle::new(&place.data(), limit) else { return };
     let workers = if backend == "'sync'" { depth } else { 1 };
     let rest = format!(
@@ -117,7 +117,7 @@ fn is_measured_as_throttled(limit: Limit, backend: &str, depth: u32, block: f64)
 #[test]
 fn processes_do_the_same_as_threads() {
     undisturbed(|| {
-        let place = Place::new();
+        let place = TestDirectory::new();
         for processes in [false, true] {
             let rest = format!(
                 "backend = 'sync'\nplacement.processes = {processes}\nmix = {{ read-percent = 50 }}\nregions = 'slices'\n\
@@ -150,7 +150,7 @@ fn processes_do_the_same_as_threads() {
 
 #[test]
 fn a_worker_process_that_dies_is_reported_and_what_the_others_did_is_kept() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let rest = "backend = 'sync'\nplacement.processes = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = '50ms'";
     let text = lay_out("16MiB") + &on_data("16MiB", rest);
     let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
@@ -173,7 +173,7 @@ fn a_worker_process_that_dies_is_reported_and_what_the_others_did_is_kept() {
     assert_eq!(entries(&place.data()), [""; 0], "test files were left behind");
 }
 
-fn try_ask(place: &Place, sql: &str) -> i64 {
+fn try_ask(place: &TestDirectory, sql: &str) -> i64 {
     let ask = || rusqlite::Connection::open(place.results())?.query_row(sql, [], |row| row.get(0));
     ask().unwrap_or(0)
 }
@@ -187,7 +187,7 @@ fn children_of(process: u32) -> Vec<i32> {
 fn ctrl_c_ends_threads_and_processes_within_a_second() {
     undisturbed(|| {
         for processes in [false, true] {
-            let place = Place::new();
+            let place = TestDirectory::new();
             let rest = format!(
                 "backend = 'sync'\nplacement.processes = {processes}\nworkers = 2\nconcurrency = 2\nstop.runtime = '1h'\ninterval = '50ms'"
             );
@@ -211,7 +211,7 @@ fn ctrl_c_ends_threads_and_processes_within_a_second() {
 
 #[test]
 fn ctrl_c_ends_the_making_of_directories_too() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let text = "[[tasks]]\n[tasks.metadata]\nname = 'many'\nfiles = 100000000\nfiles_per_directory = 1\n";
     let mut run = command(&place, "run", &job(&place, text), &["--json", "--quiet"]);
     let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
@@ -231,7 +231,7 @@ fn ctrl_c_ends_the_making_of_directories_too() {
 
 #[test]
 fn a_rate_that_is_not_kept_and_data_that_is_wrong_have_exit_codes_of_their_own() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let rest = "backend = 'sync'\narrival.constant = 50000000\nstop.runtime = '500ms'\ninterval = '100ms'";
     let text = lay_out("16MiB") + &on_data("16MiB", rest);
     let output = command(&place, "run", &job(&place, &text), &["--quiet"]).output().unwrap();
@@ -242,7 +242,7 @@ fn a_rate_that_is_not_kept_and_data_that_is_wrong_have_exit_codes_of_their_own()
 
 #[test]
 fn what_was_written_is_verified_later_and_damage_is_found() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let (file, state) = (place.data().join("mine"), place.root.path().join("state"));
     fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
     let text = format!(
@@ -279,7 +279,7 @@ fn what_was_written_is_verified_later_and_damage_is_found() {
 
 #[test]
 fn devices_are_measured_raw_but_never_while_in_use() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let Some(device) = Loop::new(&place, 64 << 20) else { return };
     let task = |mix: &str, overwrite: &str| {
         format!(
@@ -321,7 +321,7 @@ fn devices_are_measured_raw_but_never_while_in_use() {
 /// A device that takes what it is given and then has no room for it: only the page cache has the data.
 #[test]
 fn what_never_reached_the_device_is_not_verified_from_memory() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let small = place.root.path().join("small");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"], &small) else { return };
     let file = small.join("image");
@@ -342,7 +342,7 @@ fn what_never_reached_the_device_is_not_verified_from_memory() {
 
 #[test]
 fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let file = place.data().join("mine");
     let held = fs::File::create(&file).unwrap();
     held.set_len(1 << 20).unwrap();
@@ -367,7 +367,7 @@ fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
 
 #[test]
 fn metadata_operations_run_beside_io() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let metadata = |operation: &str, rest: &str| {
         format!(
             "[[tasks]]\n[tasks.metadata]\nname = '{operation}'\noperation = '{operation}'\nfiles = 500\nworkers = 2\n{rest}\n"
@@ -391,7 +391,7 @@ fn metadata_operations_run_beside_io() {
 #[test]
 fn a_latency_target_on_a_throttled_device_is_what_littles_law_says() {
     undisturbed(|| {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let Some(throttle) = Throttle::new(&place.data(), Limit::Iops(1000)) else { return };
         let rest = "backend.io-uring = {}\ndirect = true\nconcurrency = 8\ninterval = '100ms'";
         let text = lay_out("64MiB") + &on_data("64MiB", rest);
@@ -419,7 +419,7 @@ fn a_latency_target_on_a_throttled_device_is_what_littles_law_says() {
 
 #[test]
 fn jobs_without_sense_are_usage_errors_with_their_place() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     for (text, says) in [
         ("", "no task"),
         ("[[tasks]]\n[tasks.io]\nblok = 1\n", "blok"),
@@ -442,7 +442,7 @@ fn jobs_without_sense_are_usage_errors_with_their_place() {
 
 #[test]
 fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let small = place.root.path().join("small");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"], &small) else { return };
     let text = "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.file = { name = 'data', size = '64MiB', create = true }\n\
@@ -464,7 +464,7 @@ fn a_full_disk_is_an_error_of_its_class_and_ends_the_job_where_asked() {
 /// fio makes the files that its jobs name, and reports about the storage that they are on.
 #[test]
 fn a_job_file_of_fios_makes_its_files_where_it_says() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let there = place.root.path().join("there");
     fs::create_dir(&there).unwrap();
     for (jobs, files) in [(1, 1), (2, 3)] {
@@ -484,7 +484,7 @@ fn a_job_file_of_fios_makes_its_files_where_it_says() {
 
 /// The names of the limits of the host that a run on a file in the page cache has met.
 fn limits_met(load: &str) -> Vec<String> {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let load = format!("backend = 'sync'\ndirect = false\nblock = '4KiB'\nstop.runtime = '2s'\n{load}");
     let document = run(&place, &format!("{}{}", lay_out("1MiB"), on_data("1MiB", &load)));
     let warnings = document["warnings"].as_array().unwrap();

@@ -124,7 +124,7 @@ fn target(path: &Path, resident: bool) {
 }
 
 /// The stamps of all cells in a directory, by the cells' names.
-fn stamps(place: &Place, directory: &Path) -> Vec<(Cell, Value)> {
+fn stamps(place: &TestDirectory, directory: &Path) -> Vec<(Cell, Value)> {
     let mut command = Command::new(IOLITE);
     command.args(["fio", "--output-format=json", "--invalidate=0", "--ioengine=psync"]);
     for cell in Cell::all() {
@@ -152,7 +152,7 @@ fn stamps(place: &Place, directory: &Path) -> Vec<(Cell, Value)> {
 
 /// All cells in a directory with a device beneath, alone and with a neighbour. `exact` where the kernel accounts what the leaf
 /// device does to those who asked for it.
-fn all_cells(place: &Place, directory: &Path, exact: bool) {
+fn all_cells(place: &TestDirectory, directory: &Path, exact: bool) {
     fs::create_dir_all(directory).unwrap();
     let mut wrong = Vec::new();
     for beside in [false, true] {
@@ -181,7 +181,7 @@ fn accounts_io() -> bool {
 
 #[test]
 fn stamps_on_the_disk_of_the_checkout() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let storage = iolite_observe::storage(&place.data()).unwrap();
     let kind = storage.filesystem.kind.as_str();
     if !accounts_io() || !matches!(kind, "ext4" | "xfs") || storage.devices.iter().any(|d| d.kind == "loop") {
@@ -191,7 +191,7 @@ fn stamps_on_the_disk_of_the_checkout() {
 }
 
 /// A file system of this kind on a loop device; `None`, with the reason printed, where it can't be made.
-fn formatted(place: &Place, kind: &str, size: u64) -> Option<(Mount, Loop, PathBuf)> {
+fn formatted(place: &TestDirectory, kind: &str, size: u64) -> Option<(Mount, Loop, PathBuf)> {
     let device = Loop::new(place, size)?;
     let made = Command::new(format!("mkfs.{kind}")).arg("-q").arg(&device.0).output();
     match made {
@@ -205,7 +205,7 @@ fn formatted(place: &Place, kind: &str, size: u64) -> Option<(Mount, Loop, PathB
 }
 
 fn on_loop(kind: &str, size: u64) {
-    let place = Place::new();
+    let place = TestDirectory::new();
     if !is_root() || !accounts_io() {
         return skip("root is needed, for a loop device").unwrap_or_default();
     }
@@ -230,7 +230,7 @@ fn stamps_on_btrfs() {
 
 #[test]
 fn memory_is_never_stamped_device() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let directory = place.root.path().join("memory");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "tmpfs"], &directory) else { return };
     let data = directory.join("data");
@@ -247,7 +247,7 @@ fn memory_is_never_stamped_device() {
 }
 
 /// A job of fio's in a place's data directory: what its only phase says of the cache.
-fn cache_of(place: &Place, arguments: &[&str]) -> Value {
+fn cache_of(place: &TestDirectory, arguments: &[&str]) -> Value {
     let mut command = Command::new(IOLITE);
     command.args(["fio", "--output-format=json", "--name=x", "--bs=256k", "--size=8m"]).args(arguments);
     command.current_dir(place.data()).env("XDG_DATA_HOME", place.root.path()).stdin(Stdio::null());
@@ -260,7 +260,7 @@ fn cache_of(place: &Place, arguments: &[&str]) -> Value {
 
 #[test]
 fn what_lays_out_a_file_is_no_part_of_the_phase() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     if !accounts_io() || iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
         return;
     }
@@ -270,7 +270,7 @@ fn what_lays_out_a_file_is_no_part_of_the_phase() {
 
 #[test]
 fn holes_and_unwritten_blocks_are_stamped_so() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let path = place.data().join("hole");
     File::create(&path).unwrap().set_len(SIZE as u64).unwrap();
     if let Err(error) = iolite_sys::extents::stored(&File::open(&path).unwrap(), SIZE as u64) {

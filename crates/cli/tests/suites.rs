@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use common::*;
 
-fn suite(place: &Place, arguments: &[&str]) -> Output {
+fn suite(place: &TestDirectory, arguments: &[&str]) -> Output {
     let mut command = Command::new(IOLITE);
     command.args(arguments).arg("--results").arg(place.results()).arg("--quiet");
     command.env("NO_COLOR", "1").env("COLUMNS", "120").stdin(Stdio::null());
@@ -19,7 +19,7 @@ fn suite(place: &Place, arguments: &[&str]) -> Output {
 
 #[test]
 fn the_three_tests_run_to_their_end_and_are_shown_again_as_they_were_printed() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let data = place.data();
     let small = ["--size", "8MiB", "--files", "200", "--processes", "2", "--concurrency", "2"];
     let output = suite(&place, &[&["classic", "all", data.to_str().unwrap()], &small[..]].concat());
@@ -39,7 +39,7 @@ fn the_three_tests_run_to_their_end_and_are_shown_again_as_they_were_printed() {
     csv_is_accepted(&text);
 }
 
-fn suite_results(place: &Place, arguments: &[&str]) -> Output {
+fn suite_results(place: &TestDirectory, arguments: &[&str]) -> Output {
     let mut command = Command::new(IOLITE);
     command.arg("results").args(arguments).arg("--results").arg(place.results());
     command.env("NO_COLOR", "1").env("COLUMNS", "120").stdin(Stdio::null());
@@ -70,7 +70,7 @@ fn csv_is_accepted(text: &str) {
 
 #[test]
 fn sizes_beyond_the_space_are_refused_before_anything_is_written() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let data = place.data();
     let output = suite(&place, &["classic", "dd", data.to_str().unwrap(), "--size", "900TiB"]);
     assert_eq!(output.status.code(), Some(2));
@@ -95,7 +95,7 @@ fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
         let _: Option<()> = skip("a loop device needs root");
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
         let _: Option<()> = skip("no /dev/shm");
         return;
@@ -142,7 +142,7 @@ impl Drop for Killed {
 
 #[test]
 fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let file = place.data().join("data");
     std::fs::write(&file, vec![7u8; 20 << 20]).unwrap();
     let path = file.to_str().unwrap();
@@ -159,7 +159,7 @@ fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
 
 #[test]
 fn seven_patterns_are_run_and_their_best_compared_with_their_worst() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let data = place.data();
     let asked =
         ["iometer", "patterns", data.to_str().unwrap(), "--size", "8MiB", "--time", "100ms", "--json"];
@@ -176,7 +176,7 @@ fn seven_patterns_are_run_and_their_best_compared_with_their_worst() {
 
 #[test]
 fn configuration_files_are_run_and_network_workers_refused_by_name() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let data = place.data();
     let printed = suite_plain(&["iometer", "print"]);
     let manager = "'Manager ID, manager name\n\t1,HOST\n'Worker\n\tWorker 1\n'Worker type\n\tDISK\n\

@@ -6,11 +6,11 @@ mod common;
 
 use std::process::{Command, Output, Stdio};
 
-use common::{IOLITE, Place, json, stderr};
+use common::{IOLITE, TestDirectory, json, stderr};
 
 /// A database that is measured; a private server of it is stopped in the end.
 struct Subject {
-    place: Place,
+    place: TestDirectory,
     db: String,
     stop: Option<[String; 2]>,
 }
@@ -26,14 +26,14 @@ impl Drop for Subject {
 
 impl Subject {
     fn sqlite() -> Subject {
-        let place = Place::new();
+        let place = TestDirectory::new();
         let db = format!("sqlite:{}", place.data().display());
         Subject { place, db, stop: None }
     }
 
     /// `None`, with the reason printed, where its programs are missing.
     fn server(server: &str) -> Option<Subject> {
-        let place = Place::new();
+        let place = TestDirectory::new();
         // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
         let directory = tempfile::tempdir().unwrap().keep();
         let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();

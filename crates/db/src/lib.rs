@@ -26,7 +26,7 @@ mod waits;
 
 pub use error::{Error, Result};
 pub use instance::{Description, Files, Instance, LockWait};
-pub use monitor::{Monitor, Seen, Waited};
+pub use monitor::{DatabaseObservation, Monitor, Waited};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]

@@ -18,12 +18,12 @@ const LOCKS_EVERY: u32 = 5;
 #[derive(Debug)]
 pub struct Monitor {
     end: Sender<()>,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<DatabaseObservation>,
 }
 
 /// What a [`Monitor`] has seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct DatabaseObservation {
     /// What the database counted meanwhile.
     pub physical: Physical,
     /// Time in which it wrote data files; `None` where it does not count that.
@@ -69,7 +69,7 @@ impl Monitor {
                     locks.look(database.lock_waits().unwrap_or_default(), Instant::now());
                 }
             }
-            Seen { lock_waits: locks.finish(), ..looks.seen }
+            DatabaseObservation { lock_waits: locks.finish(), ..looks.seen }
         });
         let thread = thread.ok()?;
         // What sessions do is counted from before their first operation.
@@ -78,7 +78,7 @@ impl Monitor {
     }
 
     /// Reads for the last time, and returns what was seen.
-    pub fn finish(self) -> Seen {
+    pub fn finish(self) -> DatabaseObservation {
         // It has died already, where this is not heard.
         let _ = self.end.send(());
         self.thread.join().unwrap_or_default()
@@ -121,13 +121,13 @@ struct Looks {
     before: Physical,
     started: Instant,
     looked: Instant,
-    seen: Seen,
+    seen: DatabaseObservation,
 }
 
 impl Looks {
     fn new(first: Physical) -> Looks {
         let now = Instant::now();
-        Looks { first, before: first, started: now, looked: now, seen: Seen::default() }
+        Looks { first, before: first, started: now, looked: now, seen: DatabaseObservation::default() }
     }
 
     fn look(&mut self, now: Physical, at: Instant) {

@@ -34,16 +34,16 @@ impl fmt::Debug for Started {
 
 /// A directory in which nobody else starts or stops a server meanwhile; until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Held(#[allow(dead_code)] File);
+pub(crate) struct DirectoryLock(#[allow(dead_code)] File);
 
 /// Holds a directory, which must exist.
 ///
 /// # Errors
 /// [`Error::Engine`] when another process holds it; [`Error::Io`].
-pub(crate) fn hold(directory: &Path) -> Result<Held> {
+pub(crate) fn hold(directory: &Path) -> Result<DirectoryLock> {
     let file = File::open(directory).map_err(|e| failed("open", directory, e))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Held(file)),
+        Ok(()) => Ok(DirectoryLock(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Engine {
             doing: "start or stop a server in",
             place: directory.display().to_string(),

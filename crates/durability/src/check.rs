@@ -12,7 +12,7 @@ use crate::database::{Commits, missing};
 use crate::error::Result;
 use crate::files::{path, slot_path};
 use crate::plan::{directory, slot};
-use crate::record::{Found, Identity, read};
+use crate::record::{BlockState, Identity, read};
 use crate::witness::Acknowledged;
 
 /// Losses that are listed one by one; all are counted.
@@ -101,7 +101,7 @@ impl Worker<'_> {
         }
     }
 
-    fn judge(&self, number: u64, found: io::Result<Option<Found>>, findings: &mut Findings) {
+    fn judge(&self, number: u64, found: io::Result<Option<BlockState>>, findings: &mut Findings) {
         let identity = Identity { worker: self.worker, number };
         let mut lose = |kind| lose(findings, identity, kind, || self.place(number));
         // Of this worker, only the write after the last acknowledged one can have been in progress.
@@ -111,13 +111,13 @@ impl Worker<'_> {
                 && slot(self.plan, other.number) == slot(self.plan, number)
         };
         match found {
-            Ok(Some(Found::Whole(other))) if other == identity || in_progress(other) => {}
-            Ok(Some(Found::Torn(other))) if in_progress(other) => findings.torn_in_progress += 1,
-            Ok(Some(Found::Torn(_))) => lose(LossKind::Torn),
-            Ok(Some(Found::Whole(other))) if self.is_older(other, number) => lose(LossKind::Stale),
-            Ok(Some(Found::Whole(_))) => lose(LossKind::Misplaced),
-            Ok(Some(Found::Zeros)) => lose(LossKind::Zeros),
-            Ok(Some(Found::Foreign)) => lose(LossKind::Foreign),
+            Ok(Some(BlockState::Whole(other))) if other == identity || in_progress(other) => {}
+            Ok(Some(BlockState::Torn(other))) if in_progress(other) => findings.torn_in_progress += 1,
+            Ok(Some(BlockState::Torn(_))) => lose(LossKind::Torn),
+            Ok(Some(BlockState::Whole(other))) if self.is_older(other, number) => lose(LossKind::Stale),
+            Ok(Some(BlockState::Whole(_))) => lose(LossKind::Misplaced),
+            Ok(Some(BlockState::Zeros)) => lose(LossKind::Zeros),
+            Ok(Some(BlockState::Foreign)) => lose(LossKind::Foreign),
             Ok(None) => lose(LossKind::Missing),
             Err(error) if error.kind() == io::ErrorKind::NotFound => lose(LossKind::Missing),
             Err(_) => lose(LossKind::Unreadable),
@@ -141,7 +141,7 @@ impl Worker<'_> {
 }
 
 /// The block there; `None` where the file ends before its end.
-fn read_block(file: &File, offset: u64, plan: &Plan) -> io::Result<Option<Found>> {
+fn read_block(file: &File, offset: u64, plan: &Plan) -> io::Result<Option<BlockState>> {
     let mut block = vec![0; usize::try_from(plan.block.0).unwrap_or(usize::MAX)];
     match file.read_exact_at(&mut block, offset) {
         Ok(()) => Ok(Some(read(&block, plan.run))),

@@ -22,7 +22,7 @@ pub struct Identity {
 
 /// What a block turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum BlockState {
     /// A whole block of this run.
     Whole(Identity),
     /// The beginning of one, with other contents: a write that was done in part.
@@ -48,19 +48,19 @@ pub(crate) fn fill(block: &mut [u8], run: RunKey, identity: Identity) {
 }
 
 /// What `block` is.
-pub(crate) fn read(block: &[u8], run: RunKey) -> Found {
+pub(crate) fn read(block: &[u8], run: RunKey) -> BlockState {
     if block.iter().all(|&byte| byte == 0) {
-        return Found::Zeros;
+        return BlockState::Zeros;
     }
     if block.len() < SMALLEST || block[..8] != MAGIC || block[8..24] != run.0 {
-        return Found::Foreign;
+        return BlockState::Foreign;
     }
     let worker = u32::from_le_bytes([block[24], block[25], block[26], block[27]]);
     let mut number = [0; 8];
     number.copy_from_slice(&block[28..36]);
     let identity = Identity { worker, number: u64::from_le_bytes(number) };
     let whole = block[36..HEADER] == checksum(block).to_le_bytes();
-    if whole { Found::Whole(identity) } else { Found::Torn(identity) }
+    if whole { BlockState::Whole(identity) } else { BlockState::Torn(identity) }
 }
 
 fn checksum(block: &[u8]) -> u32 {
@@ -84,12 +84,12 @@ mod tests {
         let identity = Identity { worker: 3, number: 77 };
         let mut block = vec![0; 4096];
         fill(&mut block, RUN, identity);
-        assert_eq!(read(&block, RUN), Found::Whole(identity));
-        assert_eq!(read(&block, RunKey([8; 16])), Found::Foreign);
+        assert_eq!(read(&block, RUN), BlockState::Whole(identity));
+        assert_eq!(read(&block, RunKey([8; 16])), BlockState::Foreign);
         block[4000] ^= 1;
-        assert_eq!(read(&block, RUN), Found::Torn(identity));
-        assert_eq!(read(&[0; 4096], RUN), Found::Zeros);
-        assert_eq!(read(b"short", RUN), Found::Foreign);
+        assert_eq!(read(&block, RUN), BlockState::Torn(identity));
+        assert_eq!(read(&[0; 4096], RUN), BlockState::Zeros);
+        assert_eq!(read(b"short", RUN), BlockState::Foreign);
     }
 
     #[test]
@@ -98,6 +98,6 @@ mod tests {
         fill(&mut old, RUN, Identity { worker: 0, number: 1 });
         fill(&mut new, RUN, Identity { worker: 0, number: 2 });
         old[..512].copy_from_slice(&new[..512]);
-        assert_eq!(read(&old, RUN), Found::Torn(Identity { worker: 0, number: 2 }));
+        assert_eq!(read(&old, RUN), BlockState::Torn(Identity { worker: 0, number: 2 }));
     }
 }

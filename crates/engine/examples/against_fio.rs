@@ -38,7 +38,7 @@ const CORE: &str = "1";
 
 /// Where a case reads.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum TargetKind {
     /// A file, through the page cache, where all of it is.
     PageCache,
     /// A file, past the page cache.
@@ -55,7 +55,7 @@ struct Case {
     depth: u32,
     /// Writes instead of reads.
     writes: bool,
-    place: Place,
+    place: TargetKind,
     /// fio as its users run it.
     fio: &'static [&'static str],
     /// fio at its best; empty for none.
@@ -72,7 +72,7 @@ const fn disk(
     writes: bool,
     fio: &'static [&'static str],
 ) -> Case {
-    Case { name, backend, block: 4096, depth, writes, place: Place::Disk, fio, tuned: &[], bare: "" }
+    Case { name, backend, block: 4096, depth, writes, place: TargetKind::Disk, fio, tuned: &[], bare: "" }
 }
 
 const CASES: [Case; 15] = [
@@ -82,7 +82,7 @@ const CASES: [Case; 15] = [
         block: 4096,
         depth: 1,
         writes: false,
-        place: Place::PageCache,
+        place: TargetKind::PageCache,
         fio: &["--ioengine=null", "--bs=4k"],
         tuned: &["--ioengine=null", "--bs=4k", "--gtod_reduce=1", "--norandommap", "--randrepeat=0"],
         bare: "",
@@ -93,7 +93,7 @@ const CASES: [Case; 15] = [
         block: 4096,
         depth: 1,
         writes: false,
-        place: Place::PageCache,
+        place: TargetKind::PageCache,
         fio: &["--ioengine=psync", "--bs=4k"],
         tuned: &[],
         bare: "pread",
@@ -104,7 +104,7 @@ const CASES: [Case; 15] = [
         block: 512,
         depth: 1,
         writes: false,
-        place: Place::PageCache,
+        place: TargetKind::PageCache,
         fio: &["--ioengine=psync", "--bs=512"],
         tuned: &[],
         bare: "pread",
@@ -115,7 +115,7 @@ const CASES: [Case; 15] = [
         block: 4096,
         depth: 32,
         writes: false,
-        place: Place::PageCache,
+        place: TargetKind::PageCache,
         fio: &["--ioengine=io_uring", "--bs=4k", "--iodepth=32"],
         tuned: &[
             "--ioengine=io_uring",
@@ -135,7 +135,7 @@ const CASES: [Case; 15] = [
         block: 512,
         depth: 32,
         writes: false,
-        place: Place::PageCache,
+        place: TargetKind::PageCache,
         fio: &["--ioengine=io_uring", "--bs=512", "--iodepth=32"],
         tuned: &[
             "--ioengine=io_uring",
@@ -155,7 +155,7 @@ const CASES: [Case; 15] = [
         block: 4096,
         depth: 32,
         writes: false,
-        place: Place::PageCache,
+        place: TargetKind::PageCache,
         fio: &["--ioengine=libaio", "--bs=4k", "--iodepth=32"],
         tuned: &[],
         bare: "",
@@ -222,7 +222,7 @@ const CASES: [Case; 15] = [
         block: 4096,
         depth: 32,
         writes: false,
-        place: Place::Zram,
+        place: TargetKind::Zram,
         fio: &["--ioengine=io_uring", "--bs=4k", "--iodepth=32", "--direct=1"],
         tuned: &[
             "--ioengine=io_uring",
@@ -265,8 +265,8 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
     );
     let this = std::env::current_exe().unwrap();
     for (number, case) in CASES.iter().enumerate() {
-        let zram = if case.place == Place::Zram { Zram::set_up() } else { None };
-        if case.place == Place::Zram && zram.is_none() {
+        let zram = if case.place == TargetKind::Zram { Zram::set_up() } else { None };
+        if case.place == TargetKind::Zram && zram.is_none() {
             continue;
         }
         let file = if zram.is_some() { Path::new(Zram::DEVICE) } else { file.as_path() };
@@ -485,7 +485,7 @@ fn fio(case: &Case, options: &[&str], file: &Path) -> Run {
 
 fn bare_loop(program: &str, case: &Case, file: &Path) -> Run {
     let (block, seconds, depth) = (case.block.to_string(), SECONDS.to_string(), case.depth.to_string());
-    let way = if case.place == Place::PageCache { "cached" } else { "direct" };
+    let way = if case.place == TargetKind::PageCache { "cached" } else { "direct" };
     let command = [program, case.bare, file.to_str().unwrap(), &block, &seconds, &depth, way];
     Run { rate: pinned(&command).trim().parse().unwrap(), cpu: 0.0 }
 }
@@ -502,8 +502,8 @@ fn processor_time() -> f64 {
 fn iolite(case: &Case, directory: &Path) -> Run {
     let mut scratch = Scratch::create(directory, &RunId(format!("bench-{}", std::process::id()))).unwrap();
     let path = match case.place {
-        Place::Zram => PathBuf::from(Zram::DEVICE),
-        Place::PageCache | Place::Disk => directory.join(FILE),
+        TargetKind::Zram => PathBuf::from(Zram::DEVICE),
+        TargetKind::PageCache | TargetKind::Disk => directory.join(FILE),
     };
     let overwrite = if case.writes { Overwrite::Anything } else { Overwrite::Never };
     let (offset, size) = (Bytes(0), Bytes(0));
@@ -517,7 +517,7 @@ fn iolite(case: &Case, directory: &Path) -> Run {
         backend: case.backend,
         block: Bytes(case.block),
         mix: if case.writes { Mix::Write } else { Mix::Read },
-        direct: case.place != Place::PageCache,
+        direct: case.place != TargetKind::PageCache,
         concurrency: case.depth,
         stop: Stop { runtime: Some(Nanos::from_secs_f64(SECONDS)), ..Stop::default() },
         ramp: Nanos(100_000_000),

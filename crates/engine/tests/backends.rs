@@ -319,17 +319,17 @@ fn runtime(millis: u64) -> Stop {
     Stop { runtime: Some(Nanos(millis * 1_000_000)), ..Stop::default() }
 }
 
-struct Bench {
+struct Fixture {
     _dir: tempfile::TempDir,
     scratch: Scratch,
     control: Control,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
-        Bench { _dir: dir, scratch, control: Control::default() }
+        Fixture { _dir: dir, scratch, control: Control::default() }
     }
 
     fn run(&mut self, task: &FileTask) -> Result<Outcome, EngineError> {
@@ -347,7 +347,7 @@ impl Bench {
 #[test]
 fn the_loop_does_exactly_what_was_asked_with_every_back_end() {
     for kind in kinds() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.lay_out();
         for mix in [Mix::Write, Mix::ReadPercent(50), Mix::Read] {
             if matches!(kind, BackendKind::Vectored(IoFlags { dsync: true, .. })) && !mix.writes() {
@@ -367,7 +367,7 @@ fn commits_work_with_every_back_end() {
     for kind in kinds() {
         let mut task = task(kind, Mix::Write, target(true), operations(60));
         task.durability.sync = Some(SyncRule::fdatasync(1));
-        let totals = Bench::new().run(&task).unwrap().totals;
+        let totals = Fixture::new().run(&task).unwrap().totals;
         let count = |op| totals.operations(op);
         assert!(count(OpKind::Commit) >= 60 - 9, "{kind:?}: {}", count(OpKind::Commit));
         assert_eq!(count(OpKind::Sync), count(OpKind::Commit), "{kind:?}");
@@ -379,7 +379,7 @@ fn commits_work_with_every_back_end() {
 fn an_interruption_ends_every_back_end_at_once() {
     undisturbed(|| {
         for kind in kinds() {
-            let mut bench = Bench::new();
+            let mut bench = Fixture::new();
             bench.lay_out();
             let (flag, interrupter) = raised_after(Duration::from_millis(300));
             bench.control = Control::new(flag);
@@ -411,18 +411,18 @@ fn what_a_back_end_cannot_do_is_refused_with_a_reason() {
     for (kind, direct, mix, expected) in cases {
         let mut task = task(kind, mix, target(true), operations(1));
         task.direct = direct;
-        let error = Bench::new().run(&task).unwrap_err().to_string();
+        let error = Fixture::new().run(&task).unwrap_err().to_string();
         assert!(error.contains(expected), "{kind:?}: {error}");
     }
     for kind in kinds().into_iter().filter(|kind| kind.is_synchronous()) {
         let mut task = task(kind, Mix::Write, target(true), operations(1));
         task.concurrency = 4;
-        assert!(Bench::new().run(&task).unwrap_err().to_string().contains("as many workers"));
+        assert!(Fixture::new().run(&task).unwrap_err().to_string().contains("as many workers"));
     }
     let mut extending = task(BackendKind::Mmap, Mix::Write, target(true), operations(1));
     let Target::File(file) = &mut extending.target else { panic!() };
     file.preallocate = false;
-    let error = Bench::new().run(&extending).unwrap_err().to_string();
+    let error = Fixture::new().run(&extending).unwrap_err().to_string();
     assert!(error.contains("can't extend"), "{error}");
 }
 
@@ -432,7 +432,7 @@ fn a_flag_works_or_is_named_before_anything_is_measured() {
         ("nowait", IoFlags { nowait: true, ..IoFlags::default() }),
         ("dontcache", IoFlags { dontcache: true, ..IoFlags::default() }),
     ] {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.lay_out();
         let kind = BackendKind::Vectored(flags);
         for mix in [Mix::Read, Mix::Write] {

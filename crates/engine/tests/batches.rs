@@ -18,9 +18,9 @@ use iolite_sys::clock::Clock;
 
 const OPERATIONS: u64 = 512;
 
-struct Told(Vec<LoggedOperation>);
+struct LoggedOperations(Vec<LoggedOperation>);
 
-impl Sink for Told {
+impl Sink for LoggedOperations {
     fn event(&mut self, event: &Event) {
         if let Event::Operations(log) = event {
             self.0.extend(&log.operations);
@@ -49,7 +49,7 @@ fn simulated(task: &FileTask) -> (Outcome, Vec<LoggedOperation>) {
         let parameters = SimParameters { seed: 1, depth, block: 4096, latency, channels, faults, stall };
         Ok(Sim::new(parameters, image.clone()))
     };
-    let mut reported = Told(Vec::new());
+    let mut reported = LoggedOperations(Vec::new());
     let outcome = run_file_task_on(task, 0, Clock::best(), &Control::default(), &mut reported, make).unwrap();
     assert_eq!((&outcome.ending, outcome.outstanding.lost), (&Ending::Completed, 0));
     (outcome, reported.0)
@@ -109,7 +109,7 @@ fn what_makes_no_batch_is_refused() {
     let batch = Batch { complete_min: 8, complete_max: 4, ..Batch::default() };
     let dir = tempfile::tempdir().unwrap();
     let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
-    let mut nobody = Told(Vec::new());
+    let mut nobody = LoggedOperations(Vec::new());
     let refused =
         run_file_task(&task(batch), 0, &mut scratch, Clock::best(), &Control::default(), &mut nobody);
     let Err(EngineError::Task { reason, .. }) = refused else { panic!("{refused:?}") };
@@ -139,7 +139,7 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
         durability: WriteDurability::synced(SyncRule::fdatasync(64)),
         ..task(batch)
     };
-    let mut reported = Told(Vec::new());
+    let mut reported = LoggedOperations(Vec::new());
     match run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut reported) {
         Ok(outcome) => {
             assert_eq!(outcome.ending, Ending::Completed);

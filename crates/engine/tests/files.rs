@@ -21,25 +21,25 @@ use iolite_sys::page_cache;
 
 const BLOCK: u64 = 4096;
 
-struct Place {
+struct Fixture {
     dir: PathBuf,
     scratch: Scratch,
     control: Control,
     _dirs: [Option<tempfile::TempDir>; 2],
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let path = dir.path().to_owned();
-        Place::at(&path, Some(dir))
+        Fixture::at(&path, Some(dir))
     }
 
     /// With the scratch directory elsewhere.
-    fn at(path: &Path, dir: Option<tempfile::TempDir>) -> Place {
+    fn at(path: &Path, dir: Option<tempfile::TempDir>) -> Fixture {
         let elsewhere = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(elsewhere.path(), &RunId("test".into())).unwrap();
-        Place { dir: path.to_owned(), scratch, control: Control::default(), _dirs: [dir, Some(elsewhere)] }
+        Fixture { dir: path.to_owned(), scratch, control: Control::default(), _dirs: [dir, Some(elsewhere)] }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -113,7 +113,7 @@ fn zeros(bytes: &[u8]) -> usize {
 #[test]
 fn what_reads_need_is_laid_out_once_and_stays() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let mut place = Place::at(dir.path(), None);
+    let mut place = Fixture::at(dir.path(), None);
     let reading = task(FilesTarget::of(vec![place.named("data", 3 << 20)]), Mix::Read);
     assert_eq!(done(&place.run(&reading).unwrap(), OpKind::Read), 768);
     let content = std::fs::read(place.path("data")).unwrap();
@@ -121,7 +121,7 @@ fn what_reads_need_is_laid_out_once_and_stays() {
     // One random byte in 256 is 0.
     assert!(content.chunks(BLOCK as usize).all(|block| zeros(block) < 64), "every block has its data");
     drop(place);
-    let mut again = Place::at(dir.path(), None);
+    let mut again = Fixture::at(dir.path(), None);
     assert!(again.path("data").exists(), "it is the user's");
     let modified = std::fs::metadata(again.path("data")).unwrap().mtime_nsec();
     assert_eq!(done(&again.run(&reading).unwrap(), OpKind::Read), 768, "nothing was to be allowed for that");
@@ -137,7 +137,7 @@ fn files_that_are_only_written_get_their_space_as_asked() {
         (Reserve::Truncate, 8 << 20, false),
         (Reserve::None, 0, false),
     ] {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let target = FilesTarget { reserve, ..FilesTarget::of(vec![place.named("data", 8 << 20)]) };
         let stop = Stop { operations: Some(1), ..Stop::default() };
         let one = FileTask { stop, ..task(target, Mix::Write) };
@@ -149,7 +149,7 @@ fn files_that_are_only_written_get_their_space_as_asked() {
 
 #[test]
 fn what_was_there_is_written_to_only_where_that_is_allowed() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.path("precious");
     for (length, byte, overwrite, allowed) in [
         (16384u64, 7u8, Overwrite::Never, false),
@@ -162,7 +162,7 @@ fn what_was_there_is_written_to_only_where_that_is_allowed() {
         (100, 7, Overwrite::Anything, true),
     ] {
         for mix in [Mix::Write, Mix::ReadPercent(50)] {
-            let mut place = Place::at(&place.dir, None);
+            let mut place = Fixture::at(&place.dir, None);
             write(&path, byte, length);
             let target = FilesTarget { overwrite, ..FilesTarget::of(vec![place.named("precious", 8192)]) };
             let ran = place.run(&task(target, mix));
@@ -182,7 +182,7 @@ fn what_was_there_is_written_to_only_where_that_is_allowed() {
 
 #[test]
 fn a_short_file_is_completed_and_keeps_what_it_has() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     write(&place.path("data"), 7, 10_000);
     let mut file = place.named("data", 100_000);
     file.offset = Bytes(50_000);
@@ -197,7 +197,7 @@ fn a_short_file_is_completed_and_keeps_what_it_has() {
 
 #[test]
 fn always_lays_out_the_span_whatever_it_holds() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     write(&place.path("data"), 7, 16384);
     let mut file = place.named("data", 8192);
     file.offset = Bytes(4096);
@@ -216,7 +216,7 @@ fn always_lays_out_the_span_whatever_it_holds() {
 
 #[test]
 fn what_can_not_be_made_is_refused_with_its_reason() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     write(&place.path("file"), 7, 8192);
     let target = |name: &str, size| FilesTarget::of(vec![place.named(name, size)]);
     let never = FilesTarget { lay_out: LayOut::Never, ..target("none", 8192) };
@@ -244,7 +244,7 @@ fn what_can_not_be_made_is_refused_with_its_reason() {
 
 #[test]
 fn directories_of_files_that_are_made_are_made_too() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let files = ["a/b/one", "a/two", "a/b/c/three"].map(|name| place.named(name, 8192));
     let target = FilesTarget::of(files.to_vec());
     assert_eq!(done(&place.run(&task(target, Mix::Write)).unwrap(), OpKind::Write), 6);
@@ -254,7 +254,7 @@ fn directories_of_files_that_are_made_are_made_too() {
 #[test]
 fn devices_without_an_end_are_read_and_written() {
     for kind in backends() {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         for (path, mix) in
             [("/dev/null", Mix::Write), ("/dev/zero", Mix::Read), ("/dev/zero", Mix::ReadPercent(50))]
         {
@@ -274,7 +274,7 @@ fn devices_without_an_end_are_read_and_written() {
             assert_eq!(operations, 16, "{kind:?} {path}");
         }
     }
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let file = NamedFile { path: "/dev/full".into(), offset: Bytes(0), size: Bytes(65536) };
     let target = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) };
     let outcome = place.run(&task(target, Mix::Write)).unwrap();
@@ -284,7 +284,7 @@ fn devices_without_an_end_are_read_and_written() {
 
 #[test]
 fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let target = || FilesTarget::of(vec![place.named("data", 8192)]);
     let grow = || FilesTarget { lay_out: LayOut::Grow, ..target() };
     let plain = task(target(), Mix::Write);
@@ -342,7 +342,7 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
 #[test]
 fn every_back_end_reaches_every_file_and_nothing_else() {
     for kind in backends() {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let length = |index: u64| BLOCK * (10 + 3 * index) + 100;
         let mut files = Vec::new();
         for index in 0..5 {
@@ -401,7 +401,7 @@ fn linked_and_ranged_syncs_go_to_their_files() {
         (RingOptions::PLAIN, SyncMethod::FileRange, 1),
         (RingOptions::PLAIN, SyncMethod::FileRange, 5),
     ] {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let files = (0..4).map(|index| place.named(&format!("f{index}"), 8192 * 5)).collect();
         let task = FileTask {
             backend: BackendKind::IoUring(options),
@@ -418,7 +418,7 @@ fn linked_and_ranged_syncs_go_to_their_files() {
 
 #[test]
 fn a_file_after_the_other_and_all_of_each() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let files = vec![place.named("a", 8192), place.named("b", 16384)];
     let target =
         FilesTarget { order: FileOrder::Sequential, reserve: Reserve::None, ..FilesTarget::of(files) };
@@ -431,7 +431,7 @@ fn a_file_after_the_other_and_all_of_each() {
 
 #[test]
 fn a_loop_is_as_long_as_what_is_there() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     write(&place.path("a"), 7, 10_000);
     write(&place.path("b"), 7, 4096);
     let target = FilesTarget::of(vec![place.named("a", 0), place.named("b", 0)]);
@@ -443,20 +443,20 @@ fn a_loop_is_as_long_as_what_is_there() {
 
 #[test]
 fn files_grow_by_what_is_written_to_them() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let grow = FilesTarget { lay_out: LayOut::Grow, ..FilesTarget::of(vec![place.named("log", 16384)]) };
     let append = FileTask { access: Access::Append, ..task(grow, Mix::Write) };
     let twice = FileTask { stop: Stop::default(), ..append.clone() };
     assert_eq!(done(&place.run(&append).unwrap(), OpKind::Write), 4);
     assert_eq!(done(&place.run(&twice).unwrap(), OpKind::Write), 4);
     assert_eq!(std::fs::metadata(place.path("log")).unwrap().len(), 32768, "after what was there");
-    let mut other = Place::at(&place.dir, None);
+    let mut other = Fixture::at(&place.dir, None);
     assert!(other.refused(&append).contains("overwrite"), "another run did not make it");
 }
 
 #[test]
 fn files_are_removed_when_the_phase_is_over_and_verified() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let files = vec![place.named("a", 8192), place.named("b", 8192)];
     let target = FilesTarget { remove: true, ..FilesTarget::of(files) };
     let verified = FileTask { verify: Some(verify(false, false, true)), ..task(target.clone(), Mix::Write) };
@@ -494,7 +494,7 @@ fn found(outcome: &Outcome) -> &Verified {
 
 #[test]
 fn several_files_are_verified_each_by_its_own_offsets() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let (state, mut place_of) = (place.path("state"), Vec::new());
     for (name, size) in [("a", 20_000), ("b", 40_961), ("c", 8192)] {
         place_of.push(place.named(name, size));
@@ -529,7 +529,7 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     };
     assert_eq!(found(&place.run(&stamping).unwrap()), &Verified::default());
     let checking = FileTask { verify: Some(verify(true, true, false)), mix: Mix::Read, ..stamping };
-    let outcome = Place::at(&place.dir, None).run(&checking).unwrap();
+    let outcome = Fixture::at(&place.dir, None).run(&checking).unwrap();
     assert_eq!((found(&outcome).units, found(&outcome).wrong), (2, 0));
     // Others read file by file, however they are put together, and know it for iolite's.
     let alone = FilesTarget::of(vec![place_of[2].clone(), place_of[1].clone()]);
@@ -538,11 +538,11 @@ fn several_files_are_verified_each_by_its_own_offsets() {
         block: Bytes(1024),
         ..task(alone, Mix::Read)
     };
-    let outcome = Place::at(&place.dir, None).run(&reading).unwrap();
+    let outcome = Fixture::at(&place.dir, None).run(&reading).unwrap();
     assert_eq!((found(&outcome).units, found(&outcome).wrong), (48, 0), "{:?}", found(&outcome));
     let damaged = std::fs::File::options().write(true).open(place.path("b")).unwrap();
     damaged.write_all_at(b"damage", 2048 + 500).unwrap();
-    let outcome = Place::at(&place.dir, None).run(&reading).unwrap();
+    let outcome = Fixture::at(&place.dir, None).run(&reading).unwrap();
     assert_eq!(found(&outcome).wrong, 1);
     let what = &found(&outcome).first[0].what;
     assert!(what.contains("b at byte 2048"), "{what}");
@@ -551,13 +551,13 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     // What nobody has written is wrong.
     write(&place.path("d"), 0, 4096);
     reading.target = Target::Files(FilesTarget::of(vec![place.named("d", 0)]));
-    let outcome = Place::at(&place.dir, None).run(&reading).unwrap();
+    let outcome = Fixture::at(&place.dir, None).run(&reading).unwrap();
     assert_eq!((found(&outcome).units, found(&outcome).wrong), (4, 4));
 }
 
 #[test]
 fn tasks_of_a_set_share_their_files() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let target = FilesTarget::of(vec![place.named("shared", 1 << 20)]);
     let tasks: Vec<_> = (0..3)
         .map(|number| {
@@ -568,7 +568,7 @@ fn tasks_of_a_set_share_their_files() {
             }))
         })
         .collect();
-    let set = |place: &mut Place, tasks: &[JobTask]| {
+    let set = |place: &mut Fixture, tasks: &[JobTask]| {
         run_set(tasks, 0, &mut place.scratch, Clock::best(), &place.control, &mut NullSink)
             .map(iolite_engine::Measured::verify)
     };
@@ -590,7 +590,7 @@ fn tasks_of_a_set_share_their_files() {
 
 #[test]
 fn an_interruption_while_files_are_made_leaves_nothing() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.control = Control::new(Arc::new(AtomicBool::new(true)));
     let files = vec![place.named("a", 1 << 40), place.named("b", 1 << 20)];
     let target = FilesTarget { reserve: Reserve::None, ..FilesTarget::of(files) };
@@ -624,7 +624,7 @@ impl Drop for Small {
 #[test]
 fn a_full_file_system_is_reported_and_what_was_made_is_gone() {
     let Some(small) = Small::new("size=1m") else { return };
-    let mut place = Place::at(small.0.path(), None);
+    let mut place = Fixture::at(small.0.path(), None);
     write(&place.path("old"), 7, 1000);
     for (mix, reserve) in [
         (Mix::Read, Reserve::Allocate),
@@ -662,7 +662,7 @@ fn a_device_is_a_file_that_is_never_made() {
             return;
         }
     };
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let named = |path: &str, size| NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(size) };
     let target = |path: &str, size, overwrite| FilesTarget {
         overwrite,
@@ -696,10 +696,10 @@ fn a_device_is_a_file_that_is_never_made() {
 
 #[test]
 fn fallocate_reserves_and_punches() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let grow = FilesTarget { lay_out: LayOut::Grow, ..FilesTarget::of(vec![place.named("data", 1 << 20)]) };
     let with = |mix| FileTask { backend: BackendKind::Fallocate, ..task(grow.clone(), mix) };
-    let found = |place: &Place| {
+    let found = |place: &Fixture| {
         let metadata = std::fs::metadata(place.path("data")).unwrap();
         (metadata.len(), metadata.blocks() * 512 >= 1 << 20)
     };
@@ -709,14 +709,14 @@ fn fallocate_reserves_and_punches() {
     assert_eq!(found(&place), (1 << 20, true));
     assert_eq!(done(&place.run(&with(Mix::Trim)).unwrap(), OpKind::Trim), 256);
     assert_eq!(found(&place), (1 << 20, false));
-    let mut other = Place::at(&place.dir, None);
+    let mut other = Fixture::at(&place.dir, None);
     let error = other.refused(&with(Mix::Read));
     assert!(error.contains("overwrite"), "to reserve is to change: {error}");
 }
 
 #[test]
 fn truncate_cuts_off_at_each_offset() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let files = vec![place.named("a", 16384), place.named("b", 16384)];
     let target = FilesTarget { order: FileOrder::Sequential, ..FilesTarget::of(files) };
     let stop = Stop { operations: Some(7), ..Stop::default() };
@@ -736,7 +736,7 @@ fn busy_takes_its_share_of_a_processor() {
         stop,
         ..task(FilesTarget::of(Vec::new()), Mix::Read)
     };
-    let outcome = Place::new().run(&task).unwrap();
+    let outcome = Fixture::new().run(&task).unwrap();
     assert_eq!(done(&outcome, OpKind::Read), 10);
     // Ten chunks and nine pauses of three; a busy machine may only make it longer.
     assert!(outcome.totals.measured >= 20_000_000 + 9 * 6_000_000, "{}", outcome.totals.measured);
@@ -745,7 +745,7 @@ fn busy_takes_its_share_of_a_processor() {
 #[test]
 fn a_long_pause_of_busy_is_interrupted() {
     let flag = Arc::new(AtomicBool::new(false));
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.control = Control::new(flag.clone());
     let options = BusyOptions { percent: 1, chunk: Nanos(1_000_000_000), work: BusyWork::Spin };
     let task = FileTask {
@@ -769,7 +769,7 @@ fn a_long_pause_of_busy_is_interrupted() {
 #[test]
 fn durable_writes_work_with_every_back_end() {
     for kind in backends() {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let durable = Some(if kind == BackendKind::Sync { OpenSync::All } else { OpenSync::Data });
         let target = FilesTarget::of(vec![place.named("a", 16384), place.named("b", 16384)]);
         let task = FileTask {
@@ -783,7 +783,7 @@ fn durable_writes_work_with_every_back_end() {
 
 #[test]
 fn the_cache_is_dropped_before_the_phase() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.path("data");
     // A page at a time: a larger write may get a folio of many pages, which is only evicted as a whole.
     let file = std::fs::File::create_new(&path).unwrap();
@@ -826,7 +826,7 @@ fn a_full_file_system_ends_what_is_to_fill_it() {
     for (kind, block) in
         [(BackendKind::Sync, 65536), (BackendKind::Threads, 65536), (BackendKind::Sync, 100_000)]
     {
-        let mut place = Place::at(small.0.path(), None);
+        let mut place = Fixture::at(small.0.path(), None);
         let target =
             FilesTarget { lay_out: LayOut::Grow, remove: true, ..FilesTarget::of(vec![place.named("f", 0)]) };
         let stop = Stop { full: true, loops: Some(1), ..Stop::default() };
@@ -847,5 +847,5 @@ fn a_full_file_system_ends_what_is_to_fill_it() {
         stop: Stop { full: true, ..Stop::default() },
         ..task(FilesTarget::of(Vec::new()), Mix::Read)
     };
-    assert!(Place::new().refused(&reading).contains("write only"));
+    assert!(Fixture::new().refused(&reading).contains("write only"));
 }

@@ -57,32 +57,32 @@ fn runtime(millis: u64) -> Stop {
     Stop { runtime: Some(Nanos(millis * 1_000_000)), ..Stop::default() }
 }
 
-struct Bench {
+struct MetadataFixture {
     scratch: Option<Scratch>,
     // Goes last.
-    place: Place,
+    place: TestDirectory,
 }
 
 /// A directory for a test, perhaps with a small file system mounted on it.
-struct Place {
+struct TestDirectory {
     dir: tempfile::TempDir,
     mounted: bool,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { dir: tempfile::tempdir().unwrap(), mounted: false }
+impl TestDirectory {
+    fn new() -> TestDirectory {
+        TestDirectory { dir: tempfile::tempdir().unwrap(), mounted: false }
     }
 
     /// In memory, where there is such a directory.
-    fn fast() -> Place {
+    fn fast() -> TestDirectory {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        Place { dir, mounted: false }
+        TestDirectory { dir, mounted: false }
     }
 
     /// A tmpfs; `None`, with the reason printed, where it may not be mounted.
-    fn small(options: &str) -> Option<Place> {
-        let mut place = Place::new();
+    fn small(options: &str) -> Option<TestDirectory> {
+        let mut place = TestDirectory::new();
         place.mounted = mount(place.dir.path(), options);
         place.mounted.then_some(place)
     }
@@ -102,7 +102,7 @@ fn unmount(path: &Path) {
     let _ = Command::new("umount").arg("-l").arg(path).status();
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         if self.mounted {
             unmount(self.dir.path());
@@ -110,14 +110,14 @@ impl Drop for Place {
     }
 }
 
-impl Bench {
-    fn new() -> Bench {
-        Bench::at(Place::new())
+impl MetadataFixture {
+    fn new() -> MetadataFixture {
+        MetadataFixture::at(TestDirectory::new())
     }
 
-    fn at(place: Place) -> Bench {
+    fn at(place: TestDirectory) -> MetadataFixture {
         let scratch = Scratch::create(place.dir.path(), &RunId("test".into())).unwrap();
-        Bench { scratch: Some(scratch), place }
+        MetadataFixture { scratch: Some(scratch), place }
     }
 
     fn try_run(&mut self, task: &MetadataTask) -> Result<Outcome, EngineError> {
@@ -174,7 +174,7 @@ fn walk(path: &Path) -> BTreeMap<char, u64> {
 #[test]
 fn files_are_made_found_and_removed() {
     for (random, sync) in [(false, false), (true, false), (false, true), (true, true)] {
-        let mut bench = Bench::new();
+        let mut bench = MetadataFixture::new();
         let with = |operation| MetadataTask { random, sync, size: Bytes(5000), ..task(operation) };
         let outcome = bench.run(&with(Create));
         assert_eq!(outcome.totals.operations(OpKind::Create), 500);
@@ -199,7 +199,7 @@ fn files_are_made_found_and_removed() {
 
 #[test]
 fn counts_are_what_is_on_disk_however_it_ends() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     assert_eq!(bench.count(&MetadataTask { stop: operations(101), ..task(Create) }), 101);
     assert_eq!(bench.walk()[&'f'], 101);
     let worker_operations = |count| Stop { worker_operations: Some(count), ..Stop::default() };
@@ -220,7 +220,7 @@ fn counts_are_what_is_on_disk_however_it_ends() {
 
 #[test]
 fn looking_goes_on_until_the_time_is_over() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     bench.count(&task(Create));
     for (operation, random) in [(Stat, false), (Open, true)] {
         let outcome = bench.run(&MetadataTask { stop: runtime(200), random, ..task(operation) });
@@ -232,7 +232,7 @@ fn looking_goes_on_until_the_time_is_over() {
 
 #[test]
 fn contents_differ_from_file_to_file_and_block_to_block() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     bench.count(&MetadataTask { files: 2, size: Bytes((1 << 20) + 10_000), ..task(Create) });
     let mut blocks = Vec::new();
     for name in
@@ -250,7 +250,7 @@ fn contents_differ_from_file_to_file_and_block_to_block() {
 
 #[test]
 fn trees_are_apart() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     let other = |operation| MetadataTask { tree: "other".into(), workers: 1, ..task(operation) };
     bench.count(&task(Create));
     assert!(bench.refusal(&other(Unlink)).contains("not in the tree `other`"));
@@ -262,7 +262,7 @@ fn trees_are_apart() {
 
 #[test]
 fn files_that_are_missing_are_said() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     for operation in [Stat, Open, Unlink] {
         let error = bench.refusal(&MetadataTask { stop: operations(10), ..task(operation) });
         assert!(
@@ -295,7 +295,7 @@ fn files_that_are_missing_are_said() {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_its_remedy() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     let some = |stop| MetadataTask { stop, ..task(Stat) };
     let stop = Stop::default();
     let cases = [
@@ -324,8 +324,8 @@ fn what_makes_no_sense_is_refused_with_its_remedy() {
 #[test]
 fn a_full_file_system_is_reported_and_hangs_nobody() {
     for (size, options) in [(4096, "size=64k"), (0, "nr_inodes=40")] {
-        let Some(place) = Place::small(options) else { return };
-        let mut bench = Bench::at(place);
+        let Some(place) = TestDirectory::small(options) else { return };
+        let mut bench = MetadataFixture::at(place);
         let with = |operation| MetadataTask {
             size: Bytes(size),
             files: 2000,
@@ -360,7 +360,7 @@ impl Sink for Interrupter {
 #[test]
 fn an_interrupted_phase_leaves_nothing() {
     for (operation, files) in [(Create, 5_000_000), (Mkdir, 5_000_000), (Stat, 100)] {
-        let mut bench = Bench::new();
+        let mut bench = MetadataFixture::new();
         let endless = Stop { worker_operations: Some(u64::MAX), ..Stop::default() };
         let with = |operation| MetadataTask { files, files_per_directory: files, ..task(operation) };
         if operation == Stat {
@@ -439,7 +439,7 @@ fn a_killed_runs_trees_are_removed_by_the_next() {
 
 #[test]
 fn another_file_system_in_a_tree_is_left_alone() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     bench.count(&MetadataTask { files: 10, ..task(Create) });
     let strange = bench.tree("tree/w00002");
     fs::create_dir(&strange).unwrap();
@@ -458,7 +458,7 @@ fn another_file_system_in_a_tree_is_left_alone() {
 
 #[test]
 fn many_files_are_no_trouble() {
-    let mut bench = Bench::new();
+    let mut bench = MetadataFixture::new();
     let with = |operation| MetadataTask { files: 50_000, files_per_directory: 10_000, ..task(operation) };
     assert_eq!(bench.count(&with(Create)), 100_000);
     assert_eq!(bench.count(&MetadataTask { stop: operations(50_000), ..with(Unlink) }), 50_000);
@@ -467,7 +467,7 @@ fn many_files_are_no_trouble() {
 }
 
 /// Allocations of the whole process, and operations, of a task on files that are there.
-fn measure(bench: &mut Bench, task: &MetadataTask) -> (usize, u64) {
+fn measure(bench: &mut MetadataFixture, task: &MetadataTask) -> (usize, u64) {
     let region = Region::new(ALLOCATOR);
     let outcome = bench.run(task);
     (region.change().allocations, outcome.totals.operations(kind(task.operation)))
@@ -482,7 +482,7 @@ fn the_measured_loop_allocates_nothing() {
         assert!(status.unwrap().success());
         return;
     }
-    let mut bench = Bench::at(Place::fast());
+    let mut bench = MetadataFixture::at(TestDirectory::fast());
     let base = MetadataTask {
         files_per_directory: 20_000,
         size: Bytes(100),

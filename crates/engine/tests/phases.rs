@@ -67,18 +67,18 @@ fn runtime(nanos: u64) -> Stop {
     Stop { runtime: Some(Nanos(nanos)), ..Stop::default() }
 }
 
-struct Bench {
+struct Fixture {
     _dir: tempfile::TempDir,
     scratch: Scratch,
     control: Control,
     events: Events,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
-        Bench { _dir: dir, scratch, control: Control::default(), events: Events::default() }
+        Fixture { _dir: dir, scratch, control: Control::default(), events: Events::default() }
     }
 
     fn run(&mut self, task: &FileTask) -> Result<Outcome, EngineError> {
@@ -105,7 +105,7 @@ fn back_ends() -> Vec<BackendKind> {
 #[test]
 fn every_back_end_does_exactly_what_was_asked() {
     for backend in back_ends() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.lay_out();
         for mix in [Mix::Read, Mix::Write, Mix::ReadPercent(50)] {
             let mut task = task(backend, mix, file(false), operations(1001));
@@ -121,7 +121,7 @@ fn every_back_end_does_exactly_what_was_asked() {
 
 #[test]
 fn a_layout_writes_every_block_with_data_that_does_not_compress() {
-    let mut bench = Bench::new();
+    let mut bench = Fixture::new();
     bench.lay_out();
     let data = std::fs::read(bench.scratch.claimed(&PathBuf::from("data")).unwrap()).unwrap();
     assert_eq!(data.len(), 1 << 20);
@@ -134,7 +134,7 @@ fn a_layout_writes_every_block_with_data_that_does_not_compress() {
 #[test]
 fn a_commit_is_a_write_with_its_sync() {
     for backend in back_ends() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         let mut task = task(backend, Mix::Write, file(true), operations(50));
         task.access = Access::Sequential;
         task.durability.sync = Some(SyncRule::fdatasync(1));
@@ -150,7 +150,7 @@ fn a_commit_is_a_write_with_its_sync() {
 
 #[test]
 fn the_time_is_kept_and_the_ramp_left_out() {
-    let mut bench = Bench::new();
+    let mut bench = Fixture::new();
     let mut task =
         task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(200_000_000));
     task.ramp = Nanos(100_000_000);
@@ -175,7 +175,7 @@ fn the_time_is_kept_and_the_ramp_left_out() {
 #[test]
 fn an_open_loop_keeps_its_rate_on_time() {
     undisturbed(|| {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         let mut task =
             task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(1_000_000_000));
         task.arrival = Arrival::Poisson(Iops(2000.0));
@@ -190,7 +190,7 @@ fn an_open_loop_keeps_its_rate_on_time() {
 #[test]
 fn think_time_pauses_after_every_so_many_operations() {
     for backend in back_ends() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.lay_out();
         let mut task = task(backend, Mix::Read, file(false), runtime(500_000_000));
         task.arrival =
@@ -204,7 +204,7 @@ fn think_time_pauses_after_every_so_many_operations() {
 #[test]
 fn a_constant_rate_is_kept_exactly() {
     undisturbed(|| {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         let mut task =
             task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(1_000_000_000));
         task.arrival = Arrival::Constant(Iops(2000.0));
@@ -217,7 +217,7 @@ fn a_constant_rate_is_kept_exactly() {
 #[test]
 fn covering_reads_each_block_once() {
     for backend in back_ends() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.lay_out();
         let mut task = task(backend, Mix::Write, file(false), operations(256));
         task.access = Access::Covering;
@@ -236,7 +236,7 @@ fn covering_reads_each_block_once() {
 fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
     undisturbed(|| {
         for backend in back_ends() {
-            let mut bench = Bench::new();
+            let mut bench = Fixture::new();
             bench.lay_out();
             let (flag, interrupter) = raised_after(Duration::from_millis(150));
             bench.control = Control::new(flag);
@@ -253,7 +253,7 @@ fn an_interruption_ends_at_once_and_keeps_what_was_measured() {
 #[test]
 fn errors_of_operations_are_counted_and_the_first_is_reported() {
     for backend in back_ends() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.lay_out();
         let target = |name: &str, create| {
             let size = Bytes(2 << 20);
@@ -291,17 +291,17 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     for (expected, spoil) in cases {
         let mut task = good.clone();
         spoil(&mut task);
-        let error = Bench::new().run(&task).unwrap_err().to_string();
+        let error = Fixture::new().run(&task).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     let error =
-        Bench::new().run(&task(BackendKind::Sync, Mix::Read, file(false), operations(1))).unwrap_err();
+        Fixture::new().run(&task(BackendKind::Sync, Mix::Read, file(false), operations(1))).unwrap_err();
     assert!(error.to_string().contains("this run has not made it"), "{error}");
 }
 
 #[test]
 fn workers_released_together_and_collected_by_the_hundred() {
-    let mut bench = Bench::new();
+    let mut bench = Fixture::new();
     let mut task = task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, operations(100_000));
     (task.workers, task.concurrency) = (100, 100);
     assert_eq!(bench.run(&task).unwrap().totals.operations(OpKind::Read), 100_000);

@@ -143,16 +143,16 @@ fn backends() -> Vec<BackendKind> {
     kinds
 }
 
-struct Place {
+struct Fixture {
     dir: tempfile::TempDir,
     scratch: Scratch,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
-        Place { dir, scratch }
+        Fixture { dir, scratch }
     }
 
     fn file(&self) -> PathBuf {
@@ -185,7 +185,7 @@ fn later(state: &Path) -> Verified {
 #[test]
 fn a_state_reports_later_what_has_changed_on_any_back_end() {
     for backend in backends() {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let (path, state) = (place.file(), place.dir.path().join("state"));
         let mut task = on_file(&path, backend, Checksum::Crc32c);
         task.verify.as_mut().unwrap().state = Some(state.clone());
@@ -220,7 +220,7 @@ fn a_state_reports_later_what_has_changed_on_any_back_end() {
 
 #[test]
 fn data_of_an_earlier_run_is_not_taken_for_this_ones() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let (path, states) = (place.file(), [1, 2].map(|run| place.dir.path().join(format!("state{run}"))));
     for state in &states {
         let mut task = on_file(&path, BackendKind::Sync, Checksum::Xxh3);

@@ -35,27 +35,27 @@ impl Sink for Events {
     }
 }
 
-struct Place {
+struct Fixture {
     dir: tempfile::TempDir,
     scratch: Scratch,
     control: Control,
     events: Events,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
-        Place { dir, scratch, control: Control::default(), events: Events::default() }
+        Fixture { dir, scratch, control: Control::default(), events: Events::default() }
     }
 
     fn run(&mut self, task: &FileTask) -> Result<Outcome, EngineError> {
-        let Place { scratch, control, events, .. } = self;
+        let Fixture { scratch, control, events, .. } = self;
         run_file_task(task, 0, scratch, Clock::best(), control, events)
     }
 
     fn set(&mut self, tasks: &[JobTask]) -> Result<Vec<Outcome>, EngineError> {
-        let Place { scratch, control, events, .. } = self;
+        let Fixture { scratch, control, events, .. } = self;
         run_set(tasks, 0, scratch, Clock::best(), control, events).map(iolite_engine::Measured::verify)
     }
 
@@ -129,7 +129,7 @@ fn done(events: &Events, kind: OpKind) -> (u64, u64) {
 #[test]
 fn trims_give_blocks_back_on_every_back_end() {
     for backend in backends() {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let path = place.existing(7);
         let outcome = place.run(&on(&path, backend, Mix::Trim)).unwrap();
         assert_eq!(outcome.errors, [], "{backend:?}");
@@ -142,7 +142,7 @@ fn trims_give_blocks_back_on_every_back_end() {
 
 #[test]
 fn trims_are_mixed_with_writes() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(7);
     let mut task = on(&path, BackendKind::Sync, Mix::TrimPercent(25));
     task.stop = Stop { operations: Some(4000), ..Stop::default() };
@@ -151,7 +151,7 @@ fn trims_are_mixed_with_writes() {
     assert_eq!(trims + writes, 4000);
     assert!((880..1120).contains(&trims), "{trims} of about 1,000, 4 standard deviations");
     // A trim before each write of the same block: at the end all is written.
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(0);
     place.run(&on(&path, BackendKind::Sync, Mix::TrimThenWrite)).unwrap();
     assert_eq!(done(&place.events, OpKind::Trim), done(&place.events, OpKind::Write));
@@ -165,7 +165,7 @@ fn a_sync_follows_every_so_many_writes_by_any_method() {
     for backend in backends() {
         for method in [SyncMethod::Fdatasync, SyncMethod::Fsync, SyncMethod::FileRange] {
             for every in [1, 4] {
-                let mut place = Place::new();
+                let mut place = Fixture::new();
                 let path = place.existing(0);
                 let mut task = on(&path, backend, Mix::Write);
                 (task.workers, task.concurrency) = (1, if backend.is_synchronous() { 1 } else { 4 });
@@ -193,7 +193,7 @@ fn linked_syncs_are_submitted_with_their_writes() {
     }
     let options = RingOptions { linked_sync: true, ..RingOptions::PLAIN };
     for method in [SyncMethod::Fdatasync, SyncMethod::Fsync] {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let path = place.existing(0);
         let mut task = on(&path, BackendKind::IoUring(options), Mix::Write);
         task.durability.sync = Some(SyncRule { every: 1, method });
@@ -206,7 +206,7 @@ fn linked_syncs_are_submitted_with_their_writes() {
             (outcome.totals.response(OpKind::Write), outcome.totals.response(OpKind::Commit));
         assert!(commit.unwrap().quantile(Quantile(0.5)) >= write.unwrap().quantile(Quantile(0.5)));
     }
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(0);
     let unsynced = on(&path, BackendKind::IoUring(options), Mix::Write);
     assert!(place.run(&unsynced).unwrap_err().to_string().contains("linked sync"));
@@ -250,7 +250,7 @@ fn the_linked_sync_of_a_write_that_failed_is_cancelled() {
 
 #[test]
 fn polling_for_completions_works_or_is_refused_with_a_remedy() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     if let Err(error) = iolite_sys::ring::available() {
         return eprintln!("skipped: io_uring is not available here: {error}");
     }
@@ -275,7 +275,7 @@ fn polling_for_completions_works_or_is_refused_with_a_remedy() {
 #[test]
 fn appends_go_to_the_end_whoever_makes_them() {
     for backend in backends().into_iter().filter(|backend| *backend != BackendKind::Mmap) {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let task = FileTask {
             target: own(true, false, false),
             access: Access::Append,
@@ -292,7 +292,7 @@ fn appends_go_to_the_end_whoever_makes_them() {
 
 #[test]
 fn workers_may_have_files_of_their_own() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let task = FileTask {
         target: own(true, true, true),
         access: Access::Sequential,
@@ -310,7 +310,7 @@ fn workers_may_have_files_of_their_own() {
 
 #[test]
 fn a_span_within_what_exists_is_all_that_is_touched() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(7);
     let mut task = on(&path, BackendKind::Sync, Mix::Write);
     let (offset, size) = (Bytes(8 * BLOCK), Bytes(16 * BLOCK));
@@ -334,7 +334,7 @@ fn a_span_within_what_exists_is_all_that_is_touched() {
 
 #[test]
 fn what_the_user_has_not_given_away_is_not_written() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(7);
     for (overwrite, says) in [(Overwrite::Never, "overwrite"), (Overwrite::Blank, "not blank")] {
         for mix in [Mix::Write, Mix::Trim, Mix::ReadPercent(99)] {
@@ -355,7 +355,7 @@ fn what_the_user_has_not_given_away_is_not_written() {
 #[test]
 fn mixed_sizes_have_their_shares_and_stay_within() {
     for backend in backends() {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let path = place.existing(0);
         let weighted = |size, percent| WeightedSize { size: Bytes(size), percent };
         let law = SizeLaw::Split(vec![weighted(512, 50.0), weighted(16384, 50.0)]);
@@ -375,7 +375,7 @@ fn mixed_sizes_have_their_shares_and_stay_within() {
 
 #[test]
 fn every_byte_once_with_mixed_sizes() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(0);
     let law = SizeLaw::Range { least: Bytes(512), most: Bytes(8192), multiple: Bytes(512) };
     let mut task = on(&path, BackendKind::Sync, Mix::Write);
@@ -388,7 +388,7 @@ fn every_byte_once_with_mixed_sizes() {
 
 #[test]
 fn contents_are_as_asked() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(0);
     let mut task = on(&path, BackendKind::Sync, Mix::Write);
     task.contents = Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: false };
@@ -409,7 +409,7 @@ fn contents_are_as_asked() {
 fn a_mix_writes_made_up_data_not_what_it_has_read() {
     for backend in backends() {
         for refill in [true, false] {
-            let mut place = Place::new();
+            let mut place = Fixture::new();
             let path = place.existing(0);
             let mut task = on(&path, backend, Mix::ReadPercent(50));
             task.contents.refill = refill;
@@ -430,7 +430,7 @@ fn limits_may_be_each_workers_own() {
         (Stop { loops: Some(3), ..Stop::default() }, 3 * BLOCKS),
         (Stop { bytes: Some(Bytes(11 * BLOCK)), ..Stop::default() }, 11),
     ] {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let path = place.existing(0);
         place.run(&FileTask { stop, ..on(&path, BackendKind::Sync, Mix::Read) }).unwrap();
         assert_eq!(done(&place.events, OpKind::Read).0, expected, "{stop:?}");
@@ -450,7 +450,7 @@ fn starts(events: &Events) -> Vec<(u32, u64)> {
 #[test]
 fn tasks_of_a_set_run_at_the_same_time_each_after_its_delay() {
     undisturbed(|| {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         let path = place.existing(0);
         let at_once = FileTask { stop: seconds(0.4), ..on(&path, BackendKind::Sync, Mix::Read) };
         let delayed =
@@ -476,7 +476,7 @@ fn tasks_of_a_set_run_at_the_same_time_each_after_its_delay() {
 
 #[test]
 fn a_set_of_which_one_can_not_be_made_ready_measures_nothing() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(0);
     let good = FileTask { stop: seconds(30.0), ..on(&path, BackendKind::Sync, Mix::Read) };
     // There is not a CPU of this number anywhere.
@@ -531,7 +531,7 @@ fn workers_run_where_they_are_put() {
 
 #[test]
 fn tasks_without_sense_are_refused_with_a_remedy() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     let path = place.existing(0);
     let good = on(&path, BackendKind::Sync, Mix::Write);
     let ring = |options| BackendKind::IoUring(options);

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use iolite_fio::language::{Document, Surroundings, job_file, options};
+use iolite_fio::language::{Document, HostContext, job_file, options};
 
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
 
@@ -19,7 +19,7 @@ fn examples() -> Vec<(String, Document)> {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|kind| kind == "fio"));
     paths.sort();
-    let surroundings = Surroundings {
+    let context = HostContext {
         variable: &|_| None,
         page_size: 4096,
         memory_mib: 1024,
@@ -29,8 +29,8 @@ fn examples() -> Vec<(String, Document)> {
     };
     let read = |path: &PathBuf| {
         let name = path.display().to_string();
-        let document = job_file::read(&name, &std::fs::read(path).unwrap(), &surroundings).unwrap();
-        (name, document.expanded(&surroundings).unwrap())
+        let document = job_file::read(&name, &std::fs::read(path).unwrap(), &context).unwrap();
+        (name, document.expanded(&context).unwrap())
     };
     paths.iter().map(read).collect()
 }

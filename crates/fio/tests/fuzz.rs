@@ -6,9 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use iolite_fio::language::{
-    Document, Invocation, Problem, Surroundings, command_line, job_file, plan, print,
-};
+use iolite_fio::language::{Document, HostContext, Invocation, Problem, command_line, job_file, plan, print};
 
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
 
@@ -63,8 +61,8 @@ const TOKENS: &[&str] = &[
     "\t",
 ];
 
-fn surroundings() -> Surroundings<'static> {
-    Surroundings {
+fn context() -> HostContext<'static> {
+    HostContext {
         variable: &|name| (name.len() % 2 == 0).then(|| "bs=$ncpus*4k".repeat(name.len())),
         page_size: 4096,
         memory_mib: 1024,
@@ -161,7 +159,7 @@ fn no_job_file_makes_it_stumble() {
     let mut planned = 0;
     for _ in 0..3000 {
         let text = stirrer.stirred(&texts);
-        let document = match job_file::read("job.fio", &text, &surroundings()) {
+        let document = match job_file::read("job.fio", &text, &context()) {
             Ok(document) => document,
             Err(problem) => {
                 placed(&problem, true);
@@ -169,9 +167,9 @@ fn no_job_file_makes_it_stumble() {
             }
         };
         let printed = print::job_file(&document).unwrap();
-        let again = job_file::read("job.fio", printed.as_bytes(), &surroundings()).unwrap();
+        let again = job_file::read("job.fio", printed.as_bytes(), &context()).unwrap();
         assert_eq!(told(&document), told(&again));
-        match plan(&Invocation::default(), &[document], &surroundings()) {
+        match plan(&Invocation::default(), &[document], &context()) {
             Ok(_) => planned += 1,
             Err(problems) => problems.0.iter().for_each(|problem| placed(problem, true)),
         }
@@ -190,7 +188,7 @@ fn no_command_line_makes_it_stumble() {
         match command_line::parse(&arguments) {
             Ok(invocation) => {
                 print::command_line(&invocation.jobs);
-                if let Err(problems) = plan(&invocation, &[], &surroundings()) {
+                if let Err(problems) = plan(&invocation, &[], &context()) {
                     problems.0.iter().for_each(|problem| placed(problem, false));
                 }
             }
@@ -201,8 +199,8 @@ fn no_command_line_makes_it_stumble() {
 
 #[test]
 fn small_files_that_ask_for_much_are_refused() {
-    let read = |text: &str| job_file::read("job.fio", text.as_bytes(), &surroundings());
-    let planned = |text: &str| plan(&Invocation::default(), &[read(text).unwrap()], &surroundings());
+    let read = |text: &str| job_file::read("job.fio", text.as_bytes(), &context());
+    let planned = |text: &str| plan(&Invocation::default(), &[read(text).unwrap()], &context());
     for (text, part) in [
         ("[a]\nnumjobs=4294967295\n", "out of its range"),
         ("[a]\nsize=4k\nnumjobs=4097\n", "4097 threads, more than 4096"),

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iolite_fio::language::{Document, Surroundings, job_file, print};
+use iolite_fio::language::{Document, HostContext, job_file, print};
 
 const EXAMPLES: &str = "/usr/share/doc/fio/examples";
 
@@ -38,7 +38,7 @@ fn defaults_first(document: &Document) -> bool {
 
 fn read(path: &Path) -> Document {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
-    let surroundings = Surroundings {
+    let context = HostContext {
         variable: &|name| std::env::var(name).ok(),
         page_size: 4096,
         memory_mib: 1024,
@@ -46,10 +46,9 @@ fn read(path: &Path) -> Document {
         open_trace: &|_| Err(io::ErrorKind::NotFound.into()),
         read_file: &|path| std::fs::read(path),
     };
-    let read = |bytes: io::Result<Vec<u8>>| {
-        job_file::read(&path.display().to_string(), &bytes.unwrap(), &surroundings)
-    };
-    read(std::fs::read(path)).unwrap().expanded(&surroundings).unwrap()
+    let read =
+        |bytes: io::Result<Vec<u8>>| job_file::read(&path.display().to_string(), &bytes.unwrap(), &context);
+    read(std::fs::read(path)).unwrap().expanded(&context).unwrap()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::host_limit::HostLimit;
 use crate::units::{Bytes, Iops, Nanos};
 
-/// A warning about a measurement. Its text says what is doubtful, and what to do.
+/// A warning about a measurement. Its text says what is uncertain, and what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "warning")]
 pub enum Warning {

@@ -18,11 +18,11 @@ use tempfile::TempDir;
 use common::{Small, go};
 
 /// A directory whose database is closed and removed at the end, also of a test that fails.
-struct Place(TempDir);
+struct GtmDirectory(TempDir);
 
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::Builder::new().prefix("iolite-gtm-").tempdir().unwrap())
+impl GtmDirectory {
+    fn new() -> GtmDirectory {
+        GtmDirectory(tempfile::Builder::new().prefix("iolite-gtm-").tempdir().unwrap())
     }
 
     fn gtm(&self, durability: Durability) -> RanGtm {
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for GtmDirectory {
     fn drop(&mut self) {
         if let Ok(gtm) = RanGtm::new(self.0.path().into(), Settings::default()) {
             let _ = gtm.purge();
@@ -108,7 +108,7 @@ fn a_whole_life() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let directory = place.0.path();
     let gtm = place.gtm(Durability::Full);
     assert!(matches!(gtm.sizes(), Err(Error::Missing { .. })));
@@ -164,7 +164,7 @@ fn batches_do_what_is_requested() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let gtm = place.made(2, 5000);
     gtm.settle().unwrap();
     let value = "write $length(^RanWriteGlobal2(77)),\" \" zwrite ^RanWriteGlobal2(77)";
@@ -227,7 +227,7 @@ fn limits_are_obeyed() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let gtm = place.made(1, 1000);
     let mut session = within(&gtm, 0);
     let mut done = Vec::new();
@@ -260,7 +260,7 @@ fn counters_report_reads_writes_and_syncs() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let gtm = place.gtm(Durability::Full);
     // Four times as many blocks as buffers.
     gtm.setup(Bytes(32 << 20), &mut go).unwrap();
@@ -292,7 +292,7 @@ fn relaxed_commits_do_not_wait() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     place.made(1, 1000);
     let gtm = place.gtm(Durability::Relaxed);
     gtm.settle().unwrap();
@@ -310,7 +310,7 @@ fn two_sessions_at_once() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let gtm = place.made(2, 2000);
     std::thread::scope(|scope| {
         for worker in 0..2 {
@@ -336,7 +336,7 @@ fn what_was_interrupted_is_not_used() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let gtm = place.gtm(Durability::Full);
     let stop =
         &mut |done, total| if done * 4 > total { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -363,7 +363,7 @@ fn files_of_others_are_left_alone() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let path = place.0.path().join("iolite-read.dat");
     fs::write(&path, "mine").unwrap();
     let gtm = place.gtm(Durability::Full);
@@ -384,7 +384,7 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
     if !installed() {
         return;
     }
-    let place = Place::new();
+    let place = GtmDirectory::new();
     let gtm = place.made(1, 20_000);
     let mut session = within(&gtm, 0);
     let mut done = Vec::new();

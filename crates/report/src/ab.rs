@@ -12,7 +12,7 @@ use iolite_results::comparison::Finding;
 use serde_json::{Value, json as document};
 
 use crate::json as shared;
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::{answer, machine};
 
 /// Name and version of the document.
@@ -44,31 +44,31 @@ impl<'a> AbReport<'a> {
 
 /// The result for a terminal.
 pub fn text(report: &AbReport<'_>, style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let terms = &report.concluded.terms;
-    let version = pen.clean(&report.run.info.version);
-    let mut out = pen.paint(Ink::Strong, &format!("iolite {version}: two jobs in turns")) + "\n";
-    out += &machine::describe(&report.run.info, report.run.calibration.as_ref(), pen);
-    out += &pen.item("A  ", 3, &terms.jobs.0);
-    out += &pen.item("B  ", 3, &terms.jobs.1);
+    let version = styler.clean(&report.run.info.version);
+    let mut out = styler.paint(Emphasis::Strong, &format!("iolite {version}: two jobs in turns")) + "\n";
+    out += &machine::describe(&report.run.info, report.run.calibration.as_ref(), styler);
+    out += &styler.item("A  ", 3, &terms.jobs.0);
+    out += &styler.item("B  ", 3, &terms.jobs.1);
     let mut parts: Vec<&str> = report.figures.iter().map(|figure| &*figure.part).collect();
     parts.dedup();
     for part in parts {
         out.push('\n');
-        out += &pen.paint(Ink::Strong, &pen.clean(part));
+        out += &styler.paint(Emphasis::Strong, &styler.clean(part));
         out.push('\n');
-        out += &table(report.figures.iter().filter(|figure| figure.part == part), pen);
+        out += &table(report.figures.iter().filter(|figure| figure.part == part), styler);
     }
-    let warnings = answer::warnings(&report.run.warnings, pen);
+    let warnings = answer::warnings(&report.run.warnings, styler);
     if !warnings.is_empty() {
         out.push('\n');
         out += &warnings;
     }
     out.push('\n');
-    out + &said(report, pen)
+    out + &said(report, styler)
 }
 
-fn table<'a>(figures: impl Iterator<Item = &'a AbFigure>, pen: Pen) -> String {
+fn table<'a>(figures: impl Iterator<Item = &'a AbFigure>, styler: Styler) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.add_row(COLUMNS.map(Cell::new));
@@ -83,7 +83,7 @@ fn table<'a>(figures: impl Iterator<Item = &'a AbFigure>, pen: Pen) -> String {
             format!("{} to {}", percent(interval.low), percent(interval.high)),
             words(figure.finding).to_owned(),
         ];
-        table.add_row(cells.map(|cell| Cell::new(pen.clean(cell))));
+        table.add_row(cells.map(|cell| Cell::new(styler.clean(cell))));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if index == 0 { 2 } else { 0 }, 2));
@@ -107,35 +107,35 @@ fn words(finding: Finding) -> &'static str {
     }
 }
 
-fn said(report: &AbReport<'_>, pen: Pen) -> String {
+fn said(report: &AbReport<'_>, styler: Styler) -> String {
     let AbConcluded { terms, blocks, end } = &report.concluded;
     let pairs = format!("{} pairs in random order", blocks.len());
     let detect = format!("{:.1} %", 100.0 * terms.detect);
     let figure = terms.figure;
     let (ink, text) = match (report.finding(), end) {
         (Some(Finding::Better), _) => {
-            (Ink::Good, format!("B is better than A in {figure}, shown after {pairs}."))
+            (Emphasis::Good, format!("B is better than A in {figure}, shown after {pairs}."))
         }
         (Some(Finding::Worse), _) => {
-            (Ink::Bad, format!("B is worse than A in {figure}, shown after {pairs}."))
+            (Emphasis::Bad, format!("B is worse than A in {figure}, shown after {pairs}."))
         }
         (_, AbEnd::Alike) => (
-            Ink::Strong,
+            Emphasis::Strong,
             format!("no difference shown in {figure}: after {pairs}, one of {detect} is excluded."),
         ),
         _ => (
-            Ink::Strong,
+            Emphasis::Strong,
             format!(
                 "no difference shown in {figure} after {pairs}; one of {detect} is not excluded: repeat with more."
             ),
         ),
     };
-    let mut out = pen.paint(ink, "ANSWER: ") + &pen.item("", 8, text);
+    let mut out = styler.paint(ink, "ANSWER: ") + &styler.item("", 8, text);
     let method = format!(
         "The answer is wrong in at most {:.0} % of such comparisons, however early it came; the other figures share as much.",
         100.0 * AB_ERROR
     );
-    out += &pen.item("", 0, method);
+    out += &styler.item("", 0, method);
     out
 }
 

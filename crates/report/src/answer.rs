@@ -1,72 +1,72 @@
-//! What is to be doubted, and the answer.
+//! Caveats, and the answer.
 
 use iolite_model::{Ending, Fitness, Reason, Verdict, Warning};
 
 use crate::Report;
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 
 /// The warnings, numbered; empty without any.
-pub(crate) fn warnings(warnings: &[Warning], pen: Pen) -> String {
+pub(crate) fn warnings(warnings: &[Warning], styler: Styler) -> String {
     if warnings.is_empty() {
         return String::new();
     }
-    let mut out = pen.paint(Ink::Doubt, "warnings") + "\n";
+    let mut out = styler.paint(Emphasis::Caution, "warnings") + "\n";
     for (number, warning) in warnings.iter().enumerate() {
         let label = format!("{:>3}. ", number + 1);
         let indent = label.len();
-        out += &pen.item(&pen.paint(Ink::Doubt, &label), indent, warning);
+        out += &styler.item(&styler.paint(Emphasis::Caution, &label), indent, warning);
     }
     out
 }
 
 /// How a run ended, where not as planned.
-pub(crate) fn ended(ending: &Ending, what: &str, pen: Pen) -> String {
-    let item = |ink, label: &str, text: &str| pen.item(&pen.paint(ink, label), label.len(), text);
+pub(crate) fn ended(ending: &Ending, what: &str, styler: Styler) -> String {
+    let item = |ink, label: &str, text: &str| styler.item(&styler.paint(ink, label), label.len(), text);
     match ending {
         Ending::Completed => String::new(),
         Ending::Interrupted => {
-            item(Ink::Doubt, "INTERRUPTED: ", &format!("{what} holds what was measured until then"))
+            item(Emphasis::Caution, "INTERRUPTED: ", &format!("{what} holds what was measured until then"))
         }
-        Ending::Failed(error) => item(Ink::Bad, "FAILED: ", error),
+        Ending::Failed(error) => item(Emphasis::Bad, "FAILED: ", error),
     }
 }
 
 /// How it ended, where not as planned, and the verdict.
-pub(crate) fn verdict(report: &Report, pen: Pen) -> String {
-    let ended = ended(&report.ending, "the table", pen);
+pub(crate) fn verdict(report: &Report, styler: Styler) -> String {
+    let ended = ended(&report.ending, "the table", styler);
     let answer = match &report.verdict {
-        Some(verdict) => reasons(verdict, pen),
+        Some(verdict) => reasons(verdict, styler),
         None => {
             let why = match report.ending {
                 Ending::Completed => "nothing was measured that could be judged",
                 Ending::Interrupted | Ending::Failed(_) => "the run did not come to its end",
             };
-            format!("{} ({why})\n", pen.paint(Ink::Doubt, "VERDICT: none"))
+            format!("{} ({why})\n", styler.paint(Emphasis::Caution, "VERDICT: none"))
         }
     };
     ended + &answer
 }
 
 /// The verdict with its reasons.
-pub(crate) fn reasons(verdict: &Verdict, pen: Pen) -> String {
-    let head = format!("VERDICT: {} for {}", verdict.fitness, pen.clean(&verdict.profile));
-    let mut out = pen.paint(ink(verdict.fitness), &head) + "\n";
+pub(crate) fn reasons(verdict: &Verdict, styler: Styler) -> String {
+    let head = format!("VERDICT: {} for {}", verdict.fitness, styler.clean(&verdict.profile));
+    let mut out = styler.paint(ink(verdict.fitness), &head) + "\n";
     for Reason { fitness, what, measured, asked, .. } in &verdict.reasons {
         let mark = match fitness {
-            Fitness::Fit => pen.glyph("✓", "+"),
+            Fitness::Fit => styler.glyph("✓", "+"),
             Fitness::Marginal => "~",
-            Fitness::Unfit => pen.glyph("✗", "x"),
+            Fitness::Unfit => styler.glyph("✗", "x"),
         };
-        let label = format!("  {} ", pen.paint(ink(*fitness), mark));
-        out += &pen.item(&label, 4, format_args!("{what}: {measured}; asked {asked}"));
+        let label = format!("  {} ", styler.paint(ink(*fitness), mark));
+        out += &styler.item(&label, 4, format_args!("{what}: {measured}; asked {asked}"));
     }
     out
 }
 
-fn ink(fitness: Fitness) -> Ink {
+fn ink(fitness: Fitness) -> Emphasis {
     match fitness {
-        Fitness::Fit => Ink::Good,
-        Fitness::Marginal => Ink::Doubt,
-        Fitness::Unfit => Ink::Bad,
+        Fitness::Fit => Emphasis::Good,
+        Fitness::Marginal => Emphasis::Caution,
+        Fitness::Unfit => Emphasis::Bad,
     }
 }

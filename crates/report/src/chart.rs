@@ -1,6 +1,6 @@
 //! Numbers as bars of one line.
 
-use crate::pen::Pen;
+use crate::styler::Styler;
 
 /// Bars from low to high.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -15,13 +15,13 @@ const MARKS: usize = 60;
 const FEWEST: usize = 4;
 
 /// Two columns a value, a gap between; the largest fills its cell.
-pub(crate) fn bars(values: Vec<f64>, pen: Pen) -> Vec<String> {
+pub(crate) fn bars(values: Vec<f64>, styler: Styler) -> Vec<String> {
     let most = values.iter().copied().fold(0.0, f64::max);
-    values.into_iter().map(|value| bar(value, most, pen).repeat(2)).collect()
+    values.into_iter().map(|value| bar(value, most, styler).repeat(2)).collect()
 }
 
-fn bar(value: f64, most: f64, pen: Pen) -> &'static str {
-    let levels = if pen.0.unicode { BARS } else { ASCII_BARS };
+fn bar(value: f64, most: f64, styler: Styler) -> &'static str {
+    let levels = if styler.0.unicode { BARS } else { ASCII_BARS };
     // A ratio that is not a number becomes the lowest bar: the cast saturates.
     let level = ((value / most * 8.0).ceil() as usize).clamp(1, 8);
     levels[level - 1]
@@ -31,19 +31,19 @@ fn bar(value: f64, most: f64, pen: Pen) -> &'static str {
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// A bar that lies, as wide as its share of the most; at least a mark for what is not nothing.
-pub(crate) fn lying(value: f64, most: f64, room: usize, pen: Pen) -> String {
+pub(crate) fn lying(value: f64, most: f64, room: usize, styler: Styler) -> String {
     let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
     // The cast saturates: what is no number becomes nothing.
     let eighths = (share * room as f64 * 8.0).round() as usize;
     let eighths = if value > 0.0 { eighths.max(1) } else { eighths };
-    if pen.0.unicode {
+    if styler.0.unicode {
         return "█".repeat(eighths / 8) + EIGHTHS[eighths % 8];
     }
     "#".repeat(eighths.div_ceil(8))
 }
 
 /// Something over time.
-pub(crate) struct Course {
+pub(crate) struct TimeStrip {
     /// One column a mark; a blank where there was nothing.
     pub(crate) marks: String,
     /// What the highest stands for.
@@ -55,7 +55,7 @@ pub(crate) struct Course {
 }
 
 /// The rate over time from `(seconds, count)`, in so many columns at most; `None` where there is too little of it.
-pub(crate) fn course(series: &[(f64, f64)], room: usize, pen: Pen) -> Option<Course> {
+pub(crate) fn course(series: &[(f64, f64)], room: usize, styler: Styler) -> Option<TimeStrip> {
     let longest = series.iter().map(|point| point.0).fold(0.0, f64::max);
     let in_each = series.len().div_ceil(room.clamp(1, MARKS));
     let joined = series
@@ -70,17 +70,17 @@ pub(crate) fn course(series: &[(f64, f64)], room: usize, pen: Pen) -> Option<Cou
         return None;
     }
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let mark = |&rate: &f64| if rate > 0.0 { bar(rate, most, pen) } else { " " };
-    Some(Course { marks: rates.iter().map(mark).collect(), most, least, seconds })
+    let mark = |&rate: &f64| if rate > 0.0 { bar(rate, most, styler) } else { " " };
+    Some(TimeStrip { marks: rates.iter().map(mark).collect(), most, least, seconds })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pen::Style;
+    use crate::styler::Style;
     use proptest::prelude::*;
 
-    const PEN: Pen = Pen(Style { color: false, unicode: true, width: 80 });
+    const PEN: Styler = Styler(Style { color: false, unicode: true, width: 80 });
 
     #[test]
     fn a_stall_is_a_hole() {
@@ -99,7 +99,7 @@ mod tests {
         let bar = |value, most| lying(value, most, 4, PEN);
         assert_eq!([bar(8.0, 8.0), bar(5.0, 8.0), bar(1e-9, 8.0), bar(0.0, 8.0)], ["████", "██▌", "▏", ""]);
         assert_eq!([bar(9.0, 8.0), bar(1.0, 0.0), bar(f64::NAN, 8.0)], ["████", "▏", ""]);
-        let ascii = Pen(Style { unicode: false, ..PEN.0 });
+        let ascii = Styler(Style { unicode: false, ..PEN.0 });
         assert_eq!([8.0, 5.0, 1e-9].map(|value| lying(value, 8.0, 4, ascii)), ["####", "###", "#"]);
     }
 
@@ -109,8 +109,8 @@ mod tests {
             series in prop::collection::vec((0.0f64..10.0, 0.0f64..1e9), 0..500), room in 0usize..200,
             unicode in any::<bool>(),
         ) {
-            let pen = Pen(Style { unicode, ..PEN.0 });
-            if let Some(course) = course(&series, room, pen) {
+            let styler = Styler(Style { unicode, ..PEN.0 });
+            if let Some(course) = course(&series, room, styler) {
                 prop_assert!(course.marks.chars().count() <= room.clamp(1, MARKS));
                 prop_assert!(unicode || course.marks.is_ascii());
             }

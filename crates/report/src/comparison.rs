@@ -13,7 +13,7 @@ use iolite_results::comparison::{Comparison, FigureComparison, Finding, PartComp
 use iolite_stats::{Covers, Difference};
 use serde_json::{Value, json};
 
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 
 /// Name and version of the document.
 const FORMAT: &str = "iolite-comparison/1";
@@ -22,35 +22,35 @@ const COLUMNS: [&str; 7] = ["", "", "before", "after", "change", "95 % interval"
 
 /// The comparison for a terminal; `failed` holds the conditions that hold, a sentence each.
 pub fn text(comparison: &Comparison, failed: &[String], style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let runs = |ids: &[String]| format!("{} ({})", ids.join(", "), count(ids.len() as u64, "run", "runs"));
-    let mut out = pen.item("before  ", 8, runs(&comparison.before));
-    out += &pen.item("after   ", 8, runs(&comparison.after));
+    let mut out = styler.item("before  ", 8, runs(&comparison.before));
+    out += &styler.item("after   ", 8, runs(&comparison.after));
     for part in &comparison.parts {
         out.push('\n');
-        out += &table_of(part, pen);
+        out += &table_of(part, styler);
     }
     if !comparison.caveats.is_empty() {
         out.push('\n');
         for caveat in &comparison.caveats {
-            out += &pen.paint(Ink::Doubt, "NOTE: ");
-            out += &pen.item("", 6, caveat);
+            out += &styler.paint(Emphasis::Caution, "NOTE: ");
+            out += &styler.item("", 6, caveat);
         }
     }
     out.push('\n');
-    out += &answer(comparison, pen);
+    out += &answer(comparison, styler);
     for condition in failed {
-        out += &pen.paint(Ink::Bad, "FAILED: ");
-        out += &pen.item("", 8, condition);
+        out += &styler.paint(Emphasis::Bad, "FAILED: ");
+        out += &styler.item("", 8, condition);
     }
     out
 }
 
 fn count(number: u64, one: &str, several: &str) -> String {
-    format!("{} {}", crate::pen::count(number), if number == 1 { one } else { several })
+    format!("{} {}", crate::styler::count(number), if number == 1 { one } else { several })
 }
 
-fn table_of(part: &PartComparison, pen: Pen) -> String {
+fn table_of(part: &PartComparison, styler: Styler) -> String {
     let pair = |before: &str, after: &str| {
         if before == after { before.to_owned() } else { format!("{before} -> {after}") }
     };
@@ -68,13 +68,13 @@ fn table_of(part: &PartComparison, pen: Pen) -> String {
     for figure in &part.figures {
         let name = if kind == Some(figure.kind) { "" } else { figure.kind.name() };
         kind = Some(figure.kind);
-        table.add_row(cells(name, figure).map(|cell| Cell::new(pen.clean(cell))));
+        table.add_row(cells(name, figure).map(|cell| Cell::new(styler.clean(cell))));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if index == 0 { 2 } else { 0 }, 2));
     }
     let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
-    pen.paint(Ink::Strong, &pen.clean(title)) + "\n" + &lines.collect::<String>()
+    styler.paint(Emphasis::Strong, &styler.clean(title)) + "\n" + &lines.collect::<String>()
 }
 
 fn cells(kind: &str, figure: &FigureComparison) -> [String; 7] {
@@ -116,14 +116,14 @@ fn smallest(difference: &Difference) -> String {
     }
 }
 
-fn answer(comparison: &Comparison, pen: Pen) -> String {
+fn answer(comparison: &Comparison, styler: Styler) -> String {
     let with = |finding: Finding| comparison.all().filter(move |(_, figure)| figure.finding == finding);
     let (better, worse) = (with(Finding::Better).count(), with(Finding::Worse).count());
     let (ink, said) = match (better, worse) {
-        (0, 0) => (Ink::Strong, "no difference shown".to_owned()),
-        (_, 0) => (Ink::Good, "better".to_owned()),
-        (0, _) => (Ink::Bad, "worse".to_owned()),
-        _ => (Ink::Doubt, "better in some figures, worse in others".to_owned()),
+        (0, 0) => (Emphasis::Strong, "no difference shown".to_owned()),
+        (_, 0) => (Emphasis::Good, "better".to_owned()),
+        (0, _) => (Emphasis::Bad, "worse".to_owned()),
+        _ => (Emphasis::Caution, "better in some figures, worse in others".to_owned()),
     };
     let all = comparison.figures;
     let counted = if better + worse == 0 {
@@ -134,12 +134,12 @@ fn answer(comparison: &Comparison, pen: Pen) -> String {
             count(all as u64, "figure", "figures")
         )
     };
-    let mut out = pen.paint(ink, "ANSWER: ");
-    out += &pen.item("", 8, format!("{counted}{}.", scope(comparison.covers)));
+    let mut out = styler.paint(ink, "ANSWER: ");
+    out += &styler.item("", 8, format!("{counted}{}.", scope(comparison.covers)));
     if comparison.covers == Covers::WithinRuns {
         let text = "The intervals cover only the variation within one run of each side. Another run of the same may differ \
                     by more.";
-        out += &pen.item("", 0, text);
+        out += &styler.item("", 0, text);
     }
     if let Some(repeats) = comparison.repeats {
         let text = format!(
@@ -147,7 +147,7 @@ fn answer(comparison: &Comparison, pen: Pen) -> String {
             percent(comparison.detect).trim_start_matches('+'),
             "taken in turns (`iolite ab` does that), compared with `--before A... --after B...`."
         );
-        out += &pen.item("", 0, text);
+        out += &styler.item("", 0, text);
     }
     out
 }

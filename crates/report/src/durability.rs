@@ -8,7 +8,7 @@ use iolite_results::Run;
 use serde_json::{Value, json};
 
 use crate::json as shared;
-use crate::pen::{Ink, Pen, Style, count};
+use crate::styler::{Emphasis, Style, Styler, count};
 use crate::text::filled;
 
 /// Name and version of the document.
@@ -18,8 +18,8 @@ const LABEL: usize = 14;
 
 /// For people: the answer first.
 pub fn text(found: &Findings, style: Style) -> String {
-    let pen = Pen(style);
-    filled([answer(found, pen), what_was_done(found, pen), losses(found, pen)])
+    let styler = Styler(style);
+    filled([answer(found, styler), what_was_done(found, styler), losses(found, styler)])
 }
 
 /// One document.
@@ -27,32 +27,32 @@ pub fn json(run: &Run, found: &Findings) -> Value {
     json!({ "format": JSON_FORMAT, "run": shared::run(&run.info), "durability": found })
 }
 
-fn answer(found: &Findings, pen: Pen) -> String {
+fn answer(found: &Findings, styler: Styler) -> String {
     let what = if found.plan.method == Method::Commit { "commits" } else { "writes" };
     let acknowledged = count(found.acknowledged);
     let (ink, title) = match (found.lost, found.acknowledged) {
-        (_, 0) => (Ink::Doubt, format!("Nothing shown: no {what} were acknowledged")),
-        (0, _) => (Ink::Good, format!("Kept: none of {acknowledged} acknowledged {what} is missing")),
-        (lost, _) => (Ink::Bad, format!("LOST: {} of {acknowledged} acknowledged {what}", count(lost))),
+        (_, 0) => (Emphasis::Caution, format!("Nothing shown: no {what} were acknowledged")),
+        (0, _) => (Emphasis::Good, format!("Kept: none of {acknowledged} acknowledged {what} is missing")),
+        (lost, _) => (Emphasis::Bad, format!("LOST: {} of {acknowledged} acknowledged {what}", count(lost))),
     };
-    let mut text = pen.paint(ink, &title) + "\n";
+    let mut text = styler.paint(ink, &title) + "\n";
     if found.lost == 0 && found.acknowledged > 0 && found.judged < found.acknowledged {
         let replaced = count(found.acknowledged - found.judged);
-        text += &pen.item(
+        text += &styler.item(
             "",
             0,
             format!("{} were looked for; {replaced} had been replaced by later ones.", count(found.judged)),
         );
     }
     if found.ended {
-        text += &pen.item(
+        text += &styler.item(
             "",
             0,
             "The run had come to its end before: if no crash or power cut followed it, this shows nothing.",
         );
     }
     if found.torn_in_progress > 0 {
-        text += &pen.item("", 0, format!(
+        text += &styler.item("", 0, format!(
             "{} writes in progress at the crash are there in part, over an older block: storage that writes blocks of {} in one piece \
              would not have left these. A database on it needs its protection against torn pages (full_page_writes, doublewrite).",
             count(found.torn_in_progress), found.plan.block
@@ -61,7 +61,7 @@ fn answer(found: &Findings, pen: Pen) -> String {
     text
 }
 
-fn what_was_done(found: &Findings, pen: Pen) -> String {
+fn what_was_done(found: &Findings, styler: Styler) -> String {
     let plan = &found.plan;
     let how = match plan.method {
         Method::Append => "written to the end of a file, fdatasync",
@@ -70,14 +70,14 @@ fn what_was_done(found: &Findings, pen: Pen) -> String {
         Method::Rename => "new file, fsync, renamed over the old one, fsync of the directory",
         Method::Commit => "one row inserted and committed, as the database is configured",
     };
-    let mut text = line(pen, "where", &plan.place) + &line(pen, "each", how);
+    let mut text = line(styler, "where", &plan.place) + &line(styler, "each", how);
     if plan.method != Method::Commit {
-        text += &line(pen, "block", plan.block);
+        text += &line(styler, "block", plan.block);
     }
-    text + &line(pen, "workers", plan.workers)
+    text + &line(styler, "workers", plan.workers)
 }
 
-fn losses(found: &Findings, pen: Pen) -> String {
+fn losses(found: &Findings, styler: Styler) -> String {
     let mut text = String::new();
     for kind in [
         LossKind::Missing,
@@ -99,18 +99,18 @@ fn losses(found: &Findings, pen: Pen) -> String {
             first.worker,
             first.place
         );
-        text += &pen.item("- ", 2, what);
+        text += &styler.item("- ", 2, what);
     }
     if found.lost > 0 {
-        text += &pen.item("", 0, "Somewhere between this program and the medium a flush is not carried out: a volatile cache \
+        text += &styler.item("", 0, "Somewhere between this program and the medium a flush is not carried out: a volatile cache \
             (hdparm -W, smartctl -g wcache), a controller without battery, nobarrier, a hypervisor's cache mode (writeback, unsafe), \
             fsync=off or a relaxed commit in the database.");
     }
     text
 }
 
-fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> String {
-    pen.item(&format!("{label:<LABEL$}"), LABEL, text)
+fn line(styler: Styler, label: &str, text: impl std::fmt::Display) -> String {
+    styler.item(&format!("{label:<LABEL$}"), LABEL, text)
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use serde_json::{Value, json};
 
-use crate::pen::{Ink, Pen, Style};
 use crate::run::phase_json;
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, json as shared, machine};
 
@@ -104,23 +104,24 @@ fn ratios(figures: &[Figures<'_>]) -> Option<[f64; 2]> {
 
 /// The terminal output of a run of access specifications.
 pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&run.info.version);
-    let directory = pen.clean(run.info.storage.directory.display());
-    let title = format!("iolite {version}: {} on {directory}", pen.clean(&terms.test));
-    let header =
-        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(&run.info, run.calibration.as_ref(), pen);
+    let styler = Styler(style);
+    let version = styler.clean(&run.info.version);
+    let directory = styler.clean(run.info.storage.directory.display());
+    let title = format!("iolite {version}: {} on {directory}", styler.clean(&terms.test));
+    let header = styler.paint(Emphasis::Strong, &title)
+        + "\n"
+        + &machine::describe(&run.info, run.calibration.as_ref(), styler);
     let figures = all(run, terms);
     filled([
         header,
-        table(&figures, pen),
-        meaning(terms, &figures, pen),
-        answer::warnings(&run.warnings, pen),
-        answer::ended(&crate::ending(run), "the table", pen),
+        table(&figures, styler),
+        meaning(terms, &figures, styler),
+        answer::warnings(&run.warnings, styler),
+        answer::ended(&crate::ending(run), "the table", styler),
     ])
 }
 
-fn table(figures: &[Figures<'_>], pen: Pen) -> String {
+fn table(figures: &[Figures<'_>], styler: Styler) -> String {
     let mut out = format!(
         "{:>3}  {:<34}{:>7}{:>12}{:>10}{:>11}{:>11}{:>7}{:>6}\n",
         "", "access specification", "load", "IO/s", "MB/s", "average", "longest", "errors", "%CPU"
@@ -138,13 +139,17 @@ fn table(figures: &[Figures<'_>], pen: Pen) -> String {
             it.errors[0],
             it.cpu
         );
-        out += &(pen.clean(line) + "\n");
+        out += &(styler.clean(line) + "\n");
     }
-    out + &pen.item("", 0, "load: workers x outstanding operations of each; MB/s: decimal; times: response")
+    out + &styler.item(
+        "",
+        0,
+        "load: workers x outstanding operations of each; MB/s: decimal; times: response",
+    )
 }
 
 /// What best and worst say of a database.
-fn meaning(terms: &IometerTerms, figures: &[Figures<'_>], pen: Pen) -> String {
+fn meaning(terms: &IometerTerms, figures: &[Figures<'_>], styler: Styler) -> String {
     let Some([operations, bytes]) = ratios(figures).filter(|_| terms.patterns) else { return String::new() };
     let mut out = format!("IO/s: best / worst = {operations:.1}\nMB/s: best / worst = {bytes:.1}\n");
     let random = figures.iter().find(|it| it.point.spec.lines.iter().any(|line| line.random > 0));
@@ -156,7 +161,7 @@ fn meaning(terms: &IometerTerms, figures: &[Figures<'_>], pen: Pen) -> String {
             Iops(random.rates[0]),
             random.bytes[0] / MEGA[0]
         );
-        out += &pen.item("", 0, text);
+        out += &styler.item("", 0, text);
     }
     out
 }

@@ -4,7 +4,7 @@ use iolite_model::{Layer, Nanos};
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
 use crate::chart::bars;
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 use crate::{KneeFound, Report};
 
 /// Columns of the text under the knee's name.
@@ -28,29 +28,29 @@ pub(crate) fn load_word(layer: Layer, count: u32) -> &'static str {
 }
 
 /// The knees; empty without any.
-pub(crate) fn knees(report: &Report, pen: Pen) -> String {
-    report.knees.iter().map(|result| knee(report, result, pen)).collect()
+pub(crate) fn knees(report: &Report, styler: Styler) -> String {
+    report.knees.iter().map(|result| knee(report, result, styler)).collect()
 }
 
-fn knee(report: &Report, result: &KneeFound, pen: Pen) -> String {
+fn knee(report: &Report, result: &KneeFound, styler: Styler) -> String {
     let mut tested: Vec<&PhaseResult> =
         report.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
     tested.sort_by_key(|phase| (phase.info.task.concurrency(), phase.info.index));
     let layer = tested.first().map_or(Layer::File, |phase| phase.info.task.layer());
-    let mut out = rendered(&result.name, &result.knee, layer, tested.len(), pen);
+    let mut out = rendered(&result.name, &result.knee, layer, tested.len(), styler);
     let indent = " ".repeat(INDENT);
     // Not wrapped and not cleaned: every character is ours.
-    for line in picture(&tested, &result.knee, load_word(layer, 2), pen).into_iter().flatten() {
+    for line in picture(&tested, &result.knee, load_word(layer, 2), styler).into_iter().flatten() {
         out += &format!("{indent}{line}\n");
     }
     out
 }
 
 /// A knee that so many points have shown, in words.
-pub(crate) fn rendered(name: &str, knee: &Knee, layer: Layer, points: usize, pen: Pen) -> String {
+pub(crate) fn rendered(name: &str, knee: &Knee, layer: Layer, points: usize, styler: Styler) -> String {
     let word = load_word(layer, knee.concurrency);
-    pen.item(&pen.paint(Ink::Strong, "knee  "), INDENT, sentence(name, knee, word))
-        + &pen.item(&" ".repeat(INDENT), INDENT, model(knee, points))
+    styler.item(&styler.paint(Emphasis::Strong, "knee  "), INDENT, sentence(name, knee, word))
+        + &styler.item(&" ".repeat(INDENT), INDENT, model(knee, points))
 }
 
 fn sentence(name: &str, knee: &Knee, word: &str) -> String {
@@ -89,7 +89,7 @@ fn range(estimate: &Estimate) -> String {
 }
 
 /// Throughput and response over concurrency, as bars scaled to the largest; `None` where fewer than two were tested.
-fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, pen: Pen) -> Option<[String; 3]> {
+fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, styler: Styler) -> Option<[String; 3]> {
     let summaries = tested.iter().filter_map(|phase| {
         phase.summary(phase.main_kind()).map(|summary| (phase.info.task.concurrency(), summary))
     });
@@ -104,9 +104,9 @@ fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, pen: Pen) -> Option
         .collect();
     let most = |value: fn(&(u32, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let (most_rate, most_mean) =
-        (rate(most(|point| point.1)), pen.clean(Nanos(most(|point| point.2) as u64)));
-    let throughput = bars(points.iter().map(|point| point.1).collect(), pen);
-    let response = bars(points.iter().map(|point| point.2).collect(), pen);
+        (rate(most(|point| point.1)), styler.clean(Nanos(most(|point| point.2) as u64)));
+    let throughput = bars(points.iter().map(|point| point.1).collect(), styler);
+    let response = bars(points.iter().map(|point| point.2).collect(), styler);
     Some([
         format!("at    {}{word}", columns(&loads, &loads)),
         format!("rate  {}up to {most_rate}", columns(&throughput, &loads)),

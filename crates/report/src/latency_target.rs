@@ -21,8 +21,8 @@ use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use serde_json::{Value, json};
 
-use crate::pen::{Ink, Pen, Style, count};
 use crate::run::{Cells, columns, phase_json};
+use crate::styler::{Emphasis, Style, Styler, count};
 use crate::table::NONE;
 use crate::text::filled;
 use crate::{answer, json as shared, machine, words};
@@ -93,25 +93,25 @@ impl Cells<6> for Row {
 
 /// The complete terminal output of a search.
 pub fn text(report: &LatencyReport, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&report.run.version);
-    let directory = pen.clean(report.run.storage.directory.display());
+    let styler = Styler(style);
+    let version = styler.clean(&report.run.version);
+    let directory = styler.clean(report.run.storage.directory.display());
     let title = format!("iolite {version}: the largest load under a bound, on {directory}");
-    let header = pen.paint(Ink::Strong, &title)
+    let header = styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
     filled([
         header,
-        asked(report, pen),
-        table(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "the table", pen) + &conclusion(report, pen),
+        asked(report, styler),
+        table(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "the table", styler) + &conclusion(report, styler),
     ])
 }
 
-fn asked(report: &LatencyReport, pen: Pen) -> String {
+fn asked(report: &LatencyReport, styler: Styler) -> String {
     let task = Task::File(report.task.clone());
-    let line = |label: &str, text: String| pen.item(&format!("{label:<LABEL$}"), LABEL, text);
+    let line = |label: &str, text: String| styler.item(&format!("{label:<LABEL$}"), LABEL, text);
     let (most, what) = match report.target.parameter {
         LoadParameter::Depth { most } => (format!(", up to {most}"), "operations outstanding"),
         LoadParameter::Rate { most, .. } => {
@@ -140,7 +140,7 @@ fn lengthened(report: &LatencyReport) -> String {
     })
 }
 
-fn table(report: &LatencyReport, pen: Pen) -> String {
+fn table(report: &LatencyReport, styler: Styler) -> String {
     if report.tries.is_empty() {
         return String::new();
     }
@@ -150,12 +150,12 @@ fn table(report: &LatencyReport, pen: Pen) -> String {
     };
     let quantile = report.target.quantile.to_string();
     let heading = Row([load, "IOPS", &quantile, "operations", "for", ""].map(str::to_owned));
-    let rows: Vec<Row> = report.tries.iter().map(|each| row(each, report, pen)).collect();
+    let rows: Vec<Row> = report.tries.iter().map(|each| row(each, report, styler)).collect();
     let lines: Vec<&Row> = std::iter::once(&heading).chain(&rows).collect();
-    columns(&lines, &SPARED, 0, pen)
+    columns(&lines, &SPARED, 0, styler)
 }
 
-fn row(each: &Try, report: &LatencyReport, pen: Pen) -> Row {
+fn row(each: &Try, report: &LatencyReport, styler: Styler) -> Row {
     let load = match (each.load, report.target.parameter) {
         (Load::Depth(depth), LoadParameter::Depth { .. }) => depth.to_string(),
         (Load::Depth(depth), _) => format!("{depth} outstanding"),
@@ -168,12 +168,12 @@ fn row(each: &Try, report: &LatencyReport, pen: Pen) -> Row {
     };
     let outcome = match each.outcome {
         TryOutcome::Sounded => String::new(),
-        TryOutcome::Kept => pen.glyph("✓ kept", "+ kept").to_owned(),
-        TryOutcome::Broken => pen.glyph("✗ too slow", "x too slow").to_owned(),
+        TryOutcome::Kept => styler.glyph("✓ kept", "+ kept").to_owned(),
+        TryOutcome::Broken => styler.glyph("✗ too slow", "x too slow").to_owned(),
         TryOutcome::TooFew => "too few".to_owned(),
-        TryOutcome::Behind => format!("{} {} behind", pen.glyph("✗", "x"), count(each.backlog)),
+        TryOutcome::Behind => format!("{} {} behind", styler.glyph("✗", "x"), count(each.backlog)),
     };
-    let quantile = each.quantile.map_or(NONE.to_owned(), |quantile| pen.clean(quantile));
+    let quantile = each.quantile.map_or(NONE.to_owned(), |quantile| styler.clean(quantile));
     Row([load, each.rate.to_string(), quantile, count(each.operations), purpose.to_owned(), outcome])
 }
 
@@ -186,12 +186,12 @@ fn rendered(load: Load) -> String {
 }
 
 /// The answer in a sentence.
-fn conclusion(report: &LatencyReport, pen: Pen) -> String {
+fn conclusion(report: &LatencyReport, styler: Styler) -> String {
     let (quantile, bound) = (report.target.quantile, report.target.bound);
-    let item = |ink, label: &str, text: String| pen.item(&pen.paint(ink, label), label.len(), text);
+    let item = |ink, label: &str, text: String| styler.item(&styler.paint(ink, label), label.len(), text);
     match &report.answer {
-        None => item(Ink::Doubt, "ANSWER: ", "none: the search did not come to its end".to_owned()),
-        Some(LatencyAnswer::Failed(why)) => item(Ink::Bad, "FAILED: ", why.clone()),
+        None => item(Emphasis::Caution, "ANSWER: ", "none: the search did not come to its end".to_owned()),
+        Some(LatencyAnswer::Failed(why)) => item(Emphasis::Bad, "FAILED: ", why.clone()),
         Some(LatencyAnswer::NoneKept { lowest }) => {
             let least = match lowest {
                 Load::Depth(_) => "",
@@ -199,7 +199,7 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
             };
             let text =
                 format!("none: even {}{least} did not keep {quantile} within {bound}", rendered(*lowest));
-            item(Ink::Bad, "ANSWER: ", text)
+            item(Emphasis::Bad, "ANSWER: ", text)
         }
         Some(LatencyAnswer::Found { load, limited, low, high }) => {
             let kept = report
@@ -217,7 +217,7 @@ fn conclusion(report: &LatencyReport, pen: Pen) -> String {
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
             let more = if *limited { "more was not allowed to be tried" } else { "with more it does not" };
             let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", rendered(*load));
-            item(Ink::Good, "ANSWER: ", text)
+            item(Emphasis::Good, "ANSWER: ", text)
         }
     }
 }

@@ -24,7 +24,6 @@ mod live;
 mod machine;
 pub mod observed;
 pub mod parts;
-mod pen;
 pub mod plot;
 mod progress;
 pub mod prometheus;
@@ -34,6 +33,7 @@ pub mod run;
 pub mod runs;
 mod show;
 pub mod study;
+mod styler;
 pub mod sweep;
 #[cfg(test)]
 mod synthetic;
@@ -46,9 +46,9 @@ mod words;
 pub use html::page;
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
-pub use pen::{Style, count, harmless};
 pub use progress::{Progress, ProgressUnit};
 pub use show::{Format, show};
+pub use styler::{Style, count, harmless};
 pub use text::{judgement, text};
 
 /// A run with all that is to be said of it.

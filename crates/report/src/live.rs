@@ -11,7 +11,7 @@ use iolite_model::{
 };
 
 use crate::knees::load_word;
-use crate::pen::{count, errors, escaped};
+use crate::styler::{count, errors, escaped};
 
 /// How often the bar is drawn though nothing happens: the clock on it must not seem to stand.
 const TICK: Duration = Duration::from_millis(250);

@@ -2,7 +2,7 @@
 
 use iolite_model::{Calibration, Device, Filesystem, Host, RunInfo, Storage};
 
-use crate::pen::Pen;
+use crate::styler::Styler;
 
 /// Columns of the labels.
 const LABEL: usize = 9;
@@ -40,20 +40,20 @@ const NOTABLE: [&str; 27] = [
 ];
 
 /// The header's lines, one fact a line.
-pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, pen: Pen) -> String {
+pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler: Styler) -> String {
     let (storage, host) = (&run.storage, &run.host);
     let mut out = String::new();
     if storage.filesystem == Filesystem::default() {
-        out += &line(pen, "storage", "not visible from here: what is measured has its files elsewhere");
+        out += &line(styler, "storage", "not visible from here: what is measured has its files elsewhere");
     } else {
-        out += &line(pen, "storage", filesystem(&storage.filesystem));
+        out += &line(styler, "storage", filesystem(&storage.filesystem));
         let options = notable_options(&storage.filesystem);
         if !options.is_empty() {
-            out += &line(pen, "mounted", options);
+            out += &line(styler, "mounted", options);
         }
-        out += &devices(pen, storage, is_virtual(host));
+        out += &devices(styler, storage, is_virtual(host));
     }
-    out += &line(pen, "host", host_line(host));
+    out += &line(styler, "host", host_line(host));
     if let Some(calibration) = calibration {
         let text = format!(
             "clock {}: {:.1} ns a reading, steps of {}; measuring loop {:.0} ns an operation",
@@ -62,14 +62,14 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, pen: Pe
             calibration.clock_resolution,
             calibration.loop_cost_ns
         );
-        out += &line(pen, "own cost", text);
+        out += &line(styler, "own cost", text);
     }
     out
 }
 
 /// A line of the header.
-pub(crate) fn line(pen: Pen, label: &str, text: impl std::fmt::Display) -> String {
-    pen.item(&format!("{label:<LABEL$}"), LABEL, text)
+pub(crate) fn line(styler: Styler, label: &str, text: impl std::fmt::Display) -> String {
+    styler.item(&format!("{label:<LABEL$}"), LABEL, text)
 }
 
 fn filesystem(fs: &Filesystem) -> String {
@@ -102,10 +102,10 @@ fn is_virtual(host: &Host) -> bool {
 }
 
 /// The devices as a tree, each under what rests on it.
-fn devices(pen: Pen, storage: &Storage, is_virtual: bool) -> String {
+fn devices(styler: Styler, storage: &Storage, is_virtual: bool) -> String {
     let all = &storage.devices;
     if all.is_empty() {
-        return line(pen, "devices", "none visible from here");
+        return line(styler, "devices", "none visible from here");
     }
     let is_root = |device: &&Device| !all.iter().any(|other| other.rests_on.contains(&device.name));
     let mut out = String::new();
@@ -120,12 +120,12 @@ fn devices(pen: Pen, storage: &Storage, is_virtual: bool) -> String {
         shown.push(&device.name);
         let label = if out.is_empty() { "devices" } else { "" };
         let arrow =
-            if depth == 0 { String::new() } else { "   ".repeat(depth - 1) + pen.glyph("└─ ", "`- ") };
+            if depth == 0 { String::new() } else { "   ".repeat(depth - 1) + styler.glyph("└─ ", "`- ") };
         let indent = LABEL + 3 * depth;
         let label = format!("{label:<LABEL$}{arrow}");
         let beneath: Vec<&Device> =
             all.iter().rev().filter(|other| device.rests_on.contains(&other.name)).collect();
-        out += &pen.item(&label, indent, device_line(device, &beneath, is_virtual));
+        out += &styler.item(&label, indent, device_line(device, &beneath, is_virtual));
         stack.extend(beneath.into_iter().map(|other| (other, depth + 1)));
     }
     out

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::chart::course;
 use crate::json as shared;
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, machine};
 
@@ -157,26 +157,27 @@ impl Line {
 
 /// The complete terminal output.
 pub fn text(report: &ObservedReport, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&report.run.version);
-    let title = format!("iolite {version}: observed {}", pen.clean(report.run.storage.directory.display()));
+    let styler = Styler(style);
+    let version = styler.clean(&report.run.version);
+    let title =
+        format!("iolite {version}: observed {}", styler.clean(report.run.storage.directory.display()));
     filled([
-        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(&report.run, None, pen),
-        table(&report.lines(), pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "this", pen),
+        styler.paint(Emphasis::Strong, &title) + "\n" + &machine::describe(&report.run, None, styler),
+        table(&report.lines(), styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "this", styler),
     ])
 }
 
-fn table(lines: &[Line], pen: Pen) -> String {
+fn table(lines: &[Line], styler: Styler) -> String {
     if lines.is_empty() {
         return "nothing was read twice: observe for longer than the interval\n".to_owned();
     }
     let cells = |line: &Line| [line.mean(), line.quantile(0.5), line.quantile(0.95), line.quantile(1.0)];
     let rows: Vec<[String; 6]> = std::iter::once(["", "", "mean", "p50", "p95", "max"].map(str::to_owned))
         .chain(lines.iter().map(|line| {
-            let [mean, median, most, max] = cells(line).map(|value| pen.clean(line.figure.write(value)));
-            [pen.clean(&line.subject), line.label.to_owned(), mean, median, most, max]
+            let [mean, median, most, max] = cells(line).map(|value| styler.clean(line.figure.write(value)));
+            [styler.clean(&line.subject), line.label.to_owned(), mean, median, most, max]
         }))
         .collect();
     let widths: [usize; 6] =
@@ -191,7 +192,7 @@ fn table(lines: &[Line], pen: Pen) -> String {
         let over_time = line.and_then(|line| {
             let series: Vec<_> =
                 line.points.iter().map(|(seconds, value)| (*seconds, seconds * value)).collect();
-            course(&series, COURSE, pen)
+            course(&series, COURSE, styler)
         });
         let marks = over_time.map_or(String::new(), |over_time| format!("  {}", over_time.marks));
         out += &format!("{}\n", (text + &marks).trim_end());

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState};
 use iolite_model::{Bandwidth, Bytes, Iops, Nanos};
 
 use crate::live::{LiveKind, bar, filled};
-use crate::pen::{count, escaped};
+use crate::styler::{count, escaped};
 
 /// Where nobody watches, a line is written each time another such part is done, in percent.
 const STEP: u64 = 10;

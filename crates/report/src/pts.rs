@@ -15,8 +15,8 @@ use iolite_model::{Bytes, Iops, Nanos, PtsCell, PtsPhase, PtsSection, PtsTerms, 
 use iolite_results::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
 
-use crate::pen::{Ink, Pen, Style};
 use crate::run::phase_json;
+use crate::styler::{Emphasis, Style, Styler};
 use crate::table::NONE;
 use crate::text::filled;
 use crate::{answer, chart, json as shared, machine};
@@ -32,55 +32,55 @@ const LISTED: usize = 30;
 
 /// The terminal output of a run of the specification's tests.
 pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&run.info.version);
-    let target = pen.clean(terms.target.display());
+    let styler = Styler(style);
+    let version = styler.clean(&run.info.version);
+    let target = styler.clean(terms.target.display());
     let title = format!("iolite {version}: SNIA performance test specification on {target}");
-    let mut header = pen.paint(Ink::Strong, &title) + "\n";
-    header += &machine::describe(&run.info, run.calibration.as_ref(), pen);
-    header += &settings(terms, pen);
+    let mut header = styler.paint(Emphasis::Strong, &title) + "\n";
+    header += &machine::describe(&run.info, run.calibration.as_ref(), styler);
+    header += &settings(terms, styler);
     let progress = PtsProgress::of(run, terms);
-    let sections = terms.sections().into_iter().map(|section| text_of(&progress, terms, section, pen));
+    let sections = terms.sections().into_iter().map(|section| text_of(&progress, terms, section, styler));
     let ending = crate::ending(run);
     filled(
         std::iter::once(header)
             .chain(sections)
-            .chain([answer::warnings(&run.warnings, pen), answer::ended(&ending, "this", pen)]),
+            .chain([answer::warnings(&run.warnings, styler), answer::ended(&ending, "this", styler)]),
     )
 }
 
-fn settings(terms: &PtsTerms, pen: Pen) -> String {
+fn settings(terms: &PtsTerms, styler: Styler) -> String {
     let purge = if terms.purges { "purged by discarding all blocks" } else { "not purged: it can't discard" };
     let text = format!(
         "active range {}, {} threads with {} outstanding operations each, rounds of {} a cell, window of {} rounds, at most {}; {purge}",
         terms.span, terms.threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
-    let mut out = machine::line(pen, "settings", text);
+    let mut out = machine::line(styler, "settings", text);
     if terms.is_rehearsal() {
         let text = format!("REHEARSAL at scale {}: no figure here is one of the specification", terms.scale);
-        out += &(pen.paint(Ink::Doubt, &pen.clean(text)) + "\n");
+        out += &(styler.paint(Emphasis::Caution, &styler.clean(text)) + "\n");
     }
     out
 }
 
-fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, pen: Pen) -> String {
+fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
     let rounds = progress.rounds(section);
-    let mut out = pen.paint(Ink::Strong, &section.name()) + rehearsal(terms) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, &section.name()) + rehearsal(terms) + "\n";
     if rounds.values.is_empty() {
         return out + "  no complete round\n";
     }
-    out += &convergence(section, &rounds, pen);
+    out += &convergence(section, &rounds, styler);
     if section.test == PtsTest::WriteSaturation {
         let written = Bytes(progress.written(section, rounds.values.len()));
         let line = format!("written {written} of the {} that end the test", terms.saturated());
-        return out + &pen.item("  ", 2, line);
+        return out + &styler.item("  ", 2, line);
     }
     match rounds.window {
         Some(window) => {
-            out += &verification(terms, window, pen);
-            out += &measured(progress, terms, section, window, pen);
+            out += &verification(terms, window, styler);
+            out += &measured(progress, terms, section, window, styler);
         }
-        None => out += &pen.item("  ", 2, format!("fewer rounds than a window of {} has", terms.window)),
+        None => out += &styler.item("  ", 2, format!("fewer rounds than a window of {} has", terms.window)),
     }
     out
 }
@@ -99,28 +99,28 @@ fn figure(test: PtsTest, value: f64) -> String {
 }
 
 /// The tracked figure of each round, with bars.
-fn convergence(section: PtsSection, rounds: &PtsRounds, pen: Pen) -> String {
+fn convergence(section: PtsSection, rounds: &PtsRounds, styler: Styler) -> String {
     let most = rounds.values.iter().copied().fold(0.0, f64::max);
     // Of a day's minutes every so manieth is printed.
     let stride = rounds.values.len().div_ceil(LISTED).max(1);
     let line = |(index, value): (usize, &f64)| {
-        let bar = chart::lying(*value, most, 30, pen);
-        let text = pen.clean(figure(section.test, *value));
+        let bar = chart::lying(*value, most, 30, styler);
+        let text = styler.clean(figure(section.test, *value));
         format!("  round {:>5} {text:>16}  {bar}\n", index + 1)
     };
     rounds.values.iter().enumerate().step_by(stride).map(line).collect()
 }
 
 /// The window and the two criteria.
-fn verification(terms: &PtsTerms, window: PtsWindow, pen: Pen) -> String {
+fn verification(terms: &PtsTerms, window: PtsWindow, styler: Styler) -> String {
     let first = (window.last + 1).saturating_sub(terms.window.max(2));
     let verdict = if window.steady { "steady" } else { "NOT STEADY" };
     let text = format!(
         "rounds {first} to {}: {verdict}; range {:.1} % of the mean (at most {MAX_RANGE:.0} %), rise of the line {:.1} % (at most {MAX_RISE:.0} %)",
         window.last, window.range, window.rise
     );
-    let text = pen.item("  ", 2, text);
-    if window.steady { text } else { pen.paint(Ink::Doubt, text.trim_end()) + "\n" }
+    let text = styler.item("  ", 2, text);
+    if window.steady { text } else { styler.paint(Emphasis::Caution, text.trim_end()) + "\n" }
 }
 
 /// The table of the measurement window: mixes across, block sizes down.
@@ -129,7 +129,7 @@ fn measured(
     terms: &PtsTerms,
     section: PtsSection,
     window: PtsWindow,
-    pen: Pen,
+    styler: Styler,
 ) -> String {
     let mixes = section.test.mixes();
     let heads = mixes.iter().map(|mix| format!("{:>CELL$}", format!("{mix}/{}", 100 - mix)));
@@ -142,11 +142,11 @@ fn measured(
         let figures = mixes.iter().map(|&mix| {
             let mean = progress.mean(section, window, mix, cell);
             let text = mean.map_or_else(|| NONE.to_owned(), |mean| short(section.test, mean));
-            format!("{:>CELL$}", pen.clean(text))
+            format!("{:>CELL$}", styler.clean(text))
         });
         out += &format!("  {:>10}{}\n", block.to_string(), figures.collect::<String>());
     }
-    out + &pen.item("  ", 2, format!("{}, means of the window's rounds", unit(section.test)))
+    out + &styler.item("  ", 2, format!("{}, means of the window's rounds", unit(section.test)))
 }
 
 fn short(test: PtsTest, value: f64) -> String {

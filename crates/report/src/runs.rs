@@ -8,7 +8,7 @@ use comfy_table::{Cell, ContentArrangement, Table, presets};
 use iolite_model::{Ending, Fitness, Nanos};
 use serde_json::{Value, json};
 
-use crate::pen::{Pen, Style};
+use crate::styler::{Style, Styler};
 
 /// Name and version of the document.
 const FORMAT: &str = "iolite-runs/1";
@@ -70,7 +70,7 @@ impl RunLine {
 
 /// The list for a terminal; a note stands beneath its run.
 pub fn list(runs: &[RunLine], style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.add_row(COLUMNS.map(Cell::new));
@@ -83,7 +83,7 @@ pub fn list(runs: &[RunLine], style: Style) -> String {
             run.result(),
             run.tags.join(", "),
         ];
-        table.add_row(cells.map(|cell| Cell::new(pen.clean(cell))));
+        table.add_row(cells.map(|cell| Cell::new(styler.clean(cell))));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if index == 0 { 2 } else { 0 }, 2));
@@ -93,7 +93,7 @@ pub fn list(runs: &[RunLine], style: Style) -> String {
     for (run, line) in runs.iter().zip(lines) {
         out += &line;
         for note in &run.notes {
-            out += &pen.item("      ", 6, note);
+            out += &styler.item("      ", 6, note);
         }
     }
     out

@@ -5,7 +5,7 @@ use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind
 use iolite_stats::{Estimate, PhaseResult, Summary};
 
 use crate::Report;
-use crate::pen::{self, Ink, Pen};
+use crate::styler::{self, Emphasis, Styler};
 use crate::words;
 
 /// The quantiles that have a column.
@@ -40,20 +40,20 @@ struct Row {
 }
 
 /// The table with its legend; empty without phases. The null back end has no row: its cost stands in the header.
-pub(crate) fn table(report: &Report, pen: Pen) -> String {
+pub(crate) fn table(report: &Report, styler: Styler) -> String {
     let (phases, windows) = joined(&report.phases);
     let report = &Report { phases, ..report.clone() };
     let rows: Vec<Row> = [Layer::File, Layer::Metadata, Layer::Database]
         .into_iter()
         .flat_map(|layer| searches(report, layer))
-        .flat_map(|search| search_rows(report, &search, pen))
+        .flat_map(|search| search_rows(report, &search, styler))
         .collect();
     if rows.is_empty() {
         return String::new();
     }
     let unresolved = rows.iter().any(|row| row.is_unresolved);
-    let knee = pen.glyph("▸", ">");
-    let mut legend = pen.clean(format_args!(
+    let knee = styler.glyph("▸", ">");
+    let mut legend = styler.clean(format_args!(
         "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times: response"
     ));
     if rows.iter().any(|row| row.is_knee) {
@@ -70,12 +70,12 @@ pub(crate) fn table(report: &Report, pen: Pen) -> String {
     }
     if let Some(found) = &report.preconditioned {
         let steady = if found.steady { "steady" } else { "not steady" };
-        legend += &pen.clean(format_args!("; {steady} after {} rounds of random writes", found.rounds));
+        legend += &styler.clean(format_args!("; {steady} after {} rounds of random writes", found.rounds));
     }
     if report.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
         legend += &format!("; {}", words::SETS);
     }
-    draw(rows, pen) + &pen.item("", 0, legend)
+    draw(rows, styler) + &styler.item("", 0, legend)
 }
 
 /// Windows of the same load as one phase each, and how many windows a load has at most.
@@ -131,19 +131,19 @@ fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
     searches
 }
 
-fn search_rows(report: &Report, search: &[&PhaseResult], pen: Pen) -> Vec<Row> {
+fn search_rows(report: &Report, search: &[&PhaseResult], styler: Styler) -> Vec<Row> {
     let knee = knee_phase(report, search);
     let mut rows = Vec::new();
     for (number, phase) in search.iter().enumerate() {
         let is_knee = knee.is_some_and(|(index, _)| index == phase.info.index);
         let is_tested = knee.is_some_and(|(_, is_tested)| is_tested);
         let name = match (number, is_knee) {
-            (0, _) => pen.clean(phase.info.task.name()),
+            (0, _) => styler.clean(phase.info.task.name()),
             (_, true) if is_tested => "knee".to_owned(),
             (_, true) => "nearest the knee".to_owned(),
             (_, false) => String::new(),
         };
-        let mut of_phase = phase_rows(phase, pen);
+        let mut of_phase = phase_rows(phase, styler);
         if let Some(first) = of_phase.first_mut() {
             first.is_knee = is_knee;
             first.name = if first.name.is_empty() || name.is_empty() {
@@ -187,7 +187,7 @@ fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
 }
 
 /// The rows of a phase, the first without the phase's name.
-fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
+fn phase_rows(phase: &PhaseResult, styler: Styler) -> Vec<Row> {
     let task = &phase.info.task;
     let kinds = kinds(phase);
     let is_commit = words::commits(task);
@@ -202,10 +202,10 @@ fn phase_rows(phase: &PhaseResult, pen: Pen) -> Vec<Row> {
         } else if kinds.len() > 1 && !is_commit {
             row.name = words::kind(task, kind).to_owned();
         }
-        fill(&mut row, phase, kind, pen);
+        fill(&mut row, phase, kind, styler);
         let errors = phase.totals.errors(kind) + if is_first { hidden_errors } else { 0 };
         if errors > 0 {
-            row.notes.push(pen::errors(errors));
+            row.notes.push(styler::errors(errors));
         }
         if is_first {
             row.cells[0] = load(task);
@@ -222,7 +222,7 @@ fn end_notes(phase: &PhaseResult) -> Vec<String> {
     let lost = phase.end.outstanding.lost;
     let mut notes = Vec::new();
     if lost > 0 {
-        notes.push(format!("{} never came back", pen::count(lost)));
+        notes.push(format!("{} never came back", styler::count(lost)));
     }
     match &phase.end.ending {
         Ending::Completed => {}
@@ -233,7 +233,7 @@ fn end_notes(phase: &PhaseResult) -> Vec<String> {
 }
 
 /// The measured columns of a row.
-fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, pen: Pen) {
+fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, styler: Styler) {
     row.cells = std::array::from_fn(|_| NONE.to_owned());
     row.cells[0] = String::new();
     row.cells[COLUMNS - 1] = String::new();
@@ -253,7 +253,7 @@ fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, pen: Pen) {
     }
     row.cells[8] = max.to_string();
     for cell in &mut row.cells {
-        *cell = pen.clean(&*cell);
+        *cell = styler.clean(&*cell);
     }
 }
 
@@ -298,17 +298,17 @@ pub(crate) fn stamp(stamp: CacheStamp) -> String {
 }
 
 /// The rows as lines, with a heading per layer.
-fn draw(rows: Vec<Row>, pen: Pen) -> String {
-    let header =
-        ["load", "IOPS", "MiB/s", "±", "mean", "p50", "p99", "p99.9", "max", "cache"].map(|h| pen.clean(h));
+fn draw(rows: Vec<Row>, styler: Styler) -> String {
+    let header = ["load", "IOPS", "MiB/s", "±", "mean", "p50", "p99", "p99.9", "max", "cache"]
+        .map(|h| styler.clean(h));
     let width_of = |column: usize| {
         let cells = rows.iter().map(|row| &row.cells[column]).chain([&header[column]]);
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
     };
     let shown: Vec<usize> =
-        (0..COLUMNS).filter(|column| pen.width() >= FULL || !SPARED.contains(column)).collect();
+        (0..COLUMNS).filter(|column| styler.width() >= FULL || !SPARED.contains(column)).collect();
     let rest = 2 + shown.iter().map(|&column| width_of(column)).sum::<usize>();
-    let room = pen.width().saturating_sub(rest).max(NARROWEST);
+    let room = styler.width().saturating_sub(rest).max(NARROWEST);
 
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -322,7 +322,7 @@ fn draw(rows: Vec<Row>, pen: Pen) -> String {
             "knee" | "nearest the knee" => Cell::new(name).set_alignment(CellAlignment::Right),
             _ => Cell::new(indented),
         };
-        let mark = Cell::new(if row.is_knee { pen.glyph("▸", ">") } else { "" });
+        let mark = Cell::new(if row.is_knee { styler.glyph("▸", ">") } else { "" });
         table.add_row(
             [name, mark]
                 .into_iter()
@@ -337,7 +337,7 @@ fn draw(rows: Vec<Row>, pen: Pen) -> String {
         }
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    assemble(&rows, &lines, room, pen)
+    assemble(&rows, &lines, room, styler)
 }
 
 fn is_long(row: &Row, room: usize) -> bool {
@@ -345,7 +345,7 @@ fn is_long(row: &Row, room: usize) -> bool {
 }
 
 /// The drawn lines with what stands between them: headings, long names, notes.
-fn assemble(rows: &[Row], lines: &[String], room: usize, pen: Pen) -> String {
+fn assemble(rows: &[Row], lines: &[String], room: usize, styler: Styler) -> String {
     let mut lines = lines.iter();
     let mut out = lines.next().map_or(String::new(), |header| format!("{header}\n"));
     let mut layer = None;
@@ -361,15 +361,16 @@ fn assemble(rows: &[Row], lines: &[String], room: usize, pen: Pen) -> String {
         if is_long(row, room) {
             out += &format!("  {}\n", row.name);
         }
-        out += &if row.is_knee { pen.paint(Ink::Strong, line) } else { line.clone() };
-        let notes = pen.clean(row.notes.join(", "));
-        let fits = line.chars().count() + 2 + notes.chars().count() <= pen.width();
+        out += &if row.is_knee { styler.paint(Emphasis::Strong, line) } else { line.clone() };
+        let notes = styler.clean(row.notes.join(", "));
+        let fits = line.chars().count() + 2 + notes.chars().count() <= styler.width();
         if notes.is_empty() {
             out.push('\n');
         } else if fits {
-            out += &format!("  {}\n", pen.paint(Ink::Bad, &notes));
+            out += &format!("  {}\n", styler.paint(Emphasis::Bad, &notes));
         } else {
-            out += &("\n".to_owned() + &pen.item(&format!("    {} ", pen.paint(Ink::Bad, "!")), 6, notes));
+            out += &("\n".to_owned()
+                + &styler.item(&format!("    {} ", styler.paint(Emphasis::Bad, "!")), 6, notes));
         }
     }
     out

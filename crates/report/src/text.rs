@@ -1,30 +1,30 @@
 //! The complete text of `iolite check`, in the order people read: what was measured, how, what came of it, the answer.
 
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::{Report, answer, knees, machine, table};
 
 /// The complete terminal output of a check.
 pub fn text(report: &Report, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&report.run.version);
-    let directory = pen.clean(report.run.storage.directory.display());
+    let styler = Styler(style);
+    let version = styler.clean(&report.run.version);
+    let directory = styler.clean(report.run.storage.directory.display());
     let title = format!("iolite {version}: the storage of {directory}");
     let sections = [
-        pen.paint(Ink::Strong, &title)
+        styler.paint(Emphasis::Strong, &title)
             + "\n"
-            + &machine::describe(&report.run, report.calibration.as_ref(), pen),
-        table::table(report, pen),
-        knees::knees(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::verdict(report, pen),
+            + &machine::describe(&report.run, report.calibration.as_ref(), styler),
+        table::table(report, styler),
+        knees::knees(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::verdict(report, styler),
     ];
     filled(sections)
 }
 
 /// Only the answer with its reasons, and the warnings.
 pub fn judgement(report: &Report, style: Style) -> String {
-    let pen = Pen(style);
-    let sections = [answer::warnings(&report.warnings, pen), answer::verdict(report, pen)];
+    let styler = Styler(style);
+    let sections = [answer::warnings(&report.warnings, styler), answer::verdict(report, styler)];
     filled(sections)
 }
 

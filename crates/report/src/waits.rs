@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::chart::lying;
 use crate::json as shared;
-use crate::pen::{Ink, Pen, Style, count};
 use crate::run::{Note, rendered};
+use crate::styler::{Emphasis, Style, Styler, count};
 use crate::text::filled;
 use crate::{answer, machine};
 
@@ -48,14 +48,14 @@ impl WaitsReport {
 
 /// The complete terminal output.
 pub fn text(report: &WaitsReport, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&report.run.version);
-    let title = format!("iolite {version}: waits of {}", pen.clean(&report.database));
+    let styler = Styler(style);
+    let version = styler.clean(&report.run.version);
+    let title = format!("iolite {version}: waits of {}", styler.clean(&report.database));
     filled([
-        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(&report.run, None, pen),
-        report.found.as_ref().map_or(String::new(), |found| section(found, pen)),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "this", pen),
+        styler.paint(Emphasis::Strong, &title) + "\n" + &machine::describe(&report.run, None, styler),
+        report.found.as_ref().map_or(String::new(), |found| section(found, styler)),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "this", styler),
     ])
 }
 
@@ -73,51 +73,51 @@ pub fn json(report: &WaitsReport) -> Value {
 }
 
 /// The waits of a phase, or of a time of watching.
-pub(crate) fn section(found: &WaitsFound, pen: Pen) -> String {
+pub(crate) fn section(found: &WaitsFound, styler: Styler) -> String {
     let title = format!(
         "active sessions: {:.2} on average ({} samples, every {})",
         found.active(),
         count(found.samples),
         found.interval
     );
-    let mut out = pen.paint(Ink::Strong, &pen.clean(title)) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, &styler.clean(title)) + "\n";
     if found.waits.is_empty() {
-        out += &rendered(&Note::plain("waits", "no session was active in any sample".into()), pen);
+        out += &rendered(&Note::plain("waits", "no session was active in any sample".into()), styler);
     }
-    out += &shares("waits", &found.waits, pen);
-    out += &shares("objects", &found.objects, pen);
+    out += &shares("waits", &found.waits, styler);
+    out += &shares("objects", &found.objects, styler);
     let mut label = "does";
     for one in found.statements.iter().take(SHOWN) {
         let statement = if one.statement.is_empty() { "(not visible to this user)" } else { &one.statement };
         let text = format!("{:.2} {statement} ({})", one.sessions, one.wait);
-        out += &rendered(&Note::plain(std::mem::take(&mut label), text), pen);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), styler);
     }
     let mut label = "blocked";
     for one in found.blockers.iter().take(SHOWN) {
         let object = if one.object.is_empty() { String::new() } else { format!(", for {}", one.object) };
         let text = format!("{:.2} {} by {}{object}", one.sessions, one.waiting, one.holder);
-        out += &rendered(&Note::plain(std::mem::take(&mut label), text), pen);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), styler);
     }
     let share = found.cost.0 as f64 * 100.0 / (found.interval.0 as f64).max(1.0);
     let cost = format!("a sample took {} on average: {share:.1} % of one session", found.cost);
-    out += &rendered(&Note::plain("cost", cost), pen);
+    out += &rendered(&Note::plain("cost", cost), styler);
     if let Some(failure) = &found.failure {
-        out += &rendered(&Note::plain("ended", format!("sampling ended: {failure}")), pen);
+        out += &rendered(&Note::plain("ended", format!("sampling ended: {failure}")), styler);
     }
     out
 }
 
 /// A list with a bar each.
-fn shares(label: &'static str, list: &[WaitShare], pen: Pen) -> String {
+fn shares(label: &'static str, list: &[WaitShare], styler: Styler) -> String {
     let most = list.iter().map(|one| one.sessions).fold(0.0, f64::max);
     let shown = &list[..list.len().min(SHOWN)];
-    let widest = shown.iter().map(|one| pen.clean(&one.name).chars().count()).max().unwrap_or(0);
+    let widest = shown.iter().map(|one| styler.clean(&one.name).chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (number, one) in shown.iter().enumerate() {
         let label = if number == 0 { label } else { "" };
         // Not wrapped: the bar's place means something.
-        let bar = lying(one.sessions, most, BAR, pen);
-        out += &format!("   {label:<9}{:>7.2}  {:<widest$}  {bar}\n", one.sessions, pen.clean(&one.name));
+        let bar = lying(one.sessions, most, BAR, styler);
+        out += &format!("   {label:<9}{:>7.2}  {:<widest$}  {bar}\n", one.sessions, styler.clean(&one.name));
     }
     out
 }
@@ -151,7 +151,7 @@ mod tests {
             objects: vec![share("iolite_tproc_c.warehouse page 0 row 1", 2.0)],
             failure: None,
         };
-        let text = section(&found, Pen(Style { color: false, unicode: true, width: 110 }));
+        let text = section(&found, Styler(Style { color: false, unicode: true, width: 110 }));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for expected in [
             "active sessions: 3.75 on average (600 samples",

@@ -8,7 +8,7 @@ use iolite_model::{
     ZoneSize,
 };
 
-use crate::pen::count;
+use crate::styler::count;
 
 mod database;
 

@@ -4,18 +4,18 @@
 //! those that the store has kept, gets the same run; every output is a function of it.
 
 pub mod ab;
-mod asked;
-mod besides;
 pub mod comparison;
 mod fold;
+mod phase_detail;
 mod pts;
 mod readings;
+mod request;
 mod run;
 mod verification;
 
-pub use asked::Asked;
-pub use besides::{Besides, ReadBack};
+pub use phase_detail::{PhaseDetail, ReadBack};
 pub use pts::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;
+pub use request::RunRequest;
 pub use run::Run;
 pub use verification::StateVerified;

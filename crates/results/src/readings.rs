@@ -12,10 +12,10 @@ const KEPT: usize = 4096;
 /// Beyond some thousand of a probe every second one is dropped, and so on, so that a day's run takes no more memory than an
 /// hour's. All of them are in the store.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Readings(BTreeMap<(String, String), Kept>);
+pub struct Readings(BTreeMap<(String, String), ProbeReadings>);
 
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Kept {
+struct ProbeReadings {
     /// One reading in this many is kept; 0 as long as all are.
     stride: u64,
     seen: u64,
@@ -39,7 +39,7 @@ impl Readings {
     }
 }
 
-impl Kept {
+impl ProbeReadings {
     fn add(&mut self, reading: &Reading) {
         let stride = self.stride.max(1);
         if self.seen.is_multiple_of(stride) {

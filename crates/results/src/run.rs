@@ -8,9 +8,9 @@ use iolite_model::{
 };
 use iolite_stats::PhaseResult;
 
-use crate::asked::Asked;
 use crate::fold::OpenPhase;
 use crate::readings::Readings;
+use crate::request::RunRequest;
 
 /// A run: all that its events have said so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,7 @@ impl Run {
     }
 
     /// What was asked for, where it was recorded.
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn asked(&self) -> Option<RunRequest> {
         self.concluded().next()
     }
 

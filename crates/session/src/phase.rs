@@ -11,7 +11,7 @@ use iolite_model::{
 use iolite_observe::{CacheProbe, ReleaseWatch};
 use iolite_results::ReadBack;
 use iolite_stats::PhaseChanges;
-use iolite_suites::doubts;
+use iolite_suites::phase_warnings;
 use iolite_sys::clock::Clock;
 
 use crate::ending::describe;
@@ -142,7 +142,7 @@ impl Session<'_> {
         // What has ended a phase inside a database is reported as its end; it need not be the storage's fault.
         let ended = matches!((&info.task, &outcome.ending), (Task::Database(_), Ending::Failed(_)));
         let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));
-        let warnings = doubts(result, outcome.first_error());
+        let warnings = phase_warnings(result, outcome.first_error());
         warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
         if let Some(changes) = changes {
             self.events.conclude(Concluded::of_phase(phase, &changes));

@@ -18,11 +18,11 @@ use crate::session::Session;
 pub struct StudyEnvironment<C, F> {
     /// Brings a circumstance about, and returns what it is in fact.
     change: F,
-    window: Option<Begun<C>>,
+    window: Option<RunningStep<C>>,
 }
 
 /// A step that runs.
-struct Begun<C> {
+struct RunningStep<C> {
     circumstance: C,
     phase: u32,
     path: PathBuf,
@@ -70,7 +70,7 @@ fn begin<C: Copy>(
     session: &mut Session<'_>,
     step: &StudyStep<C>,
     change: impl FnMut(C) -> anyhow::Result<C>,
-) -> anyhow::Result<Option<Begun<C>>> {
+) -> anyhow::Result<Option<RunningStep<C>>> {
     let circumstance = step.circumstance.map(change).transpose()?;
     let path = path(session, &step.task);
     if step.before == Before::Drop {
@@ -79,11 +79,11 @@ fn begin<C: Copy>(
     let span = step.task.target.size();
     let resident = resident(&path, span);
     let (counted, phase) = (count(session), session.run().next_phase());
-    Ok(circumstance.map(|circumstance| Begun { circumstance, phase, path, span, counted, resident }))
+    Ok(circumstance.map(|circumstance| RunningStep { circumstance, phase, path, span, counted, resident }))
 }
 
 /// The window of a step that has run to its end.
-fn end<C>(session: &Session<'_>, begun: Begun<C>) -> Option<StudyWindow<C>> {
+fn end<C>(session: &Session<'_>, begun: RunningStep<C>) -> Option<StudyWindow<C>> {
     let device = count(session).zip(begun.counted).map(|(now, before)| now.since(before));
     let whole = session.history().last().filter(|result| result.info.index == begun.phase)?;
     (whole.end.ending == Ending::Completed).then(|| StudyWindow {

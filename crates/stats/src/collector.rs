@@ -9,7 +9,7 @@ use crate::coverage::Coverage;
 use crate::recorder::{Feed, Slot, Snapshot};
 use crate::sections::Sections;
 use crate::series::Series;
-use crate::totals::{Beside, PhaseTotals};
+use crate::totals::{PhaseTotals, UnmeasuredCounts};
 
 /// Collects from every worker of a phase, on a thread that does not measure.
 ///
@@ -25,7 +25,7 @@ pub struct Collector {
     sections: Sections,
     workers: Vec<Counts>,
     drain_max: u64,
-    beside: Beside,
+    beside: UnmeasuredCounts,
 }
 
 impl Collector {
@@ -42,7 +42,7 @@ impl Collector {
             sections: Sections::new(origin, interval),
             workers,
             drain_max: 0,
-            beside: Beside::default(),
+            beside: UnmeasuredCounts::default(),
         }
     }
 

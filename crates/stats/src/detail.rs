@@ -50,7 +50,7 @@ type Pair = Box<(Tally, Tally)>;
 pub struct DetailRecorder {
     /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
     times: [Option<Pair>; 3],
-    priorities: Vec<Kept>,
+    priorities: Vec<KindTimes>,
     depths: [u64; 7],
     submits: [u64; 7],
     completes: [u64; 7],
@@ -58,7 +58,7 @@ pub struct DetailRecorder {
 
 /// What is kept of a kind, by its position, and of a priority.
 #[derive(Debug, Clone, PartialEq)]
-struct Kept {
+struct KindTimes {
     place: usize,
     priority: u16,
     /// Completion and service times.
@@ -98,7 +98,8 @@ impl DetailRecorder {
     /// Keeps the times of reads and writes with these priorities apart.
     pub fn keep_apart(&mut self, priorities: &[u16]) {
         for place in [0, 1].into_iter().filter(|place| self.times[*place].is_some()) {
-            let kept = priorities.iter().map(|&priority| Kept { place, priority, times: Box::default() });
+            let kept =
+                priorities.iter().map(|&priority| KindTimes { place, priority, times: Box::default() });
             self.priorities.extend(kept);
         }
     }
@@ -146,7 +147,7 @@ impl DetailRecorder {
             times.0.add_to(&mut detail.submission[place]);
             times.1.add_to(&mut detail.completion[place]);
         }
-        for Kept { place, priority, times } in &self.priorities {
+        for KindTimes { place, priority, times } in &self.priorities {
             let of = detail.of_priority(*place, *priority);
             times.0.add_to(&mut of.completion);
             times.1.add_to(&mut of.service);

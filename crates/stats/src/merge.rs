@@ -8,7 +8,7 @@ use crate::recorder::Timetable;
 use crate::sections::Sections;
 use crate::series::Series;
 use crate::sums::Sums;
-use crate::totals::{Beside, PhaseTotals};
+use crate::totals::{PhaseTotals, UnmeasuredCounts};
 
 /// Adds up the intervals of several [`Collector`](crate::Collector)s of one phase: the totals are exactly those that one
 /// collector over all their workers would have given.
@@ -21,7 +21,7 @@ pub struct Merger {
     series: Series,
     sections: Sections,
     drain_max: u64,
-    beside: Beside,
+    beside: UnmeasuredCounts,
 }
 
 impl Merger {
@@ -29,7 +29,13 @@ impl Merger {
     pub fn new(timetable: Timetable) -> Merger {
         let series = Series::new(timetable.ramp_end, timetable.interval);
         let sections = Sections::new(timetable.ramp_end, timetable.interval);
-        Merger { counts: Counts::default(), series, sections, drain_max: 0, beside: Beside::default() }
+        Merger {
+            counts: Counts::default(),
+            series,
+            sections,
+            drain_max: 0,
+            beside: UnmeasuredCounts::default(),
+        }
     }
 
     /// Adds an interval. The ramp's and the drain's are not in the totals but counted beside them, and the longest response of

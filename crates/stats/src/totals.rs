@@ -20,18 +20,18 @@ pub struct PhaseTotals {
     pub(crate) sections: Vec<Section>,
     /// Longest response among the operations that came back after the end.
     pub drain_max: u64,
-    pub(crate) beside: Beside,
+    pub(crate) beside: UnmeasuredCounts,
 }
 
 /// What totals leave out, but physical counters don't: successful operations of the ramp and the drain, with their bytes, by
 /// kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Beside {
+pub(crate) struct UnmeasuredCounts {
     done: PerKind<(u64, u64)>,
     errors: u64,
 }
 
-impl Beside {
+impl UnmeasuredCounts {
     pub(crate) fn add(&mut self, kind: OpKind, operations: u64, bytes: u64) {
         let (had, had_bytes) = self.done.entry(kind);
         (*had, *had_bytes) = (had.saturating_add(operations), had_bytes.saturating_add(bytes));
@@ -41,7 +41,7 @@ impl Beside {
         self.errors = self.errors.saturating_add(errors);
     }
 
-    pub(crate) fn and(mut self, other: &Beside) -> Beside {
+    pub(crate) fn and(mut self, other: &UnmeasuredCounts) -> UnmeasuredCounts {
         self.add_errors(other.errors);
         for (kind, (operations, bytes)) in other.done.iter() {
             self.add(kind, *operations, *bytes);

@@ -108,8 +108,8 @@ mod tests {
         let unknown_start = Measuring { start_ticks: None, boot: None, ..me.clone() };
         assert!(unknown_start.is_alive());
         // Alive perhaps, but nobody to send a signal to.
-        for doubtful in [&reused, &rebooted, &elsewhere, &unknown_start] {
-            assert!(!doubtful.is_here());
+        for uncertain in [&reused, &rebooted, &elsewhere, &unknown_start] {
+            assert!(!uncertain.is_here());
         }
         let unknown_boot = Measuring { boot: None, ..me.clone() };
         assert!(unknown_boot.is_alive() && !unknown_boot.is_here());

@@ -32,7 +32,7 @@ pub fn small_database(size: Bytes, memory: Option<Bytes>, controller: Option<Byt
     warnings
 }
 
-/// What may be doubted about a phase inside a database, with advice.
+/// What may be uncertain about a phase inside a database, with advice.
 pub fn database_warnings(
     result: &PhaseResult,
     facts: &DatabaseFacts,

@@ -6,7 +6,7 @@ use iolite_model::{
 };
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
-use crate::doubts::is_short;
+use crate::phase_warnings::is_short;
 
 /// A phase that shows what a criterion asks about.
 #[derive(Debug, Clone, Copy)]

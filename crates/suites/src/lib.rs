@@ -5,11 +5,11 @@ mod ab;
 mod check;
 mod classic;
 mod database;
-mod doubts;
 mod iometer;
 mod job_list;
 mod judge;
 mod latency_target;
+mod phase_warnings;
 mod procedure;
 mod profiles;
 mod pts;
@@ -24,7 +24,6 @@ pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
 pub use database::{database_warnings, small_database};
-pub use doubts::doubts;
 pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
 pub use iometer::{Iometer, IometerAccess};
 pub use job_list::JobList;
@@ -32,6 +31,7 @@ pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
     LatencyTargetError,
 };
+pub use phase_warnings::phase_warnings;
 pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
 pub use pts::{Pts, PtsAccess, PtsError, PtsRequest, PtsTarget};

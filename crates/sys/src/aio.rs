@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::file::Place;
+use crate::file::FileOffset;
 use crate::slots::Slots;
 
 /// What an operation does.
@@ -175,10 +175,10 @@ impl Aio {
         &mut self,
         op: AioOp,
         slot: usize,
-        place: impl Into<Place>,
+        place: impl Into<FileOffset>,
         length: u32,
     ) -> Result<(), SlotError> {
-        let Place { file, offset } = place.into();
+        let FileOffset { file, offset } = place.into();
         let descriptor = self.files.get(file as usize).ok_or(SlotError)?.as_raw_fd() as u32;
         let transfers = matches!(op, AioOp::Read | AioOp::Write);
         if !self.slots.is_free(slot) || transfers && !self.slots.fits(length) {
@@ -393,7 +393,7 @@ mod tests {
         let mut aio = Aio::new(&files, 3, 4096).unwrap();
         for slot in 0..3 {
             aio.buffer_mut(slot).unwrap().fill(slot as u8 + 1);
-            aio.push(AioOp::Write, slot, Place { file: slot as u32, offset: 100 }, 10).unwrap();
+            aio.push(AioOp::Write, slot, FileOffset { file: slot as u32, offset: 100 }, 10).unwrap();
         }
         assert_eq!(all(&mut aio), [(0, Ok(10)), (1, Ok(10)), (2, Ok(10))]);
         for (index, file) in files.iter().enumerate() {
@@ -401,7 +401,7 @@ mod tests {
             file.read_exact_at(&mut read, 100).unwrap();
             assert_eq!(read, [index as u8 + 1; 10]);
         }
-        assert_eq!(aio.push(AioOp::Read, 0, Place { file: 3, offset: 0 }, 1), Err(SlotError));
+        assert_eq!(aio.push(AioOp::Read, 0, FileOffset { file: 3, offset: 0 }, 1), Err(SlotError));
     }
 
     #[test]

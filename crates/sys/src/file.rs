@@ -22,17 +22,17 @@ pub enum Durability {
 
 /// A byte of one of several files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FileOffset {
     /// Position of the file among them.
     pub file: u32,
     /// Bytes from its start.
     pub offset: u64,
 }
 
-impl From<u64> for Place {
+impl From<u64> for FileOffset {
     /// In the first file.
-    fn from(offset: u64) -> Place {
-        Place { file: 0, offset }
+    fn from(offset: u64) -> FileOffset {
+        FileOffset { file: 0, offset }
     }
 }
 

@@ -12,7 +12,7 @@ use io_uring::{IoUring, Probe, opcode};
 use rustix::fs::OFlags;
 
 use crate::device;
-use crate::file::Place;
+use crate::file::FileOffset;
 use crate::ring_enter::Entrance;
 use crate::slots::Slots;
 
@@ -219,7 +219,7 @@ impl Ring {
         if self.slots.count() == 0 {
             return Ok(());
         }
-        let start = Place { file: index, offset: 0 };
+        let start = FileOffset { file: index, offset: 0 };
         let read = self.entry(RingOp::Read, 0, start, crate::buffer::ALIGNMENT as u32);
         if self.ask(&read)? == Err(libc::EOPNOTSUPP) {
             return Err(unsupported());
@@ -240,7 +240,7 @@ impl Ring {
             && probe.is_supported(opcode::UringCmd16::CODE);
         Ok(known
             && self.slots.count() > 0
-            && self.ask(&discard(Place { file: index, offset: 0 }, 0))? == Err(libc::EINVAL))
+            && self.ask(&discard(FileOffset { file: index, offset: 0 }, 0))? == Err(libc::EINVAL))
     }
 
     /// Does an operation that transfers to or from the first slot, or nowhere, and waits for what comes of it.
@@ -291,7 +291,7 @@ impl Ring {
         &mut self,
         op: RingOp,
         slot: usize,
-        place: impl Into<Place>,
+        place: impl Into<FileOffset>,
         length: u32,
     ) -> Result<(), PushError> {
         let place = place.into();
@@ -324,7 +324,7 @@ impl Ring {
         &mut self,
         ops: [RingOp; 2],
         slot: usize,
-        place: impl Into<Place>,
+        place: impl Into<FileOffset>,
         length: u32,
     ) -> Result<(), PushError> {
         let ([first, last], place) = (ops, place.into());
@@ -343,7 +343,7 @@ impl Ring {
     }
 
     #[inline]
-    fn check(&self, op: RingOp, slot: usize, place: Place, length: u32) -> Result<(), PushError> {
+    fn check(&self, op: RingOp, slot: usize, place: FileOffset, length: u32) -> Result<(), PushError> {
         if !self.slots.is_free(slot) || op.transfers() && !self.slots.fits(length) {
             return Err(PushError::Slot);
         }
@@ -356,7 +356,7 @@ impl Ring {
     }
 
     #[inline]
-    fn entry(&self, op: RingOp, slot: usize, place: Place, length: u32) -> Entry {
+    fn entry(&self, op: RingOp, slot: usize, place: FileOffset, length: u32) -> Entry {
         let (file, offset, buffer) = (Fixed(place.file), place.offset, self.slots.address(slot));
         let priority = self.priority;
         match (op, self.fixed_buffers) {
@@ -503,7 +503,7 @@ fn named(name: u64) -> (usize, Part) {
     ((name >> 2) as usize, part)
 }
 
-fn discard(place: Place, length: u64) -> Entry {
+fn discard(place: FileOffset, length: u64) -> Entry {
     let mut command = [0; 16];
     command[..8].copy_from_slice(&length.to_ne_bytes());
     opcode::UringCmd16::new(Fixed(place.file), DISCARD).addr(Some(place.offset)).cmd(command).build()
@@ -602,7 +602,7 @@ mod tests {
         let mut ring = Ring::new(&files, 3, 4096, RingSetup::default()).unwrap();
         for slot in 0..3 {
             ring.buffer_mut(slot).unwrap().fill(slot as u8 + 1);
-            let place = Place { file: slot as u32, offset: 4096 };
+            let place = FileOffset { file: slot as u32, offset: 4096 };
             ring.push_linked([RingOp::Write, RingOp::Fdatasync], slot, place, 4096).unwrap();
         }
         assert_eq!(all(&mut ring).len(), 6);
@@ -612,7 +612,7 @@ mod tests {
             assert_eq!((read, file.metadata().unwrap().len()), ([index as u8 + 1; 8], 8192));
         }
         assert!(ring.trims(2) && !ring.trims(3));
-        ring.push(RingOp::Read, 0, Place { file: 3, offset: 0 }, 1).unwrap();
+        ring.push(RingOp::Read, 0, FileOffset { file: 3, offset: 0 }, 1).unwrap();
         assert_eq!(all(&mut ring), only(&[Err(libc::EBADF)]), "there is no such file");
     }
 

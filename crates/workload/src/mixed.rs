@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::below;
 use crate::error::WorkloadError;
-use crate::offset::{Cycle, Offsets, Seat};
+use crate::offset::{Cycle, Offsets, WorkerIndex};
 use crate::planned::IoKind;
 use crate::region::{Region, grain, is_unknown};
 use crate::size::{self, SizeStream};
@@ -126,7 +126,7 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
 impl Mixed {
     /// `None` where the part is too small for the largest size, or the parameters are refused by
     /// [`validate`](crate::validate).
-    pub(crate) fn new(task: &FileTask, sizes: &Sizes, region: Region, seat: Seat) -> Option<Mixed> {
+    pub(crate) fn new(task: &FileTask, sizes: &Sizes, region: Region, seat: WorkerIndex) -> Option<Mixed> {
         check(task, sizes, region.length).ok()?;
         let stream = SizeStream::new(sizes, seat.worker, seat.seed).ok()?;
         let (most, grain, length) = (size::most(sizes, task.mix), grain(task), region.length);

@@ -60,7 +60,7 @@ enum Order {
 
 /// Whose offsets they are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerIndex {
     /// Worker: has a chance of its own.
     pub(crate) worker: u32,
     /// Its turn among those that share the span.
@@ -71,7 +71,7 @@ pub(crate) struct Seat {
     pub(crate) seed: u64,
 }
 
-impl Seat {
+impl WorkerIndex {
     /// The generator of the offsets.
     pub(crate) fn chance(&self) -> Xoshiro256PlusPlus {
         generator(self.seed, self.worker, Purpose::Offsets)
@@ -96,12 +96,12 @@ impl Offsets {
         workers: u32,
         seed: u64,
     ) -> Option<Offsets> {
-        Offsets::seated(access, span, block, Seat { worker, turn: worker, turns: workers, seed })
+        Offsets::seated(access, span, block, WorkerIndex { worker, turn: worker, turns: workers, seed })
     }
 
     /// The offsets of a worker that may be alone or share the span, whatever its number; `None` as with
     /// [`new`](Offsets::new).
-    pub(crate) fn seated(access: &Access, span: u64, block: u64, seat: Seat) -> Option<Offsets> {
+    pub(crate) fn seated(access: &Access, span: u64, block: u64, seat: WorkerIndex) -> Option<Offsets> {
         let blocks = span.checked_div(block).filter(|blocks| *blocks > 0)?;
         check(access, Bytes(span), Bytes(block), false).ok()?;
         let slice = || Slice::of(blocks, seat.turn, seat.turns);

@@ -9,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::files;
 use crate::mixed::Mixed;
-use crate::offset::{Offsets, Seat};
+use crate::offset::{Offsets, WorkerIndex};
 use crate::planned::{IoKind, PlannedOp};
 use crate::region::{Region, grain, kinds_apart};
 use crate::spread::Spread;
@@ -19,14 +19,14 @@ use traced::Traced;
 /// The operations of one worker.
 #[derive(Debug, Clone)]
 pub struct OpStream {
-    course: Course,
+    course: MixStream,
     part: Range<u64>,
 }
 
 /// The variant is chosen once a run, and is always predicted right: equal blocks of one kind or of two pay for nothing
 /// else.
 #[derive(Debug, Clone)]
-enum Course {
+enum MixStream {
     Always {
         kind: IoKind,
         blocks: Blocks,
@@ -96,17 +96,17 @@ impl OpStream {
             let starts = files::file_starts(task);
             let traced = Traced { trace: trace.clone(), next: 0, starts };
             return Some(OpStream {
-                course: Course::Traced(Box::new(traced)),
+                course: MixStream::Traced(Box::new(traced)),
                 part: 0..task.target.size().0,
             });
         }
         let (places, part) =
             if files::has_several(task) { spread(task, worker)? } else { Places::of(task, worker, 0)? };
         let course = match (Kinds::of(task, worker), places) {
-            (Kinds::Always(kind), Places::Equal(blocks)) => Course::Always { kind, blocks },
-            (Kinds::Or(dice), Places::Equal(blocks)) => Course::Or { dice, blocks },
-            (Kinds::Or(dice), Places::Apart(blocks)) => Course::Apart { dice, blocks },
-            (kinds, places) => Course::Other(Box::new(Other { kinds, places })),
+            (Kinds::Always(kind), Places::Equal(blocks)) => MixStream::Always { kind, blocks },
+            (Kinds::Or(dice), Places::Equal(blocks)) => MixStream::Or { dice, blocks },
+            (Kinds::Or(dice), Places::Apart(blocks)) => MixStream::Apart { dice, blocks },
+            (kinds, places) => MixStream::Other(Box::new(Other { kinds, places })),
         };
         Some(OpStream { course, part })
     }
@@ -121,14 +121,14 @@ impl OpStream {
     #[inline]
     pub fn next_op(&mut self) -> PlannedOp {
         match &mut self.course {
-            Course::Always { kind, blocks } => blocks.next(*kind),
-            Course::Or { dice, blocks } => blocks.next(dice.roll()),
-            Course::Apart { dice, blocks } => {
+            MixStream::Always { kind, blocks } => blocks.next(*kind),
+            MixStream::Or { dice, blocks } => blocks.next(dice.roll()),
+            MixStream::Apart { dice, blocks } => {
                 let which = dice.which();
                 blocks[which].next(dice.kinds[which])
             }
-            Course::Other(other) => other.next(),
-            Course::Traced(traced) => traced.next(),
+            MixStream::Other(other) => other.next(),
+            MixStream::Traced(traced) => traced.next(),
         }
     }
 }
@@ -138,13 +138,13 @@ impl OpStream {
     #[inline(never)]
     pub fn next_of(&mut self, kind: IoKind) -> PlannedOp {
         match &mut self.course {
-            Course::Or { blocks, .. } => blocks.next(kind),
-            Course::Apart { dice, blocks } => {
+            MixStream::Or { blocks, .. } => blocks.next(kind),
+            MixStream::Apart { dice, blocks } => {
                 let which = usize::from(kind != dice.kinds[0]);
                 blocks[which].next(kind)
             }
-            Course::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
-            Course::Always { .. } | Course::Other(_) | Course::Traced(_) => self.next_op(),
+            MixStream::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
+            MixStream::Always { .. } | MixStream::Other(_) | MixStream::Traced(_) => self.next_op(),
         }
     }
 }
@@ -206,7 +206,7 @@ impl Places {
         let region = Region::of(task, worker)?;
         // Each file has an order of its own.
         let seed = task.seed.wrapping_add(index.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        let seat = Seat { worker, turn: region.turn, turns: region.turns, seed };
+        let seat = WorkerIndex { worker, turn: region.turn, turns: region.turns, seed };
         let blocks = || {
             Some(Blocks {
                 offsets: Offsets::seated(&task.access, region.length, grain(task), seat)?,

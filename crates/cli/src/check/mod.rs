@@ -6,7 +6,7 @@ mod options;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending};
 use iolite_report::Format;
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{CheckDatabase, Session, Setup, describe};
 use iolite_suites::Check;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let setup =
         Setup { directory: &options.directory, results, view: setup::view(options.live(), options.time) };
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
-    session.conclude(Concluded::of(&Asked::new("check", "")));
+    session.conclude(Concluded::of(&RunRequest::new("check", "")));
     let mut check = match begin(&options, &mut session) {
         Ok(check) => check,
         Err(error) => {

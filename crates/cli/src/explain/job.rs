@@ -9,7 +9,7 @@ use iolite_jobs::{Language, native};
 use iolite_model::{Bytes, Job, JobTask, Target};
 use iolite_report::Style;
 
-use iolite_report::explain::job::{Found, JobToExplain, Surroundings, text as words};
+use iolite_report::explain::job::{ExistingFile, JobToExplain, SystemContext, text as words};
 
 use crate::exit::UsageError;
 use crate::job::{Loaded, check, parse_to_explain};
@@ -28,14 +28,13 @@ pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, U
     };
     // What makes no sense is reported with what the rest means.
     notes.extend(check(&job).err().map(|error| format!("it would be refused: {error}")));
-    let surroundings = surroundings(&job);
-    let explained =
-        JobToExplain { job: &job, notes: &notes, surroundings: &surroundings, native: native.as_deref() };
+    let context = context(&job);
+    let explained = JobToExplain { job: &job, notes: &notes, context: &context, native: native.as_deref() };
     Ok(words(explained, style))
 }
 
 /// What the job's warnings depend on: the memory, and what of its files is there.
-fn surroundings(job: &Job) -> Surroundings {
+fn context(job: &Job) -> SystemContext {
     let paths = job.tasks.iter().filter_map(|task| match task {
         JobTask::Io(task) => Some(&task.target),
         JobTask::Metadata(_) => None,
@@ -45,19 +44,19 @@ fn surroundings(job: &Job) -> Surroundings {
         Target::Files(files) => files.files.iter().map(|file| &file.path).collect(),
         Target::File(_) | Target::Null { .. } => Vec::new(),
     });
-    let found: BTreeMap<PathBuf, Found> =
+    let found: BTreeMap<PathBuf, ExistingFile> =
         paths.filter_map(|path| Some((path.clone(), look_at(path)?))).collect();
-    Surroundings { memory: iolite_observe::host().memory, found }
+    SystemContext { memory: iolite_observe::host().memory, found }
 }
 
-fn look_at(path: &Path) -> Option<Found> {
+fn look_at(path: &Path) -> Option<ExistingFile> {
     let metadata = std::fs::metadata(path).ok()?;
     let device = metadata.file_type().is_block_device();
     if metadata.is_file() {
-        return Some(Found { size: Bytes(metadata.len()), device });
+        return Some(ExistingFile { size: Bytes(metadata.len()), device });
     }
     // Opening anything else might do something to it.
     let size = device.then(|| File::open(path).and_then(|file| iolite_sys::device::size_of(&file)));
     // A device that may not be opened has a size all the same.
-    size.map(|size| Found { size: Bytes(size.unwrap_or_default()), device })
+    size.map(|size| ExistingFile { size: Bytes(size.unwrap_or_default()), device })
 }

@@ -16,7 +16,7 @@ use content::Content;
 
 const EXAMPLES: &str = "\
 Examples:
-  What do these numbers mean, and which are to be doubted?
+  What do these numbers mean, and which need caution?
       fio --output-format=json --output=result.json job.fio; iolite explain result.json
   Every key of it:
       iolite explain result.json --all

@@ -2,6 +2,7 @@
 //!
 //! Standard error stays empty unless something is wrong: programs that call fio take anything there for a failure.
 
+pub(crate) mod context;
 mod debug;
 mod environment;
 mod idle;
@@ -9,7 +10,6 @@ mod links;
 mod output;
 mod overwrite;
 mod run;
-pub(crate) mod surroundings;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -85,7 +85,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     let documents = documents(invocation)?;
     if invocation.show_command {
         // On a command line variables and keywords mean nothing.
-        let expanded = surroundings::surroundings(|around| {
+        let expanded = context::host_context(|around| {
             documents.iter().map(|document| document.expanded(around)).collect::<Result<Vec<_>, _>>()
         });
         let expanded = expanded.map_err(|problem| UsageError(problem.to_string()))?;
@@ -111,15 +111,15 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
 /// One can't be read, or is no job file.
 fn documents(invocation: &Invocation) -> anyhow::Result<Vec<Document>> {
     let read = |name: &String| {
-        let bytes = surroundings::read(name)?;
-        let read = surroundings::surroundings(|around| job_file::read(name, &bytes, around));
+        let bytes = context::read(name)?;
+        let read = context::host_context(|around| job_file::read(name, &bytes, around));
         read.map_err(|problem| UsageError(problem.to_string()))
     };
     Ok(invocation.files.iter().map(read).collect::<Result<_, _>>()?)
 }
 
 fn plan(invocation: &Invocation, documents: &[Document]) -> anyhow::Result<Plan> {
-    let plan = surroundings::surroundings(|around| plan::plan(invocation, documents, around));
+    let plan = context::host_context(|around| plan::plan(invocation, documents, around));
     let mut plan = plan.map_err(|problems| UsageError(problems.to_string()))?;
     if let Some(directory) = &invocation.aux_path {
         plan.threads.iter_mut().for_each(|thread| keep_states_in(directory, &mut thread.task));

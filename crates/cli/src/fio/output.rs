@@ -9,12 +9,12 @@ use anyhow::Context;
 use iolite_fio::language::command_line::OutputFormat;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::terse::TerseVersion;
-use iolite_fio::output::{FioAsked, Format, Results, header};
+use iolite_fio::output::{FioRequest, Format, Results, header};
 
 /// What the command line asks of the outputs, and where they go; shared by all that print.
 #[derive(Debug, Clone)]
 pub(super) struct Outputs {
-    asked: FioAsked,
+    asked: FioRequest,
     to: Arc<Mutex<To>>,
 }
 
@@ -50,7 +50,7 @@ impl Outputs {
             OutputFormat::JsonPlus => Format::JsonPlus,
         };
         let terse_version = invocation.terse_version.and_then(|version| TerseVersion::of(version.into()));
-        let asked = FioAsked {
+        let asked = FioRequest {
             version: super::VERSION.into(),
             formats: invocation.formats.0.iter().map(format).collect(),
             terse_version: terse_version.unwrap_or_default(),
@@ -61,7 +61,7 @@ impl Outputs {
     }
 
     /// What is to be printed.
-    pub(super) fn asked(&self) -> &FioAsked {
+    pub(super) fn asked(&self) -> &FioRequest {
         &self.asked
     }
 

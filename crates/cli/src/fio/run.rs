@@ -15,11 +15,11 @@ use iolite_fio::language::command_line::Eta;
 use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
-use iolite_fio::output::{FioEnded, JobResult, Results};
+use iolite_fio::output::{FioEnd, JobResult, Results};
 use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage};
 use iolite_observe::{CpuIdle, DiskProbe};
 use iolite_report::LiveKind;
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::{Environment, Events, Session, Setup, unix_now};
 
 use super::debug;
@@ -88,7 +88,7 @@ fn perform(
     let idle = listeners.idle.finish();
     let concluded = job.conclude(session.run(), unix_now());
     concluded.into_iter().for_each(|concluded| session.conclude(concluded));
-    session.conclude(Concluded::of(&FioEnded { ended_unix: unix_now(), disks, idle }));
+    session.conclude(Concluded::of(&FioEnd { ended_unix: unix_now(), disks, idle }));
     let ending = FioJob::ending(&job.results(session.run()), control.interrupted());
     Results::of(&session.end(ending)).context("the results are incomplete")
 }
@@ -168,7 +168,7 @@ fn set_up<'a>(
     let mut session = Session::begin(setup::run_info(self::storage(threads)?), setup, control)?;
     // As fio does: what the jobs name is overwritten, unless it is in use.
     session.scratch().allow_overwriting(Overwriting::Anything);
-    session.conclude(Concluded::of(&Asked::new("fio", "")));
+    session.conclude(Concluded::of(&RunRequest::new("fio", "")));
     session.conclude(Concluded::of(outputs.asked()));
     line.into_iter().for_each(|line| session.events().listen(Box::new(line)));
     Ok(session)

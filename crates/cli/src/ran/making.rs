@@ -117,8 +117,8 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
     let (url, database) = open(&args.database, control)?;
     let local = database.instance().files().map_err(refused)?.here;
     let memory = local.then(|| iolite_observe::host().memory);
-    for doubt in small_database(args.size, memory, args.controller_cache) {
-        output::note(&format!("warning: {doubt}"));
+    for caveat in small_database(args.size, memory, args.controller_cache) {
+        output::note(&format!("warning: {caveat}"));
     }
     let mut begun = false;
     let made = long(control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {

@@ -4,7 +4,7 @@ use clap::Args;
 use iolite_db::Error;
 use iolite_engine::Control;
 use iolite_model::{Concluded, DbTask, Ending, Nanos, Stop, Task};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::ending;
 use iolite_suites::Repeat;
 
@@ -58,7 +58,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
         refuse_other_writers(&database, &args.session)?;
     }
     let mut session = begin(&database, &args.session, duration, &control)?;
-    session.conclude(Concluded::of(&Asked::new(O::TOOL.command(), "")));
+    session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
     let task = DbTask {
         name: O::TOOL.name().into(),
         operation: args.operation.operation(),

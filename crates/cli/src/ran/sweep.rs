@@ -3,7 +3,7 @@
 use clap::Args;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Iops, Nanos, SweepTerms};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{RanDatabase, ending, unix_now};
 use iolite_suites::{Sweep, SweepOptions};
 
@@ -94,7 +94,7 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let mut sweep = Sweep::new(options(&args, &database)).map_err(|error| UsageError(error.to_string()))?;
     let mut session = begin(&database, &args.session, sweep.duration(), &control)?;
     sweep.limited().into_iter().for_each(|warning| session.warn(warning));
-    session.conclude(Concluded::of(&Asked::new("sweep", O::TOOL.name())));
+    session.conclude(Concluded::of(&RunRequest::new("sweep", O::TOOL.name())));
     let failure = session.drive(&mut sweep, &mut &database).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.format())?;

@@ -5,7 +5,7 @@ use iolite_model::{
     Concluded, Ending, FileTask, Iops, Job, JobTask, LatencyAnswer, LatencyTarget, LatencyTerms,
     LoadParameter, Nanos, Quantile, Stop,
 };
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, Session, ending};
 use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut session = begin(&whole, &args.directory, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
-    session.conclude(Concluded::of(&Asked::new("latency-target", "")));
+    session.conclude(Concluded::of(&RunRequest::new("latency-target", "")));
     session.conclude(Concluded::of(&LatencyTerms { task: base, target }));
     let failure = find(&mut session, &job, search).err();
     let run = session.end(ending(failure, &control));

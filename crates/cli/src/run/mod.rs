@@ -7,7 +7,7 @@ use std::path::Path;
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Job, Verified};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, Session, ending};
 use iolite_suites::JobList;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut session = begin(&job, &args.directory, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
-    session.conclude(Concluded::of(&Asked::new("run", job.name.clone())));
+    session.conclude(Concluded::of(&RunRequest::new("run", job.name.clone())));
     let failure = session.drive(&mut JobList::new(&job), &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

@@ -10,7 +10,7 @@ use iolite_model::{
 };
 use iolite_observe::ReadAhead;
 use iolite_report::study::Circumstance;
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::{Session, StudyEnvironment, ending, unix_now};
 use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy, Study, StudyProcedure};
 
@@ -129,7 +129,7 @@ fn begin<'a, C: Circumstance>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     let mut session = setup::begin(place.storage.clone(), &place.directory, output, duration, control)?;
-    session.conclude(Concluded::of(&Asked::new(C::STUDY, place.name.display().to_string())));
+    session.conclude(Concluded::of(&RunRequest::new(C::STUDY, place.name.display().to_string())));
     Ok(session)
 }
 

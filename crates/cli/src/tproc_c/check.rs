@@ -4,7 +4,7 @@ use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos, TprocCChecked};
 use iolite_report::{Format, LiveKind};
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::{TprocCSite, answered, ending};
 
 use super::args::CheckArgs;
@@ -23,7 +23,7 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let open = move || TprocCSite::open(url, iolite_model::Durability::AsConfigured);
     let site = answered(&control, open).map_err(refused)?;
     let mut session = begin(&site, args.results.clone(), LiveKind::Quiet, Nanos(0), &control)?;
-    session.conclude(Concluded::of(&Asked::new("tproc-c-check", "")));
+    session.conclude(Concluded::of(&RunRequest::new("tproc-c-check", "")));
     let failure = site.check(&mut session).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, if args.json { Format::Json } else { Format::Text })?;

@@ -2,7 +2,7 @@
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Iops, Nanos, Task};
-use iolite_results::{Asked, Run};
+use iolite_results::{Run, RunRequest};
 use iolite_session::ending;
 use iolite_suites::Repeat;
 
@@ -25,7 +25,7 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let site = open(&args.database, &args.load, args.users, &control)?;
     let mut session =
         begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
-    session.conclude(Concluded::of(&Asked::new("tproc-c", "")));
+    session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
     let task = Task::TprocC(task(&site, &args.load, extent));

@@ -2,7 +2,7 @@
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos};
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_session::ending;
 use iolite_suites::UserSweep;
 
@@ -30,7 +30,7 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
         .map_err(|error| UsageError(error.to_string()))?;
     let mut session =
         begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
-    session.conclude(Concluded::of(&Asked::new("tproc-c-sweep", "")));
+    session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));
     let failure = session.drive(&mut procedure, &mut &site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

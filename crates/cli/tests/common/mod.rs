@@ -23,17 +23,17 @@ pub(crate) const IOLITE: &str = env!("CARGO_BIN_EXE_iolite");
 static DEVICE: Mutex<()> = Mutex::new(());
 
 /// A directory on the disk of the checkout (a temporary directory may be in memory), with results of its own.
-pub(crate) struct Place {
+pub(crate) struct TestDirectory {
     pub(crate) root: tempfile::TempDir,
     _device: MutexGuard<'static, ()>,
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
+impl TestDirectory {
+    pub(crate) fn new() -> TestDirectory {
         let device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
         let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir(root.path().join("data")).unwrap();
-        Place { root, _device: device }
+        TestDirectory { root, _device: device }
     }
 
     /// The directory to check.
@@ -213,7 +213,7 @@ pub(crate) struct Loop(pub(crate) String);
 
 impl Loop {
     /// `None`, with the reason printed, where there is none to be had.
-    pub(crate) fn new(place: &Place, size: u64) -> Option<Loop> {
+    pub(crate) fn new(place: &TestDirectory, size: u64) -> Option<Loop> {
         let file = place.root.path().join("loop");
         fs::File::create(&file).unwrap().set_len(size).unwrap();
         Loop::over(&file, true)

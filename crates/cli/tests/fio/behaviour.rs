@@ -23,13 +23,13 @@ fn shape(text: &str) -> Vec<String> {
 
 #[test]
 fn idle_times_of_the_cpus_are_reported_in_fio_s_form() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = ["--name=x", "--ioengine=null", "--size=1m"];
     let idle = |text: &str| {
         let start = text.find("CPU idleness:").unwrap_or_else(|| panic!("{text}"));
         shape(text[start..].split("\n\n").next().unwrap())
     };
-    let run = |make: fn(&Place, &[&str]) -> Command, what: &str, more: &[&str]| {
+    let run = |make: fn(&TestDirectory, &[&str]) -> Command, what: &str, more: &[&str]| {
         let what = format!("--idle-prof={what}");
         done(make(&place, &[&[what.as_str()], &job[..], more].concat()))
     };
@@ -56,7 +56,7 @@ fn idle_times_of_the_cpus_are_reported_in_fio_s_form() {
 
 #[test]
 fn debug_prints_operations_and_settings_as_fio_does() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     // fio prints of what comes after it.
     let job = ["--debug=io,random,parse", "--name=x", "--filename=f", "--size=16k", "--rw=randread"];
     let text = printed(&done(ours(&place, &job)));
@@ -88,7 +88,7 @@ fn debug_prints_operations_and_settings_as_fio_does() {
 
 #[test]
 fn max_jobs_bounds_slots_and_refuses_nothing() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job =
         ["--max-jobs=1", "--name=x", "--ioengine=null", "--size=4k", "--numjobs=3", "--output-format=json"];
     assert_eq!(amounts(&document(&done(ours(&place, &job)))).len(), 3);
@@ -109,7 +109,7 @@ fn around(command: &mut Command, directory: &Path) -> (Option<i32>, Vec<(u64, u6
 /// As in fio: a job whose command before it fails does not run, the others do; a command after it changes nothing.
 #[test]
 fn commands_that_fail_count_as_in_fio() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let json = "--output-format=json";
     let prerun = [
         "--size=16k",
@@ -141,7 +141,7 @@ fn commands_that_fail_count_as_in_fio() {
 
 #[test]
 fn files_that_are_read_before_are_in_the_page_cache() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = ["--name=x", "--filename=f", "--size=1m", "--pre_read=1", "--output-format=json"];
     let document = document(&done(ours(&place, &job)));
     assert_eq!(document["jobs"][0]["read"]["io_bytes"], 1 << 20);
@@ -151,7 +151,7 @@ fn files_that_are_read_before_are_in_the_page_cache() {
 
 #[test]
 fn jobs_run_as_the_user_that_is_asked_for() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     fs::write(place.data().join("f"), vec![0; 65536]).unwrap();
     let job = [
         "--name=x",
@@ -173,7 +173,7 @@ fn jobs_run_as_the_user_that_is_asked_for() {
 /// Options that other versions have: taken where they make no difference or are close, refused by name where not.
 #[test]
 fn options_of_newer_versions_are_known() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let job = ["--name=x", "--filename=f", "--size=16k", "--rw=write"];
     for option in [
         "--end_syncfs=1",
@@ -213,7 +213,7 @@ fn patterns_are_what_fio_writes() {
     if !fio_is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirectory::new();
     let theirs_in = place.root.path().join("theirs");
     fs::create_dir_all(&theirs_in).unwrap();
     for directory in [&place.data(), &theirs_in] {
@@ -251,7 +251,7 @@ fn patterns_are_what_fio_writes() {
 /// A section keeps its name for its files; a link takes no writes that lay a file out; lfsr does each block once.
 #[test]
 fn files_have_the_names_and_links_the_fate_that_fio_gives_them() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let theirs_in = place.root.path().join("theirs");
     let folder = |directory: &Path| {
         fs::create_dir_all(directory).unwrap();

@@ -59,7 +59,7 @@ impl Default for Options {
 /// [`Error::Engine`] when a server runs there already, has no room, or does not start, with what its log says.
 pub fn start(directory: &Path, options: &Options) -> Result<Started> {
     let server = program("mariadbd").ok_or(LACKING)?;
-    let place = Place::of(directory)?;
+    let place = ServerDirectory::of(directory)?;
     let _held = private::hold(&place.directory)?;
     if let Some(pid) = place.running() {
         return Err(place.failed(
@@ -104,7 +104,7 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
 /// [`Error::Engine`] when its password can't be read.
 pub fn running(directory: &Path) -> Result<Option<Started>> {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let place = Place { directory: absolute };
+    let place = ServerDirectory { directory: absolute };
     let Some(pid) = place.running() else { return Ok(None) };
     let secret = place.password().ok_or_else(|| {
         let why = format!("one runs there, process {pid}, but its password can't be read");
@@ -122,7 +122,7 @@ pub fn running(directory: &Path) -> Result<Option<Started>> {
 /// # Errors
 /// [`Error::Engine`] when none runs there, or it does not end within two minutes.
 pub fn stop(directory: &Path) -> Result<()> {
-    let place = Place { directory: directory.to_owned() };
+    let place = ServerDirectory { directory: directory.to_owned() };
     let _held = directory.exists().then(|| private::hold(directory)).transpose()?;
     let Some(pid) = place.running() else {
         let why = "none runs there".to_owned();
@@ -184,15 +184,15 @@ impl Unprivileged {
 }
 
 /// A server's directory.
-struct Place {
+struct ServerDirectory {
     directory: PathBuf,
 }
 
-impl Place {
+impl ServerDirectory {
     /// The directory, made if it is not there.
-    fn of(directory: &Path) -> Result<Place> {
+    fn of(directory: &Path) -> Result<ServerDirectory> {
         let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        let place = Place { directory: absolute };
+        let place = ServerDirectory { directory: absolute };
         if place.socket().as_os_str().len() >= SOCKET_PATH {
             let why = format!("the path of its socket would be longer than {SOCKET_PATH} bytes");
             return Err(place.failed("start a server in", why, "choose a directory with a shorter path"));

@@ -8,7 +8,7 @@ use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::defaults::{self, Surroundings};
+use super::defaults::{self, ClientEnvironment};
 use super::failure::{failed, is_handshake};
 use super::tls;
 use crate::error::{Error, Result};
@@ -43,10 +43,10 @@ impl Target {
     /// [`Error::Url`] without the password in it; [`Error::Io`] and [`Error::Engine`] for certificates that can't be used.
     pub fn new(url: &str) -> Result<Target> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Target::within(url, &Surroundings { variable: &variable })
+        Target::within(url, &ClientEnvironment { variable: &variable })
     }
 
-    fn within(url: &str, surroundings: &Surroundings) -> Result<Target> {
+    fn within(url: &str, surroundings: &ClientEnvironment) -> Result<Target> {
         let (url, service) = defaults::take_service(url);
         let (url, mut tls) = TlsSettings::take(&url)?;
         let mut config: Config = url.parse().map_err(|_| {
@@ -165,7 +165,7 @@ impl fmt::Debug for Target {
 }
 
 /// Adds what neither the URL nor its surroundings say, as libpq would.
-fn complete(config: &mut Config, surroundings: &Surroundings) {
+fn complete(config: &mut Config, surroundings: &ClientEnvironment) {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let usual = Path::new("/var/run/postgresql");
         config.host_path(if usual.is_dir() { usual } else { Path::new("/tmp") });
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn sockets_are_never_encrypted_and_hosts_are_where_possible() {
-        let nothing = Surroundings { variable: &|_| None };
+        let nothing = ClientEnvironment { variable: &|_| None };
         let mode = |url: &str| {
             let target = Target::within(url, &nothing).unwrap();
             (target.config.get_ssl_mode(), target.tls.is_some())

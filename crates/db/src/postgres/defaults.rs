@@ -31,12 +31,12 @@ const VARIABLES: [(&str, &str); 11] = [
 ];
 
 /// The environment that a URL is completed from, so that tests have one of their own.
-pub(super) struct Surroundings<'a> {
+pub(super) struct ClientEnvironment<'a> {
     /// Value of a variable that is set and not empty.
     pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl Surroundings<'_> {
+impl ClientEnvironment<'_> {
     fn home(&self, file: &str) -> Option<PathBuf> {
         Some(PathBuf::from((self.variable)("HOME")?).join(file))
     }
@@ -200,7 +200,7 @@ mod tests {
             ("PGPORT", "77".to_owned()),
         ]);
         let variable = |name: &str| variables.get(name).cloned();
-        let surroundings = Surroundings { variable: &variable };
+        let surroundings = ClientEnvironment { variable: &variable };
         let (url, service) = take_service("postgres:///shop?service=shop");
         assert_eq!(url, "postgres:///shop");
         let settings = surroundings.settings(service.as_deref()).unwrap();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use iolite_sys::file::Place;
+use iolite_sys::file::FileOffset;
 use iolite_sys::page_cache;
 
 /// An open file and the part of it that operations may go to.
@@ -60,9 +60,9 @@ impl Files {
 
     /// As [`locate`](Files::locate), for rings.
     #[inline]
-    pub(super) fn place(&self, offset: u64) -> Place {
+    pub(super) fn place(&self, offset: u64) -> FileOffset {
         let (file, offset) = self.locate(offset);
-        Place { file, offset }
+        FileOffset { file, offset }
     }
 
     /// The file itself, and the offset within it.

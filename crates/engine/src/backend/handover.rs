@@ -16,7 +16,7 @@ pub(super) struct Handover {
     later: bool,
     /// Whether the device's behaviour makes no difference.
     fixed: bool,
-    bunches: Option<Bunches>,
+    bunches: Option<BatchedReaping>,
 }
 
 impl Handover {
@@ -30,7 +30,7 @@ impl Handover {
     /// [`FAST`], and on one served by threads of the kernel (`threads`) unless it is [`SLOW`].
     pub(super) fn trying_bunches(self, depth: usize, threads: bool) -> Handover {
         let below = if threads { SLOW } else { FAST };
-        Handover { bunches: (depth >= 2 * self.eager).then(|| Bunches::new(depth, below)), ..self }
+        Handover { bunches: (depth >= 2 * self.eager).then(|| BatchedReaping::new(depth, below)), ..self }
     }
 
     /// Always hands over each operation at once.
@@ -117,7 +117,7 @@ const BUNCH_WAIT: Duration = Duration::from_micros(200);
 
 /// Whether waiting for half of a full queue at a time gives more operations than waiting for each: tried in turns.
 #[derive(Debug)]
-struct Bunches {
+struct BatchedReaping {
     depth: usize,
     /// Only devices that take less than this for an operation are tried.
     below: Duration,
@@ -135,9 +135,9 @@ struct Bunches {
     rest: u32,
 }
 
-impl Bunches {
-    fn new(depth: usize, below: Duration) -> Bunches {
-        Bunches {
+impl BatchedReaping {
+    fn new(depth: usize, below: Duration) -> BatchedReaping {
+        BatchedReaping {
             depth,
             below,
             on: false,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// Judges turns on a device whose operations take so many nanoseconds in each way; returns the turns done in bunches.
-    fn bunched_turns(bunches: &mut Bunches, single: u64, bunched: u64, turns: u32) -> u32 {
+    fn bunched_turns(bunches: &mut BatchedReaping, single: u64, bunched: u64, turns: u32) -> u32 {
         (0..turns)
             .map(|_| {
                 let on = bunches.on;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn bunches_are_used_where_they_give_more() {
-        let bunches = &mut Bunches::new(32, FAST);
+        let bunches = &mut BatchedReaping::new(32, FAST);
         assert!(bunched_turns(bunches, 4000, 2000, 1000) > 980);
         bunches.judge(Duration::from_millis(1));
         assert!(bunched_turns(bunches, 4000, 2000, 1000) > 980, "the host was busy for a moment");
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_disk_never_waits_for_bunches() {
-        let bunches = &mut Bunches::new(32, FAST);
+        let bunches = &mut BatchedReaping::new(32, FAST);
         assert_eq!(bunched_turns(bunches, 11_000, 100, 1000), 0);
         let threads = || Handover::adapting(4).trying_bunches(32, true).bunches.unwrap();
         assert!(

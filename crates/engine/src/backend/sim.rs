@@ -138,7 +138,7 @@ impl SimImage {
 
 /// What will become of an operation in flight, drawn when it was submitted.
 #[derive(Debug, Clone, Copy)]
-struct Fate {
+struct PendingOperation {
     op: Op,
     result: Result<u32, i32>,
     /// Bytes that really reach the image.
@@ -157,7 +157,7 @@ pub struct Sim {
     free_at: Vec<u64>,
     buffers: Vec<Vec<u8>>,
     /// By slot.
-    in_flight: Vec<Option<Fate>>,
+    in_flight: Vec<Option<PendingOperation>>,
     /// Ends of the operations in flight, with their numbers (so that equals come back in order) and slots.
     due: BinaryHeap<Reverse<(u64, u64, u32)>>,
     submitted: u64,
@@ -202,7 +202,7 @@ impl Sim {
 
     /// Draws what will become of an operation. Every operation takes as many random numbers, so that one fault's
     /// probability does not change where another strikes.
-    fn draw(&mut self, op: &Op) -> Fate {
+    fn draw(&mut self, op: &Op) -> PendingOperation {
         let faults = self.parameters.faults;
         let [error, short, lost, torn, part] = std::array::from_fn(|_| unit(&mut self.random));
         // A part that is less than the whole, in sectors where there are several.
@@ -217,7 +217,7 @@ impl Sim {
             _ => moved,
         };
         let result = if error <= faults.error { Err(faults.error_number) } else { Ok(moved) };
-        Fate { op: *op, result, kept }
+        PendingOperation { op: *op, result, kept }
     }
 
     /// Brings an operation back: its effect takes place now.
@@ -225,8 +225,8 @@ impl Sim {
         let fate = self.in_flight[slot as usize].take();
         let result = match fate {
             None => Err(EIO),
-            Some(Fate { result: Err(number), .. }) => Err(number),
-            Some(Fate { op, result: Ok(moved), kept }) => {
+            Some(PendingOperation { result: Err(number), .. }) => Err(number),
+            Some(PendingOperation { op, result: Ok(moved), kept }) => {
                 let buffer = &mut self.buffers[slot as usize];
                 match op.io {
                     IoOp::Read => Ok(self.image.read(op.offset, &mut buffer[..moved as usize]) as u32),

@@ -24,7 +24,7 @@ use crate::backend::files::Files;
 const STACK: usize = 64 * 1024;
 
 /// An operation on its way to a thread or back, with its slot's buffer: the buffer belongs to whoever has this.
-struct Errand {
+struct ThreadOperation {
     op: Op,
     buffer: AlignedBuffer,
     result: Result<u32, i32>,
@@ -36,9 +36,9 @@ pub struct Threads {
     /// By slot: the buffer, while no operation has it.
     buffers: Vec<Option<AlignedBuffer>>,
     /// By slot: the way to its thread; a thread ends when its queue is dropped.
-    errands: Vec<SyncSender<Errand>>,
+    errands: Vec<SyncSender<ThreadOperation>>,
     threads: Vec<JoinHandle<ThreadUsage>>,
-    done: Receiver<Errand>,
+    done: Receiver<ThreadOperation>,
     in_flight: usize,
 }
 
@@ -63,7 +63,7 @@ impl Threads {
         Ok(pool)
     }
 
-    fn take_back(&mut self, errand: Errand, out: &mut Completions) {
+    fn take_back(&mut self, errand: ThreadOperation, out: &mut Completions) {
         let slot = errand.op.slot;
         self.buffers[slot as usize] = Some(errand.buffer);
         self.in_flight -= 1;
@@ -72,7 +72,11 @@ impl Threads {
 }
 
 /// What a thread of the pool does, until nobody can ask it for anything more. Returns what it has used of the machine.
-fn serve(medium: &Medium, errands: &Receiver<Errand>, finished: &SyncSender<Errand>) -> ThreadUsage {
+fn serve(
+    medium: &Medium,
+    errands: &Receiver<ThreadOperation>,
+    finished: &SyncSender<ThreadOperation>,
+) -> ThreadUsage {
     while let Ok(mut errand) = errands.recv() {
         errand.result = medium.blocking(&errand.op, &mut errand.buffer);
         if finished.send(errand).is_err() {
@@ -89,7 +93,7 @@ impl Backend for Threads {
         let Some(buffer) = self.buffers.get_mut(slot).and_then(Option::take) else {
             return Submission::Done(Err(EINVAL));
         };
-        match self.errands[slot].try_send(Errand { op: *op, buffer, result: Ok(0) }) {
+        match self.errands[slot].try_send(ThreadOperation { op: *op, buffer, result: Ok(0) }) {
             Ok(()) => {
                 self.in_flight += 1;
                 Submission::Queued

@@ -57,7 +57,7 @@ pub(crate) struct Checker {
     /// Compare reads as they come back.
     reads: bool,
     /// By slot: the operation on its way.
-    underway: Vec<Option<Underway>>,
+    underway: Vec<Option<InFlight>>,
     verified: Verified,
     /// Where what was written is left at the end.
     kept: Kept,
@@ -68,7 +68,7 @@ pub(crate) type Kept = Arc<Mutex<Vec<Written>>>;
 
 /// A read or a write on its way.
 #[derive(Debug, Clone, Copy)]
-struct Underway {
+struct InFlight {
     offset: u64,
     length: u32,
     /// For a write, its number.
@@ -77,9 +77,9 @@ struct Underway {
     contested: bool,
 }
 
-impl Underway {
-    fn overlaps(&self, other: &Underway) -> bool {
-        let end = |one: &Underway| one.offset + u64::from(one.length);
+impl InFlight {
+    fn overlaps(&self, other: &InFlight) -> bool {
+        let end = |one: &InFlight| one.offset + u64::from(one.length);
         self.offset < end(other) && other.offset < end(self)
     }
 }
@@ -99,7 +99,7 @@ impl Checker {
 
     /// Notes an operation as in flight, and which others it contests with.
     fn depart(&mut self, op: &Op, number: Option<u32>) {
-        let mut new = Underway { offset: op.offset, length: op.length, number, contested: false };
+        let mut new = InFlight { offset: op.offset, length: op.length, number, contested: false };
         for other in self.underway.iter_mut().flatten() {
             if other.overlaps(&new) && (number.is_some() || other.number.is_some()) {
                 other.contested = true;
@@ -109,7 +109,7 @@ impl Checker {
         self.underway[op.slot as usize] = Some(new);
     }
 
-    fn compare(&mut self, read: &Underway, buffer: &[u8]) -> bool {
+    fn compare(&mut self, read: &InFlight, buffer: &[u8]) -> bool {
         let unit = self.written.unit as usize;
         let wrong_before = self.verified.wrong;
         for (index, chunk) in buffer.chunks_exact(unit).enumerate() {

@@ -19,7 +19,7 @@ use super::status::Status;
 use super::watchers::Watchers;
 use crate::language::lower::preparation;
 use crate::language::thread::Thread;
-use crate::output::recorded::JobEnded;
+use crate::output::recorded::JobEnd;
 use crate::output::result::JobResult;
 
 /// What the caller does between phases.
@@ -49,7 +49,7 @@ pub enum Preparation {
 pub struct FioJob {
     threads: Vec<Thread>,
     /// What came of each thread; `None` where it has not begun.
-    ended: Vec<Option<JobEnded>>,
+    ended: Vec<Option<JobEnd>>,
     sets: VecDeque<Range<usize>>,
     current: Option<Set>,
     /// Why the step that is in progress failed.
@@ -138,7 +138,7 @@ impl FioJob {
     pub fn conclude(&mut self, run: &Run, now_unix: Nanos) -> Vec<Concluded> {
         self.settle(run);
         let ended = self.ended.iter_mut().zip(&self.threads).map(|(ended, thread)| {
-            Concluded::of(ended.get_or_insert_with(|| JobEnded {
+            Concluded::of(ended.get_or_insert_with(|| JobEnd {
                 started_unix: now_unix,
                 ..not_begun(thread, Ending::Interrupted)
             }))
@@ -250,7 +250,7 @@ impl FioJob {
                     }
                     Searched::Found { phase, depth } => {
                         let ended = ended(of, run, phase, None, &self.watchers);
-                        self.ended[thread] = Some(JobEnded { depth: Some(depth), ..ended });
+                        self.ended[thread] = Some(JobEnd { depth: Some(depth), ..ended });
                         return None;
                     }
                     Searched::Failed(failure) => {
@@ -373,12 +373,12 @@ impl Action {
 }
 
 /// What came of a thread that ran as a phase.
-fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watchers: &Watchers) -> JobEnded {
+fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watchers: &Watchers) -> JobEnd {
     let Some(result) = run.phases.iter().find(|result| result.info.index == phase) else {
         let unknown = Failure { number: EIO, reason: "the job did not begin".into() };
         return failed(thread, failure.unwrap_or(&unknown));
     };
-    JobEnded {
+    JobEnd {
         facts: thread.facts(),
         phase: Some(phase),
         task: None,
@@ -391,8 +391,8 @@ fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watc
     }
 }
 
-fn not_begun(thread: &Thread, ending: Ending) -> JobEnded {
-    JobEnded {
+fn not_begun(thread: &Thread, ending: Ending) -> JobEnd {
+    JobEnd {
         facts: thread.facts(),
         phase: None,
         task: Some(thread.task.task()),
@@ -406,6 +406,6 @@ fn not_begun(thread: &Thread, ending: Ending) -> JobEnded {
 }
 
 /// What came of a thread that could not begin.
-fn failed(thread: &Thread, failure: &Failure) -> JobEnded {
-    JobEnded { error: failure.number, ..not_begun(thread, Ending::Failed(failure.reason.clone())) }
+fn failed(thread: &Thread, failure: &Failure) -> JobEnd {
+    JobEnd { error: failure.number, ..not_begun(thread, Ending::Failed(failure.reason.clone())) }
 }

@@ -6,7 +6,7 @@ use iolite_model::{
     Bytes, Cache, Concluded, Ending, Event, FileTask, Interval, MODEL_VERSION, Mix, Nanos, OpKind, OpTotals,
     Outstanding, PhaseEnd, PhaseInfo, RunId, RunInfo, Stage, Storage, Task,
 };
-use iolite_results::Asked;
+use iolite_results::RunRequest;
 use iolite_stats::Histogram;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -89,7 +89,7 @@ pub(super) fn run(
         host,
         storage: Storage::default(),
     };
-    let asked = Concluded::of(&Asked::new("run", format!("{version}: {source}")));
+    let asked = Concluded::of(&RunRequest::new("run", format!("{version}: {source}")));
     let mut events = vec![Event::RunStarted(Box::new(info)), Event::Concluded(Box::new(asked))];
     for (index, phase) in (0u32..).zip(phases) {
         events.extend(phase_events(index, phase));

@@ -2,7 +2,7 @@
 
 use super::options::option::Form;
 use super::problem::quoted;
-use super::value::{Given, Unit};
+use super::value::{OptionValue, Unit};
 
 /// How deep parentheses may be nested.
 const DEEPEST: usize = 64;
@@ -163,7 +163,7 @@ impl Reader<'_> {
             return Err(format!("a number is missing before {found}"));
         }
         self.rest = rest.trim_start();
-        let given = |kb_base| Given { text: Some(text), kb_base };
+        let given = |kb_base| OptionValue { text: Some(text), kb_base };
         match self.numbers {
             Numbers::Whole => {
                 text.parse::<u64>().map(|n| n as f64).map_err(|_| format!("{} is no number", quoted(text)))

@@ -6,7 +6,7 @@ use super::options::Spec;
 use super::options::find;
 use super::options::option::{Form, Opt, Support};
 use super::problem::{Origin, Problem, Problems, did_you_mean, nearest, quoted};
-use super::value::Given;
+use super::value::OptionValue;
 
 /// fio's engine where none is named.
 const ENGINE: &str = "psync";
@@ -83,7 +83,7 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
 /// What is wrong with the engine that a setting names, if anything.
 fn no_engine(setting: &Setting) -> Option<Problem> {
     let (option, engine) = (find("ioengine")?, setting.value.as_deref()?.trim());
-    let given = Given { text: Some(engine), kb_base: 1024 };
+    let given = OptionValue { text: Some(engine), kb_base: 1024 };
     let what = (option.set)(&mut Spec::default(), &given).err()?;
     Some(setting.origin.problem(format!("{}: {what}", quoted(&format!("ioengine={engine}"))), ""))
 }

@@ -137,7 +137,7 @@ pub enum IdleProfile {
 
 /// A general option, for help and for the reference page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct GeneralOption {
     /// Its name, without dashes.
     pub(super) name: &'static str,
     /// A name of one letter.
@@ -151,10 +151,10 @@ pub(super) struct Told {
 }
 
 /// The general options.
-pub(super) fn told() -> impl Iterator<Item = Told> {
+pub(super) fn told() -> impl Iterator<Item = GeneralOption> {
     general::OPTIONS.iter().map(|option| {
         let General { name, short, value, help, .. } = *option;
-        Told { name, short, value, optional: option.takes == Takes::Perhaps, help }
+        GeneralOption { name, short, value, optional: option.takes == Takes::Perhaps, help }
     })
 }
 
@@ -178,25 +178,25 @@ struct Reader<'a> {
 
 /// An option of the command line.
 #[derive(Debug, Clone, Copy)]
-enum Known {
+enum CommandOption {
     General(&'static General),
     Job(&'static Opt),
 }
 
-impl Known {
-    fn is(self, other: Known) -> bool {
+impl CommandOption {
+    fn is(self, other: CommandOption) -> bool {
         match (self, other) {
-            (Known::General(one), Known::General(two)) => one.name == two.name,
-            (Known::Job(one), Known::Job(two)) => one.name == two.name,
+            (CommandOption::General(one), CommandOption::General(two)) => one.name == two.name,
+            (CommandOption::Job(one), CommandOption::Job(two)) => one.name == two.name,
             _ => false,
         }
     }
 
     fn takes(self) -> Takes {
         match self {
-            Known::General(general) => general.takes,
-            Known::Job(Opt { form: Form::Flag, .. }) => Takes::Perhaps,
-            Known::Job(_) => Takes::Value,
+            CommandOption::General(general) => general.takes,
+            CommandOption::Job(Opt { form: Form::Flag, .. }) => Takes::Perhaps,
+            CommandOption::Job(_) => Takes::Value,
         }
     }
 }
@@ -224,19 +224,19 @@ impl Reader<'_> {
         let known = lookup(argument, name, &origin)?;
         let value = self.value(known, name, value, &origin)?;
         match known {
-            Known::General(general) => {
+            CommandOption::General(general) => {
                 let text = value.as_deref().unwrap_or_default();
                 let problem = |what| origin.problem(format!("`--{}`: {what}", general.name), "see --help");
                 (general.apply)(&mut self.invocation, text).map_err(problem)
             }
-            Known::Job(option) => self.job_option(option, name, value, origin),
+            CommandOption::Job(option) => self.job_option(option, name, value, origin),
         }
     }
 
     /// The option's value: behind its `=`, or the next argument.
     fn value(
         &mut self,
-        known: Known,
+        known: CommandOption,
         name: &str,
         value: Option<&str>,
         origin: &Origin,
@@ -286,16 +286,16 @@ impl Reader<'_> {
 }
 
 /// The option of this name; as in getopt_long(3), the beginning of a name will do where only one option begins so.
-fn lookup(argument: &str, name: &str, origin: &Origin) -> Result<Known, Problem> {
+fn lookup(argument: &str, name: &str, origin: &Origin) -> Result<CommandOption, Problem> {
     let short = |general: &&General| general.short == Some(name) && !argument.starts_with("--");
     let exact = general::OPTIONS.iter().find(|general| general.name == name || short(general));
     if let Some(general) = exact {
-        return Ok(Known::General(general));
+        return Ok(CommandOption::General(general));
     }
     if let Some(option) = options::find(name) {
-        return Ok(Known::Job(option));
+        return Ok(CommandOption::Job(option));
     }
-    let begun: Vec<(&str, Known)> =
+    let begun: Vec<(&str, CommandOption)> =
         names().filter(|(known, _)| !name.is_empty() && known.starts_with(name)).collect();
     match begun.as_slice() {
         [] => {
@@ -313,12 +313,12 @@ fn lookup(argument: &str, name: &str, origin: &Origin) -> Result<Known, Problem>
 }
 
 /// All names of options.
-fn names() -> impl Iterator<Item = (&'static str, Known)> {
-    let general = general::OPTIONS.iter().map(|general| (general.name, Known::General(general)));
+fn names() -> impl Iterator<Item = (&'static str, CommandOption)> {
+    let general = general::OPTIONS.iter().map(|general| (general.name, CommandOption::General(general)));
     let jobs = super::options::all().flat_map(|option| {
         std::iter::once(option.name)
             .chain(option.aliases.iter().copied())
-            .map(move |name| (name, Known::Job(option)))
+            .map(move |name| (name, CommandOption::Job(option)))
     });
     general.chain(jobs)
 }

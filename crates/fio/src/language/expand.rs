@@ -1,7 +1,7 @@
 //! What a job file leaves to the place where it runs: `${VARIABLE}`, `$pagesize`, `$mb_memory` and `$ncpus`.
 
 use super::arithmetic::{Numbers, evaluate};
-use super::job_file::{Document, LONGEST_LINE, Section, Setting, Surroundings};
+use super::job_file::{Document, HostContext, LONGEST_LINE, Section, Setting};
 use super::problem::Problem;
 
 /// A document with its variables worked out is at most so large, in bytes.
@@ -12,10 +12,10 @@ impl Document {
     ///
     /// # Errors
     /// A setting becomes too long.
-    pub fn expanded(&self, surroundings: &Surroundings<'_>) -> Result<Document, Problem> {
+    pub fn expanded(&self, context: &HostContext<'_>) -> Result<Document, Problem> {
         let mut bytes = 0;
         let mut expand = |setting: &Setting| {
-            let expanded = expanded(setting, surroundings);
+            let expanded = expanded(setting, context);
             bytes += expanded.as_ref().map_or(0, |setting| setting.value.as_ref().map_or(0, String::len));
             if bytes > LARGEST {
                 let what = format!("with its variables the job file is larger than {} MiB", LARGEST >> 20);
@@ -33,7 +33,7 @@ impl Document {
 }
 
 /// A variable may hold a name, a value, or both: it is put in before the line is taken apart.
-fn expanded(setting: &Setting, surroundings: &Surroundings<'_>) -> Result<Setting, Problem> {
+fn expanded(setting: &Setting, context: &HostContext<'_>) -> Result<Setting, Problem> {
     let line = match &setting.value {
         Some(value) => format!("{}={value}", setting.name),
         None => setting.name.clone(),
@@ -41,22 +41,22 @@ fn expanded(setting: &Setting, surroundings: &Surroundings<'_>) -> Result<Settin
     if !line.contains('$') {
         return Ok(setting.clone());
     }
-    let line = variables(&line, surroundings).ok_or_else(|| {
+    let line = variables(&line, context).ok_or_else(|| {
         let what = format!("with its variables the line is longer than {} KiB", LONGEST_LINE >> 10);
         setting.origin.problem(what, "use shorter variables")
     })?;
     let split = Setting::split(&line, setting.origin.clone());
-    Ok(Setting { value: split.value.map(|value| keywords(&value, surroundings)), ..split })
+    Ok(Setting { value: split.value.map(|value| keywords(&value, context)), ..split })
 }
 
 /// The line with `${NAME}` replaced, by nothing where there is no such variable; `None` where it gets too long. What is put in
 /// is not looked at again.
-fn variables(line: &str, surroundings: &Surroundings<'_>) -> Option<String> {
+fn variables(line: &str, context: &HostContext<'_>) -> Option<String> {
     let mut out = String::new();
     let mut rest = line;
     while let Some((before, name, after)) = next_variable(rest) {
         out.push_str(before);
-        out.push_str(&(surroundings.variable)(name).unwrap_or_default());
+        out.push_str(&(context.variable)(name).unwrap_or_default());
         if out.len() > LONGEST_LINE {
             return None;
         }
@@ -74,12 +74,9 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The value with its keywords replaced. With a keyword, a value that is arithmetic as a whole is worked out, in whole numbers.
-fn keywords(value: &str, surroundings: &Surroundings<'_>) -> String {
-    let known = [
-        ("$pagesize", surroundings.page_size),
-        ("$mb_memory", surroundings.memory_mib),
-        ("$ncpus", surroundings.cpus),
-    ];
+fn keywords(value: &str, context: &HostContext<'_>) -> String {
+    let known =
+        [("$pagesize", context.page_size), ("$mb_memory", context.memory_mib), ("$ncpus", context.cpus)];
     if !known.iter().any(|(keyword, _)| value.contains(keyword)) {
         return value.to_owned();
     }
@@ -107,7 +104,7 @@ mod tests {
             "LONG" => Some("x".repeat(6_000)),
             _ => None,
         };
-        let surroundings = Surroundings {
+        let context = HostContext {
             variable: &variable,
             page_size: 4096,
             memory_mib: 1000,
@@ -115,7 +112,7 @@ mod tests {
             open_trace: &|_| Err(io::ErrorKind::NotFound.into()),
             read_file: &|_| Err(io::ErrorKind::NotFound.into()),
         };
-        read("x.fio", text.as_bytes(), &surroundings)?.expanded(&surroundings)
+        read("x.fio", text.as_bytes(), &context)?.expanded(&context)
     }
 
     #[test]

@@ -24,7 +24,7 @@ const DEEPEST: usize = 16;
 
 /// What a job file depends on besides its text: the caller looks it up, so that nothing here does I/O.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct HostContext<'a> {
     /// An environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The machine's page size, in bytes.
@@ -98,14 +98,14 @@ pub(super) fn is_blank(c: char) -> bool {
 ///
 /// # Errors
 /// It is no job file; the first thing that is wrong with it.
-pub fn read(file: &str, bytes: &[u8], surroundings: &Surroundings<'_>) -> Result<Document, Problem> {
-    let mut reader = Reader { surroundings, sections: Vec::new(), entries: 0, bytes: 0, open: Vec::new() };
+pub fn read(file: &str, bytes: &[u8], context: &HostContext<'_>) -> Result<Document, Problem> {
+    let mut reader = Reader { context, sections: Vec::new(), entries: 0, bytes: 0, open: Vec::new() };
     reader.file(Arc::from(file), Path::new(file), bytes)?;
     Ok(Document { file: Arc::from(file), sections: reader.sections })
 }
 
 struct Reader<'a> {
-    surroundings: &'a Surroundings<'a>,
+    context: &'a HostContext<'a>,
     sections: Vec<Section>,
     /// Settings and sections so far.
     entries: usize,
@@ -204,7 +204,7 @@ impl Reader<'_> {
             let what = format!("files include each other more than {DEEPEST} deep");
             return Err(origin.problem(what, "bring the settings together in fewer files"));
         }
-        let bytes = (self.surroundings.read_file)(&path).map_err(|error| {
+        let bytes = (self.context.read_file)(&path).map_err(|error| {
             let what = format!("cannot read {}: {error}", quoted(&path.display().to_string()));
             origin.problem(what, "an included file is looked for beside the file that includes it")
         })?;

@@ -20,10 +20,10 @@ pub mod thread;
 pub mod value;
 
 pub use command_line::Invocation;
-pub use job_file::{Document, Section, Setting, Surroundings};
+pub use job_file::{Document, HostContext, Section, Setting};
 pub use options::Spec;
 pub use options::option::{Form, Opt, Support};
 pub use plan::{Plan, plan};
 pub use problem::{Origin, Problem, Problems};
 pub use thread::{Reporting, Thread};
-pub use value::Given;
+pub use value::OptionValue;

@@ -6,13 +6,13 @@ use iolite_model::{JobTask, LayOut, Overwrite, Target};
 
 use super::assign::{Assignment, assignments, engine_of, told};
 use super::command_line::Invocation;
-use super::job_file::{Document, Section, Surroundings};
+use super::job_file::{Document, HostContext, Section};
 use super::lower::lower;
 use super::options::Spec;
 use super::options::option::{Form, Support};
 use super::problem::{Origin, Problem, Problems, quoted};
-use super::thread::{Place, Thread};
-use super::value::Given;
+use super::thread::{Thread, ThreadIndex};
+use super::value::OptionValue;
 
 /// Threads where `--max-jobs` doesn't say anything else.
 const THREADS: u32 = 4096;
@@ -45,15 +45,15 @@ pub struct Plan {
 pub fn plan(
     invocation: &Invocation,
     documents: &[Document],
-    surroundings: &Surroundings<'_>,
+    context: &HostContext<'_>,
 ) -> Result<Plan, Problems> {
-    let mut planner = Planner::new(invocation, surroundings);
+    let mut planner = Planner::new(invocation, context);
     for section in &invocation.jobs {
         planner.section(section)?;
     }
     let defaults = planner.defaults.clone();
     for (index, document) in documents.iter().enumerate() {
-        let document = document.expanded(surroundings)?;
+        let document = document.expanded(context)?;
         planner.defaults = defaults.clone();
         planner.wall |= index > 0;
         let chosen = |section: &&Section| {
@@ -94,7 +94,7 @@ struct Defaults {
 
 struct Planner<'a> {
     invocation: &'a Invocation,
-    surroundings: &'a Surroundings<'a>,
+    context: &'a HostContext<'a>,
     defaults: Defaults,
     threads: Vec<Thread>,
     /// The jobs so far, by name: how many there are of that name.
@@ -112,10 +112,10 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(invocation: &'a Invocation, surroundings: &'a Surroundings<'a>) -> Planner<'a> {
+    fn new(invocation: &'a Invocation, context: &'a HostContext<'a>) -> Planner<'a> {
         Planner {
             invocation,
-            surroundings,
+            context,
             defaults: Defaults::default(),
             threads: Vec::new(),
             names: HashMap::new(),
@@ -166,7 +166,7 @@ impl<'a> Planner<'a> {
         }
         let mut problems = Vec::new();
         for setting in settings {
-            let given = Given { text: setting.value.as_deref(), kb_base: setting.kb_base };
+            let given = OptionValue { text: setting.value.as_deref(), kb_base: setting.kb_base };
             if let Err(what) = (setting.option.set)(spec, &given) {
                 problems.push(setting.origin.problem(format!("{}: {what}", setting.shown()), ""));
             }
@@ -190,8 +190,7 @@ impl<'a> Planner<'a> {
             self.group += 1;
             self.grouped = 0;
         }
-        let replaying =
-            spec.trace.loaded(self.surroundings).map_err(|what| at("read_iolog").problem(what, ""))?;
+        let replaying = spec.trace.loaded(self.context).map_err(|what| at("read_iolog").problem(what, ""))?;
         let with_trace = replaying.map(|trace| Spec { trace, ..spec.clone() });
         let spec = with_trace.as_ref().unwrap_or(spec);
         let settings = told(own);
@@ -200,7 +199,7 @@ impl<'a> Planner<'a> {
         for clone in 0..spec.job.numjobs {
             let number = self.threads.len() as u32;
             let together = number > 0 && (clone > 0 || !walled);
-            let place = Place { number, job: self.jobs, clone, group: self.group, together };
+            let place = ThreadIndex { number, job: self.jobs, clone, group: self.group, together };
             let thread = lower(spec, place, &settings);
             let mut thread = thread.map_err(|what| section.origin.problem(what, ""))?;
             if self.invocation.read_only {

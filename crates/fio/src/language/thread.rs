@@ -217,7 +217,7 @@ pub enum SteadyMeasure {
 
 /// Where a thread stands among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ThreadIndex {
     /// Number over all jobs and clones, from 0.
     pub number: u32,
     /// Which job (section), from 0.

@@ -4,7 +4,7 @@ use iolite_model::{Bytes, Nanos};
 
 /// The value that an option was given.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct OptionValue<'a> {
     /// As written, with keywords and arithmetic worked out already; `None` where the option stands alone.
     pub text: Option<&'a str>,
     /// What `k` stands for: 1024 (`kb_base=1024`, where `kib` is 1000) or 1000 (`kb_base=1000`, where `kib` is 1024).
@@ -33,7 +33,7 @@ pub enum Amount {
     Percent(f64),
 }
 
-impl<'a> Given<'a> {
+impl<'a> OptionValue<'a> {
     /// The value's text.
     ///
     /// # Errors
@@ -43,8 +43,8 @@ impl<'a> Given<'a> {
     }
 
     /// The same option with another value: for the parts of a list.
-    pub fn part(&self, text: &'a str) -> Given<'a> {
-        Given { text: Some(text), ..*self }
+    pub fn part(&self, text: &'a str) -> OptionValue<'a> {
+        OptionValue { text: Some(text), ..*self }
     }
 
     /// A flag: alone it is true.
@@ -159,7 +159,7 @@ impl<'a> Given<'a> {
     pub fn triplet<T: Copy>(
         &self,
         before: [T; 3],
-        parse: impl Fn(&Given<'a>) -> Result<T, String>,
+        parse: impl Fn(&OptionValue<'a>) -> Result<T, String>,
     ) -> Result<[T; 3], String> {
         let parts: Vec<&str> = self.text()?.split(',').map(str::trim).collect();
         if parts.len() > 3 && parts[3..].iter().any(|part| !part.is_empty()) {

@@ -13,7 +13,7 @@ pub(super) fn one_line(text: &str) -> String {
     text.replace(['\n', '\r', '\t', '\u{1b}'], " ")
 }
 
-/// Response times, how much the cache served, notes, warnings; empty where nothing was measured and nothing is doubted.
+/// Response times, how much the cache served, notes, warnings; empty where nothing was measured and there are no caveats.
 pub(super) fn closing(results: &Results, entries: &[Entry<'_>]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut notes: Vec<&String> = Vec::new();

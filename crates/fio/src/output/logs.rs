@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 use iolite_model::{Event, Interval, Nanos, OpKind, OperationLog, Sink, Stage, Task};
 
 use super::iolog::Iolog;
-use super::windows::{Entry, Told, Windows};
+use super::windows::{Entry, WindowValue, Windows};
 
 /// The text of a compressed log.
 ///
@@ -247,7 +247,7 @@ fn columns(
     line + "\n"
 }
 
-fn write_windows(file: &mut LogFile, log: &Log, told: &[Told], unix: u64) {
+fn write_windows(file: &mut LogFile, log: &Log, told: &[WindowValue], unix: u64) {
     for window in told {
         let time = time(log, window.end, unix);
         let direction = window.direction as u64;

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 pub use header::header;
 pub use idle::Idleness;
 pub use logs::{AggregateLog, LogError, LogWriter};
-pub use recorded::{FioAsked, FioEnded, JobEnded, show};
+pub use recorded::{FioEnd, FioRequest, JobEnd, show};
 pub use result::{JobResult, Results, SteadyPoint, SteadyResult};
 
 /// Figures of numbers in normal text.

@@ -1,7 +1,7 @@
 //! What a run of fio's jobs records besides its phases, and the results that are put together from it.
 
 use iolite_model::{Conclusion, DiskUse, Ending, Nanos, RunInfo, Task};
-use iolite_results::{Besides, Run};
+use iolite_results::{PhaseDetail, Run};
 use serde::{Deserialize, Serialize};
 
 use super::idle::Idleness;
@@ -12,7 +12,7 @@ use crate::language::thread::ThreadFacts;
 
 /// What the outputs of a run are to be: recorded when it begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FioAsked {
+pub struct FioRequest {
     /// The version that is reported, for example `fio-3.42-iolite`.
     pub version: String,
     /// The formats that were asked for.
@@ -25,13 +25,13 @@ pub struct FioAsked {
     pub header: String,
 }
 
-impl Conclusion for FioAsked {
+impl Conclusion for FioRequest {
     const KIND: &'static str = "fio";
 }
 
 /// What came of a thread besides its phase: one for each thread, recorded at the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct JobEnded {
+pub struct JobEnd {
     /// What the thread was.
     pub facts: ThreadFacts,
     /// Its phase; `None` where it has not begun.
@@ -52,13 +52,13 @@ pub struct JobEnded {
     pub depth: Option<u32>,
 }
 
-impl Conclusion for JobEnded {
+impl Conclusion for JobEnd {
     const KIND: &'static str = "fio-job";
 }
 
 /// The end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FioEnded {
+pub struct FioEnd {
     /// When the results were put together, since 1970.
     pub ended_unix: Nanos,
     /// What the block devices beneath did meanwhile.
@@ -68,20 +68,20 @@ pub struct FioEnded {
     pub idle: Option<Idleness>,
 }
 
-impl Conclusion for FioEnded {
+impl Conclusion for FioEnd {
     const KIND: &'static str = "fio-ended";
 }
 
 impl JobResult {
     /// The result of a thread, from what a run says; `None` where its phase is missing, which a run that was cut short and
     /// changed by hand may be.
-    pub fn of(ended: &JobEnded, run: &Run) -> Option<JobResult> {
+    pub fn of(ended: &JobEnd, run: &Run) -> Option<JobResult> {
         let facts = ended.facts.clone();
         let mut result = match ended.phase {
             None => JobResult::not_begun(facts, ended.task.clone()?, run.info.process, ended.started_unix),
             Some(number) => {
                 let phase = run.phases.iter().find(|phase| phase.info.index == number)?.clone();
-                let Besides { read_back, usage, detail } = Besides::of(run, number);
+                let PhaseDetail { read_back, usage, detail } = PhaseDetail::of(run, number);
                 let started_unix = run.released.get(&number).copied().unwrap_or(ended.started_unix);
                 let process = run.info.process;
                 let (error, continued, steady, depth) = (0, None, None, None);
@@ -112,9 +112,9 @@ impl JobResult {
 impl Results {
     /// The results of a run of fio's jobs, live or read back; `None` where it is none, or was cut short.
     pub fn of(run: &Run) -> Option<Results> {
-        let asked: FioAsked = run.concluded().next()?;
-        let FioEnded { ended_unix, disks, idle } = run.concluded().last()?;
-        let jobs = run.concluded::<JobEnded>().map(|ended| JobResult::of(&ended, run));
+        let asked: FioRequest = run.concluded().next()?;
+        let FioEnd { ended_unix, disks, idle } = run.concluded().last()?;
+        let jobs = run.concluded::<JobEnd>().map(|ended| JobResult::of(&ended, run));
         Some(Results {
             version: asked.version,
             ended_unix,
@@ -130,7 +130,7 @@ impl Results {
     }
 
     /// The results of jobs that still run, as far as they are known.
-    pub fn so_far(asked: &FioAsked, jobs: &[JobResult], run: &RunInfo, now_unix: Nanos) -> Results {
+    pub fn so_far(asked: &FioRequest, jobs: &[JobResult], run: &RunInfo, now_unix: Nanos) -> Results {
         Results {
             version: asked.version.clone(),
             ended_unix: now_unix,
@@ -146,7 +146,7 @@ impl Results {
     }
 }
 
-impl FioAsked {
+impl FioRequest {
     /// Results in all formats that were asked for.
     pub fn render(&self, results: &Results) -> String {
         output(results, &self.formats, self.terse_version, SIGNIFICANT)
@@ -156,7 +156,7 @@ impl FioAsked {
 /// What a run of fio's jobs printed: in the formats that were asked for, or in JSON alone. `None` where it is no such run, or
 /// was cut short before its results were put together.
 pub fn show(run: &Run, json: bool) -> Option<String> {
-    let mut asked: FioAsked = run.concluded().next()?;
+    let mut asked: FioRequest = run.concluded().next()?;
     let results = Results::of(run)?;
     if json {
         let plus = asked.formats.contains(&Format::JsonPlus);

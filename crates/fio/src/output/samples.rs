@@ -80,7 +80,7 @@ pub(crate) fn samples(jobs: &[&JobResult], kinds: &[OpKind]) -> (Samples, Sample
 /// The intervals from each instant at which all jobs that run have an interval's end to the next.
 fn cells(jobs: &[&JobResult], kinds: &[OpKind]) -> Vec<Cell> {
     let first = jobs.iter().map(|job| start(job)).min().unwrap_or(0);
-    let courses: Vec<Course> = jobs.iter().map(|job| Course::of(job, first, kinds)).collect();
+    let courses: Vec<JobSeries> = jobs.iter().map(|job| JobSeries::of(job, first, kinds)).collect();
     let mut ends: Vec<u64> = courses.iter().flat_map(|course| course.points.keys().copied()).collect();
     ends.sort_unstable();
     ends.dedup();
@@ -100,14 +100,14 @@ fn cells(jobs: &[&JobResult], kinds: &[OpKind]) -> Vec<Cell> {
 }
 
 /// What a job did, by the ends of its intervals in nanoseconds.
-struct Course {
+struct JobSeries {
     start: u64,
     end: u64,
     points: BTreeMap<u64, Cell>,
 }
 
-impl Course {
-    fn of(job: &JobResult, first: u64, kinds: &[OpKind]) -> Course {
+impl JobSeries {
+    fn of(job: &JobResult, first: u64, kinds: &[OpKind]) -> JobSeries {
         let series = &job.phase.totals.series;
         let width = series.first().map_or(1, |point| nanos(point).max(1));
         // Jobs that started together did so to some microseconds: their intervals are taken as side by side.
@@ -122,7 +122,7 @@ impl Course {
                 cell.operations += point.operations[*kind];
             }
         }
-        Course { start, end, points }
+        JobSeries { start, end, points }
     }
 
     /// Whether an instant cuts none of its intervals.

@@ -84,7 +84,7 @@ struct Window {
 
 /// A window that is complete.
 #[derive(Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct WindowValue {
     /// In nanoseconds since the measured part's start.
     pub(super) end: u64,
     pub(super) direction: usize,
@@ -130,7 +130,7 @@ impl Windows {
     }
 
     /// The windows that all workers have left behind.
-    pub(super) fn take(&mut self) -> Vec<Told> {
+    pub(super) fn take(&mut self) -> Vec<WindowValue> {
         let behind = self.reached.iter().min().copied().unwrap_or(0) / self.length;
         let rest = self.open.split_off(&(behind, 0));
         let complete = std::mem::replace(&mut self.open, rest);
@@ -140,7 +140,7 @@ impl Windows {
 
     /// All that is left, of a job that was measured for so long. A last window that isn't complete says nothing about
     /// bandwidth: it is left out, unless it is the only one.
-    pub(super) fn close(&mut self, measured: u64) -> Vec<Told> {
+    pub(super) fn close(&mut self, measured: u64) -> Vec<WindowValue> {
         let open = std::mem::take(&mut self.open);
         // A thread may run several times: in a search, each try is a phase.
         self.reached.fill(0);
@@ -154,7 +154,7 @@ impl Windows {
         .collect()
     }
 
-    fn told(&self, number: u64, direction: usize, window: Window, length: u64) -> Told {
+    fn told(&self, number: u64, direction: usize, window: Window, length: u64) -> WindowValue {
         let end = (number + 1).saturating_mul(self.length);
         let seconds = length as f64 / 1e9;
         let value = match self.kind {
@@ -167,6 +167,6 @@ impl Windows {
             LogKind::Bandwidth | LogKind::Iops => value,
             _ => window.largest,
         });
-        Told { end, direction, value, largest, length: window.length, counts: window.counts }
+        WindowValue { end, direction, value, largest, length: window.length, counts: window.counts }
     }
 }

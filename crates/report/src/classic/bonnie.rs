@@ -6,7 +6,7 @@ use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
 use super::parts::{KILO, Meaning, cpu, meanings, result, stamp};
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 
 /// Version of the CSV line.
 const CSV_FORMAT: &str = "1.98";
@@ -111,12 +111,12 @@ fn kind(phase: BonniePhase) -> OpKind {
     }
 }
 
-pub(super) fn text(run: &Run, terms: &BonnieTerms, pen: Pen) -> String {
+pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
     let title = format!(
         "Bonnie++, {} in chunks of {}, concurrency {}, {} files",
         terms.size, terms.chunk, terms.concurrency, terms.files
     );
-    let mut out = pen.paint(Ink::Strong, &title) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, &title) + "\n";
     out += &format!("  {:<22}{:>12}{:>8}{:>6}{:>11}  {}\n", "", "rate", "unit", "%CPU", "latency", "from");
     let mut short = false;
     for figures in BonniePhase::ALL.into_iter().filter_map(|phase| figures(run, phase)) {
@@ -136,14 +136,14 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, pen: Pen) -> String {
             figures.phase.name(),
             figures.latency()
         );
-        out += (pen.clean(line)).trim_end();
+        out += (styler.clean(line)).trim_end();
         out.push('\n');
     }
     if short {
-        out += &pen.item("  ", 2, "+++++: done in less than half a second, too short to mean anything; give a larger --size or --files");
+        out += &styler.item("  ", 2, "+++++: done in less than half a second, too short to mean anything; give a larger --size or --files");
     }
-    out += &meanings(&MEANINGS, pen);
-    out + &pen.clean(csv(run, terms)) + "\n"
+    out += &meanings(&MEANINGS, styler);
+    out + &styler.clean(csv(run, terms)) + "\n"
 }
 
 /// Bonnie++'s line, by the list of fields in bon_csv2html(1).

@@ -6,7 +6,7 @@ use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
 use super::parts::{Meaning, meanings, result, stamp};
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 
 const MEANINGS: [Meaning; 3] = [
     Meaning {
@@ -29,8 +29,8 @@ fn streamed(run: &Run, step: DdStep) -> Option<(&PhaseResult, Streamed)> {
     Some((phase, Streamed::of(phase, kind)?))
 }
 
-pub(super) fn text(run: &Run, terms: &DdTerms, pen: Pen) -> String {
-    let mut out = pen.paint(Ink::Strong, &format!("dd, blocks of {}", terms.block)) + "\n";
+pub(super) fn text(run: &Run, terms: &DdTerms, styler: Styler) -> String {
+    let mut out = styler.paint(Emphasis::Strong, &format!("dd, blocks of {}", terms.block)) + "\n";
     out += &format!(
         "  {:<22}{:>10}{:>14}{:>14}{:>11}  {}\n",
         "", "size", "dd's rate", "with sync", "longest", "from"
@@ -52,9 +52,9 @@ pub(super) fn text(run: &Run, terms: &DdTerms, pen: Pen) -> String {
             longest.to_string(),
             stamp(phase)
         );
-        out += &(pen.clean(line) + "\n");
+        out += &(styler.clean(line) + "\n");
     }
-    out + &meanings(&MEANINGS, pen)
+    out + &meanings(&MEANINGS, styler)
 }
 
 pub(super) fn json(run: &Run) -> Value {

@@ -6,7 +6,7 @@ use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
 use super::parts::{KILO, Meaning, meanings, result, stamp};
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 
 const MEANINGS: [Meaning; 9] = [
     Meaning { phase: "writers, readers", means: "basic sequential writes and reads: loads and scans" },
@@ -80,19 +80,19 @@ fn kilo(rate: f64) -> String {
     format!("{:.2}", rate / KILO)
 }
 
-pub(super) fn text(run: &Run, terms: &IozoneTerms, pen: Pen) -> String {
+pub(super) fn text(run: &Run, terms: &IozoneTerms, styler: Styler) -> String {
     let title =
         format!("IOzone, {} processes, {} each in records of {}", terms.processes, terms.size, terms.record);
-    let mut out = pen.paint(Ink::Strong, &title) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, &title) + "\n";
     for figures in all(run, terms) {
-        out += &block(&figures, pen);
+        out += &block(&figures, styler);
     }
-    out += &meanings(&MEANINGS, pen);
+    out += &meanings(&MEANINGS, styler);
     out + "\n" + &report(run, terms)
 }
 
 /// A test as IOzone prints it, with what it does not have.
-fn block(figures: &Figures, pen: Pen) -> String {
+fn block(figures: &Figures, styler: Styler) -> String {
     let name = format!("{:>2} {}", figures.processes, figures.test.name());
     let lines = [
         (format!("Children see throughput for {name}"), kilo(figures.children), "KB/sec"),
@@ -110,7 +110,7 @@ fn block(figures: &Figures, pen: Pen) -> String {
         let durable = kilo(figures.durable);
         out += &format!("  {:<50} = {durable:>12} KB/sec\n", "Durable (with fsync)");
     }
-    out += &format!("  {:<50} = {}\n\n", "Served from", pen.clean(&figures.from));
+    out += &format!("  {:<50} = {}\n\n", "Served from", styler.clean(&figures.from));
     out
 }
 

@@ -22,8 +22,8 @@ use iolite_model::ClassicTerms;
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use crate::pen::{Ink, Pen, Style};
 use crate::run::phase_json;
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, json as shared, machine};
 
@@ -32,21 +32,22 @@ pub const JSON_FORMAT: &str = "iolite-classic/1";
 
 /// The terminal output of a run of these tests.
 pub(crate) fn text(run: &Run, terms: &ClassicTerms, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&run.info.version);
-    let directory = pen.clean(run.info.storage.directory.display());
+    let styler = Styler(style);
+    let version = styler.clean(&run.info.version);
+    let directory = styler.clean(run.info.storage.directory.display());
     let title = format!("iolite {version}: disk performance tests on {directory}");
-    let header =
-        pen.paint(Ink::Strong, &title) + "\n" + &machine::describe(&run.info, run.calibration.as_ref(), pen);
+    let header = styler.paint(Emphasis::Strong, &title)
+        + "\n"
+        + &machine::describe(&run.info, run.calibration.as_ref(), styler);
     let ending = crate::ending(run);
-    let verdict = run.verdict.as_ref().map_or_else(String::new, |verdict| answer::reasons(verdict, pen));
+    let verdict = run.verdict.as_ref().map_or_else(String::new, |verdict| answer::reasons(verdict, styler));
     filled([
         header,
-        terms.dd.as_ref().map_or_else(String::new, |dd| dd::text(run, dd, pen)),
-        terms.bonnie.as_ref().map_or_else(String::new, |bonnie| bonnie::text(run, bonnie, pen)),
-        terms.iozone.as_ref().map_or_else(String::new, |iozone| iozone::text(run, iozone, pen)),
-        answer::warnings(&run.warnings, pen),
-        answer::ended(&ending, "this", pen) + &verdict,
+        terms.dd.as_ref().map_or_else(String::new, |dd| dd::text(run, dd, styler)),
+        terms.bonnie.as_ref().map_or_else(String::new, |bonnie| bonnie::text(run, bonnie, styler)),
+        terms.iozone.as_ref().map_or_else(String::new, |iozone| iozone::text(run, iozone, styler)),
+        answer::warnings(&run.warnings, styler),
+        answer::ended(&ending, "this", styler) + &verdict,
     ])
 }
 

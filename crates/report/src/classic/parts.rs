@@ -4,7 +4,7 @@ use iolite_model::ClassicStep;
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
-use crate::pen::Pen;
+use crate::styler::Styler;
 
 /// Bytes of a kilobyte as these programs count it.
 pub(super) const KILO: f64 = 1024.0;
@@ -35,11 +35,11 @@ pub(super) fn stamp(phase: &PhaseResult) -> String {
 }
 
 /// What the phases mean, one per line.
-pub(super) fn meanings(meanings: &[Meaning], pen: Pen) -> String {
+pub(super) fn meanings(meanings: &[Meaning], styler: Styler) -> String {
     let width = meanings.iter().map(|meaning| meaning.phase.len()).max().unwrap_or(0) + 4;
     let line = |meaning: &Meaning| {
         let label = format!("  {:<rest$}", meaning.phase, rest = width - 2);
-        pen.item(&label, width, meaning.means)
+        styler.item(&label, width, meaning.means)
     };
     meanings.iter().map(line).collect()
 }

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::fio_doubts::{doubts, run_doubts};
+use super::fio_caveats::{caveats, run_caveats};
 use super::tree::Inside::{Many, One, Part, Percentiles, Shares, Texts};
 use super::tree::Unit::{
     Bytes, BytesPerSecond, Count, Iops, Kibibytes, KibibytesPerSecond, Micros, Millis, Nanos, Percent, Plain,
     Seconds,
 };
 use super::tree::{Meaning, Walk, key, main};
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 use crate::text::filled;
 
 const TOP: &[Meaning] = &[
@@ -167,8 +167,8 @@ const DISK: &[Meaning] = &[
 const APART: [&str; 3] = ["jobs", "disk_util", "iolite"];
 
 /// Walks through a result of fio's.
-pub(super) fn explain(document: &Value, all: bool, pen: Pen) -> String {
-    let walk = Walk { all, pen };
+pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {
+    let walk = Walk { all, styler };
     let objects = |key: &str| {
         let list = document.get(key).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_object).collect::<Vec<_>>()
@@ -177,28 +177,30 @@ pub(super) fn explain(document: &Value, all: bool, pen: Pen) -> String {
     let mut top = document.as_object().cloned().unwrap_or_default();
     top.retain(|key, _| !APART.contains(&key.as_str()));
     let of_jobs = |count: usize| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
-    let title = pen.paint(Ink::Strong, &format!("a result of fio's, {}", of_jobs(jobs.len())));
+    let title = styler.paint(Emphasis::Strong, &format!("a result of fio's, {}", of_jobs(jobs.len())));
     let mut sections =
-        vec![title + "\n" + &super::doubts(&run_doubts(document), pen) + &walk.object(&top, TOP, 0)];
+        vec![title + "\n" + &super::caveats(&run_caveats(document), styler) + &walk.object(&top, TOP, 0)];
     sections.extend(jobs.iter().enumerate().map(|(number, job)| explain_job(document, number, job, walk)));
     sections.extend(disks.iter().map(|disk| {
         let name = disk.get("name").and_then(Value::as_str).unwrap_or("?");
-        pen.paint(Ink::Strong, &format!("disk {}", pen.clean(name))) + "\n" + &walk.object(disk, DISK, 0)
+        styler.paint(Emphasis::Strong, &format!("disk {}", styler.clean(name)))
+            + "\n"
+            + &walk.object(disk, DISK, 0)
     }));
-    sections.push(super::legend(all, pen));
+    sections.push(super::legend(all, styler));
     filled(sections)
 }
 
 fn explain_job(document: &Value, number: usize, job: &Map<String, Value>, walk: Walk) -> String {
     let name = job.get("jobname").and_then(Value::as_str).unwrap_or("?");
-    let title = format!("job {}: {}", number + 1, walk.pen.clean(name));
+    let title = format!("job {}: {}", number + 1, walk.styler.clean(name));
     let mut shown = job.clone();
     if !walk.all {
         // What did nothing has nothing to be explained.
         shown.retain(|_, value| value.get("total_ios").is_none_or(|total| total.as_u64() != Some(0)));
     }
-    walk.pen.paint(Ink::Strong, &title)
+    walk.styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &super::doubts(&doubts(document, job), walk.pen)
+        + &super::caveats(&caveats(document, job), walk.styler)
         + &walk.object(&shown, JOB, 0)
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::iolite_doubts::doubts;
+use super::iolite_caveats::caveats;
 use super::tree::Inside::{Each, Many, One, Part, Texts};
 use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Percent, Plain, Seconds, Share};
 use super::tree::{Meaning, Walk, key, main};
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 use crate::text::filled;
 
 /// The documents that are known, without their versions.
@@ -234,21 +234,22 @@ const TOP: &[Meaning] = &[
 const APART: [&str; 2] = ["phases", "warnings"];
 
 /// Walks through a document.
-pub(super) fn explain(document: &Value, all: bool, pen: Pen) -> String {
-    let walk = Walk { all, pen };
+pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {
+    let walk = Walk { all, styler };
     let mut top = document.as_object().cloned().unwrap_or_default();
     top.retain(|key, _| !APART.contains(&key.as_str()));
     let list = |key: &str| document.get(key).and_then(Value::as_array).into_iter().flatten();
     let warned = list("warnings").filter_map(|warning| warning.get("text")?.as_str().map(str::to_owned));
-    let title = pen.paint(Ink::Strong, "a result of iolite's");
-    let head = title + "\n" + &walk.object(&top, TOP, 0) + &super::doubts(&warned.collect::<Vec<_>>(), pen);
+    let title = styler.paint(Emphasis::Strong, "a result of iolite's");
+    let head =
+        title + "\n" + &walk.object(&top, TOP, 0) + &super::caveats(&warned.collect::<Vec<_>>(), styler);
     let phases = list("phases").enumerate().map(|(number, phase)| {
         let name = phase.get("name").and_then(Value::as_str).unwrap_or("?");
-        let title = format!("phase {}: {}", number + 1, pen.clean(name));
-        pen.paint(Ink::Strong, &title)
+        let title = format!("phase {}: {}", number + 1, styler.clean(name));
+        styler.paint(Emphasis::Strong, &title)
             + "\n"
-            + &super::doubts(&doubts(phase), pen)
+            + &super::caveats(&caveats(phase), styler)
             + &phase.as_object().map_or_else(String::new, |phase| walk.object(phase, PHASE, 0))
     });
-    filled(std::iter::once(head).chain(phases).chain([super::legend(all, pen)]))
+    filled(std::iter::once(head).chain(phases).chain([super::legend(all, styler)]))
 }

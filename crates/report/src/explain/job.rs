@@ -1,6 +1,6 @@
-//! A job in plain words, with what is to be doubted about it before it is run.
+//! A job in plain words, with its caveats, before it is run.
 
-mod doubts;
+mod caveats;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use iolite_model::{
     Bytes, FileTask, FilesTarget, Job, JobTask, LayOut, Nanos, Overwrite, Stop, Target, Task,
 };
 
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::words;
 
@@ -21,16 +21,16 @@ const FILES: usize = 4;
 
 /// What is known of the machine and of what the job names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Surroundings {
+pub struct SystemContext {
     /// The machine's memory; 0 where it is not known.
     pub memory: Bytes,
     /// What is there already of the files and devices that the job names.
-    pub found: BTreeMap<PathBuf, Found>,
+    pub found: BTreeMap<PathBuf, ExistingFile>,
 }
 
 /// A file or device that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct ExistingFile {
     /// Its size.
     pub size: Bytes,
     /// A block device rather than a file.
@@ -45,53 +45,54 @@ pub struct JobToExplain<'a> {
     /// What its language means other than is expected, as its translation says.
     pub notes: &'a [String],
     /// Where it would run.
-    pub surroundings: &'a Surroundings,
+    pub context: &'a SystemContext,
     /// The job in iolite's own language, where that is to be shown.
     pub native: Option<&'a str>,
 }
 
-/// What a job will do, in plain words, and what is to be doubted about it.
+/// What a job will do, in plain words, and its caveats.
 pub fn text(explained: JobToExplain<'_>, style: Style) -> String {
-    let pen = Pen(style);
-    let JobToExplain { job, notes, surroundings, native } = explained;
-    let mut sections = vec![heading(job, pen)];
+    let styler = Styler(style);
+    let JobToExplain { job, notes, context, native } = explained;
+    let mut sections = vec![heading(job, styler)];
     let mut number = 0;
     for set in job.sets() {
-        sections.push(set_text(set, &mut number, surroundings, pen));
+        sections.push(set_text(set, &mut number, context, styler));
     }
-    let doubted = doubts::doubts(job, surroundings);
-    let mut doubted: Vec<String> = doubted.into_iter().map(|doubt| doubt.to_string()).collect();
-    doubted.extend(notes.iter().cloned());
-    if !doubted.is_empty() {
-        sections.push(pen.paint(Ink::Doubt, "to be doubted") + "\n" + &super::doubts(&doubted, pen));
+    let caveats = caveats::caveats(job, context);
+    let mut caveats: Vec<String> = caveats.into_iter().map(|caveat| caveat.to_string()).collect();
+    caveats.extend(notes.iter().cloned());
+    if !caveats.is_empty() {
+        sections.push(styler.paint(Emphasis::Caution, "caveats") + "\n" + &super::caveats(&caveats, styler));
     }
     sections.extend(native.map(|native| {
-        pen.paint(Ink::Strong, "the same as iolite's own job (TOML)") + "\n" + &lines(native, pen)
+        styler.paint(Emphasis::Strong, "the same as iolite's own job (TOML)") + "\n" + &lines(native, styler)
     }));
     filled(sections)
 }
 
-pub use doubts::{JobDoubt, doubts};
+pub use caveats::{JobCaveat, caveats};
 
 /// Text of several lines, each as it stands.
-fn lines(text: &str, pen: Pen) -> String {
-    text.lines().map(|line| pen.clean(line) + "\n").collect()
+fn lines(text: &str, styler: Styler) -> String {
+    text.lines().map(|line| styler.clean(line) + "\n").collect()
 }
 
-fn heading(job: &Job, pen: Pen) -> String {
+fn heading(job: &Job, styler: Styler) -> String {
     let sets = job.sets().len();
     let number = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let name =
-        if job.name.is_empty() { "a job".to_owned() } else { format!("the job {}", pen.clean(&job.name)) };
+        if job.name.is_empty() { "a job".to_owned() } else { format!("the job {}", styler.clean(&job.name)) };
     let order = match (job.tasks.len(), sets) {
         (1, _) => String::new(),
         (_, 1) => ", all at the same time".to_owned(),
         (tasks, sets) if tasks == sets => ", one after the other".to_owned(),
         (_, sets) => format!(" in {} one after the other", number(sets, "step")),
     };
-    let mut out = pen.paint(Ink::Strong, &name) + &format!(": {}{order}\n", number(job.tasks.len(), "task"));
+    let mut out =
+        styler.paint(Emphasis::Strong, &name) + &format!(": {}{order}\n", number(job.tasks.len(), "task"));
     if let Some(time) = duration(job) {
-        out += &pen.item("", 0, format_args!("takes about {time}, and what making the files takes"));
+        out += &styler.item("", 0, format_args!("takes about {time}, and what making the files takes"));
     }
     out
 }
@@ -124,63 +125,66 @@ struct Alike {
 }
 
 /// Tasks that start together; those that do the same are described once.
-fn set_text(set: &[JobTask], number: &mut usize, surroundings: &Surroundings, pen: Pen) -> String {
+fn set_text(set: &[JobTask], number: &mut usize, context: &SystemContext, styler: Styler) -> String {
     let mut rendered: Vec<Alike> = Vec::new();
     for task in set {
         *number += 1;
         let name = task.task().name().to_owned();
-        let masked = task_text(&masked(task, surroundings), surroundings, pen);
-        let files = doubts::paths_of(task).into_iter().map(|path| path.display().to_string()).collect();
+        let masked = task_text(&masked(task, context), context, styler);
+        let files = caveats::paths_of(task).into_iter().map(|path| path.display().to_string()).collect();
         match rendered.last_mut() {
             Some(last) if last.name == name && last.masked == masked => {
                 last.numbers.push(*number);
                 last.files.extend(files);
             }
             _ => {
-                let text = task_text(task, surroundings, pen);
+                let text = task_text(task, context, styler);
                 rendered.push(Alike { numbers: vec![*number], name, masked, text, files });
             }
         }
     }
     let beside = if rendered.len() > 1 { ", together with the others of this step" } else { "" };
-    rendered.into_iter().map(|alike| alike_text(alike, beside, pen)).collect()
+    rendered.into_iter().map(|alike| alike_text(alike, beside, styler)).collect()
 }
 
-fn alike_text(alike: Alike, beside: &str, pen: Pen) -> String {
+fn alike_text(alike: Alike, beside: &str, styler: Styler) -> String {
     let Alike { numbers, name, text, mut files, .. } = alike;
-    let name = pen.clean(name);
+    let name = styler.clean(name);
     let title = match numbers.as_slice() {
         [first, .., last] => format!("{first} to {last}. {name}, {} times at once{beside}", numbers.len()),
         [only] => format!("{only}. {name}{beside}"),
         [] => name,
     };
-    let mut out = pen.paint(Ink::Strong, &title) + "\n" + &text;
+    let mut out = styler.paint(Emphasis::Strong, &title) + "\n" + &text;
     let apart = files.iter().collect::<BTreeSet<_>>().len() == files.len();
     if numbers.len() > 1 && apart && !files.is_empty() {
         let rest = files.len().saturating_sub(FILES);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         files.truncate(FILES);
-        out +=
-            &pen.item("   each       ", LABEL, format_args!("on its own files: {}{more}", files.join(", ")));
+        out += &styler.item(
+            "   each       ",
+            LABEL,
+            format_args!("on its own files: {}{more}", files.join(", ")),
+        );
     }
     out
 }
 
 /// The task without what distinguishes clones. Files are alike that are both missing, or both there and of one size.
-fn masked(task: &JobTask, surroundings: &Surroundings) -> JobTask {
+fn masked(task: &JobTask, context: &SystemContext) -> JobTask {
     let JobTask::Io(task) = task else { return task.clone() };
     let mut task = task.clone();
     if let Target::Files(files) = &mut task.target {
         for file in &mut files.files {
-            file.path = PathBuf::from(format!("{:?}", surroundings.found.get(&file.path)));
+            file.path = PathBuf::from(format!("{:?}", context.found.get(&file.path)));
         }
     }
     JobTask::Io(task)
 }
 
-fn task_text(task: &JobTask, surroundings: &Surroundings, pen: Pen) -> String {
+fn task_text(task: &JobTask, context: &SystemContext, styler: Styler) -> String {
     let line =
-        |label: &str, text: &str| pen.item(&format!("   {label:<width$}", width = LABEL - 3), LABEL, text);
+        |label: &str, text: &str| styler.item(&format!("   {label:<width$}", width = LABEL - 3), LABEL, text);
     let model = task.task();
     let mut out = line("does", &words::does(&model));
     out += &words::way(&model).map_or(String::new(), |way| line("by", &way));
@@ -189,19 +193,19 @@ fn task_text(task: &JobTask, surroundings: &Surroundings, pen: Pen) -> String {
     let JobTask::Io(task) = task else {
         return out + &line("makes", "files in a directory of its own, which is removed");
     };
-    if let Some(amount) = amount(task, surroundings) {
+    if let Some(amount) = amount(task, context) {
         out += &line("data", &amount);
     }
-    for (label, text) in effects(task, surroundings) {
+    for (label, text) in effects(task, context) {
         out += &line(label, &text);
     }
     out
 }
 
 /// Size of what a task works on; `None` where it is not known.
-fn span(task: &FileTask, surroundings: &Surroundings) -> Option<Bytes> {
+fn span(task: &FileTask, context: &SystemContext) -> Option<Bytes> {
     let rest = |path: &Path, offset: Bytes, size: Bytes| {
-        let whole = || surroundings.found.get(path).map(|found| Bytes(found.size.0.saturating_sub(offset.0)));
+        let whole = || context.found.get(path).map(|found| Bytes(found.size.0.saturating_sub(offset.0)));
         if size.0 > 0 { Some(size) } else { whole() }
     };
     match &task.target {
@@ -221,7 +225,7 @@ fn span(task: &FileTask, surroundings: &Surroundings) -> Option<Bytes> {
 }
 
 /// How much data a task moves.
-fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
+fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
     let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
         task.stop;
     let (mean, workers) = (task.mean_size(), f64::from(task.workers));
@@ -229,13 +233,13 @@ fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
     let limits = [
         bytes.map(|bytes| bytes.0 as f64),
         operations.map(|operations| operations as f64 * mean),
-        loops.zip(span(task, surroundings)).map(|(loops, span)| f64::from(loops) * span.0 as f64),
+        loops.zip(span(task, context)).map(|(loops, span)| f64::from(loops) * span.0 as f64),
         worker_bytes.map(|bytes| bytes.0 as f64 * workers),
         worker_operations.map(|operations| operations as f64 * workers * mean),
         rate,
     ];
     let least = limits.into_iter().flatten().reduce(f64::min);
-    let region = span(task, surroundings).map_or(String::new(), |span| format!(", within {span}"));
+    let region = span(task, context).map_or(String::new(), |span| format!(", within {span}"));
     match (least, runtime) {
         (None, None) if full => Some("all that there is space for".to_owned()),
         (Some(least), None) if full => {
@@ -252,7 +256,7 @@ fn amount(task: &FileTask, surroundings: &Surroundings) -> Option<String> {
 }
 
 /// What it leaves behind, makes, and destroys.
-fn effects(task: &FileTask, surroundings: &Surroundings) -> Vec<(&'static str, String)> {
+fn effects(task: &FileTask, context: &SystemContext) -> Vec<(&'static str, String)> {
     let changes = task.mix.writes() || task.mix.trims();
     match &task.target {
         Target::Null { .. } => vec![("touches", "nothing".to_owned())],
@@ -273,14 +277,14 @@ fn effects(task: &FileTask, surroundings: &Surroundings) -> Vec<(&'static str, S
                 (true, Overwrite::Blank) => "if its first and last MiB are zeros",
                 (true, Overwrite::Anything) => "whatever it holds",
             };
-            vec![("DESTROYS", format!("what {shown}{} holds, {what}", size(&existing.path, surroundings)))]
+            vec![("DESTROYS", format!("what {shown}{} holds, {what}", size(&existing.path, context)))]
         }
-        Target::Files(files) => files_effects(files, changes, surroundings),
+        Target::Files(files) => files_effects(files, changes, context),
     }
 }
 
-fn size(path: &Path, surroundings: &Surroundings) -> String {
-    surroundings.found.get(path).map_or_else(String::new, |found| {
+fn size(path: &Path, context: &SystemContext) -> String {
+    context.found.get(path).map_or_else(String::new, |found| {
         format!(" ({}{})", if found.device { "a device of " } else { "" }, found.size)
     })
 }
@@ -288,15 +292,15 @@ fn size(path: &Path, surroundings: &Surroundings) -> String {
 fn files_effects(
     target: &FilesTarget,
     changes: bool,
-    surroundings: &Surroundings,
+    context: &SystemContext,
 ) -> Vec<(&'static str, String)> {
     let (there, missing): (Vec<_>, Vec<_>) =
-        target.files.iter().partition(|file| surroundings.found.contains_key(&file.path));
+        target.files.iter().partition(|file| context.found.contains_key(&file.path));
     let list = |files: &[&iolite_model::NamedFile]| {
         let mut names: Vec<String> = files
             .iter()
             .take(FILES)
-            .map(|file| format!("{}{}", file.path.display(), size(&file.path, surroundings)))
+            .map(|file| format!("{}{}", file.path.display(), size(&file.path, context)))
             .collect();
         if files.len() > FILES {
             names.push(format!("{} more", files.len() - FILES));
@@ -322,7 +326,7 @@ fn files_effects(
         .iter()
         .copied()
         .filter(|file| {
-            surroundings
+            context
                 .found
                 .get(&file.path)
                 .is_some_and(|found| !found.device && found.size.0 < file.offset.0 + file.size.0)

@@ -1,15 +1,15 @@
 //! What `iolite explain` prints: results and jobs in plain words.
 
 mod fio;
-mod fio_doubts;
+mod fio_caveats;
 mod iolite;
-mod iolite_doubts;
+mod iolite_caveats;
 pub mod job;
 mod tree;
 
 use serde_json::Value;
 
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 
 /// A result of fio's or iolite's, to be explained.
 #[derive(Debug, Clone, Copy)]
@@ -35,24 +35,24 @@ pub struct NoResult {
 /// # Errors
 /// It is none.
 pub fn result(result: ResultToExplain<'_>, style: Style) -> Result<String, NoResult> {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let document = result.document;
     if document.get("fio version").is_some() && document.get("jobs").is_some_and(Value::is_array) {
-        return Ok(fio::explain(document, result.all, pen));
+        return Ok(fio::explain(document, result.all, styler));
     }
     match document.get("format").and_then(Value::as_str) {
-        Some(format) if iolite::knows(format) => Ok(iolite::explain(document, result.all, pen)),
-        Some(format) => Err(NoResult { found: format!("format `{}`", pen.clean(format)) }),
-        None => Err(NoResult { found: shape(document, pen) }),
+        Some(format) if iolite::knows(format) => Ok(iolite::explain(document, result.all, styler)),
+        Some(format) => Err(NoResult { found: format!("format `{}`", styler.clean(format)) }),
+        None => Err(NoResult { found: shape(document, styler) }),
     }
 }
 
 /// What a document is, for whoever wonders.
-fn shape(document: &Value, pen: Pen) -> String {
+fn shape(document: &Value, styler: Styler) -> String {
     match document {
         Value::Object(fields) if fields.is_empty() => "an empty object".to_owned(),
         Value::Object(fields) => {
-            let keys: Vec<_> = fields.keys().take(4).map(|key| format!("`{}`", pen.clean(key))).collect();
+            let keys: Vec<_> = fields.keys().take(4).map(|key| format!("`{}`", styler.clean(key))).collect();
             format!("an object with {}", keys.join(", "))
         }
         Value::Array(_) => "a list".to_owned(),
@@ -60,20 +60,20 @@ fn shape(document: &Value, pen: Pen) -> String {
     }
 }
 
-/// Doubts, each with a mark; empty without any.
-fn doubts(doubts: &[String], pen: Pen) -> String {
+/// Caveats, each with a mark; empty without any.
+fn caveats(caveats: &[String], styler: Styler) -> String {
     let mut out = String::new();
-    for doubt in doubts {
-        let label = format!("  {} ", pen.paint(Ink::Doubt, "!"));
-        out += &pen.item(&label, 4, doubt);
+    for caveat in caveats {
+        let label = format!("  {} ", styler.paint(Emphasis::Caution, "!"));
+        out += &styler.item(&label, 4, caveat);
     }
     out
 }
 
 /// What the marks mean.
-fn legend(all: bool, pen: Pen) -> String {
+fn legend(all: bool, styler: Styler) -> String {
     let more = if all { "" } else { "; --all explains every key" };
-    pen.item("", 0, format_args!("!: to be doubted; *: what matters{more}"))
+    styler.item("", 0, format_args!("!: a caveat; *: what matters{more}"))
 }
 
 #[cfg(test)]

@@ -38,14 +38,14 @@ fn merge(into: &mut Value, from: Value) {
     into.extend(from);
 }
 
-fn doubts_of(document: &Value) -> Vec<String> {
+fn caveats_of(document: &Value) -> Vec<String> {
     let text = explained(document, false).replace("\n    ", " ");
     text.lines().filter_map(|line| line.strip_prefix("  ! ").map(str::to_owned)).collect()
 }
 
 #[test]
-fn a_sound_result_has_no_doubts() {
-    assert_eq!(doubts_of(&fio(json!({}), json!({}), json!({}))), [""; 0]);
+fn a_sound_result_has_no_caveats() {
+    assert_eq!(caveats_of(&fio(json!({}), json!({}), json!({}))), [""; 0]);
     insta::assert_snapshot!(explained(&fio(json!({}), json!({}), json!({})), false), @r#"
 a result of fio's, 1 job
 * fio version: fio-3.42                   the program that measured
@@ -83,12 +83,12 @@ disk sda
 * util: 99.0 %                            share of the time with anything in flight; 100 % is no limit on
                                           devices that work in parallel
 
-!: to be doubted; *: what matters; --all explains every key
+!: a caveat; *: what matters; --all explains every key
 "#);
 }
 
 #[test]
-fn each_doubt_has_its_reason() {
+fn each_caveat_has_its_reason() {
     let nothing = || json!({});
     let times = |mean: f64, p99: f64, max: f64| json!({ "mean": mean, "max": max, "N": 9, "percentile": { "99.000000": p99, "99.990000": max } });
     for (part, job, read, options) in [
@@ -135,8 +135,8 @@ fn each_doubt_has_its_reason() {
             json!({ "zero_buffers": "1" }),
         ),
     ] {
-        let doubts = doubts_of(&fio(job, read, options));
-        assert!(doubts.iter().any(|doubt| doubt.contains(part)), "{part}: {doubts:#?}");
+        let caveats = caveats_of(&fio(job, read, options));
+        assert!(caveats.iter().any(|caveat| caveat.contains(part)), "{part}: {caveats:#?}");
     }
 }
 
@@ -144,26 +144,26 @@ fn each_doubt_has_its_reason() {
 fn memory_and_idle_devices_are_reported_by_the_disks() {
     let mut document = fio(json!({}), json!({}), json!({ "direct": "0" }));
     document["disk_util"] = json!([{ "name": "sda", "util": 40.0, "read_sectors": 1000 }]);
-    let doubts = doubts_of(&document);
-    assert!(doubts[0].starts_with("the busiest device had something to do for 40 %"), "{doubts:#?}");
-    assert!(doubts[1].starts_with("cached: only 0 % of the bytes"), "{doubts:#?}");
+    let caveats = caveats_of(&document);
+    assert!(caveats[0].starts_with("the busiest device had something to do for 40 %"), "{caveats:#?}");
+    assert!(caveats[1].starts_with("cached: only 0 % of the bytes"), "{caveats:#?}");
     document["disk_util"][0]["read_sectors"] = json!((1u64 << 30) / 512);
-    assert!(doubts_of(&document)[1].contains("may come from memory"));
+    assert!(caveats_of(&document)[1].contains("may come from memory"));
     document["disk_util"][0].as_object_mut().unwrap().remove("read_sectors");
     document["disk_util"][0]["read_ios"] = json!(100);
-    assert!(doubts_of(&document)[1].starts_with("cached: only 12 %"), "{:#?}", doubts_of(&document));
+    assert!(caveats_of(&document)[1].starts_with("cached: only 12 %"), "{:#?}", caveats_of(&document));
     // Held back on purpose, it is no wonder.
     document["jobs"][0]["job options"]["rate_iops"] = json!("100");
-    assert!(!doubts_of(&document)[0].contains("busiest"));
+    assert!(!caveats_of(&document)[0].contains("busiest"));
 }
 
 #[test]
 fn settings_of_all_jobs_count() {
     let mut document = fio(json!({}), json!({}), json!({}));
     document["jobs"][0]["job options"].as_object_mut().unwrap().remove("direct");
-    assert_eq!(doubts_of(&document).len(), 1);
+    assert_eq!(caveats_of(&document).len(), 1);
     document["global options"] = json!({ "direct": "1" });
-    assert_eq!(doubts_of(&document), [""; 0]);
+    assert_eq!(caveats_of(&document), [""; 0]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn own_results_are_explained() {
                 "response_ns": { "p99": { "value": 1e6, "resolved": false }, "max": 2_000_000 } }],
         }],
     });
-    let doubts = doubts_of(&document);
+    let caveats = caveats_of(&document);
     for part in [
         "tmpfs keeps",
         "interrupted",
@@ -205,7 +205,7 @@ fn own_results_are_explained() {
         "uncertain by 50 %",
         "too few operations to tell p99",
     ] {
-        assert!(doubts.iter().any(|doubt| doubt.contains(part)), "{part}: {doubts:#?}");
+        assert!(caveats.iter().any(|caveat| caveat.contains(part)), "{part}: {caveats:#?}");
     }
     assert!(explained(&document, false).contains("max: 2.00 ms"));
 }
@@ -283,7 +283,7 @@ proptest! {
                 });
             }
             let text = result(ResultToExplain { document: &document, all }, style).unwrap();
-            prop_assert!(text.chars().all(|c| c == '\n' || !crate::pen::is_unsafe(c)), "{text:?}");
+            prop_assert!(text.chars().all(|c| c == '\n' || !crate::styler::is_unsafe(c)), "{text:?}");
             prop_assert!(unicode || text.is_ascii(), "{text:?}");
         }
     }
@@ -315,7 +315,7 @@ fn course(counts: impl Iterator<Item = u64>) -> Value {
 fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
     let nothing = || json!({});
     let times = |mean: f64, p99: f64, max: f64| json!({ "response_ns": { "mean": { "value": mean }, "p99": { "value": p99 }, "max": max } });
-    assert_eq!(doubts_of(&own(nothing(), nothing(), nothing())), [""; 0]);
+    assert_eq!(caveats_of(&own(nothing(), nothing(), nothing())), [""; 0]);
     let slow_second = course((0..30).map(|second| if second == 9 { 30_000 } else { 100_000 }));
     let scattered = course((0..30).map(|second| if second % 2 == 0 { 160_000 } else { 85_000 }));
     let written = json!([{ "kind": "write", "operations": 9_000_000 }]);
@@ -343,7 +343,7 @@ fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
         ),
         ("8 outstanding operations were not reached", nothing(), nothing(), times(10_000.0, 10_000.0, 1e6)),
     ] {
-        let doubts = doubts_of(&own(phase, task, read));
-        assert!(doubts.iter().any(|doubt| doubt.contains(part)), "{part}: {doubts:#?}");
+        let caveats = caveats_of(&own(phase, task, read));
+        assert!(caveats.iter().any(|caveat| caveat.contains(part)), "{part}: {caveats:#?}");
     }
 }

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, Iops, Nanos};
 use serde_json::{Map, Value};
 
-use crate::pen::{Ink, Pen, count};
+use crate::styler::{Emphasis, Styler, count};
 
 /// Columns of a key with its value; the meaning stands behind them.
 const EXCERPT: usize = 42;
@@ -80,7 +80,7 @@ pub(super) const fn main(key: &'static str, inside: Inside, text: &'static str) 
 pub(super) struct Walk {
     /// Every key rather than those that matter.
     pub(super) all: bool,
-    pub(super) pen: Pen,
+    pub(super) styler: Styler,
 }
 
 impl Walk {
@@ -104,7 +104,7 @@ impl Walk {
         let unknown = object.keys().filter(|key| !meanings.iter().any(|meaning| meaning.key == **key));
         for key in unknown.filter(|_| self.all) {
             let value = object.get(key).map_or_else(String::new, |value| brief(value, Unit::Plain));
-            let value = format!("{}: {value}", self.pen.clean(key));
+            let value = format!("{}: {value}", self.styler.clean(key));
             out += &self.line(false, &value, "not known here: of another version", depth);
         }
         out
@@ -191,19 +191,19 @@ impl Walk {
 
     /// A key with its value, then what it means.
     pub(super) fn line(self, matters: bool, excerpt: &str, text: &str, depth: usize) -> String {
-        let pen = self.pen;
+        let styler = self.styler;
         let mark = if matters { "* " } else { "  " };
-        let excerpt = format!("{}{mark}{}", "  ".repeat(depth), pen.clean(excerpt));
+        let excerpt = format!("{}{mark}{}", "  ".repeat(depth), styler.clean(excerpt));
         let width = excerpt.chars().count();
-        let painted = if matters { pen.paint(Ink::Strong, &excerpt) } else { excerpt };
+        let painted = if matters { styler.paint(Emphasis::Strong, &excerpt) } else { excerpt };
         if text.is_empty() {
             return painted + "\n";
         }
         if width + 2 <= EXCERPT {
-            return pen.item(&format!("{painted}{}", " ".repeat(EXCERPT - width)), EXCERPT, text);
+            return styler.item(&format!("{painted}{}", " ".repeat(EXCERPT - width)), EXCERPT, text);
         }
         let indent = 2 * depth + 6;
-        painted + "\n" + &pen.item(&" ".repeat(indent), indent, text)
+        painted + "\n" + &styler.item(&" ".repeat(indent), indent, text)
     }
 }
 

@@ -5,9 +5,9 @@ use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::pen::{Style, escaped, harmless};
 use crate::plot::{PlotKind, chart, svg};
 use crate::show::{Format, show};
+use crate::styler::{Style, escaped, harmless};
 
 const STYLE: &str = include_str!("style.css");
 

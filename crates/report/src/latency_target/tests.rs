@@ -2,7 +2,7 @@ use iolite_model::{Iops, Quantile};
 use proptest::prelude::*;
 
 use super::*;
-use crate::pen::is_unsafe;
+use crate::styler::is_unsafe;
 use crate::synthetic;
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
@@ -129,7 +129,7 @@ fn windows_that_had_to_be_longer_are_reported() {
 
 #[test]
 fn other_answers_in_a_sentence() {
-    let rendered = |answer| conclusion(&LatencyReport { answer, ..depths() }, Pen(UNICODE));
+    let rendered = |answer| conclusion(&LatencyReport { answer, ..depths() }, Styler(UNICODE));
     let limited =
         LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true, low: None, high: None };
     let answers = [

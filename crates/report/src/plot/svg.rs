@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::pen::escaped;
+use crate::styler::escaped;
 
 use super::axis::{Axis, Tick};
 use super::chart::{Cell, Chart, Panel, Series};

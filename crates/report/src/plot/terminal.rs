@@ -1,6 +1,6 @@
 //! A chart as text: lines in braille, fields as shades.
 
-use crate::pen::escaped;
+use crate::styler::escaped;
 
 use super::axis::Axis;
 use super::chart::{Chart, Panel};

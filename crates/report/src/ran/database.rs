@@ -3,10 +3,10 @@
 use iolite_model::{DatabaseFacts, TimedBy};
 
 use crate::machine::line;
-use crate::pen::{Pen, count};
+use crate::styler::{Styler, count};
 
 /// The lines below the machine's.
-pub(crate) fn describe(facts: &DatabaseFacts, pen: Pen) -> String {
+pub(crate) fn describe(facts: &DatabaseFacts, styler: Styler) -> String {
     let mut lines = vec![
         ("database", engine(facts)),
         ("holds", holds(facts)),
@@ -20,7 +20,7 @@ pub(crate) fn describe(facts: &DatabaseFacts, pen: Pen) -> String {
         let settings = facts.settings.iter().map(|(name, value)| format!("{name} {value}"));
         lines.push(("settings", settings.collect::<Vec<_>>().join(", ")));
     }
-    lines.into_iter().map(|(label, text)| line(pen, label, text)).collect()
+    lines.into_iter().map(|(label, text)| line(styler, label, text)).collect()
 }
 
 /// Whether the database runs within this program, so that its CPU time is this program's.

@@ -6,7 +6,7 @@ use iolite_stats::{Estimate, StoredTotals};
 use serde_json::{Value, json};
 
 use super::listed::{Listed, ListedPhase};
-use crate::pen::{Pen, Style};
+use crate::styler::{Style, Styler};
 use crate::table::NONE;
 
 /// Name and version of the document.
@@ -24,23 +24,27 @@ const QUANTILES: [(&str, f64); 4] = [("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns
 
 /// The runs as a table, in the order given: each database's together as long as they follow one another.
 pub fn history(runs: &[Listed], style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let mut out = String::new();
     for of_database in runs.chunk_by(|one, next| heading(one) == heading(next)) {
         if !out.is_empty() {
             out.push('\n');
         }
         if let Some(first) = of_database.first() {
-            out += &pen.item("", 0, heading(first));
+            out += &styler.item("", 0, heading(first));
         }
-        out += &table(of_database, pen);
+        out += &table(of_database, styler);
         for run in of_database {
             if let Some(Ending::Failed(error)) = &run.ending {
-                out += &pen.item("  ", 4, format!("{}: {error}", name(run)));
+                out += &styler.item("  ", 4, format!("{}: {error}", name(run)));
             }
         }
     }
-    out + &pen.item("", 0, "times: UTC; mean, p99, max: response; -: nothing, or too few operations to tell")
+    out + &styler.item(
+        "",
+        0,
+        "times: UTC; mean, p99, max: response; -: nothing, or too few operations to tell",
+    )
 }
 
 fn heading(run: &Listed) -> String {
@@ -57,13 +61,13 @@ fn heading(run: &Listed) -> String {
     }
 }
 
-fn table(runs: &[Listed], pen: Pen) -> String {
+fn table(runs: &[Listed], styler: Styler) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.add_row(COLUMNS.map(Cell::new));
     let rows = runs.iter().flat_map(rows);
     rows.for_each(|row| {
-        table.add_row(row.map(|cell| Cell::new(pen.clean(cell))));
+        table.add_row(row.map(|cell| Cell::new(styler.clean(cell))));
     });
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if index == 0 { 2 } else { 0 }, 2));
@@ -109,7 +113,7 @@ fn figures(row: &mut [String; COLUMNS.len()], phase: &ListedPhase, totals: &Stor
     row[8] = shown(totals.quantile(p99).filter(|_| resolved));
     row[9] = shown(totals.max());
     if totals.errors() > 0 {
-        row[6] += &format!(" ({})", crate::pen::errors(totals.errors()));
+        row[6] += &format!(" ({})", crate::styler::errors(totals.errors()));
     }
 }
 

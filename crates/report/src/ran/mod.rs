@@ -5,8 +5,8 @@ use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunI
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
-use crate::pen::{Ink, Pen, Style};
 use crate::run::{asked, came};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, machine, words};
 
@@ -64,49 +64,49 @@ impl RanReport {
 
 /// The complete terminal output of a run.
 pub fn text(report: &RanReport, style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let phase = report.phase.as_ref();
     filled([
-        header(report, pen),
-        phase.map_or(String::new(), |phase| asked(&phase.info.task, pen)),
-        phase.and_then(Total::of).map_or(String::new(), |total| total.text(pen)),
-        phase.map_or(String::new(), |phase| came(phase, false, pen)),
-        compared(report, pen),
-        legend(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "this", pen),
+        header(report, styler),
+        phase.map_or(String::new(), |phase| asked(&phase.info.task, styler)),
+        phase.and_then(Total::of).map_or(String::new(), |total| total.text(styler)),
+        phase.map_or(String::new(), |phase| came(phase, false, styler)),
+        compared(report, styler),
+        legend(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "this", styler),
     ])
 }
 
 /// What was measured, on what machine and which database.
-fn header(report: &RanReport, pen: Pen) -> String {
-    let version = pen.clean(&report.run.version);
+fn header(report: &RanReport, styler: Styler) -> String {
+    let version = styler.clean(&report.run.version);
     let place = match &report.facts {
-        Some(facts) => pen.clean(&facts.url),
-        None => pen.clean(report.run.storage.directory.display()),
+        Some(facts) => styler.clean(&facts.url),
+        None => styler.clean(report.run.storage.directory.display()),
     };
-    let tool = report.phase.as_ref().map_or(String::new(), |phase| pen.clean(phase.info.task.name()));
+    let tool = report.phase.as_ref().map_or(String::new(), |phase| styler.clean(phase.info.task.name()));
     let title = match tool.as_str() {
         "" => format!("iolite {version}: {place}"),
         tool => format!("iolite {version}: {tool} on {place}"),
     };
-    let mut out = pen.paint(Ink::Strong, &title)
+    let mut out = styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
     if let Some(facts) = &report.facts {
-        out += &database::describe(facts, pen);
+        out += &database::describe(facts, styler);
     }
     out
 }
 
 /// Physical against logical; empty where nothing was counted.
-fn compared(report: &RanReport, pen: Pen) -> String {
+fn compared(report: &RanReport, styler: Styler) -> String {
     let (Some(phase), Some(used)) = (&report.phase, &report.used) else { return String::new() };
-    physical::section(phase, used, report.facts.as_ref(), pen)
+    physical::section(phase, used, report.facts.as_ref(), styler)
 }
 
 /// What the figures mean; empty without any.
-fn legend(report: &RanReport, pen: Pen) -> String {
+fn legend(report: &RanReport, styler: Styler) -> String {
     let Some(phase) = report.phase.as_ref().filter(|phase| !phase.totals.is_empty()) else {
         return String::new();
     };
@@ -120,7 +120,7 @@ fn legend(report: &RanReport, pen: Pen) -> String {
     if report.used.is_some() {
         parts.push(physical::legend(&phase.info.task).to_owned());
     }
-    pen.item("", 0, parts.join("; "))
+    styler.item("", 0, parts.join("; "))
 }
 
 #[cfg(test)]

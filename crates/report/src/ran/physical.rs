@@ -5,8 +5,8 @@ use iolite_stats::PhaseResult;
 
 use super::database::is_embedded;
 use super::ratios::{Log, Logical, Ratios};
-use crate::pen::{Ink, Pen, count};
 use crate::run::{Cells, INDENT, Note, columns, rendered};
+use crate::styler::{Emphasis, Styler, count};
 use crate::table::{NONE, percent};
 
 const COLUMNS: usize = 5;
@@ -37,11 +37,11 @@ pub(super) fn section(
     phase: &PhaseResult,
     used: &DatabaseUse,
     facts: Option<&DatabaseFacts>,
-    pen: Pen,
+    styler: Styler,
 ) -> String {
     let ratios = Ratios::of(phase, used);
-    let title = pen.clean(format_args!("physical against logical, over {}", used.observed));
-    let mut out = pen.paint(Ink::Strong, &title) + "\n" + &counts(phase, used, pen);
+    let title = styler.clean(format_args!("physical against logical, over {}", used.observed));
+    let mut out = styler.paint(Emphasis::Strong, &title) + "\n" + &counts(phase, used, styler);
     let notes = [
         unseen(used),
         ramp(phase, used),
@@ -51,12 +51,12 @@ pub(super) fn section(
         writer(phase, used, &ratios),
         Some(cpu(used, facts, &ratios)),
     ];
-    notes.iter().flatten().for_each(|note| out += &rendered(note, pen));
+    notes.iter().flatten().for_each(|note| out += &rendered(note, styler));
     out
 }
 
 /// The counts, a line for each that counted.
-fn counts(phase: &PhaseResult, used: &DatabaseUse, pen: Pen) -> String {
+fn counts(phase: &PhaseResult, used: &DatabaseUse, styler: Styler) -> String {
     let logical = Logical::of(phase);
     let heading = ["reads", "bytes", "writes", "bytes", "syncs"].map(str::to_owned);
     let asked = [
@@ -73,7 +73,7 @@ fn counts(phase: &PhaseResult, used: &DatabaseUse, pen: Pen) -> String {
     }
     lines.extend(used.log_device.map(|log| Line { label: "device of the log", cells: of_device(log) }));
     lines.extend(of_database(&used.database));
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, pen)
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, styler)
 }
 
 /// What the database counts of its data and of its log; nothing where it counts nothing.

@@ -3,8 +3,8 @@
 use iolite_model::{Iops, Nanos, OpKind, PerKind, Quantile};
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult, Point};
 
-use crate::pen::{Ink, Pen, count};
 use crate::run::INDENT;
+use crate::styler::{Emphasis, Styler, count};
 use crate::table::{NONE, nanos, percent};
 use crate::words;
 
@@ -72,7 +72,7 @@ impl Total {
     }
 
     /// The two lines in PerfTools' own words, and what belongs beside them.
-    pub(super) fn text(&self, pen: Pen) -> String {
+    pub(super) fn text(&self, styler: Styler) -> String {
         // As theirs: "processes" also of one, no blank before the unit, no separators of thousands. Scripts cut them out.
         let response = format!(
             "{} processes ({} seconds) average response time = {}ms",
@@ -81,11 +81,15 @@ impl Total {
             milliseconds(self.mean.value)
         );
         let iops = format!("Calculated IOPS = {}", plain(self.rate.value));
-        let mut out = format!("{}\n{}\n", pen.paint(Ink::Strong, &response), pen.paint(Ink::Strong, &iops));
+        let mut out = format!(
+            "{}\n{}\n",
+            styler.paint(Emphasis::Strong, &response),
+            styler.paint(Emphasis::Strong, &iops)
+        );
         let indent = " ".repeat(INDENT);
-        out += &pen.item(&indent, INDENT, self.beside());
+        out += &styler.item(&indent, INDENT, self.beside());
         if (self.perftools_mean / self.mean.value - 1.0).abs() > ALIKE {
-            out += &pen.item(&indent, INDENT, self.perftools());
+            out += &styler.item(&indent, INDENT, self.perftools());
         }
         out
     }

@@ -3,7 +3,7 @@
 use iolite_model::{Iops, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Estimate, Histogram, PhaseChanges, PhaseResult, Summary};
 
-use crate::pen::{Pen, count};
+use crate::styler::{Styler, count};
 use crate::table::{NONE, mebibytes, nanos, percent};
 
 /// The columns behind the label.
@@ -34,7 +34,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Adds a line with what a kind of operation did, and one with its service times where these add something.
-    pub(crate) fn add(&mut self, label: String, result: &PhaseResult, kind: OpKind, pen: Pen) {
+    pub(crate) fn add(&mut self, label: String, result: &PhaseResult, kind: OpKind, styler: Styler) {
         let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
         cells[0] = count(result.totals.operations(kind));
         if let Some(summary) = result.summary(kind) {
@@ -51,26 +51,26 @@ impl Figures {
             });
             cells[10] = max.to_string();
         }
-        self.push(label, cells, pen);
+        self.push(label, cells, styler);
         if let Some(service) = result.totals.service(kind).filter(|service| differs(result, kind, service)) {
             let mut cells: [String; COLUMNS] = std::array::from_fn(|_| String::new());
             let value = |quantile| Some(service.quantile(quantile).0 as f64);
             quantiles(&mut cells, service.count(), value);
-            self.push("  service".to_owned(), cells, pen);
+            self.push("  service".to_owned(), cells, styler);
         }
     }
 
-    fn push(&mut self, label: String, cells: [String; COLUMNS], pen: Pen) {
-        self.lines.push(Line { label, cells: cells.map(|cell| pen.clean(cell)) });
+    fn push(&mut self, label: String, cells: [String; COLUMNS], styler: Styler) {
+        self.lines.push(Line { label, cells: cells.map(|cell| styler.clean(cell)) });
     }
 
     /// The lines under their heading, indented; `rate` is what operations a second are called.
-    pub(crate) fn draw(&self, indent: usize, rate: &str, pen: Pen) -> String {
+    pub(crate) fn draw(&self, indent: usize, rate: &str, styler: Styler) -> String {
         let heading =
             ["operations", rate, "±", "MiB/s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
-        let heading = Line { label: String::new(), cells: heading.map(|title| pen.clean(title)) };
+        let heading = Line { label: String::new(), cells: heading.map(|title| styler.clean(title)) };
         let lines: Vec<&Line> = std::iter::once(&heading).chain(&self.lines).collect();
-        columns(&lines, &SPARED, indent, pen)
+        columns(&lines, &SPARED, indent, styler)
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn columns<const N: usize>(
     lines: &[&impl Cells<N>],
     spared: &[usize],
     indent: usize,
-    pen: Pen,
+    styler: Styler,
 ) -> String {
     let width = |cell: &str| cell.chars().count();
     let label = lines.iter().map(|line| width(line.label())).max().unwrap_or(0);
@@ -113,7 +113,7 @@ pub(crate) fn columns<const N: usize>(
     let mut shown: Vec<usize> = (0..N).collect();
     for column in spared {
         let needed = indent + label + shown.iter().map(|&column| widths[column] + 2).sum::<usize>();
-        if needed <= pen.width() {
+        if needed <= styler.width() {
             break;
         }
         shown.retain(|other| other != column);

@@ -4,7 +4,7 @@ use iolite_model::{Calibration, Ending, FileTask, Layer, Nanos, OpKind, RunInfo,
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, machine, words};
 
@@ -53,32 +53,32 @@ impl RunReport {
 
 /// The complete terminal output of a run.
 pub fn text(report: &RunReport, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&report.run.version);
-    let directory = pen.clean(report.run.storage.directory.display());
+    let styler = Styler(style);
+    let version = styler.clean(&report.run.version);
+    let directory = styler.clean(report.run.storage.directory.display());
     let title = match report.name.as_str() {
         "" => format!("iolite {version}: a job on {directory}"),
-        name => format!("iolite {version}: {} on {directory}", pen.clean(name)),
+        name => format!("iolite {version}: {} on {directory}", styler.clean(name)),
     };
-    let header = pen.paint(Ink::Strong, &title)
+    let header = styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
-    let phases = report.phases.iter().map(|phase| phase::phase(report, phase, pen));
+        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
+    let phases = report.phases.iter().map(|phase| phase::phase(report, phase, styler));
     let rest = [
-        phase::groups_text(report, pen),
-        legend(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "this", pen),
+        phase::groups_text(report, styler),
+        legend(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "this", styler),
     ];
     filled(std::iter::once(header).chain(phases).chain(rest))
 }
 
 /// What the figures mean; empty without any.
-fn legend(report: &RunReport, pen: Pen) -> String {
+fn legend(report: &RunReport, styler: Styler) -> String {
     if report.phases.is_empty() {
         return String::new();
     }
-    pen.item(
+    styler.item(
         "",
         0,
         "±: 95 % interval of the rate, within this run (levels: the rate before and after it changed); times: response, since the operation was meant to start (service: since it was \
@@ -89,11 +89,11 @@ fn legend(report: &RunReport, pen: Pen) -> String {
 /// What the verification of an earlier run's data found, as text.
 pub fn verified_text(task: &FileTask, found: &Verified) -> String {
     // Verification results are printed in every format.
-    let pen = Pen(Style { color: false, unicode: true, width: 110 });
+    let styler = Styler(Style { color: false, unicode: true, width: 110 });
     let label = "target    ";
     let does = words::target(&task.target);
-    let target = pen.item(label, label.len(), does.strip_prefix("on ").unwrap_or(&does));
-    target + &notes::verified(found, "verified  ", pen)
+    let target = styler.item(label, label.len(), does.strip_prefix("on ").unwrap_or(&does));
+    target + &notes::verified(found, "verified  ", styler)
 }
 
 /// Phases with one group name that ran together, with the totals of them all.

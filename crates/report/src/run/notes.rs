@@ -6,7 +6,7 @@ use iolite_model::{
 };
 use iolite_stats::{Change, Estimate, PhaseChanges, PhaseResult};
 
-use crate::pen::{Ink, Pen, count};
+use crate::styler::{Emphasis, Styler, count};
 
 /// Max stuck operations that are printed one by one.
 const STUCK: usize = 8;
@@ -17,7 +17,7 @@ const CHANGES: usize = 8;
 /// A note: what it is about, how bad it is, and what it says.
 pub(crate) struct Note {
     pub(super) label: &'static str,
-    pub(super) ink: Option<Ink>,
+    pub(super) ink: Option<Emphasis>,
     pub(super) text: String,
 }
 
@@ -26,7 +26,7 @@ impl Note {
         Note { label, ink: None, text }
     }
 
-    fn of(label: &'static str, ink: Ink, text: String) -> Note {
+    fn of(label: &'static str, ink: Emphasis, text: String) -> Note {
         Note { label, ink: Some(ink), text }
     }
 }
@@ -41,14 +41,14 @@ pub(super) fn notes(phase: &PhaseResult, together: bool) -> Vec<Note> {
     notes.extend(outstanding(phase));
     notes.extend(end.stuck.iter().take(STUCK).map(stuck));
     if let Some(more) = end.stuck.len().checked_sub(STUCK).filter(|&more| more > 0) {
-        notes.push(Note::of("", Ink::Bad, format!("and {more} more")));
+        notes.push(Note::of("", Emphasis::Bad, format!("and {more} more")));
     }
     notes.extend(PhaseChanges::of(phase).iter().flat_map(changes));
     notes.extend(cache(phase, together));
     match &end.ending {
         Ending::Completed => {}
-        Ending::Interrupted => notes.push(Note::of("ended", Ink::Doubt, "interrupted".into())),
-        Ending::Failed(error) => notes.push(Note::of("failed", Ink::Bad, error.clone())),
+        Ending::Interrupted => notes.push(Note::of("ended", Emphasis::Caution, "interrupted".into())),
+        Ending::Failed(error) => notes.push(Note::of("failed", Emphasis::Bad, error.clone())),
     }
     notes
 }
@@ -66,7 +66,7 @@ fn rate_kept(rate: RateKept, task: &Task) -> Note {
         count(backlog),
         task.concurrency()
     );
-    Note::of("rate", Ink::Doubt, text)
+    Note::of("rate", Emphasis::Caution, text)
 }
 
 fn errors(tally: &ErrorTally) -> Note {
@@ -76,14 +76,14 @@ fn errors(tally: &ErrorTally) -> Note {
     let places = if offsets.is_empty() { String::new() } else { format!("; at byte {offsets}{more}") };
     let times = if *number == 1 { "once".to_owned() } else { format!("{} times", count(*number)) };
     let text = format!("{} failed {times} ({}): {first}{places}", kind.name(), class.name());
-    Note::of("errors", Ink::Bad, text)
+    Note::of("errors", Emphasis::Bad, text)
 }
 
 /// Errors that were counted but are not listed.
 fn unlisted_errors(phase: &PhaseResult) -> Option<Note> {
     let counted = OpKind::all().map(|kind| phase.totals.errors(kind)).sum::<u64>();
     let listed = phase.end.errors.is_empty() && counted > 0;
-    listed.then(|| Note::of("errors", Ink::Bad, count(counted)))
+    listed.then(|| Note::of("errors", Emphasis::Bad, count(counted)))
 }
 
 /// What was in flight at the end, where it took its time or never came back.
@@ -98,7 +98,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
             "{} operations never came back; the oldest was given up on after {oldest}: the {what} hangs",
             count(lost)
         );
-        return Some(Note::of("hung", Ink::Bad, text));
+        return Some(Note::of("hung", Emphasis::Bad, text));
     }
     let longest = flow_max(phase);
     (at_end > 0 && phase.totals.drain_max > longest).then(|| {
@@ -107,7 +107,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
             count(at_end),
             Nanos(phase.totals.drain_max)
         );
-        Note::of("drain", Ink::Doubt, text)
+        Note::of("drain", Emphasis::Caution, text)
     })
 }
 
@@ -138,9 +138,9 @@ fn changes(found: &PhaseChanges) -> Vec<Note> {
         }
     };
     let shown = found.changes.iter().take(CHANGES).map(text);
-    let mut notes: Vec<Note> = shown.map(|text| Note::of("changed", Ink::Doubt, text)).collect();
+    let mut notes: Vec<Note> = shown.map(|text| Note::of("changed", Emphasis::Caution, text)).collect();
     if let Some(more) = found.changes.len().checked_sub(CHANGES).filter(|&more| more > 0) {
-        notes.push(Note::of("", Ink::Doubt, format!("and {more} more changes")));
+        notes.push(Note::of("", Emphasis::Caution, format!("and {more} more changes")));
     }
     notes
 }
@@ -153,7 +153,7 @@ fn flow_max(phase: &PhaseResult) -> u64 {
 fn stuck(stuck: &Stuck) -> Note {
     let Stuck { worker, kind, offset, age } = stuck;
     let text = format!("{} at byte {offset} of worker {worker}, on its way for {age}", kind.name());
-    Note::of("stuck", Ink::Bad, text)
+    Note::of("stuck", Emphasis::Bad, text)
 }
 
 fn cache(phase: &PhaseResult, together: bool) -> Option<Note> {
@@ -164,12 +164,12 @@ fn cache(phase: &PhaseResult, together: bool) -> Option<Note> {
     let whose = if together { " (of all phases that ran together)" } else { "" };
     let stamp = cache.stamp();
     let caveat = !matches!(stamp, CacheStamp::Device | CacheStamp::Unknown);
-    let (ink, meaning) = (caveat.then_some(Ink::Doubt), stamp.meaning());
+    let (ink, meaning) = (caveat.then_some(Emphasis::Caution), stamp.meaning());
     Some(Note { label: "cache", ink, text: format!("{stamp}: {meaning}{whose}") })
 }
 
 /// What verification found, after a label, with the first findings.
-pub(super) fn verified(found: &Verified, label: &str, pen: Pen) -> String {
+pub(super) fn verified(found: &Verified, label: &str, styler: Styler) -> String {
     let Verified { units, wrong, unknown, unreadable, incomplete, first } = found;
     let bad = *wrong + *unreadable > 0;
     let mut parts = Vec::new();
@@ -188,17 +188,18 @@ pub(super) fn verified(found: &Verified, label: &str, pen: Pen) -> String {
         parts.push("not all was compared: interrupted".to_owned());
     }
     let ink = if bad {
-        Some(Ink::Bad)
+        Some(Emphasis::Bad)
     } else if *incomplete || *units == 0 {
-        Some(Ink::Doubt)
+        Some(Emphasis::Caution)
     } else {
         None
     };
-    let painted = ink.map_or(label.to_owned(), |ink| pen.paint(ink, label));
-    let mut out = pen.item(&painted, label.len(), parts.join("; "));
+    let painted = ink.map_or(label.to_owned(), |ink| styler.paint(ink, label));
+    let mut out = styler.item(&painted, label.len(), parts.join("; "));
     let indent = " ".repeat(label.len());
     for finding in first {
-        out += &pen.item(&indent, label.len(), format_args!("at byte {}: {}", finding.offset, finding.what));
+        out +=
+            &styler.item(&indent, label.len(), format_args!("at byte {}: {}", finding.offset, finding.what));
     }
     out
 }

@@ -7,7 +7,7 @@ use super::figures::Figures;
 use super::notes::{Note, notes, verified};
 use super::{RunReport, flow, groups, rate_word};
 use crate::chart::course;
-use crate::pen::{Ink, Pen, count};
+use crate::styler::{Emphasis, Styler, count};
 use crate::words;
 
 /// Columns before a label, and with it.
@@ -18,36 +18,38 @@ const TEXT: usize = 12;
 const LEGEND: usize = 48;
 
 /// A phase with its heading.
-pub(super) fn phase(report: &RunReport, phase: &PhaseResult, pen: Pen) -> String {
+pub(super) fn phase(report: &RunReport, phase: &PhaseResult, styler: Styler) -> String {
     let task = &phase.info.task;
     let beside = report
         .phases
         .iter()
         .any(|other| other.info.index != phase.info.index && other.info.started == phase.info.started);
-    let heading = pen.item(&pen.paint(Ink::Strong, &number(phase)), INDENT, heading(report, phase));
-    heading + &asked(task, pen) + &came(phase, beside, pen)
+    let heading =
+        styler.item(&styler.paint(Emphasis::Strong, &number(phase)), INDENT, heading(report, phase));
+    heading + &asked(task, styler) + &came(phase, beside, styler)
 }
 
 /// What was asked.
-pub(crate) fn asked(task: &Task, pen: Pen) -> String {
+pub(crate) fn asked(task: &Task, styler: Styler) -> String {
     let asked = [
         Some(Note::plain("does", words::does(task))),
         words::way(task).map(|way| Note::plain("by", way)),
         Some(Note::plain("load", words::load(task))),
         Some(Note::plain("time", words::extent(task))),
     ];
-    asked.iter().flatten().map(|note| rendered(note, pen)).collect()
+    asked.iter().flatten().map(|note| rendered(note, styler)).collect()
 }
 
 /// What came of it: figures, course, and what else there is to say. `beside` says that it did not run alone.
-pub(crate) fn came(phase: &PhaseResult, beside: bool, pen: Pen) -> String {
-    let mut out = figures(phase, pen);
-    if let Some(course) = over_time(phase, pen) {
+pub(crate) fn came(phase: &PhaseResult, beside: bool, styler: Styler) -> String {
+    let mut out = figures(phase, styler);
+    if let Some(course) = over_time(phase, styler) {
         out += &course;
     }
-    notes(phase, beside).iter().for_each(|note| out += &rendered(note, pen));
+    notes(phase, beside).iter().for_each(|note| out += &rendered(note, styler));
     if let Some(found) = &phase.end.verified {
-        out += &verified(found, &format!("{:INDENT$}{:<width$}", "", "verified", width = TEXT - INDENT), pen);
+        out +=
+            &verified(found, &format!("{:INDENT$}{:<width$}", "", "verified", width = TEXT - INDENT), styler);
     }
     out
 }
@@ -78,10 +80,10 @@ fn heading(report: &RunReport, phase: &PhaseResult) -> String {
 }
 
 /// A note after its label, indented as all of a phase.
-pub(crate) fn rendered(note: &Note, pen: Pen) -> String {
+pub(crate) fn rendered(note: &Note, styler: Styler) -> String {
     let label = format!("{:<width$}", note.label, width = TEXT - INDENT);
-    let painted = note.ink.map_or(label.clone(), |ink| pen.paint(ink, &label));
-    pen.item(&format!("{:INDENT$}{painted}", ""), TEXT, &note.text)
+    let painted = note.ink.map_or(label.clone(), |ink| styler.paint(ink, &label));
+    styler.item(&format!("{:INDENT$}{painted}", ""), TEXT, &note.text)
 }
 
 /// The kinds that occurred, the ones that matter most first.
@@ -99,40 +101,40 @@ fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
     kinds
 }
 
-fn figures(phase: &PhaseResult, pen: Pen) -> String {
+fn figures(phase: &PhaseResult, styler: Styler) -> String {
     let mut figures = Figures::default();
     for kind in kinds(phase) {
-        figures.add(words::kind(&phase.info.task, kind).to_owned(), phase, kind, pen);
+        figures.add(words::kind(&phase.info.task, kind).to_owned(), phase, kind, styler);
     }
     if figures.lines.is_empty() {
-        return rendered(&Note::plain("", "nothing completed".into()), pen);
+        return rendered(&Note::plain("", "nothing completed".into()), styler);
     }
-    figures.draw(INDENT, rate_word(&phase.info.task), pen)
+    figures.draw(INDENT, rate_word(&phase.info.task), styler)
 }
 
 /// The rate from interval to interval.
-fn over_time(phase: &PhaseResult, pen: Pen) -> Option<String> {
+fn over_time(phase: &PhaseResult, styler: Styler) -> Option<String> {
     let kinds = flow(phase);
     let operations =
         |point: &iolite_stats::Point| kinds.iter().map(|kind| point.operations[*kind]).sum::<u64>() as f64;
     let series: Vec<(f64, f64)> =
         phase.totals.series.iter().map(|point| (point.seconds, operations(point))).collect();
-    let course = course(&series, pen.width().saturating_sub(TEXT + LEGEND).max(10), pen)?;
+    let course = course(&series, styler.width().saturating_sub(TEXT + LEGEND).max(10), styler)?;
     let label = format!("{:INDENT$}{:<width$}", "", "course", width = TEXT - INDENT);
     let (least, most) = (Iops(course.least), Iops(course.most));
-    let each = pen.clean(Nanos::from_secs_f64(course.seconds));
+    let each = styler.clean(Nanos::from_secs_f64(course.seconds));
     // Not wrapped and not cleaned: every character is ours, and blanks mean something.
     let word = rate_word(&phase.info.task);
     Some(format!("{label}{} {least} to {most} {word}, {each} a mark\n", course.marks))
 }
 
 /// The groups, with the figures of all their phases together; empty without any.
-pub(super) fn groups_text(report: &RunReport, pen: Pen) -> String {
+pub(super) fn groups_text(report: &RunReport, styler: Styler) -> String {
     let mut out = String::new();
     for group in groups(&report.phases) {
         let phases: Vec<String> = group.phases.iter().map(|index| (index + 1).to_string()).collect();
-        let label = pen.paint(Ink::Strong, "group ");
-        out += &pen.item(
+        let label = styler.paint(Emphasis::Strong, "group ");
+        out += &styler.item(
             &label,
             6,
             format_args!(
@@ -142,7 +144,7 @@ pub(super) fn groups_text(report: &RunReport, pen: Pen) -> String {
                 phases.join(", ")
             ),
         );
-        out += &figures(&group.merged, pen);
+        out += &figures(&group.merged, styler);
     }
     out
 }

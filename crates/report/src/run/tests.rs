@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::pen::is_unsafe;
+use crate::styler::is_unsafe;
 use crate::synthetic::{self, keys};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 110 };

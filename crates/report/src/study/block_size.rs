@@ -4,7 +4,7 @@ use iolite_model::{BlockPoint, Bytes, Iops};
 use iolite_stats::PhaseResult;
 
 use super::{StudyReport, rates, result, slowest};
-use crate::pen::{Ink, Pen};
+use crate::styler::{Emphasis, Styler};
 use crate::table::{NONE, mebibytes, nanos};
 
 /// Shades from little to much.
@@ -22,7 +22,7 @@ type Figure = fn(&PhaseResult) -> Option<f64>;
 /// A figure as people read it.
 type Rendered = fn(f64) -> String;
 
-pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
+pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> String {
     let surfaces: [(&str, Figure, Rendered); 3] = [
         ("operations a second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
         ("MiB a second", |result| Some(rates(result)?.1), mebibytes),
@@ -32,9 +32,9 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, pen: Pen) -> String {
             nanos,
         ),
     ];
-    let drawn = surfaces.map(|(title, figure, rendered)| surface(report, title, figure, rendered, pen));
+    let drawn = surfaces.map(|(title, figure, rendered)| surface(report, title, figure, rendered, styler));
     drawn.join("\n")
-        + &pen.item(
+        + &styler.item(
             "",
             0,
             "the darker the more, in proportion to the largest of its table; -: too few operations to tell",
@@ -46,7 +46,7 @@ fn surface(
     title: &str,
     figure: Figure,
     rendered: Rendered,
-    pen: Pen,
+    styler: Styler,
 ) -> String {
     let points = || report.windows.iter().map(|window| window.circumstance);
     let mut blocks: Vec<Bytes> = points().map(|point| point.block).collect();
@@ -63,14 +63,14 @@ fn surface(
         .iter()
         .flat_map(|&block| percents.iter().filter_map(move |&percent| value(block, percent)))
         .fold(0.0, f64::max);
-    let mut out = pen.paint(Ink::Strong, title) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, title) + "\n";
     let heads = percents.iter().map(|percent| format!("{:>17}", mix(*percent)));
     out += &format!("{:<LABEL$}{}\n", "", heads.collect::<String>());
     for &block in &blocks {
         let cells = percents.iter().map(|&percent| {
             let value = value(block, percent);
-            let text = pen.clean(value.map_or_else(|| NONE.to_owned(), rendered));
-            format!("{text:>13} {}", shade(value, most, pen))
+            let text = styler.clean(value.map_or_else(|| NONE.to_owned(), rendered));
+            format!("{text:>13} {}", shade(value, most, styler))
         });
         let line = format!("{:>LABEL$}{}", block.to_string(), cells.collect::<String>());
         out += line.trim_end();
@@ -88,8 +88,8 @@ fn mix(read_percent: u8) -> String {
     }
 }
 
-fn shade(value: Option<f64>, most: f64, pen: Pen) -> String {
-    let shades = if pen.0.unicode { SHADES } else { ASCII_SHADES };
+fn shade(value: Option<f64>, most: f64, styler: Styler) -> String {
+    let shades = if styler.0.unicode { SHADES } else { ASCII_SHADES };
     let share = value.filter(|_| most > 0.0).map_or(0.0, |value| value / most);
     // The cast saturates: what is no number becomes the lightest.
     let level = ((share * shades.len() as f64) as usize).min(shades.len() - 1);

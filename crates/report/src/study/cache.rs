@@ -3,8 +3,8 @@
 use iolite_model::{Bytes, CachePoint, Iops, OpKind, Order, StudyWindow};
 
 use super::{StudyReport, asked, rates, result, slowest};
-use crate::pen::{Pen, count};
 use crate::run::{Cells, columns};
+use crate::styler::{Styler, count};
 use crate::table::{NONE, mebibytes, nanos};
 
 const COLUMNS: usize = 10;
@@ -27,7 +27,7 @@ impl Cells<COLUMNS> for Line {
     }
 }
 
-pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
+pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> String {
     let heading =
         ["reads", "requests", "asked", "on device", "IOPS", "MiB/s", "mean", "p50", "p99", "cached"];
     let mut lines = vec![Line { label: String::new(), cells: heading.map(str::to_owned) }];
@@ -39,11 +39,11 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, pen: Pen) -> String {
         if let Some(block) = of_order.first().and_then(|window| block(report, window)) {
             let label = format!("{}, {block}", order.name());
             lines.push(Line { label, cells: Default::default() });
-            lines.extend(of_order.into_iter().map(|window| line(report, window, pen)));
+            lines.extend(of_order.into_iter().map(|window| line(report, window, styler)));
         }
     }
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, pen)
-        + &pen.item(
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, styler)
+        + &styler.item(
             "",
             0,
             "one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted \
@@ -58,7 +58,7 @@ fn block(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>) -> 
     }
 }
 
-fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, pen: Pen) -> Line {
+fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, styler: Styler) -> Line {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     if let Some(asked) = asked(report, window) {
         cells[0] = count(asked.operations);
@@ -83,5 +83,8 @@ fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, pen:
     if let Some(share) = window.resident_before {
         cells[9] = format!("{:.0} %", share * 100.0);
     }
-    Line { label: format!("  {}", window.circumstance.way.name()), cells: cells.map(|cell| pen.clean(cell)) }
+    Line {
+        label: format!("  {}", window.circumstance.way.name()),
+        cells: cells.map(|cell| styler.clean(cell)),
+    }
 }

@@ -27,8 +27,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::pen::{Ink, Pen, Style};
 use crate::run::phase_json;
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, json as shared, machine};
 
@@ -85,7 +85,7 @@ pub trait Circumstance: Sized + Serialize + DeserializeOwned {
     /// Its keys in the document.
     fn keys(&self) -> Value;
 
-    /// The windows as text; `pen` writes them.
+    /// The windows as text; `styler` writes them.
     #[doc(hidden)]
     fn figures(report: &StudyReport<Self>, style: Style) -> String;
 }
@@ -99,7 +99,7 @@ impl Circumstance for CachePoint {
     }
 
     fn figures(report: &StudyReport<CachePoint>, style: Style) -> String {
-        cache::figures(report, Pen(style))
+        cache::figures(report, Styler(style))
     }
 }
 
@@ -112,7 +112,7 @@ impl Circumstance for ReadAheadPoint {
     }
 
     fn figures(report: &StudyReport<ReadAheadPoint>, style: Style) -> String {
-        read_ahead::figures(report, Pen(style))
+        read_ahead::figures(report, Styler(style))
     }
 }
 
@@ -125,35 +125,35 @@ impl Circumstance for BlockPoint {
     }
 
     fn figures(report: &StudyReport<BlockPoint>, style: Style) -> String {
-        block_size::figures(report, Pen(style))
+        block_size::figures(report, Styler(style))
     }
 }
 
 /// The complete terminal output of a study.
 pub fn text<C: Circumstance>(report: &StudyReport<C>, style: Style) -> String {
-    let pen = Pen(style);
-    let version = pen.clean(&report.run.version);
-    let title = format!("iolite {version}: {} {}", C::TITLE, pen.clean(&report.target));
-    let header = pen.paint(Ink::Strong, &title)
+    let styler = Styler(style);
+    let version = styler.clean(&report.run.version);
+    let title = format!("iolite {version}: {} {}", C::TITLE, styler.clean(&report.target));
+    let header = styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
     filled([
         header,
         if report.windows.is_empty() { String::new() } else { C::figures(report, style) },
-        findings(&report.findings, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "the table", pen),
+        findings(&report.findings, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "the table", styler),
     ])
 }
 
-fn findings(findings: &[StudyFinding], pen: Pen) -> String {
+fn findings(findings: &[StudyFinding], styler: Styler) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let mut out = pen.paint(Ink::Strong, "what it means") + "\n";
+    let mut out = styler.paint(Emphasis::Strong, "what it means") + "\n";
     for (number, finding) in findings.iter().enumerate() {
         let label = format!("{:>3}. ", number + 1);
-        out += &pen.item(&label, label.len(), finding);
+        out += &styler.item(&label, label.len(), finding);
     }
     out
 }
@@ -199,17 +199,17 @@ fn finding(finding: &StudyFinding) -> Value {
 
 /// What a window asked for, from its start to its last completion: what the device's counters are to be compared with.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Requested {
     operations: u64,
     bytes: u64,
 }
 
-fn asked<C>(report: &StudyReport<C>, window: &StudyWindow<C>) -> Option<Asked> {
+fn asked<C>(report: &StudyReport<C>, window: &StudyWindow<C>) -> Option<Requested> {
     let result = result(report, window)?;
     let Task::File(task) = &result.info.task else { return None };
     let cache = result.end.cache;
     let bytes = cache.requested_read.0 + cache.requested_written.0;
-    Some(Asked { operations: bytes / task.block.0.max(1), bytes })
+    Some(Requested { operations: bytes / task.block.0.max(1), bytes })
 }
 
 fn result<'a, C>(report: &'a StudyReport<C>, window: &StudyWindow<C>) -> Option<&'a PhaseResult> {

@@ -4,8 +4,8 @@ use iolite_model::{Bytes, Iops, Order, ReadAheadPoint, StudyWindow};
 
 use super::{StudyReport, asked, rates, result, slowest};
 use crate::chart::bars;
-use crate::pen::{Pen, count};
 use crate::run::{Cells, columns};
+use crate::styler::{Styler, count};
 use crate::table::{NONE, mebibytes, nanos};
 
 const COLUMNS: usize = 9;
@@ -28,7 +28,7 @@ impl Cells<COLUMNS> for Line {
     }
 }
 
-pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, pen: Pen) -> String {
+pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> String {
     let mut settings: Vec<Bytes> =
         report.windows.iter().map(|window| window.circumstance.read_ahead).collect();
     settings.dedup();
@@ -44,16 +44,16 @@ pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, pen: Pen) -> String 
             Some(if order == Order::Sequential { bytes } else { iops })
         };
         let values: Vec<Option<f64>> = settings.iter().map(of).collect();
-        let mut bars = bars(values.iter().map(|value| value.unwrap_or(0.0)).collect(), pen);
+        let mut bars = bars(values.iter().map(|value| value.unwrap_or(0.0)).collect(), styler);
         bars.iter_mut().zip(values).filter(|(_, value)| value.is_none()).for_each(|(bar, _)| bar.clear());
         bars
     };
     let (sequential, random) = (throughput(Order::Sequential), throughput(Order::Random));
     for (number, &setting) in settings.iter().enumerate() {
-        lines.push(line(report, setting, [&sequential[number], &random[number]], pen));
+        lines.push(line(report, setting, [&sequential[number], &random[number]], styler));
     }
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, pen)
-        + &pen.item(
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, styler)
+        + &styler.item(
             "",
             0,
             "one read at a time, through the page cache, which is dropped before each window; requests and their mean size as \
@@ -70,7 +70,7 @@ fn find(
     report.windows.iter().find(|window| window.circumstance == ReadAheadPoint { read_ahead, order })
 }
 
-fn line(report: &StudyReport<ReadAheadPoint>, setting: Bytes, bars: [&String; 2], pen: Pen) -> Line {
+fn line(report: &StudyReport<ReadAheadPoint>, setting: Bytes, bars: [&String; 2], styler: Styler) -> Line {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     (cells[0], cells[5]) = (bars[0].clone(), bars[1].clone());
     if let Some(window) = find(report, setting, Order::Sequential) {
@@ -97,6 +97,6 @@ fn line(report: &StudyReport<ReadAheadPoint>, setting: Bytes, bars: [&String; 2]
     let found = report.setting.as_ref().is_some_and(|of| of.original == setting);
     Line {
         label: format!("{setting}{}", if found { " *" } else { "" }),
-        cells: cells.map(|cell| pen.clean(cell)),
+        cells: cells.map(|cell| styler.clean(cell)),
     }
 }

@@ -10,7 +10,7 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{Knee, PhaseResult, SweepConcluded, SweptStep};
 
-use crate::pen::{Ink, Pen, Style};
+use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
 use crate::{answer, knees, machine, ran};
 
@@ -77,37 +77,38 @@ impl SweepReport {
 
 /// The complete terminal output of a sweep.
 pub fn text(report: &SweepReport, style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     filled([
-        header(report, pen),
-        asked(&report.terms, pen),
-        steps::table(report, pen),
-        steps::picture(report, pen),
-        found(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "the table", pen) + &verdict(report, pen),
+        header(report, styler),
+        asked(&report.terms, styler),
+        steps::table(report, styler),
+        steps::picture(report, styler),
+        found(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "the table", styler) + &verdict(report, styler),
     ])
 }
 
-fn header(report: &SweepReport, pen: Pen) -> String {
-    let version = pen.clean(&report.run.version);
+fn header(report: &SweepReport, styler: Styler) -> String {
+    let version = styler.clean(&report.run.version);
     let place = match &report.facts {
-        Some(facts) => pen.clean(&facts.url),
-        None => pen.clean(report.run.storage.directory.display()),
+        Some(facts) => styler.clean(&facts.url),
+        None => styler.clean(report.run.storage.directory.display()),
     };
-    let title = format!("iolite {version}: {} with more and more jobs on {place}", pen.clean(&report.tool));
-    pen.paint(Ink::Strong, &title)
+    let title =
+        format!("iolite {version}: {} with more and more jobs on {place}", styler.clean(&report.tool));
+    styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), pen)
-        + &report.facts.as_ref().map_or(String::new(), |facts| ran::describe(facts, pen))
+        + &machine::describe(&report.run, report.calibration.as_ref(), styler)
+        + &report.facts.as_ref().map_or(String::new(), |facts| ran::describe(facts, styler))
 }
 
-fn line(label: &str, text: impl std::fmt::Display, pen: Pen) -> String {
-    pen.item(&format!("{label:<LABEL$}"), LABEL, text)
+fn line(label: &str, text: impl std::fmt::Display, styler: Styler) -> String {
+    styler.item(&format!("{label:<LABEL$}"), LABEL, text)
 }
 
 /// What was asked: the steps, what ends them, what is judged.
-fn asked(terms: &SweepTerms, pen: Pen) -> String {
+fn asked(terms: &SweepTerms, styler: Styler) -> String {
     let list: Vec<String> = terms.jobs.iter().map(u32::to_string).collect();
     let jobs = if list.is_empty() { "1, 5, 10, 20, 40 and so on".to_owned() } else { list.join(", ") };
     let ramp = if terms.ramp.0 > 0 { format!(" after a ramp of {}", terms.ramp) } else { String::new() };
@@ -122,7 +123,7 @@ fn asked(terms: &SweepTerms, pen: Pen) -> String {
         looks => format!("; then up to {looks} closer looks at the knee"),
     };
     let target = terms.target_iops.map_or(String::new(), |target| format!(", at least {target} IOPS"));
-    line("jobs", format!("{jobs}: each {}{ramp}{repeat}", terms.step), pen)
+    line("jobs", format!("{jobs}: each {}{ramp}{repeat}", terms.step), styler)
         + &line(
             "until",
             format!(
@@ -131,31 +132,31 @@ fn asked(terms: &SweepTerms, pen: Pen) -> String {
                 terms.stop_response,
                 terms.least_growth * 100.0
             ),
-            pen,
+            styler,
         )
         + &line(
             "asked",
             format!("on average at most {}, never above {}{target}", terms.average, terms.ceiling),
-            pen,
+            styler,
         )
 }
 
 /// The knee, and why the jobs were raised no further.
-fn found(report: &SweepReport, pen: Pen) -> String {
+fn found(report: &SweepReport, styler: Styler) -> String {
     /// As wide as `knee`.
     const END: &str = "end   ";
-    let end = pen.item(&pen.paint(Ink::Strong, END), END.len(), &report.end);
+    let end = styler.item(&styler.paint(Emphasis::Strong, END), END.len(), &report.end);
     if report.steps.is_empty() {
         return end;
     }
-    let most = pen.item(&pen.paint(Ink::Strong, "most  "), END.len(), most(report));
+    let most = styler.item(&styler.paint(Emphasis::Strong, "most  "), END.len(), most(report));
     match &report.knee {
         Some(knee) => {
-            knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), pen) + &most + &end
+            knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), styler) + &most + &end
         }
         None => {
             let none = "none: it takes at least two numbers of jobs to see one";
-            pen.item(&pen.paint(Ink::Strong, "knee  "), END.len(), none) + &most + &end
+            styler.item(&styler.paint(Emphasis::Strong, "knee  "), END.len(), none) + &most + &end
         }
     }
 }
@@ -181,9 +182,9 @@ fn most(report: &SweepReport) -> String {
     )
 }
 
-fn verdict(report: &SweepReport, pen: Pen) -> String {
+fn verdict(report: &SweepReport, styler: Styler) -> String {
     match &report.verdict {
-        Some(verdict) => answer::reasons(verdict, pen),
+        Some(verdict) => answer::reasons(verdict, styler),
         None => {
             let why = match (&report.ending, report.steps.is_empty()) {
                 (Ending::Completed, _) | (Ending::Failed(_), true) => {
@@ -191,7 +192,7 @@ fn verdict(report: &SweepReport, pen: Pen) -> String {
                 }
                 _ => "the sweep did not come to its end",
             };
-            format!("{} ({why})\n", pen.paint(Ink::Doubt, "VERDICT: none"))
+            format!("{} ({why})\n", styler.paint(Emphasis::Caution, "VERDICT: none"))
         }
     }
 }

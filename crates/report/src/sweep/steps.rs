@@ -5,8 +5,8 @@ use iolite_stats::{Estimate, PhaseResult, SweptStep};
 
 use super::SweepReport;
 use crate::chart::lying;
-use crate::pen::{Ink, Pen};
 use crate::run::{Cells, columns};
+use crate::styler::{Emphasis, Styler};
 use crate::table::{NONE, nanos, percent, stamp};
 
 const COLUMNS: usize = 10;
@@ -57,26 +57,26 @@ fn groups(operation: DbOperation) -> &'static [(&'static str, Group)] {
 }
 
 /// The table with its legend; empty without steps.
-pub(super) fn table(report: &SweepReport, pen: Pen) -> String {
+pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
     if report.steps.is_empty() {
         return String::new();
     }
     let heading = ["jobs", "IOPS", "±", "mean", "p50", "p95", "p99", "p99.9", "max", "cache"];
-    let mut lines = vec![Line { label: "", cells: heading.map(|title| pen.clean(title)) }];
+    let mut lines = vec![Line { label: "", cells: heading.map(|title| styler.clean(title)) }];
     let groups = groups(report.terms.operation);
     for &(label, group) in groups {
         for (number, step) in report.steps.iter().enumerate() {
             let label = if number == 0 { label } else { "" };
             let mut cells = cells(step, group);
-            cells[0] = jobs(report, step, pen);
-            lines.push(Line { label, cells: cells.map(|cell| pen.clean(cell)) });
+            cells[0] = jobs(report, step, styler);
+            lines.push(Line { label, cells: cells.map(|cell| styler.clean(cell)) });
         }
     }
     let mut legend = String::from(
         "±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell",
     );
     if report.steps.iter().any(|step| is_knee(report, step)) {
-        legend.insert_str(0, &format!("{}: the knee; ", mark(pen)));
+        legend.insert_str(0, &format!("{}: the knee; ", mark(styler)));
     }
     if report.terms.repeat > 1 {
         legend += "; each line is of all repetitions";
@@ -84,19 +84,19 @@ pub(super) fn table(report: &SweepReport, pen: Pen) -> String {
     if groups.len() > 1 {
         legend += "; all: the time that a job takes for one operation, its share of the commit included";
     }
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, pen) + &pen.item("", 0, legend)
+    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, styler) + &styler.item("", 0, legend)
 }
 
-fn mark(pen: Pen) -> &'static str {
-    pen.glyph("▸", ">")
+fn mark(styler: Styler) -> &'static str {
+    styler.glyph("▸", ">")
 }
 
 fn is_knee(report: &SweepReport, step: &SweptStep) -> bool {
     report.knee.as_ref().is_some_and(|knee| knee.concurrency == step.jobs)
 }
 
-fn jobs(report: &SweepReport, step: &SweptStep, pen: Pen) -> String {
-    if is_knee(report, step) { format!("{} {}", mark(pen), step.jobs) } else { step.jobs.to_string() }
+fn jobs(report: &SweepReport, step: &SweptStep, styler: Styler) -> String {
+    if is_knee(report, step) { format!("{} {}", mark(styler), step.jobs) } else { step.jobs.to_string() }
 }
 
 fn cells(step: &SweptStep, group: Group) -> [String; COLUMNS] {
@@ -135,30 +135,30 @@ fn times(result: &PhaseResult, kind: OpKind, cells: &mut [String; COLUMNS]) {
 }
 
 /// IOPS and response time over the jobs as bars, each scaled to its largest; empty with fewer than two steps.
-pub(super) fn picture(report: &SweepReport, pen: Pen) -> String {
+pub(super) fn picture(report: &SweepReport, styler: Styler) -> String {
     let rendered = report.steps.iter().filter_map(|step| Some((step, step.result.logical()?)));
     let points: Vec<(String, f64, f64)> = rendered
-        .map(|(step, logical)| (jobs(report, step, pen), logical.rate.value, logical.response.value))
+        .map(|(step, logical)| (jobs(report, step, styler), logical.rate.value, logical.response.value))
         .collect();
     if points.len() < 2 {
         return String::new();
     }
     let rates: Vec<String> = points.iter().map(|point| Iops(point.1).to_string()).collect();
-    let means: Vec<String> = points.iter().map(|point| pen.clean(Nanos(point.2.round() as u64))).collect();
+    let means: Vec<String> = points.iter().map(|point| styler.clean(Nanos(point.2.round() as u64))).collect();
     let widest = |cells: &mut dyn Iterator<Item = usize>| cells.max().unwrap_or(0);
     let jobs = widest(&mut points.iter().map(|point| point.0.chars().count())).max("jobs".len());
     let rate = widest(&mut rates.iter().map(|cell| cell.chars().count()));
     let mean = widest(&mut means.iter().map(|cell| cell.chars().count()));
     // Two spaces between the columns.
-    let room = pen.width().saturating_sub(jobs + rate + mean + 8) / 2;
+    let room = styler.width().saturating_sub(jobs + rate + mean + 8) / 2;
     let room = room.clamp(*BAR.start(), *BAR.end());
     let most = |value: fn(&(String, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let (most_rate, most_mean) = (most(|point| point.1), most(|point| point.2));
     let second = room + rate + 2;
     let heading = format!("{:>jobs$}  {:<second$}  mean response", "jobs", "IOPS");
-    let mut out = pen.paint(Ink::Strong, &heading) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, &heading) + "\n";
     for ((point, iops), time) in points.iter().zip(&rates).zip(&means) {
-        let bars = [lying(point.1, most_rate, room, pen), lying(point.2, most_mean, room, pen)];
+        let bars = [lying(point.1, most_rate, room, styler), lying(point.2, most_mean, room, styler)];
         out += &format!(
             "{:>jobs$}  {:<room$}  {iops:>rate$}  {:<room$}  {time:>mean$}\n",
             point.0, bars[0], bars[1]

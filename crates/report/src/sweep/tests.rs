@@ -7,7 +7,7 @@ use iolite_stats::LoadPoint;
 use proptest::prelude::*;
 
 use super::*;
-use crate::pen::is_unsafe;
+use crate::styler::is_unsafe;
 use crate::synthetic;
 
 const WIDE: Style = Style { color: false, unicode: true, width: 110 };
@@ -373,7 +373,7 @@ proptest! {
         let rendered = text(&report, style);
         prop_assert!(rendered.chars().all(|c| c == '\n' || !is_unsafe(c)), "{rendered:?}");
         prop_assert!(unicode || rendered.is_ascii(), "{rendered:?}");
-        let table = steps::table(&report, Pen(style)) + &steps::picture(&report, Pen(style));
+        let table = steps::table(&report, Styler(style)) + &steps::picture(&report, Styler(style));
         for line in table.lines() {
             prop_assert!(line.chars().count() <= width.max(60), "{line}");
         }

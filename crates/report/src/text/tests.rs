@@ -4,7 +4,7 @@ use iolite_model::{Bytes, Device, Ending, Nanos, OpKind, Outstanding, Warning};
 use proptest::prelude::*;
 
 use super::*;
-use crate::pen::is_unsafe;
+use crate::styler::is_unsafe;
 use crate::synthetic;
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 110 };

@@ -3,7 +3,7 @@
 use iolite_model::{TprocCChecked, TprocCDatabase};
 use serde_json::{Value, json};
 
-use crate::pen::{Pen, Style, count};
+use crate::styler::{Style, Styler, count};
 
 /// Name and version of the document.
 const JSON_FORMAT: &str = "iolite-tproc-c-check/1";
@@ -13,20 +13,23 @@ const SHOWN: usize = 8;
 
 /// The complete terminal output.
 pub fn checked_text(database: &TprocCDatabase, checked: &TprocCChecked, style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     let reduced = match database.reduction {
         0 | 1 => String::new(),
         reduction => format!(" (REDUCED to 1/{reduction})"),
     };
-    let (url, warehouses) = (pen.clean(&database.url), count(database.warehouses.into()));
+    let (url, warehouses) = (styler.clean(&database.url), count(database.warehouses.into()));
     let mut out = format!("{url}: TPROC-C, {warehouses} warehouses{reduced}\n");
     for condition in &checked.conditions {
         let verdict = match condition.violations.len() {
             0 => format!("holds in {}", count(condition.checked)),
             broken => format!("VIOLATED in {} of {}", count(broken as u64), count(condition.checked)),
         };
-        out +=
-            &format!("condition {}: {verdict}: {}\n", pen.clean(&condition.name), pen.clean(&condition.says));
+        out += &format!(
+            "condition {}: {verdict}: {}\n",
+            styler.clean(&condition.name),
+            styler.clean(&condition.says)
+        );
         for violation in condition.violations.iter().take(SHOWN) {
             let place = match violation.district {
                 0 => format!("warehouse {}", violation.warehouse),

@@ -8,8 +8,8 @@ use iolite_results::Run;
 use iolite_stats::{KneeFound, PhaseResult};
 
 use crate::machine::line;
-use crate::pen::{Ink, Pen, Style, count};
 use crate::run::{Note, asked, came, rendered};
+use crate::styler::{Emphasis, Style, Styler, count};
 use crate::text::filled;
 use crate::{answer, machine, ran, waits};
 
@@ -87,44 +87,44 @@ impl TprocCReport {
 
 /// The complete terminal output of a run.
 pub fn text(report: &TprocCReport, style: Style) -> String {
-    let pen = Pen(style);
+    let styler = Styler(style);
     if report.swept {
-        return sweep::text(report, pen);
+        return sweep::text(report, styler);
     }
-    let phases = report.phases.iter().map(|phase| section(report, phase, pen));
+    let phases = report.phases.iter().map(|phase| section(report, phase, styler));
     let rest = [
-        Repeats::of(&report.phases).map_or(String::new(), |repeats| repeats.text(pen)),
-        legend(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "this", pen),
+        Repeats::of(&report.phases).map_or(String::new(), |repeats| repeats.text(styler)),
+        legend(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "this", styler),
     ];
-    filled(std::iter::once(header(report, pen)).chain(phases).chain(rest))
+    filled(std::iter::once(header(report, styler)).chain(phases).chain(rest))
 }
 
 /// What was measured, on what machine and which database.
-fn header(report: &TprocCReport, pen: Pen) -> String {
-    let version = pen.clean(&report.run.version);
+fn header(report: &TprocCReport, styler: Styler) -> String {
+    let version = styler.clean(&report.run.version);
     let place = match &report.database {
-        Some(database) => pen.clean(&database.url),
-        None => pen.clean(report.run.storage.directory.display()),
+        Some(database) => styler.clean(&database.url),
+        None => styler.clean(report.run.storage.directory.display()),
     };
     let title = format!("iolite {version}: TPROC-C on {place}");
-    let mut out = pen.paint(Ink::Strong, &title)
+    let mut out = styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), pen);
+        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
     if let Some(database) = &report.database {
-        out += &describe(database, pen);
+        out += &describe(database, styler);
     }
     out
 }
 
-fn describe(database: &TprocCDatabase, pen: Pen) -> String {
-    let mut out = line(pen, "database", format!("{} {}", database.engine, database.version));
-    out += &line(pen, "holds", holds(database));
-    out += &line(pen, "durable", &database.durable_by);
+fn describe(database: &TprocCDatabase, styler: Styler) -> String {
+    let mut out = line(styler, "database", format!("{} {}", database.engine, database.version));
+    out += &line(styler, "holds", holds(database));
+    out += &line(styler, "durable", &database.durable_by);
     if !database.settings.is_empty() {
         let settings = database.settings.iter().map(|(name, value)| format!("{name} {value}"));
-        out += &line(pen, "settings", settings.collect::<Vec<_>>().join(", "));
+        out += &line(styler, "settings", settings.collect::<Vec<_>>().join(", "));
     }
     out
 }
@@ -149,17 +149,17 @@ pub(crate) fn reduced(database: &TprocCDatabase) -> Option<String> {
 }
 
 /// A phase: the rate, the figures of each transaction, what it took.
-fn section(report: &TprocCReport, phase: &TprocCPhase, pen: Pen) -> String {
+fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String {
     let mut out = String::new();
     if report.phases.len() > 1 {
         let number = phase.result.info.index + 1;
-        out += &format!("{}\n", pen.paint(Ink::Strong, &format!("run {number}")));
+        out += &format!("{}\n", styler.paint(Emphasis::Strong, &format!("run {number}")));
     }
     if let Some(counted) = &phase.counted {
-        out += &format!("{}\n", pen.paint(Ink::Strong, &pen.clean(achieved(report, counted))));
+        out += &format!("{}\n", styler.paint(Emphasis::Strong, &styler.clean(achieved(report, counted))));
     }
-    out += &asked(&phase.result.info.task, pen);
-    out += &came(&phase.result, false, pen);
+    out += &asked(&phase.result.info.task, styler);
+    out += &came(&phase.result, false, styler);
     let notes = [
         phase.counted.as_ref().map(orders),
         phase.counted.as_ref().map(transactions),
@@ -168,9 +168,9 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, pen: Pen) -> String {
         written(phase),
         phase.used.as_ref().map(cpu),
     ];
-    notes.iter().flatten().for_each(|note| out += &rendered(note, pen));
+    notes.iter().flatten().for_each(|note| out += &rendered(note, styler));
     if let Some(found) = &phase.waits {
-        out += &waits::section(found, pen);
+        out += &waits::section(found, styler);
     }
     out
 }
@@ -274,11 +274,11 @@ fn cpu(used: &DatabaseUse) -> Note {
     Note::plain("cpu", text)
 }
 
-fn legend(report: &TprocCReport, pen: Pen) -> String {
+fn legend(report: &TprocCReport, styler: Styler) -> String {
     if report.phases.is_empty() {
         return String::new();
     }
-    pen.item(
+    styler.item(
         "",
         0,
         "NOPM: New-Orders per minute, by the districts' counter; TPM: commits and rollbacks per minute, by the server's \

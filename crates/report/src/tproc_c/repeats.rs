@@ -3,8 +3,8 @@
 use iolite_model::Task;
 
 use super::TprocCPhase;
-use crate::pen::{Ink, Pen, count};
 use crate::run::{Note, rendered};
+use crate::styler::{Emphasis, Styler, count};
 
 /// Quantiles of Student's t for a two-sided 95 % interval, by degrees of freedom from 1.
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
@@ -52,7 +52,7 @@ impl Repeats {
         })
     }
 
-    pub(super) fn text(&self, pen: Pen) -> String {
+    pub(super) fn text(&self, styler: Styler) -> String {
         let whole = |value: f64| count(value.round() as u64);
         let share = |value: f64| if self.mean > 0.0 { value * 100.0 / self.mean } else { 0.0 };
         let title = format!("{} runs from the same start", self.runs);
@@ -64,6 +64,6 @@ impl Repeats {
             whole(self.most),
             share(self.deviation)
         );
-        pen.paint(Ink::Strong, &title) + "\n" + &rendered(&Note::plain("NOPM", text), pen)
+        styler.paint(Emphasis::Strong, &title) + "\n" + &rendered(&Note::plain("NOPM", text), styler)
     }
 }

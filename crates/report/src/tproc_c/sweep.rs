@@ -6,8 +6,8 @@ use iolite_stats::KneeFound;
 use super::{TprocCPhase, TprocCReport, header, legend};
 use crate::answer;
 use crate::chart::bars;
-use crate::pen::{Ink, Pen, count};
 use crate::run::{Cells, INDENT, columns};
+use crate::styler::{Emphasis, Styler, count};
 use crate::table::NONE;
 use crate::text::filled;
 
@@ -33,40 +33,40 @@ impl Cells<COLUMNS> for Line {
 }
 
 /// The complete terminal output of a sweep.
-pub(super) fn text(report: &TprocCReport, pen: Pen) -> String {
+pub(super) fn text(report: &TprocCReport, styler: Styler) -> String {
     filled([
-        header(report, pen),
-        table(report, pen),
-        knee(report, pen),
-        legend(report, pen),
-        answer::warnings(&report.warnings, pen),
-        answer::ended(&report.ending, "this", pen),
-        report.verdict.as_ref().map_or(String::new(), |verdict| answer::reasons(verdict, pen)),
+        header(report, styler),
+        table(report, styler),
+        knee(report, styler),
+        legend(report, styler),
+        answer::warnings(&report.warnings, styler),
+        answer::ended(&report.ending, "this", styler),
+        report.verdict.as_ref().map_or(String::new(), |verdict| answer::reasons(verdict, styler)),
     ])
 }
 
-fn table(report: &TprocCReport, pen: Pen) -> String {
+fn table(report: &TprocCReport, styler: Styler) -> String {
     if report.phases.is_empty() {
         return String::new();
     }
     let nopm = |phase: &TprocCPhase| phase.counted.as_ref().map_or(0.0, |counted| counted.nopm());
-    let bars = bars(report.phases.iter().map(nopm).collect(), pen);
+    let bars = bars(report.phases.iter().map(nopm).collect(), styler);
     let heading = ["NOPM", "", "TPM", "mean", "p50", "p90", "p99", "deadlocks"].map(str::to_owned);
     let mut lines = vec![Line { label: "users".to_owned(), cells: heading }];
     let at = report.knee.as_ref().map(|found| found.knee.concurrency);
     for (phase, bar) in report.phases.iter().zip(bars) {
         let users = phase.result.info.task.concurrency();
-        let mark = if at == Some(users) { pen.glyph("▸ ", "> ") } else { "  " };
-        lines.push(Line { label: format!("{mark}{users}"), cells: cells(phase, bar, pen) });
+        let mark = if at == Some(users) { styler.glyph("▸ ", "> ") } else { "  " };
+        lines.push(Line { label: format!("{mark}{users}"), cells: cells(phase, bar, styler) });
     }
-    let title = pen.paint(Ink::Strong, "NOPM by virtual users, response times of New-Order");
-    title + "\n" + &columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, pen)
+    let title = styler.paint(Emphasis::Strong, "NOPM by virtual users, response times of New-Order");
+    title + "\n" + &columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, styler)
 }
 
-fn cells(phase: &TprocCPhase, bar: String, pen: Pen) -> [String; COLUMNS] {
+fn cells(phase: &TprocCPhase, bar: String, styler: Styler) -> [String; COLUMNS] {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     let whole = |value: f64| count(value.round() as u64);
-    let time = |value: f64| pen.clean(Nanos(value as u64));
+    let time = |value: f64| styler.clean(Nanos(value as u64));
     if let Some(counted) = &phase.counted {
         cells[0] = whole(counted.nopm());
         cells[1] = bar;
@@ -85,7 +85,7 @@ fn cells(phase: &TprocCPhase, bar: String, pen: Pen) -> [String; COLUMNS] {
     cells
 }
 
-fn knee(report: &TprocCReport, pen: Pen) -> String {
+fn knee(report: &TprocCReport, styler: Styler) -> String {
     let Some(KneeFound { knee, .. }) = &report.knee else { return String::new() };
     let minutes = |rate: f64| count((rate * 60.0).round() as u64);
     let plateau = &knee.plateau;
@@ -100,5 +100,5 @@ fn knee(report: &TprocCReport, pen: Pen) -> String {
         minutes(plateau.low),
         minutes(plateau.high)
     );
-    pen.item(&pen.paint(Ink::Strong, "knee  "), 6, text)
+    styler.item(&styler.paint(Emphasis::Strong, "knee  "), 6, text)
 }

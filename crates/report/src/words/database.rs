@@ -31,7 +31,7 @@ pub(super) fn transactions_of(task: &TprocCTask) -> String {
     let timing = if task.keying_thinking { "with" } else { "without" };
     format!(
         "TPROC-C's five transactions as {way}, in {where_to} of {}, {timing} keying and thinking times",
-        crate::pen::count(task.warehouses.into())
+        crate::styler::count(task.warehouses.into())
     )
 }
 

@@ -44,9 +44,9 @@ impl Environment<Check> for CheckDatabase {
     ) -> anyhow::Result<()> {
         let limit = left(self.deadline, session.elapsed());
         match create(size, session, limit) {
-            Made::Database(database) => self.database = Some(database),
-            Made::Without(why) => check.without_database(why),
-            Made::Interrupted => {}
+            CreatedDatabase::Database(database) => self.database = Some(database),
+            CreatedDatabase::Without(why) => check.without_database(why),
+            CreatedDatabase::Interrupted => {}
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ fn settle(database: &Arc<dyn Adapter>, control: &Control, limit: Duration) -> an
 }
 
 /// What came of creating the database.
-enum Made {
+enum CreatedDatabase {
     /// It is there.
     Database(Arc<dyn Adapter>),
     /// It could not be created; the check goes on without.
@@ -98,12 +98,12 @@ const TOO_SLOW: &str = "it took too long to create; give a larger --budget-time"
 
 /// Makes the database, within `limit`. On a thread of its own: a sync on a slow disk can take long, and the user must
 /// not have to wait for it.
-fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Made {
+fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> CreatedDatabase {
     let (control, scratch) = (session.control(), session.scratch());
     // Written down before they are made, so that they are known as ours even after a crash.
     for file in files(size.globals) {
         if let Err(error) = scratch.claim(&file) {
-            return Made::Without(error.to_string());
+            return CreatedDatabase::Without(error.to_string());
         }
     }
     let sqlite = Arc::new(RanSqlite::new(scratch.path().to_owned()));
@@ -127,17 +127,19 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Mad
             if !sqlite.describe().is_ok_and(|description| description.direct) {
                 session.warn(Warning::NoDirectIo { filesystem: "the file system under the database".into() });
             }
-            Made::Database(sqlite)
+            CreatedDatabase::Database(sqlite)
         }
-        Err(GaveUp::Interrupted) => Made::Interrupted,
-        Ok(Err(Error::Cancelled)) if control.interrupted() => Made::Interrupted,
+        Err(GaveUp::Interrupted) => CreatedDatabase::Interrupted,
+        Ok(Err(Error::Cancelled)) if control.interrupted() => CreatedDatabase::Interrupted,
         Ok(Err(error)) => {
             // What could not be removed now goes with the scratch directory.
             let _ = sqlite.purge();
-            Made::Without(error.to_string())
+            CreatedDatabase::Without(error.to_string())
         }
-        Err(GaveUp::Late) => Made::Without(TOO_SLOW.into()),
-        Err(GaveUp::Failed) => Made::Without("the thread that creates it has died, which is a bug".into()),
+        Err(GaveUp::Late) => CreatedDatabase::Without(TOO_SLOW.into()),
+        Err(GaveUp::Failed) => {
+            CreatedDatabase::Without("the thread that creates it has died, which is a bug".into())
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
 
 use super::plan::{self, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
-use crate::doubts::{foreign_load, short_phases};
 use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, judge};
+use crate::phase_warnings::{foreign_load, short_phases};
 use crate::procedure::Conclusions;
 use crate::search::load_point;
 
@@ -49,7 +49,7 @@ impl Check {
         warnings.extend(self.span(history));
         warnings.extend(self.written_beside(history));
         let preconditioned = self.preconditioned(history);
-        warnings.extend(preconditioned.as_ref().and_then(precondition::doubt));
+        warnings.extend(preconditioned.as_ref().and_then(precondition::warning));
         let verdict = Some(self.verdict(&knees, history));
         let mut concluded: Vec<_> = knees.iter().map(Concluded::of).collect();
         concluded.extend(preconditioned.as_ref().map(Concluded::of));

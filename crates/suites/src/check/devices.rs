@@ -12,7 +12,7 @@ use iolite_model::{Cache, Fitness, OpKind, PhaseEnd, PhaseInfo, Target, Verdict}
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
 use super::*;
-use crate::doubts::doubts;
+use crate::phase_warnings::phase_warnings;
 
 /// A device in numbers. Times in nanoseconds.
 #[derive(Clone, Copy)]
@@ -265,9 +265,9 @@ fn check_on(host: &[Warning], device: Device, seed: u64, options: CheckOptions) 
             Step::Run(tasks) => {
                 let result = simulation.phase(history.len() as u32, &tasks[0]);
                 // As a session records them: once for a cause.
-                for doubt in doubts(&result, None) {
-                    if !warnings.iter().any(|known| known.repeats(&doubt)) {
-                        warnings.push(doubt);
+                for warning in phase_warnings(&result, None) {
+                    if !warnings.iter().any(|known| known.repeats(&warning)) {
+                        warnings.push(warning);
                     }
                 }
                 check.take_note(&warnings);

@@ -16,7 +16,7 @@ const DEVIATION: f64 = 10.0;
 const SLOPE: f64 = 10.0 / (WINDOW as f64 - 1.0);
 
 /// The warning about figures that rest on a state that still changed.
-pub(super) fn doubt(found: &Preconditioned) -> Option<Warning> {
+pub(super) fn warning(found: &Preconditioned) -> Option<Warning> {
     (!found.steady).then_some(Warning::NotSteady { rounds: found.rounds, percent: found.deviation_percent })
 }
 

@@ -64,7 +64,7 @@ pub(super) struct State {
     low: Option<f64>,
     high: Option<f64>,
     /// The load that broke the bound in the last window, before it is tried again.
-    doubted: Option<f64>,
+    uncertain: Option<f64>,
     steps_down: u32,
 }
 
@@ -129,7 +129,7 @@ impl State {
             kept: Vec::new(),
             low: None,
             high: None,
-            doubted: None,
+            uncertain: None,
             steps_down: 0,
         }
     }
@@ -191,7 +191,7 @@ impl State {
         if kept {
             self.kept.push(load);
             self.low = Some(load);
-        } else if self.is_doubtful(load) {
+        } else if self.is_uncertain(load) {
             return Plan::Search(load);
         } else {
             self.high = Some(load);
@@ -207,9 +207,9 @@ impl State {
 
     /// Whether a load that has just broken the bound is to be tried again: a moment's disturbance would put all that the device can
     /// do out of reach, so that it has to break it twice in a row.
-    fn is_doubtful(&mut self, load: f64) -> bool {
-        let first = self.doubted != Some(load);
-        self.doubted = first.then_some(load);
+    fn is_uncertain(&mut self, load: f64) -> bool {
+        let first = self.uncertain != Some(load);
+        self.uncertain = first.then_some(load);
         first
     }
 
@@ -225,7 +225,7 @@ impl State {
             };
             return if windows >= WINDOWS { Plan::Over(found) } else { Plan::Confirm(load) };
         }
-        if self.is_doubtful(load) {
+        if self.is_uncertain(load) {
             return Plan::Confirm(load);
         }
         if load <= scale.lowest {

@@ -15,7 +15,7 @@ fn file(direct: bool) -> Subject {
 }
 
 /// What a device made of a step: operations a second, and what it counted for each byte asked for and each operation.
-struct Made {
+struct DeviceResponse {
     rate: f64,
     bytes: f64,
     requests: f64,
@@ -27,7 +27,7 @@ fn window<C: Copy>(
     index: u32,
     step: &StudyStep<C>,
     circumstance: C,
-    made: &Made,
+    made: &DeviceResponse,
 ) -> (StudyWindow<C>, PhaseResult) {
     let measured = (made.seconds * 1e9) as u64;
     let timetable = Timetable { ramp_end: 0, interval: measured / 10, end: measured };
@@ -81,7 +81,7 @@ fn window<C: Copy>(
 /// The steps with a circumstance, run on a device.
 fn run<C: Copy>(
     steps: &[StudyStep<C>],
-    made: impl Fn(&C) -> Made,
+    made: impl Fn(&C) -> DeviceResponse,
 ) -> (Vec<StudyWindow<C>>, Vec<PhaseResult>) {
     let measured = steps.iter().filter_map(|step| Some((step, step.circumstance?)));
     measured
@@ -168,7 +168,7 @@ fn the_page_cache_is_distinguished_from_the_device() {
             (CacheWay::Direct, _) => (100.0, 1.0, 1.0),
             (CacheWay::Raw, _) => (125.0, 1.0, 1.0),
         };
-        Made { rate, bytes, requests, seconds: 1.0 }
+        DeviceResponse { rate, bytes, requests, seconds: 1.0 }
     });
     let findings = study.findings(&windows, &history);
     let has = |part: &str| findings.iter().any(|finding| finding.to_string().contains(part));
@@ -204,7 +204,7 @@ fn the_page_cache_is_distinguished_from_the_device() {
 #[test]
 fn a_cache_that_is_no_faster_is_reported_as_such_and_so_are_short_windows() {
     let study = CacheStudy { device: None, ..cache() };
-    let made = |_: &CachePoint| Made { rate: 1000.0, bytes: 1.0, requests: 1.0, seconds: 0.2 };
+    let made = |_: &CachePoint| DeviceResponse { rate: 1000.0, bytes: 1.0, requests: 1.0, seconds: 0.2 };
     let (windows, history) = run(&study.steps(5), made);
     let findings = study.findings(&windows, &history);
     let alike = |finding: &&StudyFinding| matches!(finding, StudyFinding::CacheIsAlike { .. });
@@ -229,7 +229,7 @@ fn read_ahead_is_worth_what_it_brings() {
             Order::Sequential => ((kib as f64 + 64.0).min(500.0), 1.0),
             Order::Random => (if kib > 500 { 50.0 } else { 100.0 }, if kib > 500 { 4.0 } else { 1.0 }),
         };
-        Made { rate, bytes, requests: 1.0, seconds: 1.0 }
+        DeviceResponse { rate, bytes, requests: 1.0, seconds: 1.0 }
     });
     let findings = study.findings(&windows, &history);
     let [best, hurts, amplified] = findings.as_slice() else { panic!("{findings:#?}") };
@@ -265,7 +265,7 @@ fn the_setting_that_scans_want_is_named_and_the_present_one_is_tried() {
                 256 | 512 => 1835.0,
                 _ => 1150.0,
             };
-            Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
+            DeviceResponse { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
         });
         let text = study.findings(&windows, &history).iter().map(ToString::to_string).collect::<Vec<_>>();
         text.join("\n")
@@ -286,7 +286,7 @@ fn a_rate_that_varies_by_chance_is_not_read_aheads_fault() {
     let study = read_ahead();
     let (windows, history) = run(&study.steps(5), |point: &ReadAheadPoint| {
         let rate = if point.read_ahead.0 == 0 && point.order == Order::Random { 200.0 } else { 100.0 };
-        Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
+        DeviceResponse { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
     });
     let findings = study.findings(&windows, &history);
     assert!(matches!(findings[0], StudyFinding::ReadAheadIdle { .. }), "{findings:#?}");
@@ -316,7 +316,7 @@ fn a_surface_has_every_size_with_every_mix() {
     let (windows, history) = run(&steps, |point| {
         let slow = if point.block.0 < 4096 && point.read_percent == 0 { 0.5 } else { 1.0 };
         let rate = (100.0f64).min(800.0 * 1024.0 / point.block.0 as f64) * slow;
-        Made { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
+        DeviceResponse { rate, bytes: 1.0, requests: 1.0, seconds: 1.0 }
     });
     let findings = study.findings(&windows, &history);
     let reported: Vec<_> = findings.iter().map(ToString::to_string).collect();

@@ -104,7 +104,7 @@ struct SweepFound {
     judged: Option<JudgedStep>,
     /// The answer; `None` where it was interrupted before the jobs had been raised to the end, or nothing was measured.
     verdict: Option<Verdict>,
-    /// Warnings about the sweep; those about a phase are [`doubts`](crate::doubts()).
+    /// Warnings about the sweep; those about a phase are [`warnings`](crate::phase_warnings()).
     warnings: Vec<Warning>,
 }
 

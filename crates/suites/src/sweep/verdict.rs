@@ -6,8 +6,8 @@ use iolite_model::{
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use super::{SweepOptions, name};
-use crate::doubts::is_short;
 use crate::judge::{fitness, judge_medium, nanos, none_wanted};
+use crate::phase_warnings::is_short;
 
 /// An average up to so many times its bound is marginal, as in the profiles.
 const MARGINAL: f64 = 1.25;

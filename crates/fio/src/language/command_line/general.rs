@@ -4,7 +4,7 @@ use iolite_model::Nanos;
 
 use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
 use crate::language::problem::quoted;
-use crate::language::value::{Given, Unit};
+use crate::language::value::{OptionValue, Unit};
 
 /// Areas of `--debug`.
 pub const DEBUG_AREAS: &[&str] = &[
@@ -102,7 +102,7 @@ pub(super) const OPTIONS: &[General] = &[
         Ok(())
     }),
     with("terse-version", "NUMBER", "Version of the terse form: 2, 3 (default), 4 or 5", |to, text| {
-        let version = Given { text: Some(text), kb_base: 1024 }.integer(2, 5)?;
+        let version = OptionValue { text: Some(text), kb_base: 1024 }.integer(2, 5)?;
         put(&mut to.terse_version, u8::try_from(version).map_err(|error| error.to_string())?)
     }),
     flag("version", "Tell the version", |to, _| act(to, Action::Version)).short("v"),
@@ -122,7 +122,7 @@ pub(super) const OPTIONS: &[General] = &[
     flag("readonly", "Refuse jobs that write or trim", |to, _| set(&mut to.read_only)),
     with("eta", "WHEN", "Show the time left: auto (default, on a terminal), always or never", |to, text| {
         let whens = [("auto", Eta::Auto), ("always", Eta::Always), ("never", Eta::Never)];
-        to.eta = Given { text: Some(text), kb_base: 1024 }.choice(&whens)?;
+        to.eta = OptionValue { text: Some(text), kb_base: 1024 }.choice(&whens)?;
         Ok(())
     }),
     with("eta-newline", "TIME", "Start a new line for the time left after this time", |to, text| {
@@ -139,12 +139,12 @@ pub(super) const OPTIONS: &[General] = &[
         Ok(())
     }),
     with("alloc-size", "KIB", "Accepted; memory is not taken from a pool here", |to, text| {
-        let kib = Given { text: Some(text), kb_base: 1024 }.integer(1, i64::MAX)?;
+        let kib = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::MAX)?;
         put(&mut to.alloc_size_kib, kib.unsigned_abs())
     }),
     flag("warnings-fatal", "Warnings are errors", |to, _| set(&mut to.warnings_fatal)),
     with("max-jobs", "NUMBER", "The most threads and processes", |to, text| {
-        let most = Given { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
+        let most = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
         put(&mut to.max_jobs, u32::try_from(most).map_err(|error| error.to_string())?)
     }),
     perhaps("server", "ADDRESS", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
@@ -157,7 +157,7 @@ pub(super) const OPTIONS: &[General] = &[
             ("system", IdleProfile::System),
             ("percpu", IdleProfile::PerCpu),
         ];
-        put(&mut to.idle_profile, Given { text: Some(text), kb_base: 1024 }.choice(&whats)?)
+        put(&mut to.idle_profile, OptionValue { text: Some(text), kb_base: 1024 }.choice(&whats)?)
     }),
     flag("allow-overwrite", "Overwrite devices that hold something without asking on a terminal", |to, _| {
         set(&mut to.allow_overwrite)
@@ -209,7 +209,7 @@ fn needed(text: &str) -> Result<&str, String> {
 
 /// A time; a bare number is in seconds.
 fn time(text: &str) -> Result<Nanos, String> {
-    Given { text: Some(text), kb_base: 1024 }.time(Unit::Seconds)
+    OptionValue { text: Some(text), kb_base: 1024 }.time(Unit::Seconds)
 }
 
 fn at_least(time: Nanos, least: Nanos) -> Result<Nanos, String> {

@@ -7,7 +7,7 @@ fn read_with(text: &[u8], files: &[(&str, &str)]) -> Result<Document, Problem> {
     let files: HashMap<PathBuf, Vec<u8>> =
         files.iter().map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())).collect();
     let read_file = |path: &Path| files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into());
-    let surroundings = Surroundings {
+    let context = HostContext {
         variable: &|_| None,
         page_size: 4096,
         memory_mib: 1024,
@@ -15,7 +15,7 @@ fn read_with(text: &[u8], files: &[(&str, &str)]) -> Result<Document, Problem> {
         open_trace: &|_| Err(io::ErrorKind::NotFound.into()),
         read_file: &read_file,
     };
-    read("dir/job.fio", text, &surroundings)
+    read("dir/job.fio", text, &context)
 }
 
 /// The settings of each section, as `name=value`.

@@ -9,7 +9,7 @@ use crate::language::options::Spec;
 use crate::language::options::files::{can_fill, lay_out, reserve};
 use crate::language::options::io::{Direction, access};
 use crate::language::options::{extents, sizes};
-use crate::language::thread::Place;
+use crate::language::thread::ThreadIndex;
 
 /// Distance of the values of bandwidth and rate that fio's statistics are made of.
 const INTERVAL: Nanos = Nanos(500_000_000);
@@ -18,7 +18,7 @@ const INTERVAL: Nanos = Nanos(500_000_000);
 ///
 /// # Errors
 /// Settings that do not go together.
-pub(super) fn task(spec: &Spec, place: Place) -> Result<FileTask, String> {
+pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask, String> {
     let mix = mix(spec);
     let backend = backend(spec, mix)?;
     let access = access(spec, mix)?;

@@ -10,7 +10,7 @@ use iolite_model::{BackendKind, JobTask, Nanos, Target};
 use super::options::Spec;
 use super::options::engine::Kind;
 use super::options::files::paths::directory;
-use super::thread::{Place, Reporting, Thread};
+use super::thread::{Reporting, Thread, ThreadIndex};
 pub use names::preparation;
 
 /// The thread that is one clone of a job.
@@ -19,7 +19,7 @@ pub use names::preparation;
 ///
 /// # Errors
 /// The settings do not go together: a sentence with its remedy.
-pub fn lower(spec: &Spec, place: Place, settings: &[(String, String)]) -> Result<Thread, String> {
+pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> Result<Thread, String> {
     let stand_in = spec.trace.stand_in(spec, place)?;
     let spec = stand_in.as_ref().unwrap_or(spec);
     let task = match spec.engine.kind() {
@@ -63,7 +63,7 @@ fn watch(thread: &mut Thread) {
 }
 
 /// A thread of which the groups of options have not been lowered yet.
-fn bare(spec: &Spec, place: Place, settings: &[(String, String)], task: JobTask) -> Thread {
+fn bare(spec: &Spec, place: ThreadIndex, settings: &[(String, String)], task: JobTask) -> Thread {
     Thread {
         name: spec.job.name.clone(),
         number: place.number,

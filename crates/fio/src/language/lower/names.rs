@@ -5,14 +5,18 @@ use std::path::PathBuf;
 use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
 
 use crate::language::options::Spec;
-use crate::language::thread::{Place, Thread};
+use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::Amount;
 
 /// The operations on names of a thread.
 ///
 /// # Errors
 /// Settings that do not go with them.
-pub(super) fn task(spec: &Spec, place: Place, operation: MetadataOperation) -> Result<MetadataTask, String> {
+pub(super) fn task(
+    spec: &Spec,
+    place: ThreadIndex,
+    operation: MetadataOperation,
+) -> Result<MetadataTask, String> {
     let files = &spec.files;
     let number = if files.names.is_empty() { u64::from(files.number) } else { files.names.len() as u64 };
     let size = match (spec.extents.file_size, spec.extents.size) {
@@ -53,7 +57,7 @@ pub(super) fn task(spec: &Spec, place: Place, operation: MetadataOperation) -> R
 }
 
 /// A name of its own for a thread's files, without what a file's name may not hold.
-fn tree(name: &str, place: Place) -> PathBuf {
+fn tree(name: &str, place: ThreadIndex) -> PathBuf {
     let plain: String = name
         .chars()
         .take(100)

@@ -9,12 +9,12 @@ use iolite_model::{
 
 use super::{lower, preparation};
 use crate::language::options::option::samples::spec;
-use crate::language::thread::{ExitAll, ExitWhat, Place, Thread};
+use crate::language::thread::{ExitAll, ExitWhat, Thread, ThreadIndex};
 
-const FIRST: Place = Place { number: 0, job: 0, clone: 0, group: 0, together: false };
+const FIRST: ThreadIndex = ThreadIndex { number: 0, job: 0, clone: 0, group: 0, together: false };
 
 /// The thread of a job named `j` with these settings.
-fn thread_at(settings: &[(&str, &str)], place: Place) -> Result<Thread, String> {
+fn thread_at(settings: &[(&str, &str)], place: ThreadIndex) -> Result<Thread, String> {
     let settings: Vec<_> = [("name", "j")].iter().chain(settings).copied().collect();
     lower(&spec(&settings)?, place, &[])
 }
@@ -36,7 +36,7 @@ fn task(settings: &[(&str, &str)]) -> Result<FileTask, String> {
     thread(&settings).map(task_of)
 }
 
-fn task_at(settings: &[(&str, &str)], place: Place) -> FileTask {
+fn task_at(settings: &[(&str, &str)], place: ThreadIndex) -> FileTask {
     task_of(thread_at(settings, place).unwrap())
 }
 
@@ -123,7 +123,7 @@ fn a_thread_is_what_its_job_says() {
 #[test]
 fn delays_of_a_range_differ_between_clones() {
     let delay = |clone| {
-        let place = Place { number: clone, clone, ..FIRST };
+        let place = ThreadIndex { number: clone, clone, ..FIRST };
         task_at(&[("size", "1m"), ("startdelay", "1-9")], place).start.delay
     };
     let delays: HashSet<_> = (0..20).map(delay).collect();
@@ -134,7 +134,7 @@ fn delays_of_a_range_differ_between_clones() {
 
 #[test]
 fn files_are_named_as_by_fio() {
-    let clone = Place { number: 7, clone: 1, ..FIRST };
+    let clone = ThreadIndex { number: 7, clone: 1, ..FIRST };
     for (settings, place, expected) in [
         (&[("nrfiles", "2")][..], FIRST, &["j.0.0", "j.0.1"][..]),
         (&[("nrfiles", "2")], clone, &["j.1.0", "j.1.1"]),
@@ -237,7 +237,7 @@ fn extents_of_what_is_there_follow_from_its_size() {
     }
     for (increment, start) in [("30%", 120 * k), ("64k", 128 * k)] {
         let settings = [("filename", path.as_str()), ("offset_increment", increment)];
-        let place = Place { number: 2, clone: 2, ..FIRST };
+        let place = ThreadIndex { number: 2, clone: 2, ..FIRST };
         assert_eq!(extents(&task_at(&settings, place)), [(start, 200 * k - start)]);
     }
     let beyond = thread(&[("filename", &path), ("offset", "1m")]).unwrap_err();
@@ -510,7 +510,7 @@ fn every_engine_is_built_or_refused_with_a_remedy() {
 
 #[test]
 fn names_are_metadata_tasks() {
-    let place = Place { number: 5, clone: 1, together: true, ..FIRST };
+    let place = ThreadIndex { number: 5, clone: 1, together: true, ..FIRST };
     for (engine, operation, made) in [
         ("filecreate", MetadataOperation::Create, None),
         ("filestat", MetadataOperation::Stat, Some(MetadataOperation::Create)),
@@ -660,7 +660,7 @@ fn the_cache_is_bypassed_or_dropped() {
 fn seeds_repeat_unless_they_are_not_to() {
     let seed = |settings: &[(&str, &str)], number| {
         let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
-        task_at(&settings, Place { number, ..FIRST }).seed
+        task_at(&settings, ThreadIndex { number, ..FIRST }).seed
     };
     assert_eq!(seed(&[], 1), seed(&[], 1));
     assert_ne!(seed(&[], 1), seed(&[], 2));
@@ -703,7 +703,7 @@ fn what_does_not_go_together_is_refused() {
         (&[("offset_increment", "10000p")], ""),
         (&[("ioengine", "filestat"), ("wait_for", "x")], "stonewall"),
     ] {
-        let place = Place { number: 4_000, clone: 4_000, ..FIRST };
+        let place = ThreadIndex { number: 4_000, clone: 4_000, ..FIRST };
         let all: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         match thread_at(&all, place) {
             Err(error) => assert!(error.contains(part), "{settings:?}: {error}"),

@@ -6,8 +6,8 @@ use super::entry::{missing, opt, put};
 use super::verify::pattern;
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::thread::{Place, Thread};
-use crate::language::value::Given;
+use crate::language::thread::{Thread, ThreadIndex};
+use crate::language::value::OptionValue;
 
 /// What is written, and buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Default for Buffers {
 
 impl Buffers {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         if let Some(task) = thread.io() {
             task.contents = self.contents();
         }
@@ -84,11 +84,11 @@ impl Buffers {
 /// The largest alignment of a buffer: that of the engine's own.
 const ALIGNED: i64 = 4096;
 
-fn percent(given: &Given<'_>) -> Result<u8, String> {
+fn percent(given: &OptionValue<'_>) -> Result<u8, String> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-fn memory(given: &Given<'_>) -> Result<String, String> {
+fn memory(given: &OptionValue<'_>) -> Result<String, String> {
     let text = given.text()?;
     match text.split(':').next() {
         Some("malloc" | "shm" | "mmap" | "mmapshared") if !text.contains(':') => Ok(text.to_owned()),
@@ -103,7 +103,7 @@ fn memory(given: &Given<'_>) -> Result<String, String> {
     }
 }
 
-fn align(given: &Given<'_>) -> Result<u64, String> {
+fn align(given: &OptionValue<'_>) -> Result<u64, String> {
     let align = given.integer(0, i64::from(i32::MAX))?;
     if align == 0 || (align as u64).is_power_of_two() && align <= ALIGNED {
         Ok(align as u64)

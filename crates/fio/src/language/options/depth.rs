@@ -4,8 +4,8 @@ use iolite_model::{Access, BackendKind, Batch, FileTask, IoFlags, JobTask};
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Place, Thread};
-use crate::language::value::Given;
+use crate::language::thread::{Thread, ThreadIndex};
+use crate::language::value::OptionValue;
 
 /// Queue depth.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ impl Default for Depth {
 
 impl Depth {
     /// Changes `thread` to what these settings say; its engine and its order of offsets are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         let JobTask::Io(task) = &mut thread.task else { return Ok(()) };
         if self.offload {
             offload(task)?;
@@ -107,7 +107,7 @@ fn may_overlap(task: &FileTask) -> bool {
 /// The most that an integer option takes.
 const MOST: i64 = u32::MAX as i64;
 
-fn count(given: &Given<'_>, least: i64) -> Result<u32, String> {
+fn count(given: &OptionValue<'_>, least: i64) -> Result<u32, String> {
     given.integer(least, MOST).map(|count| count as u32)
 }
 

@@ -7,7 +7,7 @@ use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperatio
 
 use super::entry::{missing, opt, put};
 use crate::language::options::option::{Form, Opt};
-use crate::language::value::{Given, Unit};
+use crate::language::value::{OptionValue, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
 pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};
 
@@ -215,7 +215,7 @@ impl Engine {
     }
 }
 
-fn engine(given: &Given<'_>) -> Result<&'static str, String> {
+fn engine(given: &OptionValue<'_>) -> Result<&'static str, String> {
     let text = given.text()?;
     let name = text.split(':').next().unwrap_or(text);
     match known(name) {
@@ -231,11 +231,11 @@ fn engine(given: &Given<'_>) -> Result<&'static str, String> {
     }
 }
 
-fn non_vectored(given: &Given<'_>) -> Result<i8, String> {
+fn non_vectored(given: &OptionValue<'_>) -> Result<i8, String> {
     given.integer(-1, 1).map(|value| value as i8)
 }
 
-fn stat_type(given: &Given<'_>) -> Result<(), String> {
+fn stat_type(given: &OptionValue<'_>) -> Result<(), String> {
     match given.text()? {
         "stat" => Ok(()),
         other => Err(format!("`{other}` is not built: use stat")),

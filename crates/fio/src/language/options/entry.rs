@@ -2,10 +2,10 @@
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::value::Given;
+use crate::language::value::OptionValue;
 
 /// Sets an option.
-pub(super) type Set = fn(&mut Spec, &Given<'_>) -> Result<(), String>;
+pub(super) type Set = fn(&mut Spec, &OptionValue<'_>) -> Result<(), String>;
 
 /// An option that is as in fio, for all engines.
 pub(super) const fn opt(
@@ -58,12 +58,12 @@ pub(super) fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), Stri
 }
 
 /// The text of an option, as a setting that may be absent.
-pub(super) fn text(given: &Given<'_>) -> Result<Option<String>, String> {
+pub(super) fn text(given: &OptionValue<'_>) -> Result<Option<String>, String> {
     given.text().map(|text| Some(text.to_owned()))
 }
 
 /// An integer that fits into 32 bits.
-pub(super) fn count(given: &Given<'_>, least: u32, most: u32) -> Result<u32, String> {
+pub(super) fn count(given: &OptionValue<'_>, least: u32, most: u32) -> Result<u32, String> {
     let value = given.integer(i64::from(least), i64::from(most))?;
     u32::try_from(value).map_err(|_| format!("`{value}` is out of its range, {least} to {most}"))
 }

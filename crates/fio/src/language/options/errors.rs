@@ -5,8 +5,8 @@ use iolite_model::{ErrorClass, JobTask, Mix};
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Place, Thread};
-use crate::language::value::Given;
+use crate::language::thread::{Thread, ThreadIndex};
+use crate::language::value::OptionValue;
 
 /// What is done about errors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ pub struct GoOn {
 
 impl Errors {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         let io = self.io(task.mix)?;
         let verify = self.ignore[2].is_empty() && self.go_on.verify;
@@ -125,7 +125,7 @@ const NAMES: [(&str, i32); 30] = [
 ];
 
 /// The lists for reads, writes and verification, each of names and numbers with colons between them.
-fn lists(given: &Given<'_>) -> Result<[Vec<i32>; 3], String> {
+fn lists(given: &OptionValue<'_>) -> Result<[Vec<i32>; 3], String> {
     let mut lists = <[Vec<i32>; 3]>::default();
     let parts: Vec<&str> = given.text()?.split(',').collect();
     if parts.len() > lists.len() {

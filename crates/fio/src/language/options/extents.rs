@@ -10,8 +10,8 @@ use super::entry::{opt, put};
 use super::files::paths::{is_device, length, paths};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::thread::Place;
-use crate::language::value::{Amount, Given};
+use crate::language::thread::ThreadIndex;
+use crate::language::value::{Amount, OptionValue};
 
 /// Extents.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ const FILE_SIZE: u64 = 2;
 ///
 /// # Errors
 /// A file is too small, or a percentage is one of nothing.
-pub(crate) fn extents(spec: &Spec, place: Place, least: Bytes) -> Result<Vec<NamedFile>, String> {
+pub(crate) fn extents(spec: &Spec, place: ThreadIndex, least: Bytes) -> Result<Vec<NamedFile>, String> {
     let (paths, files, extents) = (paths(spec, place)?, &spec.files, &spec.extents);
     let number = paths.len() as u64;
     let extent = |(index, path): (usize, PathBuf)| {
@@ -91,7 +91,7 @@ struct File {
 }
 
 impl File {
-    fn extent(self, spec: &Spec, place: Place, number: u64, least: Bytes) -> Result<NamedFile, String> {
+    fn extent(self, spec: &Spec, place: ThreadIndex, number: u64, least: Bytes) -> Result<NamedFile, String> {
         let offset = self.offset(spec, place, number, least)?;
         let mut size = self.size(spec, number, offset, least)?;
         if let Some(end) = self.length.filter(|_| self.device) {
@@ -120,7 +120,7 @@ impl File {
         self.given.or(self.length).or(share)
     }
 
-    fn offset(&self, spec: &Spec, place: Place, number: u64, least: Bytes) -> Result<u64, String> {
+    fn offset(&self, spec: &Spec, place: ThreadIndex, number: u64, least: Bytes) -> Result<u64, String> {
         let extents = &spec.extents;
         let align = if extents.offset_align.0 > 0 { extents.offset_align.0 } else { least.0 };
         let bytes = |name: &str, amount: Amount| -> Result<u64, String> {
@@ -262,12 +262,12 @@ fn up(bytes: u64, unit: u64) -> u64 {
 }
 
 /// An amount of bytes; none and zero are alike.
-fn some(given: &Given<'_>) -> Result<Option<Amount>, String> {
+fn some(given: &OptionValue<'_>) -> Result<Option<Amount>, String> {
     Ok(Some(given.amount()?).filter(|amount| *amount != Amount::Bytes(Bytes(0))))
 }
 
 /// A size, or two with a `-` or a `:` between them.
-fn sizes(given: &Given<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
+fn sizes(given: &OptionValue<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
     let whole = given.text()?;
     let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
     let (one, other) = (given.part(one).size()?, given.part(other).size()?);

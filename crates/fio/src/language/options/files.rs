@@ -12,7 +12,7 @@ pub(crate) mod paths;
 use super::entry::{count, opt, put};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::value::Given;
+use crate::language::value::OptionValue;
 
 /// Files.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,7 +208,7 @@ fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
 }
 
 /// Names with colons between them; `\:` is a colon of a name.
-pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
+pub(super) fn names(given: &OptionValue<'_>) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
     let mut characters = given.text()?.chars().peekable();
     while let Some(character) = characters.next() {
@@ -230,7 +230,7 @@ pub(super) fn names(given: &Given<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-fn order(given: &Given<'_>) -> Result<FileOrder, String> {
+fn order(given: &OptionValue<'_>) -> Result<FileOrder, String> {
     let text = given.text()?;
     let (word, rest) =
         text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(given.part(rest))));
@@ -251,7 +251,7 @@ fn order(given: &Given<'_>) -> Result<FileOrder, String> {
 }
 
 /// `FLAGS:N`, of which only the number is kept.
-fn range_sync(given: &Given<'_>) -> Result<u32, String> {
+fn range_sync(given: &OptionValue<'_>) -> Result<u32, String> {
     let text = given.text()?;
     let (flags, every) =
         text.split_once(':').ok_or_else(|| format!("`{text}` has no number: write wait_before,write:8"))?;
@@ -297,7 +297,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::Text,
         "",
         "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
-         `\\:`. Given again it adds to those before, of global sections too. A job without it makes files of its own, see \
+         `\\:`. OptionValue again it adds to those before, of global sections too. A job without it makes files of its own, see \
          filename_format.",
         |s, g| names(g).map(|names| s.files.names.extend(names)),
     ),

@@ -14,8 +14,8 @@ use super::entry::{missing, opt, put};
 use super::sizes::used;
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::thread::Place;
-use crate::language::value::Given;
+use crate::language::thread::ThreadIndex;
+use crate::language::value::OptionValue;
 
 /// Direction and order of the I/O.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +107,7 @@ const SEED: u64 = 0x10_11_7e;
 
 impl Io {
     /// Where a thread's chance starts from: the same in each run, unless it is asked to be different.
-    pub fn seed(&self, place: Place) -> u64 {
+    pub fn seed(&self, place: ThreadIndex) -> u64 {
         let base = match self.seed {
             Some(seed) => seed,
             None if self.repeat || self.repeat_all => SEED,
@@ -123,7 +123,7 @@ impl Io {
     }
 
     /// A number between two, both included, the same in each run; `purpose` and `index` tell draws apart.
-    pub fn draw(&self, place: Place, purpose: u64, index: u64, (least, most): (u64, u64)) -> u64 {
+    pub fn draw(&self, place: ThreadIndex, purpose: u64, index: u64, (least, most): (u64, u64)) -> u64 {
         let base = self.seed.unwrap_or(SEED).wrapping_add(scatter(u64::from(place.number)));
         let chance = scatter(base ^ scatter(purpose.wrapping_add(index << 8)));
         match (most - least).checked_add(1) {
@@ -253,7 +253,7 @@ const DIRECTIONS: &[(&str, (Direction, bool))] = &[
     ("randtrimwrite", (Direction::TrimWrite, true)),
 ];
 
-fn readwrite(io: &mut Io, given: &Given<'_>) -> Result<(), String> {
+fn readwrite(io: &mut Io, given: &OptionValue<'_>) -> Result<(), String> {
     let text = given.text()?;
     let (word, modifier) = match text.split_once(':') {
         Some((word, modifier)) => {
@@ -266,11 +266,11 @@ fn readwrite(io: &mut Io, given: &Given<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn percent(given: &Given<'_>) -> Result<u8, String> {
+fn percent(given: &OptionValue<'_>) -> Result<u8, String> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-fn zone_mode(io: &mut Io, given: &Given<'_>) -> Result<(), String> {
+fn zone_mode(io: &mut Io, given: &OptionValue<'_>) -> Result<(), String> {
     match given.text()? {
         "none" | "0" => put(&mut io.zones.strided, Ok(false)),
         "strided" => put(&mut io.zones.strided, Ok(true)),

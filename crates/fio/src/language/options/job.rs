@@ -5,8 +5,8 @@ use iolite_model::Nanos;
 use super::entry::{count, missing, opt, put, text};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::thread::{ExitAll, ExitWhat, Place, Thread};
-use crate::language::value::{Given, Unit};
+use crate::language::thread::{ExitAll, ExitWhat, Thread, ThreadIndex};
+use crate::language::value::{OptionValue, Unit};
 
 /// Name, clones, order and length of jobs.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,7 @@ impl Job {
     }
 
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         thread.name.clone_from(&self.name);
         thread.description.clone_from(&self.description);
         thread.exec = [self.prerun.clone(), self.postrun.clone()];
@@ -115,7 +115,7 @@ impl Job {
 const START_DELAY: u64 = 1;
 
 /// A time, or two with a `-` or a `:` between them.
-fn delay(given: &Given<'_>) -> Result<(Nanos, Nanos), String> {
+fn delay(given: &OptionValue<'_>) -> Result<(Nanos, Nanos), String> {
     let whole = given.text()?;
     let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
     let one = given.part(one).time(Unit::Seconds)?;

@@ -6,8 +6,8 @@ use iolite_model::{JobTask, Nanos};
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{LogValue, Place, Thread};
-use crate::language::value::Given;
+use crate::language::thread::{LogValue, Thread, ThreadIndex};
+use crate::language::value::OptionValue;
 
 /// Statistics and logs. Prefixes of logs are empty where the job's name is meant.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +114,7 @@ impl Default for Logging {
 
 impl Logging {
     /// Changes `thread` to what these settings say; its name and steady state are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         self.report(thread);
         thread.logs = logs::logs(self, place, thread);
         let interval = logs::interval(self, thread);
@@ -152,21 +152,21 @@ const fn milliseconds(count: u64) -> Nanos {
 }
 
 /// A number of milliseconds.
-fn in_ms(given: &Given<'_>) -> Result<Nanos, String> {
+fn in_ms(given: &OptionValue<'_>) -> Result<Nanos, String> {
     given.integer(0, MOST).map(|count| milliseconds(count as u64))
 }
 
 /// A number of milliseconds, of which 0 is none.
-fn window(given: &Given<'_>) -> Result<Option<Nanos>, String> {
+fn window(given: &OptionValue<'_>) -> Result<Option<Nanos>, String> {
     in_ms(given).map(|time| (time.0 > 0).then_some(time))
 }
 
 /// The prefix of a log; empty for the job's name.
-fn prefix(given: &Given<'_>) -> Result<Option<String>, String> {
+fn prefix(given: &OptionValue<'_>) -> Result<Option<String>, String> {
     Ok(Some(given.text.map(str::trim).unwrap_or_default().to_owned()))
 }
 
-fn percentiles(given: &Given<'_>) -> Result<Vec<f64>, String> {
+fn percentiles(given: &OptionValue<'_>) -> Result<Vec<f64>, String> {
     let parts = given.text()?.split(':');
     let numbers: Result<Vec<f64>, String> =
         parts.map(|part| given.part(part.trim()).number(0.0, 100.0)).collect();
@@ -193,7 +193,7 @@ const fn flag(
     name: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Spec, &Given<'_>) -> Result<(), String>,
+    set: fn(&mut Spec, &OptionValue<'_>) -> Result<(), String>,
 ) -> Opt {
     Opt { name, form: Form::Flag, default, help, set, ..Opt::PLAIN }
 }

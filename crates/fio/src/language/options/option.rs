@@ -1,7 +1,7 @@
 //! An option, defined once: parsing, help, the reference page and the lowering all come from its entry.
 
 use super::Spec;
-use crate::language::value::Given;
+use crate::language::value::OptionValue;
 
 /// An option of fio's.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct Opt {
     /// Whether it is built here.
     pub support: Support,
     /// Sets it. An error is a sentence without the option's name, with its remedy.
-    pub set: fn(&mut Spec, &Given<'_>) -> Result<(), String>,
+    pub set: fn(&mut Spec, &OptionValue<'_>) -> Result<(), String>,
 }
 
 /// What the value of an option looks like; for help and for the reference page.
@@ -87,12 +87,12 @@ impl Opt {
     /// Whether it may be given without a value in a job file. On a command line only flags may: what follows any other
     /// option there is its value.
     pub fn stands_alone(&self) -> bool {
-        let accepts = |text| (self.set)(&mut Spec::default(), &Given { text, kb_base: 1024 }).is_ok();
+        let accepts = |text| (self.set)(&mut Spec::default(), &OptionValue { text, kb_base: 1024 }).is_ok();
         self.form == Form::Flag || (!matches!(self.support, Support::Missing(_)) && accepts(None))
     }
 
     /// A setter for options that are [`Support::Missing`]; never called.
-    pub fn refuse(_: &mut Spec, _: &Given<'_>) -> Result<(), String> {
+    pub fn refuse(_: &mut Spec, _: &OptionValue<'_>) -> Result<(), String> {
         Err("it is not built".into())
     }
 }
@@ -105,15 +105,15 @@ pub(crate) mod samples {
     use iolite_model::{Bytes, FileTask, FilesTarget, JobTask, Mix, Nanos, Target};
 
     use crate::language::options::{Spec, find};
-    use crate::language::thread::{Place, Reporting, Thread};
-    use crate::language::value::Given;
+    use crate::language::thread::{Reporting, Thread, ThreadIndex};
+    use crate::language::value::OptionValue;
 
     /// A spec with these settings.
     pub(crate) fn spec(settings: &[(&str, &str)]) -> Result<Spec, String> {
         let mut spec = Spec::default();
         for (name, value) in settings {
             let option = find(name).ok_or_else(|| format!("no option {name}"))?;
-            let given = Given { text: Some(value), kb_base: spec.logging.kb_base };
+            let given = OptionValue { text: Some(value), kb_base: spec.logging.kb_base };
             (option.set)(&mut spec, &given).map_err(|error| format!("{name}: {error}"))?;
         }
         Ok(spec)
@@ -169,7 +169,7 @@ pub(crate) mod samples {
     /// What the groups that are about how a job runs make of these settings and this task.
     pub(crate) fn lowered(settings: &[(&str, &str)], task: JobTask) -> Result<Thread, String> {
         let spec = spec(settings)?;
-        let place = Place { number: 3, job: 0, clone: 1, group: 0, together: true };
+        let place = ThreadIndex { number: 3, job: 0, clone: 1, group: 0, together: true };
         let mut thread = thread(task);
         spec.depth.lower(&spec, place, &mut thread)?;
         spec.rate.lower(&spec, place, &mut thread)?;
@@ -207,7 +207,7 @@ mod tests {
 
     fn set(option: &Opt, text: Option<&str>) -> Result<Spec, String> {
         let mut spec = Spec::default();
-        (option.set)(&mut spec, &Given { text, kb_base: 1024 }).map(|()| spec)
+        (option.set)(&mut spec, &OptionValue { text, kb_base: 1024 }).map(|()| spec)
     }
 
     #[test]

@@ -4,8 +4,8 @@ use iolite_model::{IoClass, IoPriority, JobTask, MemoryPolicy};
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Place, Thread};
-use crate::language::value::Given;
+use crate::language::thread::{Thread, ThreadIndex};
+use crate::language::value::OptionValue;
 
 /// CPUs, memory nodes, priorities, users.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,7 +38,7 @@ pub struct Placement {
 
 impl Placement {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         let one = |cpus: &[u32]| cpus.get(place.number as usize % cpus.len().max(1)).copied();
         let cpus = match one(&self.cpus) {
             Some(cpu) if self.split => vec![cpu],
@@ -124,7 +124,7 @@ fn nodes(text: &str) -> Result<Vec<u32>, String> {
     if text == "all" { Ok(Vec::new()) } else { list(text) }
 }
 
-fn memory(given: &Given<'_>) -> Result<MemoryPolicy, String> {
+fn memory(given: &OptionValue<'_>) -> Result<MemoryPolicy, String> {
     let text = given.text()?;
     let (mode, of) = text.split_once(':').unwrap_or((text, ""));
     match mode {
@@ -142,7 +142,7 @@ fn memory(given: &Given<'_>) -> Result<MemoryPolicy, String> {
     }
 }
 
-fn mask(given: &Given<'_>) -> Result<Vec<u32>, String> {
+fn mask(given: &OptionValue<'_>) -> Result<Vec<u32>, String> {
     let mask = given.integer(1, i64::MAX)?;
     Ok((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect())
 }
@@ -156,7 +156,7 @@ const ID: Form = Form::Integer { least: 0, most: u32::MAX as i64 };
 const OPENED: Support = Support::Differs("files are made and opened as the user who started the program");
 
 /// The number of a user or a group.
-fn id(given: &Given<'_>) -> Result<u32, String> {
+fn id(given: &OptionValue<'_>) -> Result<u32, String> {
     given.integer(0, i64::from(u32::MAX)).map(|id| id as u32)
 }
 const SYSTEMD: &str = "start the program in a control group: `systemd-run --scope -p IOWeight=...`";

@@ -6,8 +6,8 @@ use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParamete
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Place, Thread};
-use crate::language::value::{Given, Unit};
+use crate::language::thread::{Thread, ThreadIndex};
+use crate::language::value::{OptionValue, Unit};
 
 /// Something for reads, for writes and for trims, where there is any.
 pub type PerDirection<T> = [Option<T>; 3];
@@ -80,7 +80,7 @@ impl Default for Rate {
 
 impl Rate {
     /// Changes `thread` to what these settings say; its mix, sizes and depth are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         self.set_arrival(task)?;
         let does = arrival::directions(task.mix);
@@ -190,8 +190,8 @@ const RAMP: u64 = 5;
 
 /// Values for reads, writes and trims: one that is left out at the end is as the one before, an empty one is none.
 fn limits<T: Copy>(
-    given: &Given<'_>,
-    parse: impl Fn(&Given<'_>) -> Result<Option<T>, String>,
+    given: &OptionValue<'_>,
+    parse: impl Fn(&OptionValue<'_>) -> Result<Option<T>, String>,
 ) -> Result<PerDirection<T>, String> {
     let parts: Vec<&str> = given.text()?.split(',').map(str::trim).collect();
     if parts.len() > 3 {
@@ -209,11 +209,11 @@ fn limits<T: Copy>(
 }
 
 /// A rate; 0 is none.
-fn a_second(given: &Given<'_>) -> Result<Option<f64>, String> {
+fn a_second(given: &OptionValue<'_>) -> Result<Option<f64>, String> {
     given.size().map(|size| (size.0 > 0).then_some(size.0 as f64))
 }
 
-fn microseconds(given: &Given<'_>) -> Result<Nanos, String> {
+fn microseconds(given: &OptionValue<'_>) -> Result<Nanos, String> {
     given.time(Unit::Microseconds)
 }
 
@@ -353,7 +353,8 @@ pub const OPTIONS: &[Opt] = &[
         help: "An operation that takes longer ends the job with an error.",
         support: Support::Differs("one bound for all operations of a job"),
         set: |spec, given| {
-            let bound = |given: &Given<'_>| microseconds(given).map(|time| (time.0 > 0).then_some(time));
+            let bound =
+                |given: &OptionValue<'_>| microseconds(given).map(|time| (time.0 > 0).then_some(time));
             limits(given, bound).map(|limits| spec.rate.max_latency = limits)
         },
         ..Opt::PLAIN

@@ -5,7 +5,7 @@ use iolite_model::{Bytes, Mix, SizeLaw, WeightedSize};
 use super::entry::{opt, put};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
-use crate::language::value::Given;
+use crate::language::value::OptionValue;
 
 /// Sizes of operations; three stand for reads, writes and trims.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +153,7 @@ const ROUNDING: f64 = 1e-6;
 /// The largest operation that buffers are made for.
 const LARGEST: u64 = Bytes::GIB.0;
 
-fn size(given: &Given<'_>) -> Result<Bytes, String> {
+fn size(given: &OptionValue<'_>) -> Result<Bytes, String> {
     let size = given.size()?;
     if (1..=LARGEST).contains(&size.0) {
         Ok(size)
@@ -162,7 +162,7 @@ fn size(given: &Given<'_>) -> Result<Bytes, String> {
     }
 }
 
-fn range(given: &Given<'_>) -> Result<(Bytes, Bytes), String> {
+fn range(given: &OptionValue<'_>) -> Result<(Bytes, Bytes), String> {
     let text = given.text()?;
     let (one, other) = text
         .split_once(['-', ':'])
@@ -172,16 +172,16 @@ fn range(given: &Given<'_>) -> Result<(Bytes, Bytes), String> {
 }
 
 /// A range of sizes, or two of them with a slash: for reads, and for the others.
-fn ranges(sizes: &mut Sizes, given: &Given<'_>) -> Result<(), String> {
+fn ranges(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result<(), String> {
     let commas = given.text()?.replace('/', ",");
-    let given = Given { text: Some(&commas), kb_base: given.kb_base };
+    let given = OptionValue { text: Some(&commas), kb_base: given.kb_base };
     sizes.range = given.triplet(sizes.range, range)?;
     sizes.split = Default::default();
     Ok(())
 }
 
 /// `SIZE/PERCENT:SIZE/PERCENT`; shares that are left out have equal parts of the rest.
-fn split(given: &Given<'_>) -> Result<Vec<WeightedSize>, String> {
+fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>, String> {
     let entries: Vec<&str> = given.text()?.split(':').map(str::trim).collect();
     if entries.len() > MOST_SIZES {
         return Err(format!("it has {} sizes: {MOST_SIZES} are the most", entries.len()));
@@ -211,7 +211,7 @@ fn split(given: &Given<'_>) -> Result<Vec<WeightedSize>, String> {
 }
 
 /// Splits for reads, writes and trims; what is left out at the end is as the one before.
-fn splits(sizes: &mut Sizes, given: &Given<'_>) -> Result<(), String> {
+fn splits(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result<(), String> {
     let parts: Vec<&str> = given.text()?.split(',').map(str::trim).collect();
     if parts.len() > 3 {
         return Err("it has more than three lists of sizes: reads, writes, trims".into());

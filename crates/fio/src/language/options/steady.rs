@@ -4,8 +4,8 @@ use iolite_model::Nanos;
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Place, SteadyMeasure, SteadyState, Thread};
-use crate::language::value::{Given, Unit};
+use crate::language::thread::{SteadyMeasure, SteadyState, Thread, ThreadIndex};
+use crate::language::value::{OptionValue, Unit};
 
 /// Steady state.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ impl Default for Steady {
 
 impl Steady {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         let Some(criterion) = self.criterion.filter(|_| self.duration.0 > 0) else { return Ok(()) };
         let interval = self.interval.0;
         if interval == 0 || self.duration.0 < 2 * interval || !self.duration.0.is_multiple_of(interval) {
@@ -67,7 +67,7 @@ const CRITERIA: [(&str, (SteadyMeasure, bool)); 6] = [
     ("lat_slope", (SteadyMeasure::Latency, true)),
 ];
 
-fn criterion(given: &Given<'_>) -> Result<Criterion, String> {
+fn criterion(given: &OptionValue<'_>) -> Result<Criterion, String> {
     let text = given.text()?;
     let (name, limit) = text
         .split_once(':')

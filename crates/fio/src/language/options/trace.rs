@@ -10,13 +10,13 @@ use iolite_model::{
     TracedKind,
 };
 
-use crate::language::job_file::Surroundings;
+use crate::language::job_file::HostContext;
 use crate::language::options::Spec;
 use crate::language::options::extents::Extents;
 use crate::language::options::io::{Direction, Io};
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::options::{files, sizes};
-use crate::language::thread::{Log, LogKind, LogValue, Place, Thread};
+use crate::language::thread::{Log, LogKind, LogValue, Thread, ThreadIndex};
 use crate::language::value::Amount;
 
 /// Traces and replay.
@@ -86,13 +86,13 @@ impl Trace {
     ///
     /// # Errors
     /// One can't be read, is no trace, or has nothing to repeat.
-    pub(crate) fn loaded(&self, surroundings: &Surroundings<'_>) -> Result<Option<Trace>, String> {
+    pub(crate) fn loaded(&self, context: &HostContext<'_>) -> Result<Option<Trace>, String> {
         if self.read.is_empty() {
             return Ok(None);
         }
         let load = |name: &String| {
             let failed = |what| format!("the trace `{name}`: {what}");
-            let file = (surroundings.open_trace)(Path::new(name));
+            let file = (context.open_trace)(Path::new(name));
             let file = file.map_err(|error| failed(format!("{error}; check the path")))?;
             iolog::read(file).and_then(|found| self.replay(found)).map(Arc::new).map_err(failed)
         };
@@ -125,7 +125,7 @@ impl Trace {
     }
 
     /// What a clone repeats; clones take turns at the traces.
-    fn of(&self, place: Place) -> Option<&Replay> {
+    fn of(&self, place: ThreadIndex) -> Option<&Replay> {
         let index = (place.clone as usize).checked_rem(self.replays.len())?;
         self.replays.get(index).map(|replay| &**replay)
     }
@@ -134,7 +134,7 @@ impl Trace {
     ///
     /// # Errors
     /// The job has settings that say something else.
-    pub(crate) fn stand_in(&self, spec: &Spec, place: Place) -> Result<Option<Spec>, String> {
+    pub(crate) fn stand_in(&self, spec: &Spec, place: ThreadIndex) -> Result<Option<Spec>, String> {
         let Some(replay) = self.of(place) else { return Ok(None) };
         if spec.files.fill {
             return Err("fill_device: a trace says itself when it is over: leave it or read_iolog out".into());
@@ -176,7 +176,7 @@ impl Trace {
     }
 
     /// Changes `thread` to what these settings say; all other groups have been before.
-    pub(crate) fn lower(&self, spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         if let Some(path) = &self.write {
             let log = written(path, thread)?;
             thread.logs.push(log);

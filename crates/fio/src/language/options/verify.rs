@@ -13,7 +13,7 @@ use iolite_model::{
 
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Place, Thread};
+use crate::language::thread::{Thread, ThreadIndex};
 
 /// Verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Default for Verify {
 
 impl Verify {
     /// Changes `thread` to what these settings say; its target, mix, sizes and contents are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, place: Place, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
         let Some(method) = self.wanted() else {
             if self.only {
                 return Err(

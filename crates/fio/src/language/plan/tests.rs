@@ -5,8 +5,8 @@ use super::*;
 use crate::language::command_line::parse;
 use crate::language::job_file::read;
 
-fn surroundings() -> Surroundings<'static> {
-    Surroundings {
+fn context() -> HostContext<'static> {
+    HostContext {
         variable: &|name| (name == "SIZE").then(|| "64k".to_owned()),
         page_size: 4096,
         memory_mib: 1024,
@@ -21,10 +21,9 @@ fn planned_with(arguments: &str, files: &[&str]) -> Result<Plan, Problems> {
     let words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
     let invocation = parse(&words).unwrap();
     let name = |index: usize| format!("{}.fio", char::from(b'a' + index as u8));
-    let document =
-        |(index, text): (usize, &&str)| read(&name(index), text.as_bytes(), &surroundings()).unwrap();
+    let document = |(index, text): (usize, &&str)| read(&name(index), text.as_bytes(), &context()).unwrap();
     let documents: Vec<Document> = files.iter().enumerate().map(document).collect();
-    plan(&invocation, &documents, &surroundings())
+    plan(&invocation, &documents, &context())
 }
 
 fn planned(text: &str) -> Result<Plan, Problems> {

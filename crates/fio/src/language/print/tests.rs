@@ -3,10 +3,10 @@ use std::io;
 use proptest::prelude::*;
 
 use super::*;
-use crate::language::job_file::{Surroundings, read};
+use crate::language::job_file::{HostContext, read};
 
-fn surroundings() -> Surroundings<'static> {
-    Surroundings {
+fn context() -> HostContext<'static> {
+    HostContext {
         variable: &|_| None,
         page_size: 4096,
         memory_mib: 1,
@@ -34,9 +34,9 @@ proptest! {
     ) {
         let start = if broken { "" } else { "[a]\n" };
         let text = format!("{start}{}", lines.join("\n"));
-        if let Ok(document) = read("x.fio", text.as_bytes(), &surroundings()) {
+        if let Ok(document) = read("x.fio", text.as_bytes(), &context()) {
             let printed = job_file(&document).unwrap();
-            let again = read("x.fio", printed.as_bytes(), &surroundings()).unwrap();
+            let again = read("x.fio", printed.as_bytes(), &context()).unwrap();
             prop_assert_eq!(told(&document), told(&again), "{}", printed);
         }
     }
@@ -45,12 +45,12 @@ proptest! {
     fn what_is_printed_without_complaint_is_read_the_same(
         name in "[^\\n]{0,6}", option in ".{0,8}", value in prop::option::of(".{0,8}"),
     ) {
-        let mut document = read("x.fio", b"[a]\nx=1\n", &surroundings()).unwrap();
+        let mut document = read("x.fio", b"[a]\nx=1\n", &context()).unwrap();
         document.sections[0].name = name;
         document.sections[0].settings[0].name = option;
         document.sections[0].settings[0].value = value;
         if let Ok(printed) = job_file(&document) {
-            let again = read("x.fio", printed.as_bytes(), &surroundings()).unwrap();
+            let again = read("x.fio", printed.as_bytes(), &context()).unwrap();
             prop_assert_eq!(told(&document), told(&again), "{}", printed);
         }
     }
@@ -58,7 +58,7 @@ proptest! {
 
 #[test]
 fn what_no_job_file_can_say_is_refused_by_its_place() {
-    let mut document = read("x.fio", b"[a]\nd=1\n", &surroundings()).unwrap();
+    let mut document = read("x.fio", b"[a]\nd=1\n", &context()).unwrap();
     document.sections[0].settings[0].value = Some("x;y".into());
     assert!(job_file(&document).unwrap_err().to_string().starts_with("x.fio:2:1: `d=x;y` can't"));
 }
@@ -67,7 +67,7 @@ fn what_no_job_file_can_say_is_refused_by_its_place() {
 fn a_command_line_holds_the_same_sections() {
     let text = "[global]\nbs=2k\nthread\n[a]\nsize=64k\ndescription=foo \"bar\" $x\n[b]\nfilename=/tmp/x\\:y\n\
         [global]\niodepth=3\n[c d]\nname=e\n";
-    let document = read("x.fio", text.as_bytes(), &surroundings()).unwrap();
+    let document = read("x.fio", text.as_bytes(), &context()).unwrap();
     let expected = "fio --bs=2k --thread --name=a --size=64k --description=\"foo \\\"bar\\\" \\$x\" --name=b \
         --filename=\"/tmp/x\\\\:y\" --name=global --iodepth=3 --name=\"c d\" --name=e";
     assert_eq!(command_line(&document.sections), expected);

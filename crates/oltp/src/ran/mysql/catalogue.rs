@@ -74,20 +74,20 @@ impl Catalogue {
         self.entries.iter().filter(move |entry| entry.number >= number)
     }
 
-    fn lists(&self, found: &Found, folds: bool) -> bool {
+    fn lists(&self, found: &OwnObject, folds: bool) -> bool {
         self.entries.iter().any(|entry| found.is(entry, folds))
     }
 }
 
 /// A table or procedure that has a name of ours.
 #[derive(Debug)]
-struct Found {
+struct OwnObject {
     name: String,
     procedure: bool,
     marked: bool,
 }
 
-impl Found {
+impl OwnObject {
     fn is(&self, entry: &Entry, folds: bool) -> bool {
         let procedure = entry.kind == Kind::Procedure;
         let same = match folds || procedure {
@@ -99,7 +99,7 @@ impl Found {
 }
 
 /// What of our names there is in the database, whoever made it.
-fn found(context: &Context, conn: &mut Conn) -> mysql::Result<Vec<Found>> {
+fn found(context: &Context, conn: &mut Conn) -> mysql::Result<Vec<OwnObject>> {
     let schema = params! { "schema" => &context.target.schema };
     let tables: Vec<(String, String)> = conn.exec(
         "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema",
@@ -113,7 +113,7 @@ fn found(context: &Context, conn: &mut Conn) -> mysql::Result<Vec<Found>> {
     )?;
     let folds = context.facts.folds_names();
     let found = |procedure| {
-        move |(name, comment): (String, String)| Found { name, procedure, marked: comment == MARK }
+        move |(name, comment): (String, String)| OwnObject { name, procedure, marked: comment == MARK }
     };
     let tables = tables.into_iter().filter(|(name, _)| schema::is_table_of_ours(name, folds));
     let procedures = procedures.into_iter().filter(|(name, _)| schema::is_procedure_of_ours(name));
@@ -127,8 +127,8 @@ fn found(context: &Context, conn: &mut Conn) -> mysql::Result<Vec<Found>> {
 pub(super) fn survey(context: &Context, conn: &mut Conn) -> Result<Option<Catalogue>> {
     let found = found(context, conn).map_err(|e| context.target.refusal("list the tables of", e))?;
     let folds = context.facts.folds_names();
-    let is_catalogue = |found: &Found| !found.procedure && context.same_name(&found.name, CATALOGUE);
-    let foreign = |found: &Found| Error::Foreign { path: context.path(&found.name) };
+    let is_catalogue = |found: &OwnObject| !found.procedure && context.same_name(&found.name, CATALOGUE);
+    let foreign = |found: &OwnObject| Error::Foreign { path: context.path(&found.name) };
     let Some(own) = found.iter().find(|found| is_catalogue(found)) else {
         return found.first().map_or(Ok(None), |found| Err(foreign(found)));
     };
@@ -136,7 +136,7 @@ pub(super) fn survey(context: &Context, conn: &mut Conn) -> Result<Option<Catalo
         return Err(foreign(own));
     }
     let catalogue = read(context, conn)?;
-    let is_ours = |found: &Found| found.marked && catalogue.lists(found, folds);
+    let is_ours = |found: &OwnObject| found.marked && catalogue.lists(found, folds);
     match found.iter().find(|found| !(is_catalogue(found) || is_ours(found))) {
         Some(stranger) => Err(foreign(stranger)),
         None => Ok(Some(catalogue)),

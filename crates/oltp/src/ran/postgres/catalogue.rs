@@ -72,7 +72,7 @@ impl Catalogue {
 }
 
 /// What is there under our name.
-pub(super) enum Found {
+pub(super) enum SchemaState {
     /// No schema of our name.
     Nothing,
     /// A schema of our name without our mark, or without a catalogue.
@@ -85,13 +85,15 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// [`Error::Engine`].
-pub(super) fn find(target: &Target, client: &mut impl GenericClient) -> Result<Found> {
+pub(super) fn find(target: &Target, client: &mut impl GenericClient) -> Result<SchemaState> {
     let failed = |e| target.failed("look for iolite's schema in", e);
     let sql = "SELECT obj_description(n.oid, 'pg_namespace'), to_regclass('iolite.catalogue') IS NOT NULL \
                FROM pg_namespace n WHERE n.nspname = $1";
-    let Some(row) = client.query_opt(sql, &[&SCHEMA]).map_err(failed)? else { return Ok(Found::Nothing) };
+    let Some(row) = client.query_opt(sql, &[&SCHEMA]).map_err(failed)? else {
+        return Ok(SchemaState::Nothing);
+    };
     if row.get::<_, Option<&str>>(0) != Some(MARK) || !row.get::<_, bool>(1) {
-        return Ok(Found::Foreign);
+        return Ok(SchemaState::Foreign);
     }
     let mut catalogue = Catalogue::default();
     for row in client.query(LIST, &[]).map_err(|e| target.failed("read iolite's catalogue in", e))? {
@@ -108,7 +110,7 @@ pub(super) fn find(target: &Target, client: &mut impl GenericClient) -> Result<F
             _ => catalogue.complete = row.get(4),
         }
     }
-    Ok(Found::Ours(catalogue))
+    Ok(SchemaState::Ours(catalogue))
 }
 
 /// The catalogue of a finished database of ours.
@@ -117,12 +119,12 @@ pub(super) fn find(target: &Target, client: &mut impl GenericClient) -> Result<F
 /// [`Error::Missing`], [`Error::Foreign`], [`Error::Incomplete`], [`Error::Engine`].
 pub(super) fn complete(target: &Target, client: &mut Client) -> Result<Catalogue> {
     match find(target, client)? {
-        Found::Nothing => Err(Error::Missing { place: target.place().to_owned() }),
-        Found::Foreign => Err(Error::Foreign { path: super::schema(target) }),
-        Found::Ours(catalogue) if !catalogue.complete => {
+        SchemaState::Nothing => Err(Error::Missing { place: target.place().to_owned() }),
+        SchemaState::Foreign => Err(Error::Foreign { path: super::schema(target) }),
+        SchemaState::Ours(catalogue) if !catalogue.complete => {
             Err(Error::Incomplete { path: super::schema(target) })
         }
-        Found::Ours(catalogue) => Ok(catalogue),
+        SchemaState::Ours(catalogue) => Ok(catalogue),
     }
 }
 

@@ -35,7 +35,7 @@ use iolite_model::Bytes;
 use postgres::Client;
 
 use super::contract::{Adapter, Description, Progress, Session, Settings, Within};
-use catalogue::{Catalogue, Found};
+use catalogue::{Catalogue, SchemaState};
 use worker::Tables;
 
 /// The schema that holds everything.
@@ -93,7 +93,7 @@ impl RanPostgres {
     /// Whether what block reads leave in the page cache is given back; before setup nothing is known of it.
     fn evicts(&self, client: &mut Client) -> Result<bool> {
         match catalogue::find(&self.target, client)? {
-            Found::Ours(found) if found.complete && !self.settings.through_buffers => {
+            SchemaState::Ours(found) if found.complete && !self.settings.through_buffers => {
                 Ok(self.tables(client, &found)?.evicts())
             }
             _ => Ok(false),

@@ -3,7 +3,7 @@
 use postgres::Client;
 use postgres::error::SqlState;
 
-use super::catalogue::{self, Catalogue, Found};
+use super::catalogue::{self, Catalogue, SchemaState};
 use super::globals::{DROPPED_AT_ONCE, drop_tables, remove};
 use iolite_db::postgres::Target;
 use iolite_db::postgres::failure;
@@ -23,9 +23,9 @@ pub(super) fn purge(target: &Target) -> Result<()> {
     let mut client = target.connect()?;
     super::lock::making(target, &mut client)?;
     let catalogue = match catalogue::find(target, &mut client)? {
-        Found::Nothing => return Ok(()),
-        Found::Foreign => return Err(Error::Foreign { path: super::schema(target) }),
-        Found::Ours(catalogue) => catalogue,
+        SchemaState::Nothing => return Ok(()),
+        SchemaState::Foreign => return Err(Error::Foreign { path: super::schema(target) }),
+        SchemaState::Ours(catalogue) => catalogue,
     };
     refuse_strangers(target, &mut client, &catalogue)?;
     // From here on it is not whole any more, should this be interrupted.

@@ -7,7 +7,7 @@ use postgres::Client;
 
 use super::super::contract::Progress;
 use super::super::layout::proceed;
-use super::catalogue::{self, Found, enter, qualified};
+use super::catalogue::{self, SchemaState, enter, qualified};
 use super::{MARK, RanPostgres, extension};
 use iolite_db::postgres::Target;
 use iolite_db::postgres::copy::Rows;
@@ -28,12 +28,12 @@ pub(super) fn setup(database: &RanPostgres, size: Bytes, progress: &mut Progress
     let mut client = target.connect()?;
     super::lock::making(target, &mut client)?;
     match catalogue::find(target, &mut client)? {
-        Found::Nothing => {}
-        Found::Foreign => return Err(Error::Foreign { path: super::schema(target) }),
-        Found::Ours(found) if !found.complete => {
+        SchemaState::Nothing => {}
+        SchemaState::Foreign => return Err(Error::Foreign { path: super::schema(target) }),
+        SchemaState::Ours(found) if !found.complete => {
             return Err(Error::Incomplete { path: super::schema(target) });
         }
-        Found::Ours(_) => return Err(Error::Exists { path: super::schema(target) }),
+        SchemaState::Ours(_) => return Err(Error::Exists { path: super::schema(target) }),
     }
     let build = Build::ask(target, &mut client)?;
     let blocks = size.0 / build.block;

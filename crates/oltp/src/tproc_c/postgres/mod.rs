@@ -32,7 +32,7 @@ pub struct TprocCPostgres {
 }
 
 /// What there is of ours.
-struct Found {
+struct OwnTables {
     entries: Vec<(String, i64)>,
 }
 
@@ -51,7 +51,7 @@ impl TprocCPostgres {
         format!("schema {SCHEMA} in {}", self.target.place()).into()
     }
 
-    fn find(&self, client: &mut Client) -> Result<Option<Found>> {
+    fn find(&self, client: &mut Client) -> Result<Option<OwnTables>> {
         let failed = |e| self.target.failed("look for TPROC-C in", e);
         let sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1";
         let Some(row) = client.query_opt(sql, &[&SCHEMA]).map_err(failed)? else { return Ok(None) };
@@ -60,7 +60,7 @@ impl TprocCPostgres {
         }
         let rows =
             client.query(&format!("SELECT name, value FROM {SCHEMA}.{CATALOGUE}"), &[]).map_err(failed)?;
-        Ok(Some(Found { entries: rows.iter().map(|row| (row.get(0), row.get(1))).collect() }))
+        Ok(Some(OwnTables { entries: rows.iter().map(|row| (row.get(0), row.get(1))).collect() }))
     }
 }
 

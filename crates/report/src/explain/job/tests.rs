@@ -5,7 +5,7 @@ use iolite_model::{
     RingOptions, Start, SyncRule, WriteDurability,
 };
 
-use super::doubts::doubts;
+use super::caveats::caveats;
 use super::*;
 
 use iolite_model::{Access, Arrival, BackendKind, Fill};
@@ -30,9 +30,9 @@ fn existing(overwrite: Overwrite) -> Target {
     Target::Existing(ExistingTarget { path: "/dev/sdx".into(), offset: Bytes(0), size: Bytes(0), overwrite })
 }
 
-fn surroundings() -> Surroundings {
-    let found = Found { size: Bytes(64 << 30), device: true };
-    Surroundings { memory: Bytes(16 << 30), found: BTreeMap::from([(PathBuf::from("/dev/sdx"), found)]) }
+fn context() -> SystemContext {
+    let found = ExistingFile { size: Bytes(64 << 30), device: true };
+    SystemContext { memory: Bytes(16 << 30), found: BTreeMap::from([(PathBuf::from("/dev/sdx"), found)]) }
 }
 
 fn job(tasks: Vec<FileTask>) -> Job {
@@ -40,11 +40,11 @@ fn job(tasks: Vec<FileTask>) -> Job {
 }
 
 fn kinds(tasks: Vec<FileTask>) -> Vec<&'static str> {
-    doubts(&job(tasks), &surroundings()).into_iter().map(|doubt| doubt.kind).collect()
+    caveats(&job(tasks), &context()).into_iter().map(|caveat| caveat.kind).collect()
 }
 
 #[test]
-fn a_sound_job_has_no_doubts() {
+fn a_sound_job_has_no_caveats() {
     assert_eq!(kinds(vec![sound()]), [""; 0]);
     let writes = FileTask {
         target: existing(Overwrite::Anything),
@@ -57,7 +57,7 @@ fn a_sound_job_has_no_doubts() {
 }
 
 #[test]
-fn each_doubt_has_its_reason() {
+fn each_caveat_has_its_reason() {
     let small = |size| {
         Target::Existing(ExistingTarget {
             path: "/dev/sdx".into(),
@@ -151,8 +151,8 @@ fn each_doubt_has_its_reason() {
 fn what_is_smaller_than_memory_is_served_from_it() {
     let buffered = FileTask { direct: false, cache: PageCache::INVALIDATED, ..sound() };
     let rendered = |memory| {
-        let surroundings = Surroundings { memory: Bytes(memory), ..surroundings() };
-        doubts(&job(vec![buffered.clone()]), &surroundings)[0].text.clone()
+        let context = SystemContext { memory: Bytes(memory), ..context() };
+        caveats(&job(vec![buffered.clone()]), &context)[0].text.clone()
     };
     assert!(
         rendered(128 << 30).contains("all of its 64 GiB fit into this host's memory (128 GiB)"),
@@ -168,7 +168,7 @@ fn what_is_smaller_than_memory_is_served_from_it() {
         cache: PageCache::INVALIDATED,
         ..sound()
     };
-    let found = doubts(&job(vec![once]), &surroundings());
+    let found = caveats(&job(vec![once]), &context());
     assert!(found[0].text.contains("read-ahead decides"), "nothing is read twice: {found:?}");
 }
 
@@ -243,12 +243,8 @@ fn a_job_is_reported_in_plain_words() {
     let second = FileTask { seed: 9, start: Start { together: true, ..Start::default() }, ..clone.clone() };
     let job = job(vec![lay_out, sound(), clone, second]);
     let notes = ["`thinktime` waits for what is underway".to_owned()];
-    let explained = JobToExplain {
-        job: &job,
-        notes: &notes,
-        surroundings: &surroundings(),
-        native: Some("name = 'j'\n"),
-    };
+    let explained =
+        JobToExplain { job: &job, notes: &notes, context: &context(), native: Some("name = 'j'\n") };
     insta::assert_snapshot!(text(explained, PLAIN), @r#"
 the job j: 4 tasks in 3 steps one after the other
 
@@ -277,7 +273,7 @@ the job j: 4 tasks in 3 steps one after the other
    makes      /data/new (1 GiB in all, stays)
    DESTROYS   what is there already: /dev/sdx (a device of 64 GiB)
 
-to be doubted
+caveats
   ! clones: writes over /dev/sdx, and what that holds is lost
   ! clones: 1,000 operations a second are asked for: response times count from the instant each was due, so
     that waiting behind a slow one counts; fio counts from when it issues, and shows better ones where the
@@ -309,8 +305,8 @@ fn clones_are_reported_once_unless_what_they_do_differs() {
     };
     let rendered = |second: &str| {
         let job = job(vec![on("/data/a.0", false), on(second, true)]);
-        let surroundings = surroundings();
-        text(JobToExplain { job: &job, notes: &[], surroundings: &surroundings, native: None }, PLAIN)
+        let context = context();
+        text(JobToExplain { job: &job, notes: &[], context: &context, native: None }, PLAIN)
     };
     let alike = rendered("/data/a.1");
     assert!(

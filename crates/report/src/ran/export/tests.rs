@@ -1,6 +1,6 @@
 use super::*;
-use crate::pen::Style;
 use crate::ran::{ListedTotals, history, history_json};
+use crate::styler::Style;
 use iolite_model::{Bytes, Durability, HistogramBytes, OpTotals, RunId, Stop, TimedBy, WorkerTotals};
 use iolite_stats::Histogram;
 

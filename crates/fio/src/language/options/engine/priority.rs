@@ -5,7 +5,7 @@ use iolite_model::{Bytes, IoPriority, Prioritized, PriorityShare};
 use super::super::entry::{opt, put};
 use crate::language::options::option::{Form, Opt};
 use crate::language::options::placement::class;
-use crate::language::value::Given;
+use crate::language::value::OptionValue;
 
 /// I/O priorities of single operations; two values stand for reads and writes.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -69,8 +69,8 @@ impl Priorities {
 
 /// Values for reads and for writes; one counts for both.
 fn pair<T: Clone>(
-    given: &Given<'_>,
-    parse: impl Fn(&Given<'_>) -> Result<T, String>,
+    given: &OptionValue<'_>,
+    parse: impl Fn(&OptionValue<'_>) -> Result<T, String>,
 ) -> Result<[T; 2], String> {
     let parts: Vec<&str> = given.text()?.split(',').collect();
     match parts[..] {
@@ -80,12 +80,12 @@ fn pair<T: Clone>(
     }
 }
 
-fn small(most: u8) -> impl Fn(&Given<'_>) -> Result<u8, String> {
+fn small(most: u8) -> impl Fn(&OptionValue<'_>) -> Result<u8, String> {
     move |given| given.integer(0, i64::from(most)).map(|value| value as u8)
 }
 
 /// `SIZE/PERCENT`, `SIZE/PERCENT/CLASS/LEVEL` or `SIZE/PERCENT/CLASS/LEVEL/HINT`, with colons between them.
-fn split(given: &Given<'_>) -> Result<Vec<Share>, String> {
+fn split(given: &OptionValue<'_>) -> Result<Vec<Share>, String> {
     let entries: Vec<&str> = given.text()?.split(':').collect();
     if entries.len() > MOST {
         return Err(format!("it has {} shares: {MOST} are the most", entries.len()));
@@ -105,7 +105,7 @@ fn split(given: &Given<'_>) -> Result<Vec<Share>, String> {
     Ok(shares)
 }
 
-fn share(given: &Given<'_>, entry: &str) -> Result<Share, String> {
+fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share, String> {
     let parts: Vec<&str> = entry.split('/').collect();
     let number = |text, most| small(most)(&given.part(text));
     let (size, percent, priority) = match parts[..] {
@@ -128,7 +128,7 @@ fn share(given: &Given<'_>, entry: &str) -> Result<Share, String> {
     Ok(Share { size, percent: number(percent, 100)?, priority })
 }
 
-fn hint(given: &Given<'_>) -> Result<u16, String> {
+fn hint(given: &OptionValue<'_>) -> Result<u16, String> {
     given.integer(0, 1023).map(|hint| hint as u16)
 }
 

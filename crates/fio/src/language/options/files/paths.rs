@@ -5,13 +5,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::language::options::Spec;
-use crate::language::thread::Place;
+use crate::language::thread::ThreadIndex;
 
 /// The most files of a thread.
 const MOST_FILES: u32 = 1_000_000;
 
 /// Where a clone's own files are; `None` for the current directory.
-pub(crate) fn directory(spec: &Spec, place: Place) -> Option<PathBuf> {
+pub(crate) fn directory(spec: &Spec, place: ThreadIndex) -> Option<PathBuf> {
     let directories = &spec.files.directories;
     directories.get(place.clone as usize % directories.len().max(1)).cloned()
 }
@@ -20,7 +20,7 @@ pub(crate) fn directory(spec: &Spec, place: Place) -> Option<PathBuf> {
 ///
 /// # Errors
 /// There are too many, or a directory can't be read.
-pub(crate) fn paths(spec: &Spec, place: Place) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>, String> {
     let files = &spec.files;
     if !files.names.is_empty() || files.below.is_some() {
         let first = files.directories.first();
@@ -84,7 +84,7 @@ fn within(directory: Option<&Path>, name: &str) -> PathBuf {
     }
 }
 
-fn own_name(spec: &Spec, place: Place, file: u32) -> String {
+fn own_name(spec: &Spec, place: ThreadIndex, file: u32) -> String {
     let number = place.clone.to_string();
     // The job's name comes last: what it holds is not for replacing.
     let name = spec.files.format.replace("$clientuid", "").replace("$jobnum", &number);

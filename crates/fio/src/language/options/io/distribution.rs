@@ -2,7 +2,7 @@
 
 use iolite_model::{Access, Bytes, Zone, ZoneSize};
 
-use crate::language::value::Given;
+use crate::language::value::OptionValue;
 
 /// How random offsets are spread.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,7 +49,7 @@ const MOST_ZONES: usize = 256;
 const ROUNDING: f64 = 1e-6;
 
 /// Sets the distribution of reads, writes and trims.
-pub(super) fn set(distribution: &mut [Distribution; 3], given: &Given<'_>) -> Result<(), String> {
+pub(super) fn set(distribution: &mut [Distribution; 3], given: &OptionValue<'_>) -> Result<(), String> {
     let text = given.text()?;
     let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
     let all = |one: Distribution| [one.clone(), one.clone(), one];
@@ -131,7 +131,7 @@ fn share_rest(zones: &mut [Zone]) {
 }
 
 /// Zones from `IO/SIZE:IO/SIZE`.
-fn zones(given: &Given<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, String> {
+fn zones(given: &OptionValue<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, String> {
     let mut zones = Vec::new();
     for entry in list.split(':').map(str::trim) {
         let (io, size) = entry.split_once('/').ok_or_else(|| {
@@ -140,7 +140,7 @@ fn zones(given: &Given<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, Str
             )
         })?;
         let io_percent = share(io)?;
-        let given = Given { text: Some(size), kb_base: given.kb_base };
+        let given = OptionValue { text: Some(size), kb_base: given.kb_base };
         let size = if absolute {
             ZoneSize::Bytes(given.size()?)
         } else if size.trim().is_empty() {

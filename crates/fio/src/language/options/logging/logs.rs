@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use iolite_model::Nanos;
 
 use super::Logging;
-use crate::language::thread::{Log, LogKind, Place, Thread};
+use crate::language::thread::{Log, LogKind, Thread, ThreadIndex};
 
 /// The logs of a thread.
-pub(super) fn logs(logging: &Logging, place: Place, thread: &Thread) -> Vec<Log> {
+pub(super) fn logs(logging: &Logging, place: ThreadIndex, thread: &Thread) -> Vec<Log> {
     // A log of what is not measured would be empty: fio leaves it out, apart from those of bandwidth and operations.
     let latencies = [
         (LogKind::Submission, !logging.disable_slat),

@@ -9,8 +9,8 @@ use crate::language::options::option::samples::spec;
 const TRACE: &str = "fio version 3 iolog\n0 /a add\n0 /b add\n0 /a open\n10 /a read 5000 4096\n20 /b write 8192 8192\n\
                      20 /b sync 0 0\n30 /a trim 0 100000\n31 /a close\n";
 
-fn surrounded<T>(text: &'static str, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
-    look(&Surroundings {
+fn surrounded<T>(text: &'static str, look: impl FnOnce(&HostContext<'_>) -> T) -> T {
+    look(&HostContext {
         variable: &|_| None,
         page_size: 4096,
         memory_mib: 1,
@@ -24,8 +24,8 @@ fn surrounded<T>(text: &'static str, look: impl FnOnce(&Surroundings<'_>) -> T) 
     })
 }
 
-fn clone(number: u32) -> Place {
-    Place { number, job: 0, clone: number, group: 0, together: true }
+fn clone(number: u32) -> ThreadIndex {
+    ThreadIndex { number, job: 0, clone: number, group: 0, together: true }
 }
 
 fn replayed(settings: &[(&str, &str)], number: u32) -> Result<FileTask, String> {

@@ -33,7 +33,7 @@ impl ReadBack {
 
 /// What is known of a phase besides its result: counts that are no interval of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Besides {
+pub struct PhaseDetail {
     /// What reading back all that was written counted.
     pub read_back: Option<PhaseTotals>,
     /// What its workers used of the machine.
@@ -42,10 +42,10 @@ pub struct Besides {
     pub detail: Option<Detail>,
 }
 
-impl Besides {
+impl PhaseDetail {
     /// What a run says of a phase besides its result.
-    pub fn of(run: &Run, phase: u32) -> Besides {
-        Besides {
+    pub fn of(run: &Run, phase: u32) -> PhaseDetail {
+        PhaseDetail {
             read_back: run.of_phase::<ReadBack>(phase).and_then(|read| read.totals()),
             usage: run.of_phase(phase).unwrap_or_default(),
             detail: run.of_phase(phase),

@@ -13,53 +13,53 @@ const MEMORY_NS: f64 = 4000.0;
 /// Intervals from which on their spread says something.
 const INTERVALS: usize = 4;
 
-/// What is to be doubted in a phase.
-pub(super) fn doubts(phase: &Value) -> Vec<String> {
+/// Caveats in a phase.
+pub(super) fn caveats(phase: &Value) -> Vec<String> {
     let at = |path: &str| phase.pointer(path);
     let number = |path: &str| at(path).and_then(Value::as_f64).unwrap_or(0.0);
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     match at("/ending/kind").and_then(Value::as_str) {
-        Some("failed") => doubts.push("it failed: the figures are of what came before".to_owned()),
+        Some("failed") => caveats.push("it failed: the figures are of what came before".to_owned()),
         Some("interrupted") => {
-            doubts.push("it was interrupted: the figures are of what came before".to_owned())
+            caveats.push("it was interrupted: the figures are of what came before".to_owned())
         }
         _ => {}
     }
     match at("/cache/stamp").and_then(Value::as_str) {
-        Some("cached") => doubts.push("memory served it, not the device".to_owned()),
+        Some("cached") => caveats.push("memory served it, not the device".to_owned()),
         Some("partly cached") => {
             let share = quantity(number("/cache/cached_share"), Unit::Share);
-            doubts.push(format!("a cache served {share} of it"));
+            caveats.push(format!("a cache served {share} of it"));
         }
-        Some("unknown (other I/O on the device)") => doubts.push(
+        Some("unknown (other I/O on the device)") => caveats.push(
             "whether the device was reached is not known: other I/O on it covers this program's".to_owned(),
         ),
         Some("unknown") => {
-            doubts.push("whether the device was reached is not known: no counters show it".to_owned())
+            caveats.push("whether the device was reached is not known: no counters show it".to_owned())
         }
         _ => {}
     }
     if number("/outstanding/lost") > 0.0 {
-        doubts.push("operations never came back: the device hangs; see the kernel log (dmesg)".to_owned());
+        caveats.push("operations never came back: the device hangs; see the kernel log (dmesg)".to_owned());
     }
     if at("/rate/kept").and_then(Value::as_bool) == Some(false) {
-        doubts.push(
+        caveats.push(
             "the rate asked for was not kept: response times grew with the time, and so depend on its length"
                 .to_owned(),
         );
     }
     if number("/verified/wrong") > 0.0 {
-        doubts.push("data that was read is not what was written".to_owned());
+        caveats.push("data that was read is not what was written".to_owned());
     }
-    doubts.extend(short(phase));
-    doubts.extend(through_the_page_cache(phase));
-    doubts.extend(depth(phase));
-    doubts.extend(changes(phase));
+    caveats.extend(short(phase));
+    caveats.extend(through_the_page_cache(phase));
+    caveats.extend(depth(phase));
+    caveats.extend(changes(phase));
     for operations in kinds(phase) {
-        doubts.extend(of_kind(operations));
-        doubts.extend(unsteady(phase, operations));
+        caveats.extend(of_kind(operations));
+        caveats.extend(unsteady(phase, operations));
     }
-    doubts
+    caveats
 }
 
 fn kinds(phase: &Value) -> impl Iterator<Item = &Value> {
@@ -81,13 +81,13 @@ fn short(phase: &Value) -> Option<String> {
 /// What a task that is not direct leaves open, and what it writes.
 fn through_the_page_cache(phase: &Value) -> Vec<String> {
     let Some(task) = phase.get("task").filter(|task| task["kind"] == "file") else { return Vec::new() };
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     let of = |name: &str| kinds(phase).find(|kind| kind["kind"] == name && field(kind, "/operations") > 0.0);
     let is_buffered =
         task["direct"] == false && task.pointer("/target/kind").is_none_or(|kind| kind != "null");
     if let Some(read) = of("read").filter(|_| is_buffered) {
         let mean = field(read, "/response_ns/mean/value");
-        doubts.push(if mean > 0.0 && mean < MEMORY_NS {
+        caveats.push(if mean > 0.0 && mean < MEMORY_NS {
             let mean = quantity(mean, Unit::Nanos);
             format!("cached: a mean of {mean} is memory's, not a device's (not direct)")
         } else {
@@ -98,18 +98,18 @@ fn through_the_page_cache(phase: &Value) -> Vec<String> {
     }
     let is_durable = ["sync", "end_sync", "open"].iter().any(|key| !task["durability"][*key].is_null());
     if of("write").is_some() && is_buffered && !is_durable {
-        doubts.push(
+        caveats.push(
             "writes went through the page cache (not direct): they are over when memory has them, unless one of \
              durability.sync, durability.end_sync and durability.open is set"
                 .to_owned(),
         );
     }
     if of("write").is_some() && task["contents"].to_string().contains("\"zeros\"") {
-        doubts.push(
+        caveats.push(
             "zeros were written: storage that compresses, deduplicates or detects zeros stored next to nothing".to_owned(),
         );
     }
-    doubts
+    caveats
 }
 
 /// Whether the depth that was asked for was reached, by Little's law: rate times response time is what was in flight.
@@ -201,21 +201,21 @@ fn unsteady(phase: &Value, operations: &Value) -> Option<String> {
 fn of_kind(operations: &Value) -> Vec<String> {
     let kind = operations.get("kind").and_then(Value::as_str).unwrap_or("?");
     let nanos = |value: f64| quantity(value, Unit::Nanos);
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     if field(operations, "/errors") > 0.0 {
-        doubts.push(format!("{kind}: operations failed, see `errors` (--all)"));
+        caveats.push(format!("{kind}: operations failed, see `errors` (--all)"));
     }
     let (value, low, high) =
         (field(operations, "/iops/value"), field(operations, "/iops/low"), field(operations, "/iops/high"));
     if value > 0.0 && (high - low) / 2.0 > value * 0.1 {
         let half = (high - low) / 2.0 / value * 100.0;
-        doubts.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
+        caveats.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
     }
     let unresolved = ["p99", "p99_9"]
         .iter()
         .find(|key| operations.pointer(&format!("/response_ns/{key}/resolved")) == Some(&Value::Bool(false)));
     if let Some(key) = unresolved {
-        doubts.push(format!("{kind}: too few operations to tell {}", key.replace('_', ".")));
+        caveats.push(format!("{kind}: too few operations to tell {}", key.replace('_', ".")));
     }
     let (mean, p99, max) = (
         field(operations, "/response_ns/mean/value"),
@@ -223,7 +223,7 @@ fn of_kind(operations: &Value) -> Vec<String> {
         field(operations, "/response_ns/max"),
     );
     if mean > 0.0 && p99 > mean * 5.0 {
-        doubts.push(format!(
+        caveats.push(format!(
             "{kind}: p99 is {}, {:.0} times the mean of {}: the mean hides what one in a hundred waits for",
             nanos(p99),
             p99 / mean,
@@ -231,8 +231,8 @@ fn of_kind(operations: &Value) -> Vec<String> {
         ));
     }
     if max > 1e9 {
-        doubts
+        caveats
             .push(format!("{kind}: one operation took {}: a stall; see the kernel log (dmesg)", nanos(max)));
     }
-    doubts
+    caveats
 }

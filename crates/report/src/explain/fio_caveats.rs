@@ -1,4 +1,4 @@
-//! What is to be doubted in a result of fio's.
+//! Caveats in a result of fio's.
 
 use serde_json::{Map, Value};
 
@@ -24,29 +24,29 @@ const LARGEST_REQUEST: f64 = 1_310_720.0;
 const REACHED: f64 = 0.5;
 
 /// Warnings about a job.
-pub(super) fn doubts(document: &Value, job: &Map<String, Value>) -> Vec<String> {
+pub(super) fn caveats(document: &Value, job: &Map<String, Value>) -> Vec<String> {
     let job = Job { job, global: document.get("global options").and_then(Value::as_object) };
-    let mut doubts = Vec::new();
-    doubts.extend(job.errors());
+    let mut caveats = Vec::new();
+    caveats.extend(job.errors());
     for direction in ["read", "write", "trim", "mixed"] {
         if let Some(of) = job.job.get(direction).and_then(Value::as_object)
             && number(of, "total_ios") > 0.0
         {
-            doubts.extend(amount(direction, of));
-            doubts.extend(steadiness(direction, of));
-            doubts.extend(times(direction, of));
+            caveats.extend(amount(direction, of));
+            caveats.extend(steadiness(direction, of));
+            caveats.extend(times(direction, of));
         }
     }
-    doubts.extend(job.cached(document));
-    doubts.extend(job.depth());
-    doubts.extend(job.rate());
-    doubts.extend(job.processor());
-    doubts.extend(job.contents());
-    doubts
+    caveats.extend(job.cached(document));
+    caveats.extend(job.depth());
+    caveats.extend(job.rate());
+    caveats.extend(job.processor());
+    caveats.extend(job.contents());
+    caveats
 }
 
-/// Doubts about the run as a whole.
-pub(super) fn run_doubts(document: &Value) -> Vec<String> {
+/// Caveats about the run as a whole.
+pub(super) fn run_caveats(document: &Value) -> Vec<String> {
     let jobs =
         || document.get("jobs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
     let asked = |job: &Map<String, Value>| {
@@ -99,26 +99,26 @@ impl Job<'_> {
     }
 
     fn errors(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
+        let mut caveats = Vec::new();
         let error = number(self.job, "error");
         if error != 0.0 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "error {error:.0}: the job ended with it, and the figures are of what came before"
             ));
         }
         let total = number(self.job, "total_err");
         if total > 0.0 {
-            doubts
+            caveats
                 .push(format!("{total:.0} operations failed and are in no rate; see the kernel log (dmesg)"));
         }
         if self.job.get("steadystate").and_then(|steady| steady.get("attained")).and_then(Value::as_u64)
             == Some(0)
         {
-            doubts.push(
+            caveats.push(
                 "it did not become steady in its time: the figures are of a state that still changed".into(),
             );
         }
-        doubts
+        caveats
     }
 
     /// Whether memory has served what the storage was asked for.
@@ -228,17 +228,17 @@ fn reached(document: &Value) -> Option<f64> {
 
 /// Whether there is enough of it.
 fn amount(direction: &str, of: &Map<String, Value>) -> Vec<String> {
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     let (runtime, operations) = (number(of, "runtime"), number(of, "total_ios"));
     if runtime < SHORT_MS {
-        doubts.push(format!(
+        caveats.push(format!(
             "{direction}: {runtime:.0} ms are too short to tell anything: give a runtime of 30 s or more"
         ));
     }
     let least = [(99.99, 100_000.0), (99.9, 10_000.0), (99.0, 1_000.0)];
     if let Some((percent, needed)) = least.into_iter().rfind(|(_, needed)| operations < *needed) {
         let operations = quantity(operations, Unit::Count);
-        doubts.push(format!(
+        caveats.push(format!(
             "{direction}: {operations} operations do not tell percentiles from p{percent} on: that needs some {}",
             quantity(needed, Unit::Count)
         ));
@@ -248,20 +248,20 @@ fn amount(direction: &str, of: &Map<String, Value>) -> Vec<String> {
     {
         let count = number(of, key);
         if count > 0.0 {
-            doubts.push(format!("{direction}: {count:.0} operations {what}"));
+            caveats.push(format!("{direction}: {count:.0} operations {what}"));
         }
     }
-    doubts
+    caveats
 }
 
 /// Whether it was the same all the time.
 fn steadiness(direction: &str, of: &Map<String, Value>) -> Vec<String> {
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     let (mean, least) = (number(of, "bw_mean"), number(of, "bw_min"));
     let (samples, deviation) = (number(of, "bw_samples"), number(of, "bw_dev"));
     let rate = |value: f64| quantity(value, Unit::KibibytesPerSecond);
     if samples >= 4.0 && least < mean * 0.5 {
-        doubts.push(format!(
+        caveats.push(format!(
             "{direction}: the slowest half second had {} against {} in the mean: a stall, or a state that changed (a write cache \
              that filled, garbage collection)",
             rate(least),
@@ -269,17 +269,17 @@ fn steadiness(direction: &str, of: &Map<String, Value>) -> Vec<String> {
         ));
     } else if samples >= 4.0 && deviation > mean * 0.3 {
         let share = deviation / mean * 100.0;
-        doubts.push(format!("{direction}: the bandwidth scattered by {share:.0} %: unsteady, look at its course over time (write_bw_log)"));
+        caveats.push(format!("{direction}: the bandwidth scattered by {share:.0} %: unsteady, look at its course over time (write_bw_log)"));
     }
     let exact = number(of, "bw");
     if samples >= 4.0 && exact > 0.0 && (mean / exact - 1.0).abs() > 0.1 {
-        doubts.push(format!(
+        caveats.push(format!(
             "{direction}: bw_mean ({}) and bw ({}) differ: the samples are taken by a clock of their own; bw is the exact one",
             rate(mean),
             rate(exact)
         ));
     }
-    doubts
+    caveats
 }
 
 /// The object of completion latencies, or total ones where these are switched off.
@@ -291,7 +291,7 @@ fn times_of(of: &Map<String, Value>) -> Option<&Map<String, Value>> {
 }
 
 fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     let nanos = |value: f64| quantity(value, Unit::Nanos);
     if let Some(times) = times_of(of) {
         let (mean, max) = (number(times, "mean"), number(times, "max"));
@@ -299,7 +299,7 @@ fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
         let at = |percent: &str| percentiles.map_or(0.0, |percentiles| number(percentiles, percent));
         let (p99, clipped) = (at("99.000000"), at("99.990000").max(at("99.900000")));
         if p99 > mean * 5.0 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{direction}: p99 is {}, {:.0} times the mean of {}: the mean hides what one in a hundred waits for",
                 nanos(p99),
                 p99 / mean,
@@ -307,13 +307,13 @@ fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
             ));
         }
         if max > 1e9 {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{direction}: one operation took {}: a stall; see the kernel log (dmesg)",
                 nanos(max)
             ));
         }
         if clipped >= CLIPPED_NS || max >= CLIPPED_NS && percentiles.is_some() {
-            doubts.push(format!(
+            caveats.push(format!(
                 "{direction}: fio's percentiles end at 17.1 s; what took longer is reported as that (the maximum is exact)"
             ));
         }
@@ -321,7 +321,7 @@ fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
     let mean = |key: &str| of.get(key).and_then(Value::as_object).map_or(0.0, |times| number(times, "mean"));
     let (submission, completion, total) = (mean("slat_ns"), mean("clat_ns"), mean("lat_ns"));
     if submission > completion && completion > 0.0 {
-        doubts.push(format!(
+        caveats.push(format!(
             "{direction}: handing operations over took longer ({}) than waiting for them ({}): the submission blocks, as it does \
              through the page cache or with a full device queue",
             nanos(submission),
@@ -329,14 +329,14 @@ fn times(direction: &str, of: &Map<String, Value>) -> Vec<String> {
         ));
     }
     if completion > 0.0 && total > (submission + completion) * 1.1 {
-        doubts.push(format!(
+        caveats.push(format!(
             "{direction}: total latency ({}) is more than submission and completion together ({}): the time between is the \
              program's own, too many jobs for the CPUs",
             nanos(total),
             nanos(submission + completion)
         ));
     }
-    doubts
+    caveats
 }
 
 /// A number; 0 where there is none.

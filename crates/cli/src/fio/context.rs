@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use iolite_fio::language::Surroundings;
+use iolite_fio::language::HostContext;
 use iolite_fio::language::job_file::LARGEST_FILE;
 
 use crate::exit::UsageError;
 
-/// Calls `with` with this machine's surroundings.
-pub(crate) fn surroundings<T>(with: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+/// Calls `with` with this machine's context.
+pub(crate) fn host_context<T>(with: impl FnOnce(&HostContext<'_>) -> T) -> T {
     let host = iolite_observe::host();
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    with(&Surroundings {
+    with(&HostContext {
         variable: &variable,
         page_size: iolite_sys::page_cache::page_size(),
         memory_mib: host.memory.0 >> 20,

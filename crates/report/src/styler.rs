@@ -17,11 +17,11 @@ pub struct Style {
 
 /// What a piece of text means, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ink {
+pub(crate) enum Emphasis {
     /// Green.
     Good,
     /// Yellow.
-    Doubt,
+    Caution,
     /// Red.
     Bad,
     /// Bold without a colour.
@@ -30,9 +30,9 @@ pub(crate) enum Ink {
 
 /// Writes in a style.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pen(pub(crate) Style);
+pub(crate) struct Styler(pub(crate) Style);
 
-impl Pen {
+impl Styler {
     /// Columns that may be used.
     pub(crate) fn width(self) -> usize {
         self.0.width.max(60)
@@ -50,12 +50,12 @@ impl Pen {
     }
 
     /// The text in a colour, where colours are on.
-    pub(crate) fn paint(self, ink: Ink, text: &str) -> String {
+    pub(crate) fn paint(self, ink: Emphasis, text: &str) -> String {
         let code = match ink {
-            Ink::Good => "1;32",
-            Ink::Doubt => "1;33",
-            Ink::Bad => "1;31",
-            Ink::Strong => "1",
+            Emphasis::Good => "1;32",
+            Emphasis::Caution => "1;33",
+            Emphasis::Bad => "1;31",
+            Emphasis::Strong => "1",
         };
         if self.0.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn what_a_terminal_could_act_on_is_escaped() {
         assert_eq!(escaped("a\x1b[2J\u{9b}\r\n\u{202e}b"), "a\\u{1b}[2J\\u{9b}\\r\\n\\u{202e}b");
-        assert_eq!(Pen(PLAIN).clean("41.2 µs, Größe"), "41.2 µs, Größe");
+        assert_eq!(Styler(PLAIN).clean("41.2 µs, Größe"), "41.2 µs, Größe");
         assert_eq!(
-            Pen(Style { unicode: false, ..PLAIN }).clean("41.2 µs, Größe"),
+            Styler(Style { unicode: false, ..PLAIN }).clean("41.2 µs, Größe"),
             "41.2 us, Gr\\u{f6}\\u{df}e"
         );
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn long_text_is_wrapped_under_its_label() {
         let text = "the device moved 2 GiB for 1 GiB asked: something else uses it, or reads are amplified";
-        insta::assert_snapshot!(Pen(PLAIN).item("1. ", 3, text), @r#"
+        insta::assert_snapshot!(Styler(PLAIN).item("1. ", 3, text), @r#"
 1. the device moved 2 GiB for 1 GiB asked: something else
    uses it, or reads are amplified
 "#);
@@ -209,7 +209,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_escapes(text in any::<String>(), unicode in any::<bool>(), indent in 0usize..200) {
-            let out = Pen(Style { unicode, ..PLAIN }).item("", indent, &text);
+            let out = Styler(Style { unicode, ..PLAIN }).item("", indent, &text);
             prop_assert!(out.chars().all(|c| c == '\n' || !is_unsafe(c)), "{out:?}");
             prop_assert!(unicode || out.is_ascii(), "{out:?}");
         }

@@ -1,4 +1,4 @@
-//! Doubts about a phase that has been measured.
+//! Warnings about a phase that has been measured.
 
 use iolite_model::{Ending, Iops, Mix, Nanos, Task, Warning};
 use iolite_stats::{Change, PhaseChanges, PhaseResult};
@@ -6,27 +6,27 @@ use iolite_stats::{Change, PhaseChanges, PhaseResult};
 /// Measured time below which a figure is said to rest on little.
 const SHORT: Nanos = Nanos(250_000_000);
 
-/// What may be doubted about a phase, with advice. `first_error` is the first error of an operation, where the phase's
+/// What may be uncertain about a phase, with advice. `first_error` is the first error of an operation, where the phase's
 /// end does not list it.
-pub fn doubts(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
+pub fn phase_warnings(result: &PhaseResult, first_error: Option<&str>) -> Vec<Warning> {
     let name = || {
         let task = &result.info.task;
         format!("{}, {} outstanding", task.name(), task.concurrency())
     };
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     let errors = result.errors();
     if errors > 0 {
         let listed = result.end.errors.first().map(|tally| tally.first.as_str());
         let first = listed.or(first_error).unwrap_or("an unknown error").to_owned();
-        doubts.push(Warning::Errors { phase: name(), errors, first });
+        warnings.push(Warning::Errors { phase: name(), errors, first });
     }
     let outstanding = result.end.outstanding;
     if outstanding.lost > 0 {
-        doubts.push(Warning::Hung { phase: name(), lost: outstanding.lost, age: outstanding.oldest });
+        warnings.push(Warning::Hung { phase: name(), lost: outstanding.lost, age: outstanding.oldest });
     }
-    doubts.extend(foreign_load(result, name));
-    doubts.extend(inconstant(result, &name()));
-    doubts
+    warnings.extend(foreign_load(result, name));
+    warnings.extend(inconstant(result, &name()));
+    warnings
 }
 
 /// Whether so little time was measured that a figure rests on little.
@@ -127,7 +127,7 @@ mod tests {
             recorder.finish().iter().for_each(|left| collector.absorb(0, left));
             let mut result = crate::check::tests::empty(Task::File(FileTask::default()));
             result.totals = collector.finish(1_000, 1_000).2;
-            let warnings = doubts(&result, Some("EIO"));
+            let warnings = phase_warnings(&result, Some("EIO"));
             assert!(matches!(&warnings[..], [Warning::Errors { errors: 1, .. }]), "{at}: {warnings:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What is to be doubted about a job before it is run.
+//! Caveats about a job before it is run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iolite_model::{Access, BackendKind, Bytes, FileTask, Fill, Job, JobTask, Mix, Nanos, Overwrite, Target};
 
-use super::{Surroundings, span};
+use super::{SystemContext, span};
 
 /// Shorter says little: caches and the state of flash take longer to show.
 const SHORT: Nanos = Nanos(10_000_000_000);
@@ -19,7 +19,7 @@ const SECTOR: u64 = 4096;
 
 /// A warning about tasks of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobDoubt {
+pub struct JobCaveat {
     /// What it is about, for programs: `page-cache`, `zeros`, `depth`...
     pub kind: &'static str,
     /// Names of the tasks.
@@ -28,28 +28,28 @@ pub struct JobDoubt {
     pub text: String,
 }
 
-impl fmt::Display for JobDoubt {
+impl fmt::Display for JobCaveat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.tasks.join(", "), self.text)
     }
 }
 
 /// A kind of warning with its text.
-type Doubt = (&'static str, String);
+type Caveat = (&'static str, String);
 
 /// All warnings about a job, each with the tasks that it is about.
-pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
-    let mut found: Vec<JobDoubt> = Vec::new();
-    let mut add = |name: &str, (kind, text): Doubt| match found
+pub fn caveats(job: &Job, context: &SystemContext) -> Vec<JobCaveat> {
+    let mut found: Vec<JobCaveat> = Vec::new();
+    let mut add = |name: &str, (kind, text): Caveat| match found
         .iter_mut()
-        .find(|doubt| doubt.kind == kind && doubt.text == text)
+        .find(|caveat| caveat.kind == kind && caveat.text == text)
     {
-        Some(doubt) => {
-            if !doubt.tasks.iter().any(|task| task == name) {
-                doubt.tasks.push(name.to_owned());
+        Some(caveat) => {
+            if !caveat.tasks.iter().any(|task| task == name) {
+                caveat.tasks.push(name.to_owned());
             }
         }
-        None => found.push(JobDoubt { kind, tasks: vec![name.to_owned()], text }),
+        None => found.push(JobCaveat { kind, tasks: vec![name.to_owned()], text }),
     };
     let mut filled: BTreeSet<&Path> = BTreeSet::new();
     for set in job.sets() {
@@ -59,9 +59,9 @@ pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
         });
         for task in tasks.clone() {
             let each = [
-                destroys(task, surroundings),
-                through_cache(task, surroundings),
-                small(task, surroundings),
+                destroys(task, context),
+                through_cache(task, context),
+                small(task, context),
                 contents(task),
                 depth(task),
                 rate(task),
@@ -71,10 +71,10 @@ pub fn doubts(job: &Job, surroundings: &Surroundings) -> Vec<JobDoubt> {
                 fresh(task, &filled),
                 same_offsets(task),
             ];
-            each.into_iter().flatten().for_each(|doubt| add(&task.name, doubt));
+            each.into_iter().flatten().for_each(|caveat| add(&task.name, caveat));
         }
-        for (name, doubt) in shared(&tasks.clone().collect::<Vec<_>>()) {
-            add(&name, doubt);
+        for (name, caveat) in shared(&tasks.clone().collect::<Vec<_>>()) {
+            add(&name, caveat);
         }
         filled.extend(tasks.filter(|task| fills(task)).flat_map(|task| paths(task)));
     }
@@ -113,7 +113,7 @@ fn fills(task: &FileTask) -> bool {
     task.mix == Mix::Write && task.stop.runtime.is_none()
 }
 
-fn destroys(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
+fn destroys(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     let overwrite = match &task.target {
         Target::Existing(existing) => existing.overwrite,
         Target::Files(files) => files.overwrite,
@@ -121,7 +121,7 @@ fn destroys(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
     };
     let there: Vec<String> = paths(task)
         .into_iter()
-        .filter(|path| surroundings.found.contains_key(*path))
+        .filter(|path| context.found.contains_key(*path))
         .map(|path| path.display().to_string())
         .collect();
     let changes = task.mix.writes() || task.mix.trims();
@@ -133,7 +133,7 @@ fn destroys(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
     Some(("destroys", format!("writes over {}, and what that holds is lost{unless}", there.join(", "))))
 }
 
-fn through_cache(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
+fn through_cache(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     let mapped = task.backend == BackendKind::Mmap;
     if !is_real(task) || task.direct && !mapped {
         return None;
@@ -145,8 +145,8 @@ fn through_cache(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> 
             ("page-cache", format!("writes are over when the page cache has them{end}: {remedy}, or sync"))
         });
     }
-    let memory = surroundings.memory;
-    match span(task, surroundings) {
+    let memory = context.memory;
+    match span(task, context) {
         Some(span) if task.cache.invalidate && once(task, span) => Some((
             "page-cache",
             format!(
@@ -176,8 +176,8 @@ fn once(task: &FileTask, span: Bytes) -> bool {
 }
 
 /// Direct I/O to so little that caches beneath hold it.
-fn small(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
-    let span = span(task, surroundings).filter(|span| *span < SMALL && is_real(task) && task.direct)?;
+fn small(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
+    let span = span(task, context).filter(|span| *span < SMALL && is_real(task) && task.direct)?;
     Some((
         "small-region",
         format!(
@@ -186,7 +186,7 @@ fn small(task: &FileTask, surroundings: &Surroundings) -> Option<Doubt> {
     ))
 }
 
-fn contents(task: &FileTask) -> Option<Doubt> {
+fn contents(task: &FileTask) -> Option<Caveat> {
     if !task.mix.writes() || !is_real(task) {
         return None;
     }
@@ -207,7 +207,7 @@ fn contents(task: &FileTask) -> Option<Doubt> {
     ))
 }
 
-fn depth(task: &FileTask) -> Option<Doubt> {
+fn depth(task: &FileTask) -> Option<Caveat> {
     let deep = task.concurrency > task.workers;
     if task.backend.is_synchronous() && deep {
         let name = task.backend.name();
@@ -227,7 +227,7 @@ fn depth(task: &FileTask) -> Option<Doubt> {
     })
 }
 
-fn rate(task: &FileTask) -> Option<Doubt> {
+fn rate(task: &FileTask) -> Option<Caveat> {
     let rate = task.asked_rate()?;
     let outstanding = task.concurrency;
     Some((
@@ -240,7 +240,7 @@ fn rate(task: &FileTask) -> Option<Doubt> {
     ))
 }
 
-fn short(task: &FileTask) -> Option<Doubt> {
+fn short(task: &FileTask) -> Option<Caveat> {
     let runtime = task.stop.runtime.filter(|runtime| *runtime < SHORT && is_real(task))?;
     Some((
         "short",
@@ -248,7 +248,7 @@ fn short(task: &FileTask) -> Option<Doubt> {
     ))
 }
 
-fn durability(task: &FileTask) -> Option<Doubt> {
+fn durability(task: &FileTask) -> Option<Caveat> {
     let synced = task.durability.sync.is_some()
         || task.durability.open.is_some()
         || task.durability.end_sync.is_some();
@@ -262,7 +262,7 @@ fn durability(task: &FileTask) -> Option<Doubt> {
     ))
 }
 
-fn small_block(task: &FileTask) -> Option<Doubt> {
+fn small_block(task: &FileTask) -> Option<Caveat> {
     let odd = !task.block.0.is_multiple_of(SECTOR) && task.sizes.is_none();
     (task.direct && odd && is_real(task)).then(|| {
         (
@@ -276,7 +276,7 @@ fn small_block(task: &FileTask) -> Option<Doubt> {
 }
 
 /// Random writes onto storage that nothing has filled.
-fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
+fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Caveat> {
     let random = !task.access.is_sequential();
     let prepared = paths(task).iter().all(|path| filled.contains(path));
     (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
@@ -289,7 +289,7 @@ fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Doubt> {
     })
 }
 
-fn same_offsets(task: &FileTask) -> Option<Doubt> {
+fn same_offsets(task: &FileTask) -> Option<Caveat> {
     let random = !task.access.is_sequential();
     (random && task.mix.reads() && is_real(task) && !task.direct && !task.cache.invalidate).then(|| {
         (
@@ -302,7 +302,7 @@ fn same_offsets(task: &FileTask) -> Option<Doubt> {
 }
 
 /// Tasks that run together on one file.
-fn shared(tasks: &[&FileTask]) -> Vec<(String, Doubt)> {
+fn shared(tasks: &[&FileTask]) -> Vec<(String, Caveat)> {
     let mut found = Vec::new();
     for (number, task) in tasks.iter().enumerate() {
         let same = |other: &&&FileTask| paths(other).iter().any(|path| paths(task).contains(path));
