@@ -15,7 +15,7 @@ use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
 
 /// Smallest test file: a block of the largest usual size for every operation of a small test.
-const LEAST: Bytes = Bytes(4 << 20);
+const MIN: Bytes = Bytes(4 << 20);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -147,11 +147,11 @@ fn test(
         let message = "no worker of the file has an access specification assigned: there is nothing to run";
         return Err(UsageError(message.into()).into());
     }
-    let size = place.size.round_down(LEAST.0.min(1 << 20));
-    if size < LEAST || storage.filesystem.size.0 > 0 && size > storage.filesystem.free {
+    let size = place.size.round_down(MIN.0.min(1 << 20));
+    if size < MIN || storage.filesystem.size.0 > 0 && size > storage.filesystem.free {
         let free = storage.filesystem.free;
         let message =
-            format!("--size {}: give at least {LEAST}, and at most what is free ({free})", place.size);
+            format!("--size {}: give at least {MIN}, and at most what is free ({free})", place.size);
         return Err(UsageError(message).into());
     }
     let default = Some(configuration.setup.run_time).filter(|time| time.0 > 0);

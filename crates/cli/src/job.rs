@@ -118,7 +118,7 @@ fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
 fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError> {
     let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for thread in threads {
-        let mut note = |text: String| match notes.iter_mut().find(|(told, _)| *told == text) {
+        let mut note = |text: String| match notes.iter_mut().find(|(noted, _)| *noted == text) {
             Some((_, jobs)) if jobs.contains(&thread.name.as_str()) => {}
             Some((_, jobs)) => jobs.push(&thread.name),
             None => notes.push((text, vec![&thread.name])),

@@ -328,9 +328,9 @@ fn a_disk_that_fills_up_meanwhile_ends_clearly() {
     let filler = vec![0; 160 << 20];
     assert!(fs::write(at.join("filler"), filler).is_err());
     let output = child.wait_with_output().unwrap();
-    let told = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.code().is_some_and(|code| code != 0 && code != 130), "{told}");
-    assert!(told.contains("space"), "{told}");
+    let printed = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code().is_some_and(|code| code != 0 && code != 130), "{printed}");
+    assert!(printed.contains("space"), "{printed}");
     assert_eq!(entries(&at), ["filler"]);
 }
 

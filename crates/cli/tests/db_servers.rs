@@ -92,8 +92,8 @@ fn url(printed: &str) -> String {
 /// Whether a database is reached by this URL: one that was never set up says so.
 fn reaches(url: &str) -> bool {
     let asked = Command::new(IOLITE).args(["ranread", "get-sizes", "--db", url]).output().unwrap();
-    let told = stderr(&asked);
-    assert!(told.contains("no database in"), "{told}");
+    let message = stderr(&asked);
+    assert!(message.contains("no database in"), "{message}");
     true
 }
 

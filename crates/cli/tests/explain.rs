@@ -19,7 +19,7 @@ fn explain(arguments: &[&str], file: &Path) -> Output {
 }
 
 /// The text of a success, its lines joined where they were wrapped.
-fn told(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     String::from_utf8(output.stdout.clone()).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -52,7 +52,7 @@ fn a_result_of_the_installed_fio_is_explained() {
             Ok(run) if run.status.success() => {}
             other => return eprintln!("skipped: no fio that runs here: {other:?}"),
         }
-        let text = told(&explain(&[], &result));
+        let text = printed(&explain(&[], &result));
         for part in [
             "a result of fio's, 1 job",
             "job 1: buffered",
@@ -65,7 +65,7 @@ fn a_result_of_the_installed_fio_is_explained() {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("ctx:") && !text.contains("what writes did"), "{text}");
-        let all = told(&explain(&["--all"], &result));
+        let all = printed(&explain(&["--all"], &result));
         assert!(all.contains("ctx:"), "{all}");
         assert!(!all.contains("not known here"), "{all}");
 
@@ -74,7 +74,7 @@ fn a_result_of_the_installed_fio_is_explained() {
         let noisy = place.root.path().join("noisy");
         fs::write(&noisy, format!("fio: something {{ to say\n{document}")).unwrap();
         let output = explain(&[], &noisy);
-        assert_eq!(told(&output), text);
+        assert_eq!(printed(&output), text);
         assert!(stderr(&output).contains("something { to say"), "{}", stderr(&output));
         fs::write(&noisy, &document[..document.len() / 2]).unwrap();
         refused(&explain(&[], &noisy), "cut off");
@@ -96,7 +96,7 @@ fn a_result_of_the_program_itself_is_explained() {
         .unwrap();
     let result = place.root.path().join("result.json");
     fs::write(&result, &output.stdout).unwrap();
-    let text = told(&explain(&["--all"], &result));
+    let text = printed(&explain(&["--all"], &result));
     assert!(text.contains("phase 1: nothing") && text.contains("* kind: read"), "{text}");
     assert!(!text.contains("not known here"), "{text}");
 }
@@ -113,7 +113,7 @@ fn a_job_is_explained_before_it_is_run() {
         existing.display()
     );
     fs::write(&job, &text).unwrap();
-    let explained = told(&explain(&[], &job));
+    let explained = printed(&explain(&[], &job));
     for part in
         ["1 task", "1 MiB in all", "DESTROYS", "what that holds is lost", "zeros are written", "page cache"]
     {
@@ -130,7 +130,7 @@ fn a_job_is_explained_before_it_is_run() {
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    assert_eq!(told(&child.wait_with_output().unwrap()), explained);
+    assert_eq!(printed(&child.wait_with_output().unwrap()), explained);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
     let text = "[global]\ndirectory=/nowhere\nsize=64m\n[scan]\nrw=read\nnumjobs=2\niodepth=8\nioengine=psync\nwrite_bw_log=x\n";
     fs::write(&job, text).unwrap();
     let output = explain(&[], &job);
-    let words = told(&output);
+    let words = printed(&output);
     for part in [
         "2 tasks",
         "scan, 2 times at once",

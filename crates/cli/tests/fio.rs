@@ -452,16 +452,16 @@ fn examples_run_small_and_report_what_fio_reports() {
             (document(&done(ours(&place, &arguments))), document(&theirs.join().unwrap()))
         });
         assert_eq!(differing_keys(&ours, &theirs), Vec::<String>::new(), "{name}");
-        let told = |document: &Value| {
-            let told = |amount: (u64, u64)| match fixed {
+        let compared = |document: &Value| {
+            let compared = |amount: (u64, u64)| match fixed {
                 Fixed::All => amount,
                 Fixed::Operations => (amount.0, 0),
                 Fixed::Nothing => (0, 0),
             };
-            let jobs = amounts(document).into_iter().map(|(name, amounts)| (name, amounts.map(told)));
+            let jobs = amounts(document).into_iter().map(|(name, amounts)| (name, amounts.map(compared)));
             jobs.collect::<Vec<_>>()
         };
-        assert_eq!(told(&ours), told(&theirs), "{name}");
+        assert_eq!(compared(&ours), compared(&theirs), "{name}");
     }
 }
 
@@ -508,9 +508,9 @@ fn bench_fio_runs_a_matrix_and_fio_plot_draws_it() {
         command.args(arguments).current_dir(place.data()).env("PATH", &path).stdin(Stdio::null());
         command.env("XDG_DATA_HOME", place.root.path()).env("MPLCONFIGDIR", place.root.path());
         let output = command.output().unwrap();
-        let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
-        assert!(output.status.success(), "{program} {arguments:?}: {told}");
-        told
+        let compared = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        assert!(output.status.success(), "{program} {arguments:?}: {compared}");
+        compared
     };
     let target = place.data().join("target");
     fs::File::create(&target).unwrap().set_len(16 << 20).unwrap();
@@ -559,8 +559,8 @@ fn bench_fio_runs_a_matrix_and_fio_plot_draws_it() {
         let picture = format!("chart{kind}.png");
         let mut arguments = vec!["-i", folder, "-T", "test", "-r", "randread", kind, "-o", &picture];
         arguments.extend(more);
-        let told = run("fio-plot", &arguments);
+        let compared = run("fio-plot", &arguments);
         let size = fs::metadata(place.data().join(&picture)).map_or(0, |metadata| metadata.len());
-        assert!(size > 10_000, "{kind}: {size} bytes: {told}");
+        assert!(size > 10_000, "{kind}: {size} bytes: {compared}");
     }
 }

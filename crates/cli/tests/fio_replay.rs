@@ -120,8 +120,8 @@ fn what_is_no_trace_is_refused_with_its_place() {
         let read = format!("--read_iolog={name}");
         let output = ours(&place, &["--name=r", &read]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        let told = stderr(&output);
-        assert!(told.contains(name) && told.contains(part), "{told}");
+        let message = stderr(&output);
+        assert!(message.contains(name) && message.contains(part), "{message}");
     }
 }
 

@@ -45,9 +45,9 @@ fn a_job_s_time_is_its_own() {
                      --name=long --filename=b --runtime=900ms --ramp_time=0 --write_iops_log=j";
         let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
         let output = fio(&place, arguments);
-        let told = &documents(&output)[0];
+        let report = &documents(&output)[0];
         let jobs = ["short", "long"].map(|name| {
-            told["jobs"].as_array().unwrap().iter().find(|job| job["jobname"] == name).unwrap().clone()
+            report["jobs"].as_array().unwrap().iter().find(|job| job["jobname"] == name).unwrap().clone()
         });
         // Neither the files' making, nor the ramp, nor the other job.
         let times = |job: &Value| (number(&job["job_runtime"]), number(&job["read"]["runtime"]));
@@ -79,9 +79,9 @@ fn logs_hold_what_the_totals_count() {
                --ramp_time=100ms --write_lat_log=l --write_iops_log=l";
     for arguments in [job, aio] {
         let output = fio(&place, arguments);
-        let told = &documents(&output)[0]["jobs"][0];
-        let counted = [&told["read"]["total_ios"], &told["write"]["total_ios"]].map(number);
-        assert!(counted[0] > 0 && counted[1] > 0, "{told}");
+        let report = &documents(&output)[0]["jobs"][0];
+        let counted = [&report["read"]["total_ios"], &report["write"]["total_ios"]].map(number);
+        assert!(counted[0] > 0 && counted[1] > 0, "{report}");
         for name in ["l_lat.1.log", "l_clat.1.log", "l_slat.1.log", "l_iops.1.log"] {
             let lines = log(&place, name);
             let of = |direction| lines.iter().filter(|line| line[2] == direction).count() as u64;
@@ -114,15 +114,15 @@ fn errors_that_are_gone_on_after_are_counted() {
         bytes[block * 4096 + 2000] ^= 1;
     }
     fs::write(place.data().join("v"), bytes).unwrap();
-    let told = |arguments: &str| documents(&fio(&place, arguments))[0]["jobs"][0].clone();
-    let wrong = told(&format!("{job} --rw=read --continue_on_error=verify"));
+    let report = |arguments: &str| documents(&fio(&place, arguments))[0]["jobs"][0].clone();
+    let wrong = report(&format!("{job} --rw=read --continue_on_error=verify"));
     assert_eq!(
         (&wrong["error"], &wrong["total_err"], &wrong["first_error"]),
         (&84.into(), &3.into(), &84.into())
     );
-    let none = told("--name=n --ioengine=null --rw=read --size=1m --continue_on_error=all");
+    let none = report("--name=n --ioengine=null --rw=read --size=1m --continue_on_error=all");
     assert_eq!((&none["error"], &none["total_err"], &none["first_error"]), (&0.into(), &0.into(), &0.into()));
-    let plain = told("--name=n --ioengine=null --rw=read --size=1m");
+    let plain = report("--name=n --ioengine=null --rw=read --size=1m");
     assert_eq!(plain.get("total_err"), None);
 }
 
@@ -133,13 +133,13 @@ fn results_on_the_way_are_of_the_job_that_runs() {
     let arguments = "--status-interval=250ms --name=search --ioengine=null --rw=read --size=1m --iodepth=4 \
                      --latency_target=1s --latency_percentile=99 --latency_window=400ms --time_based --runtime=10 \
                      --name=last --stonewall --ioengine=null --rw=read --size=1g --time_based --runtime=1 --rate_iops=1000";
-    let told = documents(&fio(&place, arguments));
-    assert!(told.len() > 2, "{}", told.len());
+    let report = documents(&fio(&place, arguments));
+    assert!(report.len() > 2, "{}", report.len());
     let names = |document: &Value| -> Vec<String> {
         let jobs = document["jobs"].as_array().unwrap().iter();
         jobs.map(|job| job["jobname"].as_str().unwrap().to_owned()).collect()
     };
-    for document in &told {
+    for document in &report {
         assert!(
             [vec!["search"], vec!["search", "last"]]
                 .contains(&names(document).iter().map(String::as_str).collect()),
@@ -148,16 +148,16 @@ fn results_on_the_way_are_of_the_job_that_runs() {
         );
     }
     let last = |document: &Value| document["jobs"].get(1).map_or(0, |job| number(&job["read"]["total_ios"]));
-    assert!(told.iter().map(last).collect::<Vec<_>>().is_sorted());
+    assert!(report.iter().map(last).collect::<Vec<_>>().is_sorted());
 }
 
 #[test]
 fn what_moves_no_data_is_reported_without_bytes() {
     let place = TestDirectory::new();
     let output = fio(&place, "--name=c --ioengine=cpuio --cpuload=20 --time_based --runtime=600ms");
-    let told = &documents(&output)[0]["jobs"][0]["read"];
-    assert!(number(&told["total_ios"]) > 0, "{told}");
-    assert_eq!(["io_bytes", "bw", "bw_max"].map(|key| number(&told[key])), [0; 3], "{told}");
+    let report = &documents(&output)[0]["jobs"][0]["read"];
+    assert!(number(&report["total_ios"]) > 0, "{report}");
+    assert_eq!(["io_bytes", "bw", "bw_max"].map(|key| number(&report[key])), [0; 3], "{report}");
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn what_is_interrupted_in_its_ramp_has_used_nothing() {
     let place = TestDirectory::new();
     let arguments = "--trigger-timeout=500ms --name=r --ioengine=null --rw=read --size=1m --time_based --runtime=30 \
                      --ramp_time=30";
-    let told = &documents(&fio(&place, arguments))[0]["jobs"][0].clone();
-    assert_eq!((number(&told["read"]["total_ios"]), number(&told["ctx"])), (0, 0), "{told}");
-    assert_eq!((&told["usr_cpu"], &told["sys_cpu"]), (&0.0.into(), &0.0.into()));
+    let report = &documents(&fio(&place, arguments))[0]["jobs"][0].clone();
+    assert_eq!((number(&report["read"]["total_ios"]), number(&report["ctx"])), (0, 0), "{report}");
+    assert_eq!((&report["usr_cpu"], &report["sys_cpu"]), (&0.0.into(), &0.0.into()));
 }
 
 #[test]

@@ -240,7 +240,7 @@ impl Results {
     }
 }
 
-fn told(output: Output) -> String {
+fn printed(output: Output) -> String {
     assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -254,9 +254,9 @@ fn refused(output: &Output, code: i32, parts: &[&str]) {
 #[test]
 fn a_history_without_runs_says_so() {
     let results = Results::of(&[made_up("write", WRITE, &[5])]);
-    let text = told(results.iolite("ranread", "history", &[]));
+    let text = printed(results.iolite("ranread", "history", &[]));
     assert!(text.starts_with("There are no runs of RanRead in "), "{text}");
-    let text = told(results.iolite("ranwrite", "history", &["--db", "sqlite:/elsewhere"]));
+    let text = printed(results.iolite("ranwrite", "history", &["--db", "sqlite:/elsewhere"]));
     assert!(text.starts_with("There are no runs of RanWrite on sqlite:/elsewhere in "), "{text}");
     fs::remove_file(results.file()).unwrap();
     refused(&results.iolite("ranread", "history", &[]), 2, &["there are no results"]);
@@ -277,7 +277,7 @@ fn a_history_has_every_run_of_the_tool_and_how_it_ended() {
     ]);
     store(&results.file(), &check("check"));
 
-    let text = told(results.iolite("ranread", "history", &[]));
+    let text = printed(results.iolite("ranread", "history", &[]));
     let line =
         |id: &str| text.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("{text}")).to_owned();
     let words: Vec<String> = line("read-a").split_whitespace().map(str::to_owned).collect();
@@ -293,7 +293,7 @@ fn a_history_has_every_run_of_the_tool_and_how_it_ended() {
     );
     assert!(!text.contains("check") && !text.contains("\n  w "), "{text}");
 
-    let text = told(results.iolite("ranread", "history", &["--json"]));
+    let text = printed(results.iolite("ranread", "history", &["--json"]));
     let document: Value = serde_json::from_str(&text).unwrap();
     let runs = document["runs"].as_array().unwrap();
     let endings: Vec<&Value> = runs.iter().map(|run| &run["ending"]["kind"]).collect();
@@ -306,7 +306,7 @@ fn a_history_has_every_run_of_the_tool_and_how_it_ended() {
     assert_eq!(runs[2]["measured_seconds"], 2.0);
     // The password is ignored.
     let text =
-        told(results.iolite("ranread", "history", &["--json", "--db", "postgres://me:secret@host/ran"]));
+        printed(results.iolite("ranread", "history", &["--json", "--db", "postgres://me:secret@host/ran"]));
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["runs"].as_array().unwrap().len(), 1);
     assert_eq!(document["runs"][0]["id"], "read-b");
@@ -385,7 +385,7 @@ fn exports_say_what_the_tables_say() {
     {
         for format in ["csv", "tsv"] {
             let file = results.0.path().join(format!("{tool}.{format}"));
-            told(results.iolite(tool, "export", &[file.to_str().unwrap(), "--format", format]));
+            printed(results.iolite(tool, "export", &[file.to_str().unwrap(), "--format", format]));
             // The check's phase on a database is no run of the tool.
             let database = rusqlite::Connection::open(results.file()).unwrap();
             database.execute("DELETE FROM run WHERE id = 'f'", []).unwrap();
@@ -394,18 +394,18 @@ fn exports_say_what_the_tables_say() {
             }
         }
     }
-    let document = told(results.iolite("ranio", "export", &["-", "--format", "json"]));
+    let document = printed(results.iolite("ranio", "export", &["-", "--format", "json"]));
     let document: Value = serde_json::from_str(&document).unwrap();
     assert_eq!((&document[0]["Reads"], &document[0]["ReadPct"]), (&Value::from(90), &Value::from(70)));
     assert_eq!(document[0]["Database"], "sqlite:/odd, \"name\"");
-    let one = told(results.iolite("ranread", "export", &["-", "--db", "sqlite:/data/ran"]));
+    let one = printed(results.iolite("ranread", "export", &["-", "--db", "sqlite:/data/ran"]));
     assert_eq!(one.lines().count(), 3);
 }
 
 #[test]
 fn exports_overwrite_nothing() {
     let results = Results::of(&[made_up("a", DbOperation::RanRead, &[5])]);
-    let text = told(results.iolite("ranread", "export", &[]));
+    let text = printed(results.iolite("ranread", "export", &[]));
     let first = text.strip_prefix("Exporting summary of all random read statistics to ").unwrap();
     let first = PathBuf::from(first.strip_suffix("\nDone.\n").unwrap());
     let name = first.file_name().unwrap().to_str().unwrap().to_owned();
@@ -414,7 +414,7 @@ fn exports_overwrite_nothing() {
     let first = results.0.path().join(first);
     fs::write(&first, "mine").unwrap();
     // Within the minute the name would be the same; at its end it is another anyway.
-    told(results.iolite("ranread", "export", &["."]));
+    printed(results.iolite("ranread", "export", &["."]));
     assert_eq!(fs::read_to_string(&first).unwrap(), "mine");
     let made = entries(results.0.path()).into_iter().filter(|name| name.starts_with("PerfTools")).count();
     assert_eq!(made, 2);
@@ -435,13 +435,13 @@ fn a_reset_forgets_the_tools_runs_and_nothing_else() {
         running,
     ]);
     store(&results.file(), &check("check"));
-    let text = told(results.iolite("ranread", "reset", &["--db", "gtm:/elsewhere"]));
+    let text = printed(results.iolite("ranread", "reset", &["--db", "gtm:/elsewhere"]));
     assert!(text.starts_with("Forgot 1 run of RanRead on gtm:/elsewhere in "), "{text}");
     assert_eq!(results.ids(), ["a", "c", "check", "going-on"]);
-    let text = told(results.iolite("ranread", "reset", &[]));
+    let text = printed(results.iolite("ranread", "reset", &[]));
     assert!(text.contains("Forgot 1 ") && text.contains("iolite ranread stop going-on"), "{text}");
     assert_eq!(results.ids(), ["c", "check", "going-on"]);
-    let text = told(results.iolite("ranread", "reset", &[]));
+    let text = printed(results.iolite("ranread", "reset", &[]));
     assert!(text.contains("nothing to forget"), "{text}");
     assert_eq!(results.ids(), ["c", "check", "going-on"]);
 }
@@ -519,7 +519,7 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
     assert_eq!((first.0.try_wait().unwrap(), second.0.try_wait().unwrap()), (None, None));
 
     let beginning = &one[..common.len() + 1];
-    let text = told(iolite(&place, &["ranread", "stop", beginning]));
+    let text = printed(iolite(&place, &["ranread", "stop", beginning]));
     assert_eq!(text, format!("Stopped {one}: what it has measured is kept.\n"));
     assert_eq!(first.0.wait().unwrap().code(), Some(130));
     assert_eq!(second.0.try_wait().unwrap(), None);
@@ -530,15 +530,15 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
     assert_eq!(place.ask::<String>(&format!("SELECT ending FROM run WHERE id = '{one}'")), "interrupted");
     refused(&iolite(&place, &["ranread", "stop", &one]), 2, &["has ended already", &other]);
 
-    let nothing = told(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[0]]));
+    let nothing = printed(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[0]]));
     assert!(nothing.starts_with("There are no runs of RanRead on "), "{nothing}");
-    let text = told(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[1]]));
+    let text = printed(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[1]]));
     assert_eq!(text, format!("Stopped {other}: what it has measured is kept.\n"));
     assert_eq!(second.0.wait().unwrap().code(), Some(130));
     assert!(kept(&other) > 0);
-    let text = told(iolite(&place, &["ranread", "history"]));
+    let text = printed(iolite(&place, &["ranread", "history"]));
     assert_eq!(text.matches("interrupted").count(), 2, "{text}");
-    let csv = told(iolite(&place, &["ranread", "export", "-"]));
+    let csv = printed(iolite(&place, &["ranread", "export", "-"]));
     assert_eq!(csv.lines().count(), 3, "{csv}");
 }
 
@@ -553,7 +553,7 @@ fn a_stop_leaves_processes_alone_that_only_have_the_number() {
         |sql: &str| database.execute(&format!("UPDATE run SET process = {number}, {sql}"), []).unwrap();
     claim("process_start_ticks = NULL");
     refused(&results.iolite("ranread", "stop", &["later"]), 1, &["out of reach"]);
-    let text = told(results.iolite("ranread", "stop", &["--all"]));
+    let text = printed(results.iolite("ranread", "stop", &["--all"]));
     assert!(text.starts_with("There are no runs of RanRead to stop"), "{text}");
     claim("process_start_ticks = 1, host_name = 'another', boot_id = 'another'");
     refused(&results.iolite("ranread", "stop", &["later"]), 1, &["measured on another"]);

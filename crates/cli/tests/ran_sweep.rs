@@ -140,10 +140,10 @@ fn wrong_input_is_refused_before_anything_is_run() {
     for (arguments, part) in [
         (&["--jobs", "4,1"][..], "each larger than the one before"),
         (&["--jobs", "0"], "0 is not in 1"),
-        (&["--jobs", "1,8", "--most-jobs", "4"], "--most-jobs"),
+        (&["--jobs", "1,8", "--max-jobs", "4"], "--max-jobs"),
         (&["--step", "0s"], "--step"),
         (&["--ceiling", "1ms"], "ceiling"),
-        (&["--least-growth", "100"], "between 0 and 100"),
+        (&["--min-growth", "100"], "between 0 and 100"),
         (&["--repeat", "0"], "--repeat"),
         (&["--hang", "1ms"], "--hang"),
     ] {

@@ -474,8 +474,8 @@ fn a_job_file_of_fios_makes_its_files_where_it_says() {
         );
         let document = run(&place, &text);
         assert_eq!(document["phases"].as_array().unwrap().len(), jobs);
-        let told = document.pointer("/run/storage/directory").expect("the storage is told");
-        assert_eq!(told, there.canonicalize().unwrap().to_str().unwrap());
+        let recorded = document.pointer("/run/storage/directory").expect("the storage is told");
+        assert_eq!(recorded, there.canonicalize().unwrap().to_str().unwrap());
         assert_eq!(fs::read_dir(&there).unwrap().count(), jobs * files, "files of fio's jobs stay");
         fs::remove_dir_all(&there).unwrap();
         fs::create_dir(&there).unwrap();

@@ -146,10 +146,10 @@ impl Tally {
             interval: nanos(interval),
             observed: nanos(observed),
             cost: nanos(self.spent / u32::try_from(self.samples.max(1)).unwrap_or(u32::MAX)),
-            waits: most(self.waits.iter().map(share).collect(), |wait| wait.sessions),
-            statements: most(self.statements.iter().map(statement).collect(), |one| one.sessions),
-            blockers: most(self.blockers.iter().map(blocker).collect(), |one| one.sessions),
-            objects: most(self.objects.iter().map(share).collect(), |one| one.sessions),
+            waits: largest(self.waits.iter().map(share).collect(), |wait| wait.sessions),
+            statements: largest(self.statements.iter().map(statement).collect(), |one| one.sessions),
+            blockers: largest(self.blockers.iter().map(blocker).collect(), |one| one.sessions),
+            objects: largest(self.objects.iter().map(share).collect(), |one| one.sessions),
             failure: None,
         }
     }
@@ -162,7 +162,7 @@ fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) {
 }
 
 /// The entries with the most sessions.
-fn most<T>(mut list: Vec<T>, sessions: impl Fn(&T) -> f64) -> Vec<T> {
+fn largest<T>(mut list: Vec<T>, sessions: impl Fn(&T) -> f64) -> Vec<T> {
     list.sort_by(|one, other| sessions(other).total_cmp(&sessions(one)));
     list.truncate(KEPT);
     list

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_loss_is_told_from_the_others() {
+    fn each_kind_of_loss_is_recognized() {
         let lost = |replacement: &dyn Fn(&Acknowledged) -> Vec<u8>| {
             let findings = found(replacement);
             assert_eq!((findings.lost, findings.judged), (1, 4), "{findings:?}");

@@ -114,8 +114,8 @@ impl Shared<'_> {
 
     /// One write after the other: noted when it is durable, never before.
     fn acknowledge(&self, worker: u32, mut write: impl FnMut(u64) -> Result<()>) -> Result<()> {
-        let most = self.limits.bytes.0 / self.plan.block.0 / u64::from(self.plan.workers);
-        for number in 1..=most {
+        let max = self.limits.bytes.0 / self.plan.block.0 / u64::from(self.plan.workers);
+        for number in 1..=max {
             if self.ended() {
                 break;
             }

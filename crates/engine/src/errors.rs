@@ -35,7 +35,7 @@ impl Errors {
 
     /// Whether the error that was just noted ends the phase.
     pub(crate) fn end_it(&self, rule: &OnError, class: ErrorClass) -> bool {
-        rule.stop.contains(&class) || rule.max.is_some_and(|most| self.count > most)
+        rule.stop.contains(&class) || rule.max.is_some_and(|one_error| self.count > one_error)
     }
 
     /// What to say of an error that ends the phase.
@@ -77,10 +77,10 @@ mod tests {
         errors.note(OpKind::Write, ErrorClass::Space, 0, || ("write: full".into(), Some(28)));
         let stop = OnError { stop: vec![ErrorClass::Space], ..OnError::default() };
         assert!(errors.end_it(&stop, ErrorClass::Space) && !errors.end_it(&stop, ErrorClass::Device));
-        let most = OnError { stop: Vec::new(), max: Some(1), ..OnError::default() };
-        assert!(!errors.end_it(&most, ErrorClass::Space));
+        let one_error = OnError { stop: Vec::new(), max: Some(1), ..OnError::default() };
+        assert!(!errors.end_it(&one_error, ErrorClass::Space));
         errors.note(OpKind::Write, ErrorClass::Space, 0, || ("again".into(), None));
-        assert!(errors.end_it(&most, ErrorClass::Space));
+        assert!(errors.end_it(&one_error, ErrorClass::Space));
         assert!(!errors.end_it(&OnError::default(), ErrorClass::Space));
         assert_eq!(
             errors.last_words(OpKind::Write, ErrorClass::Space),

@@ -70,7 +70,7 @@ enum Submitted {
     /// Back, with all that had to follow it.
     Done,
     /// On its way.
-    Flying,
+    InFlight,
     /// Not submitted for want of room.
     Held,
 }
@@ -89,7 +89,7 @@ pub(crate) struct Loop<'a, B, V, W> {
     free: Vec<u32>,
     /// An operation for which the back end had no room.
     held: Option<(Op, InFlight)>,
-    flying: usize,
+    in_flight: usize,
     /// Queued since the last time that anything was handed over, where that is done in batches.
     unsent: usize,
     /// Whether the queue was full and has not drained as far as it is to.
@@ -127,7 +127,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             held_data: vec![held; depth as usize],
             free: (0..depth).rev().collect(),
             held: None,
-            flying: 0,
+            in_flight: 0,
             unsent: 0,
             draining: false,
             returned: Completions::with_capacity(2 * depth as usize),
@@ -160,7 +160,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         while !self.lane.is_over(now) {
             let wake;
             (now, wake) = self.refill(now)?;
-            if self.flying > 0 {
+            if self.in_flight > 0 {
                 let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
                 now = self.take_back(self.plan.batch.complete_min, wait)?;
             } else if self.exhausted() {
@@ -207,12 +207,12 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                     self.give_back(op.slot, completed);
                     now = if self.fill_spare() { self.lane.now() } else { completed };
                 }
-                (Submitted::Flying, submitted) if self.plan.batch.gathers() => {
+                (Submitted::InFlight, submitted) if self.plan.batch.gathers() => {
                     now = self.gathered(submitted)?;
                 }
                 // What is dressed next must not keep this one from the device.
-                (Submitted::Flying, _) if self.dresses() => now = self.take_back(0, 0)?,
-                (Submitted::Flying, submitted) => now = submitted,
+                (Submitted::InFlight, _) if self.dresses() => now = self.take_back(0, 0)?,
+                (Submitted::InFlight, submitted) => now = submitted,
                 (Submitted::Held, _) => break,
             }
         }
@@ -335,11 +335,11 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             },
             Submission::Queued => {
                 self.slots[op.slot as usize] = Some(state);
-                self.flying += 1;
+                self.in_flight += 1;
                 if W::ON {
-                    self.watches.queued(op.slot, now, self.flying, &self.lane);
+                    self.watches.queued(op.slot, now, self.in_flight, &self.lane);
                 }
-                (Submitted::Flying, now)
+                (Submitted::InFlight, now)
             }
             Submission::Full => {
                 self.held = Some((op, state));
@@ -373,7 +373,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 // The second of two linked operations is on its way already.
                 self.slots[slot as usize] = follower.map(|(_, state)| state);
             } else {
-                self.flying -= 1;
+                self.in_flight -= 1;
                 match follower {
                     None => self.give_back(slot, now),
                     Some(follower) => self.followers.push(follower),
@@ -387,7 +387,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         if !self.followers.is_empty() {
             self.follow_all();
         }
-        if V::ON || self.flying > 0 {
+        if V::ON || self.in_flight > 0 {
             now = self.lane.now();
         }
         self.lane.advance(now);

@@ -318,8 +318,8 @@ fn open_named(
         named.size
     } else if may_grow && fills {
         // No more than this fits, apart from holes and what is compressed.
-        let most = file::file_system_size(&file).map_err(|source| failed("look at", &named.path, source))?;
-        Bytes(most.saturating_sub(named.offset.0).max(task.largest().0))
+        let max = file::file_system_size(&file).map_err(|source| failed("look at", &named.path, source))?;
+        Bytes(max.saturating_sub(named.offset.0).max(task.largest().0))
     } else {
         span_within(&named.path, whole, named.offset, named.size)?
     };

@@ -15,13 +15,13 @@ use crate::target::writes_to;
 const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
 
 /// The most threads of a task: a process can have some 16,000 by the usual limit on memory maps, and dies beyond.
-const MOST_THREADS: u32 = 10_000;
+const MAX_THREADS: u32 = 10_000;
 
 /// The most entries of a ring (IORING_MAX_ENTRIES).
-const MOST_RING: u32 = 32_768;
+const MAX_RING: u32 = 32_768;
 
 /// The most operations outstanding.
-const MOST_OUTSTANDING: u32 = 1 << 20;
+const MAX_OUTSTANDING: u32 = 1 << 20;
 
 /// What direct I/O is in multiples of at least.
 const SECTOR: u64 = 512;
@@ -87,18 +87,17 @@ fn validate_load(task: &FileTask) -> Result<(), EngineError> {
     if task.workers == 0 || task.concurrency < task.workers {
         return refuse("it needs at least one worker, and one outstanding operation for each");
     }
-    if task.workers > MOST_THREADS || task.backend == BackendKind::Threads && task.concurrency > MOST_THREADS
-    {
+    if task.workers > MAX_THREADS || task.backend == BackendKind::Threads && task.concurrency > MAX_THREADS {
         return refuse(
             "it needs more than 10,000 threads, of which a process has not many more: use fewer, or an asynchronous back end",
         );
     }
-    if matches!(task.backend, BackendKind::IoUring(_)) && task.depth_of(0) > MOST_RING {
+    if matches!(task.backend, BackendKind::IoUring(_)) && task.depth_of(0) > MAX_RING {
         return refuse(
             "a ring has at most 32,768 operations outstanding: use more workers, or fewer operations",
         );
     }
-    if task.concurrency > MOST_OUTSTANDING {
+    if task.concurrency > MAX_OUTSTANDING {
         return refuse(
             "it has more than 1,048,576 operations outstanding, for which there is hardly memory: use fewer",
         );

@@ -11,7 +11,7 @@ use crate::target::Targets;
 const CHUNK: usize = 1024;
 
 /// Max time that operations wait to be reported, in nanoseconds, unless intervals are shorter.
-const LONGEST_UNTOLD: u64 = 1_000_000_000;
+const MAX_DELAY: u64 = 1_000_000_000;
 
 /// An operation that has come back, in nanoseconds since the phase's start.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub(crate) trait Watches {
     const ON: bool;
 
     /// An operation was queued: its submission has returned, and so many are in flight with it.
-    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &WorkerLane);
+    fn queued(&mut self, slot: u32, submitted: u64, in_flight: usize, lane: &WorkerLane);
 
     /// An operation has come back.
     ///
@@ -100,7 +100,7 @@ struct Log {
     operations: Vec<LoggedOperation>,
     /// Time between two tellings at most.
     every: u64,
-    tell_at: u64,
+    hand_over_at: u64,
 }
 
 impl Watcher {
@@ -111,14 +111,18 @@ impl Watcher {
 
     /// For a worker with so many slots, whose operations are of these kinds.
     pub(crate) fn new(task: &FileTask, kinds: &[OpKind], targets: &Targets, slots: u32) -> Watcher {
-        let every = task.interval.0.clamp(1, LONGEST_UNTOLD);
+        let every = task.interval.0.clamp(1, MAX_DELAY);
         let priority = task.placement.io_priority.map_or(0, IoPriority::packed);
         let mut detail = task.watch.detail.then(|| Box::new(DetailRecorder::new(kinds)));
         if let Some(detail) = detail.as_mut().filter(|_| !task.priorities.is_empty()) {
             detail.keep_apart(&priorities(task, priority));
         }
-        let log =
-            || Log { targets: targets.clone(), operations: Vec::with_capacity(CHUNK), every, tell_at: every };
+        let log = || Log {
+            targets: targets.clone(),
+            operations: Vec::with_capacity(CHUNK),
+            every,
+            hand_over_at: every,
+        };
         Watcher {
             submitted: vec![None; slots.max(1) as usize],
             pending: 0,
@@ -149,11 +153,11 @@ fn at_once(detail: &mut DetailRecorder) {
 impl Watches for Watcher {
     const ON: bool = true;
 
-    fn queued(&mut self, slot: u32, submitted: u64, flying: usize, lane: &WorkerLane) {
+    fn queued(&mut self, slot: u32, submitted: u64, in_flight: usize, lane: &WorkerLane) {
         self.submitted[slot as usize] = Some(submitted);
         self.pending += 1;
         if let Some(detail) = self.detail.as_mut().filter(|_| lane.measures(submitted)) {
-            detail.submitted(flying);
+            detail.submitted(in_flight);
         }
     }
 
@@ -207,14 +211,14 @@ impl Watches for Watcher {
     }
 
     fn pass(&mut self, now: u64, lane: &WorkerLane) {
-        if let Some(log) = self.log.as_mut().filter(|log| now >= log.tell_at) {
-            log.tell(now, lane);
+        if let Some(log) = self.log.as_mut().filter(|log| now >= log.hand_over_at) {
+            log.hand_over(now, lane);
         }
     }
 
     fn finish(mut self, lane: &WorkerLane, end: &mut WorkerEnd) {
         if let Some(log) = &mut self.log {
-            log.tell(0, lane);
+            log.hand_over(0, lane);
         }
         end.detail = self.detail;
     }
@@ -236,14 +240,14 @@ impl Log {
             completed: back.completed,
             counted: lane.measures(back.completed),
         });
-        if self.operations.len() >= CHUNK || back.completed >= self.tell_at {
-            self.tell(back.completed, lane);
+        if self.operations.len() >= CHUNK || back.completed >= self.hand_over_at {
+            self.hand_over(back.completed, lane);
         }
     }
 
     /// Reports the operations collected. A full chunk is handed over as it is, otherwise copied.
-    fn tell(&mut self, now: u64, lane: &WorkerLane) {
-        self.tell_at = now.saturating_add(self.every);
+    fn hand_over(&mut self, now: u64, lane: &WorkerLane) {
+        self.hand_over_at = now.saturating_add(self.every);
         if self.operations.is_empty() {
             return;
         }
@@ -253,6 +257,6 @@ impl Log {
             std::mem::replace(&mut self.operations, Vec::with_capacity(CHUNK))
         };
         // Nobody listens where the conductor has given up on this worker.
-        lane.tell(operations);
+        lane.report(operations);
     }
 }

@@ -87,7 +87,7 @@ fn drive(
 ) -> Vec<Result<u32, i32>> {
     let mut results = vec![None; ops.len()];
     let mut free: Vec<u32> = (0..depth).collect();
-    let mut flying = vec![None; depth as usize];
+    let mut in_flight = vec![None; depth as usize];
     let mut returned = Completions::new();
     let mut next = 0;
     while results.iter().any(Option::is_none) {
@@ -104,14 +104,14 @@ fn drive(
                     free.push(slot);
                 }
                 Submission::Queued => {
-                    flying[slot as usize] = Some(next);
+                    in_flight[slot as usize] = Some(next);
                     assert!(back_end.buffer(slot).is_empty(), "a buffer in flight is not to be had");
                 }
                 Submission::Full => panic!("there is a slot but no room"),
             }
             next += 1;
         }
-        let waiting = flying.iter().flatten().count();
+        let waiting = in_flight.iter().flatten().count();
         if waiting > 0 {
             let start = Instant::now();
             // A wait may end early with nothing (a signal, a moment's lack of memory in the kernel): then again.
@@ -121,7 +121,7 @@ fn drive(
             assert!(!returned.is_empty(), "of {waiting} none came back in {:?}", start.elapsed());
         }
         for back in returned.drain(..) {
-            let index: usize = flying[back.slot as usize].take().expect("it was not in flight");
+            let index: usize = in_flight[back.slot as usize].take().expect("it was not in flight");
             check(index, &back_end.buffer(back.slot)[..BLOCK]);
             assert!(results[index].replace(back.result).is_none());
             free.push(back.slot);

@@ -79,8 +79,8 @@ fn operations_are_handed_over_in_batches() {
 
 #[test]
 fn no_more_are_taken_than_asked_for() {
-    let most = detail(Batch { complete_min: 8, complete_max: 8, ..Batch::default() });
-    assert_eq!((most.completes[2], most.completes.iter().sum::<u64>()), (OPERATIONS / 8, OPERATIONS / 8));
+    let max = detail(Batch { complete_min: 8, complete_max: 8, ..Batch::default() });
+    assert_eq!((max.completes[2], max.completes.iter().sum::<u64>()), (OPERATIONS / 8, OPERATIONS / 8));
     let polled = detail(Batch { complete_min: 0, complete_max: 1, ..Batch::default() });
     assert_eq!((polled.completes[1], polled.completes[2..].iter().sum::<u64>()), (OPERATIONS, 0));
     assert!(polled.completes[0] > 0, "nothing was waited for: {:?}", polled.completes);
@@ -98,7 +98,7 @@ fn the_queue_drains_before_it_is_filled() {
         .map(|pair| in_flight(pair[1].issued))
         .collect();
     assert!(begins.len() as u64 >= OPERATIONS / 12 - 1, "{}", begins.len());
-    assert!(begins.iter().all(|flying| (5..=6).contains(flying)), "{begins:?}");
+    assert!(begins.iter().all(|count| (5..=6).contains(count)), "{begins:?}");
     let free = detail(Batch::default());
     let drained = detail(Batch { low: 4, ..Batch::default() });
     assert!(drained.depths[4] < free.depths[4], "{:?} against {:?}", drained.depths, free.depths);

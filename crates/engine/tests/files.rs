@@ -502,7 +502,7 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     let target = FilesTarget::of(place_of.clone());
     let keep = Verify { state: Some(state.clone()), ..verify(true, false, true) };
     let sizes = Some(Sizes::alike(
-        SizeLaw::Range { least: Bytes(1024), most: Bytes(4096), multiple: Bytes(1024) },
+        SizeLaw::Range { min: Bytes(1024), max: Bytes(4096), multiple: Bytes(1024) },
         Bytes(1024),
     ));
     let writing = FileTask {

@@ -34,7 +34,7 @@ struct Logged<B> {
     /// When the last reaping was over.
     reaped: Instant,
     /// Of each slot in flight: when the reaping before it was over, and when it was submitted.
-    underway: Vec<Option<[Instant; 2]>>,
+    in_flight: Vec<Option<[Instant; 2]>>,
     /// Beginnings of what was reaped last, from the outside.
     returned: Vec<Instant>,
     log: Arc<Mutex<Log>>,
@@ -52,7 +52,7 @@ impl<B> Logged<B> {
 impl<B: Backend> Backend for Logged<B> {
     fn submit(&mut self, op: &Op) -> Submission {
         self.over();
-        self.underway[op.slot as usize] = Some([self.reaped, Instant::now()]);
+        self.in_flight[op.slot as usize] = Some([self.reaped, Instant::now()]);
         self.backend.submit(op)
     }
 
@@ -62,7 +62,7 @@ impl<B: Backend> Backend for Logged<B> {
         self.reaped = Instant::now();
         let mut log = self.log.lock().unwrap();
         for back in out.iter() {
-            let [before, submitted] = self.underway[back.slot as usize].take().unwrap();
+            let [before, submitted] = self.in_flight[back.slot as usize].take().unwrap();
             self.returned.push(before);
             log.inner.push((self.reaped - submitted).as_nanos() as u64);
         }
@@ -121,7 +121,7 @@ fn percentiles_are_those_of_a_log_of_every_operation() {
         Ok(Logged {
             backend: Sim::new(parameters, SimImage::new(1 << 20)),
             reaped: Instant::now(),
-            underway: vec![None; depth as usize],
+            in_flight: vec![None; depth as usize],
             returned: Vec::new(),
             log: noted.clone(),
         })

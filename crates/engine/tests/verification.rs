@@ -120,7 +120,7 @@ fn writes_that_failed_are_not_compared() {
 
 #[test]
 fn mixed_sizes_are_verified_unit_by_unit() {
-    let range = SizeLaw::Range { least: Bytes(1024), most: Bytes(8192), multiple: Bytes(1024) };
+    let range = SizeLaw::Range { min: Bytes(1024), max: Bytes(8192), multiple: Bytes(1024) };
     let mut task = task(Checksum::Crc32c, 3000);
     task.sizes = Some(Sizes::alike(range, Bytes(1024)));
     task.verify.as_mut().unwrap().unit = Bytes(1024);

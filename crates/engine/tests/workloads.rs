@@ -377,7 +377,7 @@ fn mixed_sizes_have_their_shares_and_stay_within() {
 fn every_byte_once_with_mixed_sizes() {
     let mut place = Fixture::new();
     let path = place.existing(0);
-    let law = SizeLaw::Range { least: Bytes(512), most: Bytes(8192), multiple: Bytes(512) };
+    let law = SizeLaw::Range { min: Bytes(512), max: Bytes(8192), multiple: Bytes(512) };
     let mut task = on(&path, BackendKind::Sync, Mix::Write);
     task.sizes = Some(Sizes::alike(law, Bytes(512)));
     task.contents.fill = Fill::Pattern(vec![9]);

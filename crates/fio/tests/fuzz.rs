@@ -137,9 +137,9 @@ fn texts() -> Vec<Vec<u8>> {
 }
 
 /// A section without its place: its name, and its settings' names and values.
-type Told = (String, Vec<(String, Option<String>)>);
+type Outline = (String, Vec<(String, Option<String>)>);
 
-fn told(document: &Document) -> Vec<Told> {
+fn outline(document: &Document) -> Vec<Outline> {
     let settings = |section: &job_file::Section| {
         section.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
@@ -168,7 +168,7 @@ fn no_job_file_makes_it_stumble() {
         };
         let printed = print::job_file(&document).unwrap();
         let again = job_file::read("job.fio", printed.as_bytes(), &context()).unwrap();
-        assert_eq!(told(&document), told(&again));
+        assert_eq!(outline(&document), outline(&again));
         match plan(&Invocation::default(), &[document], &context()) {
             Ok(_) => planned += 1,
             Err(problems) => problems.0.iter().for_each(|problem| placed(problem, true)),

@@ -65,11 +65,11 @@ fn job_files_are_reported_as_the_installed_fio_reports_them() {
     for path in paths.iter().step_by(2) {
         let document = read(path);
         // What the installed fio can't run it reports only in part.
-        let Ok(told) = Command::new("fio").arg("--showcmd").arg(path).output() else {
+        let Ok(listed) = Command::new("fio").arg("--showcmd").arg(path).output() else {
             eprintln!("skipped: fio is not installed");
             return;
         };
-        if !told.status.success() || !told.stderr.is_empty() || !defaults_first(&document) {
+        if !listed.status.success() || !listed.stderr.is_empty() || !defaults_first(&document) {
             continue;
         }
         let ours = print::command_line(&document.sections);
@@ -77,7 +77,7 @@ fn job_files_are_reported_as_the_installed_fio_reports_them() {
         if ours.contains('"') {
             continue;
         }
-        let theirs = jobs(&String::from_utf8(told.stdout).unwrap());
+        let theirs = jobs(&String::from_utf8(listed.stdout).unwrap());
         assert_eq!(jobs(&ours), theirs, "{}", path.display());
         compared += 1;
     }

@@ -32,12 +32,12 @@ pub enum LoadParameter {
     /// Operations outstanding in a closed loop, by whole numbers.
     Depth {
         /// The most to try.
-        most: u32,
+        max: u32,
     },
     /// Operations a second in an open loop, with the task's concurrency outstanding at most.
     Rate {
         /// The most to try; without it, a billion a second.
-        most: Option<Iops>,
+        max: Option<Iops>,
         /// How close to the true answer, as a share of it ([`LoadParameter::PRECISION`] as a rule).
         precision: f64,
     },

@@ -24,12 +24,12 @@ pub struct Sizes {
 pub enum SizeLaw {
     /// Always the same; above 0.
     Fixed(Bytes),
-    /// Each multiple of `multiple` from `least` to `most` equally likely.
+    /// Each multiple of `multiple` from `min` to `max` equally likely.
     Range {
         /// The smallest size; a multiple of `multiple`, above 0.
-        least: Bytes,
-        /// The largest size; a multiple of `multiple`, not below `least`.
-        most: Bytes,
+        min: Bytes,
+        /// The largest size; a multiple of `multiple`, not below `min`.
+        max: Bytes,
         /// What all sizes are multiples of; above 0.
         multiple: Bytes,
     },
@@ -97,17 +97,17 @@ impl Sizes {
     }
 
     /// The largest size that an operation may have.
-    pub fn most(&self) -> Bytes {
-        self.reads.most().max(self.writes.most()).max(self.trims.most())
+    pub fn largest(&self) -> Bytes {
+        self.reads.largest().max(self.writes.largest()).max(self.trims.largest())
     }
 }
 
 impl SizeLaw {
     /// The largest size that it may choose: what a buffer has to hold. Zero where it has no sizes.
-    pub fn most(&self) -> Bytes {
+    pub fn largest(&self) -> Bytes {
         match self {
             SizeLaw::Fixed(size) => *size,
-            SizeLaw::Range { most, .. } => *most,
+            SizeLaw::Range { max, .. } => *max,
             SizeLaw::Split(sizes) => sizes.iter().map(|weighted| weighted.size).max().unwrap_or_default(),
         }
     }
@@ -116,7 +116,7 @@ impl SizeLaw {
     pub fn mean(&self) -> f64 {
         match self {
             SizeLaw::Fixed(size) => size.0 as f64,
-            SizeLaw::Range { least, most, .. } => (least.0 as f64 + most.0 as f64) / 2.0,
+            SizeLaw::Range { min, max, .. } => (min.0 as f64 + max.0 as f64) / 2.0,
             SizeLaw::Split(sizes) => {
                 sizes.iter().map(|weighted| weighted.size.0 as f64 * weighted.percent / 100.0).sum()
             }

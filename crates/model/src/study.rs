@@ -242,7 +242,7 @@ pub enum StudyFinding {
     /// Random reads suffer from read-ahead.
     #[error(
         "random reads suffer: with a read-ahead of {read_ahead} {with} IOPS, and the device reads more than they ask for; \
-         {without} IOPS with {least}: for a database a small setting is better"
+         {without} IOPS with {min}: for a database a small setting is better"
     )]
     ReadAheadHurts {
         /// The setting with the lowest rate.
@@ -250,7 +250,7 @@ pub enum StudyFinding {
         /// Rate with it.
         with: Iops,
         /// The smallest setting.
-        least: Bytes,
+        min: Bytes,
         /// Rate with that.
         without: Iops,
     },
@@ -261,12 +261,12 @@ pub enum StudyFinding {
     )]
     ReadAheadHarmless,
     /// Where the bandwidth is used up.
-    #[error("{}: {most} at most; from blocks of {block} on it is within 10 % of that", mix(*.read_percent))]
+    #[error("{}: {max} at most; from blocks of {block} on it is within 10 % of that", mix(*.read_percent))]
     Bandwidth {
         /// Share of reads in percent.
         read_percent: u8,
         /// Bytes a second at most.
-        most: Bandwidth,
+        max: Bandwidth,
         /// The smallest size within 10 % of that.
         block: Bytes,
     },
@@ -280,14 +280,14 @@ pub enum StudyFinding {
         shortest: Nanos,
     },
     /// Up to which size operations cost the same.
-    #[error("{}: {most} IOPS at most; {}", mix(*.read_percent), up_to(*.least, *.block))]
+    #[error("{}: {max} IOPS at most; {}", mix(*.read_percent), up_to(*.min, *.block))]
     Operations {
         /// Share of reads in percent.
         read_percent: u8,
         /// The smallest size tried.
-        least: Bytes,
+        min: Bytes,
         /// Operations a second at most.
-        most: Iops,
+        max: Iops,
         /// The largest size within 10 % of that.
         block: Bytes,
     },
@@ -319,9 +319,9 @@ fn mix(read_percent: u8) -> String {
     }
 }
 
-fn up_to(least: Bytes, block: Bytes) -> String {
-    if block == least {
-        format!("every size above {least} has fewer")
+fn up_to(min: Bytes, block: Bytes) -> String {
+    if block == min {
+        format!("every size above {min} has fewer")
     } else {
         format!("blocks up to {block} cost hardly more than smaller ones")
     }

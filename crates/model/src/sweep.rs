@@ -23,7 +23,7 @@ pub struct SweepTerms {
     /// Mean response time per operation beyond which more jobs are of no interest, in two steps in a row.
     pub stop_response: Nanos,
     /// Growth of the operations per second over a doubling of the jobs below which they are said not to grow: 0.1 is 10 %.
-    pub least_growth: f64,
+    pub min_growth: f64,
     /// Acceptable mean response time.
     pub average: Nanos,
     /// Acceptable longest response time.
@@ -38,7 +38,7 @@ impl SweepTerms {
     /// The articles raise the number of jobs until response time is consistently over this.
     pub const STOP_RESPONSE: Nanos = Nanos(10_000_000);
     /// As the search for the knee in a check.
-    pub const LEAST_GROWTH: f64 = 0.1;
+    pub const MIN_GROWTH: f64 = 0.1;
     /// The articles' guide for uncached random reads on all-flash arrays: on average.
     pub const AVERAGE: Nanos = Nanos(2_000_000);
     /// The same: never above.
@@ -46,7 +46,7 @@ impl SweepTerms {
     /// Closer looks at the knee.
     pub const CLOSER: u32 = 2;
     /// Jobs at most where globals do not limit them.
-    pub const MOST_JOBS: u32 = 1280;
+    pub const MAX_JOBS: u32 = 1280;
 }
 
 /// Why a sweep raised the number of jobs no further.
@@ -85,10 +85,10 @@ pub enum SweepEnd {
         globals: u32,
     },
     /// As many jobs as are allowed.
-    #[error("more than {most} jobs were not allowed")]
-    MostJobs {
+    #[error("more than {max} jobs were not allowed")]
+    MaxJobs {
         /// How many.
-        most: u32,
+        max: u32,
     },
     /// A step could not be started.
     #[error("{jobs} jobs could not be started: {why}")]

@@ -473,7 +473,7 @@ impl FileTask {
 
     /// The largest operation: what a buffer has to hold.
     pub fn largest(&self) -> Bytes {
-        self.sizes.as_ref().map_or(self.block, Sizes::most)
+        self.sizes.as_ref().map_or(self.block, Sizes::largest)
     }
 
     /// Bytes of an operation in the mean, by the laws of its sizes and the shares of its mix.

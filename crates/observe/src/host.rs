@@ -33,7 +33,7 @@ enum Signature {
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     Present(String),
     /// The processor does not report it, as outside x86.
-    Untold,
+    Unknown,
 }
 
 /// Asks the processor: leaf 1, ECX bit 31 and then leaf 0x4000_0000 (Linux, Documentation/virt/kvm/x86/cpuid.rst).
@@ -50,7 +50,7 @@ fn hypervisor_signature() -> Signature {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn hypervisor_signature() -> Signature {
-    Signature::Untold
+    Signature::Unknown
 }
 
 /// Vendors of virtual machines, by a part of what the firmware's tables say (dmidecode's `System Information`).
@@ -154,7 +154,7 @@ impl Sources {
             ["sys_vendor", "product_name"].map(|name| self.read(&format!("sys/class/dmi/id/{name}")));
         let says = |mark: &str| firmware.iter().any(|text| text.contains(mark));
         // Without a processor's word for it, a cloud's name may stand for a whole machine of that cloud.
-        let whole_machine = self.signature == Signature::Untold && firmware[1].contains("metal");
+        let whole_machine = self.signature == Signature::Unknown && firmware[1].contains("metal");
         if whole_machine {
             return None;
         }
@@ -259,8 +259,8 @@ mod tests {
         assert_eq!(virtualisation(present("who knows"), &[]), "unknown hypervisor");
         assert_eq!(virtualisation(present("KVMKVMKVM"), &[(VENDOR, "QEMU\n")]), "kvm");
         let arm = [(VENDOR, "QEMU\n"), (PRODUCT, "KVM Virtual Machine\n")];
-        assert_eq!(virtualisation(Signature::Untold, &arm), "kvm");
-        assert_eq!(virtualisation(Signature::Untold, &arm[..1]), "qemu");
+        assert_eq!(virtualisation(Signature::Unknown, &arm), "kvm");
+        assert_eq!(virtualisation(Signature::Unknown, &arm[..1]), "qemu");
         assert_eq!(virtualisation(present("odd"), &[("sys/hypervisor/type", "xen\n")]), "xen");
         let table = [("sys/firmware/acpi/tables/FACP", "FACP0123\u{6}fFIRECKFCVMFADT")];
         assert_eq!(virtualisation(present("KVMKVMKVM"), &table), "firecracker");
@@ -269,11 +269,11 @@ mod tests {
     #[test]
     fn without_the_processors_word_the_firmware_decides() {
         let metal = [(VENDOR, "Amazon EC2\n"), (PRODUCT, "c7g.metal\n")];
-        assert_eq!(virtualisation(Signature::Untold, &metal), "none");
-        assert_eq!(virtualisation(Signature::Untold, &metal[..1]), "amazon");
-        assert_eq!(virtualisation(Signature::Untold, &[(VENDOR, "Lenovo\n")]), "none");
+        assert_eq!(virtualisation(Signature::Unknown, &metal), "none");
+        assert_eq!(virtualisation(Signature::Unknown, &metal[..1]), "amazon");
+        assert_eq!(virtualisation(Signature::Unknown, &[(VENDOR, "Lenovo\n")]), "none");
         let tree = [("proc/device-tree/hypervisor/compatible", "linux,kvm\0")];
-        assert_eq!(virtualisation(Signature::Untold, &tree), "kvm");
+        assert_eq!(virtualisation(Signature::Unknown, &tree), "kvm");
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn processors_and_memory_are_read() {
-        let cpu = |files: &[_]| imitation(Signature::Untold, files).1.cpu();
+        let cpu = |files: &[_]| imitation(Signature::Unknown, files).1.cpu();
         assert_eq!(cpu(&[("proc/cpuinfo", "processor\t: 0\nmodel name\t: Acme 9: fast\n")]), "Acme 9: fast");
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd40\n";
         assert_eq!(cpu(&[("proc/cpuinfo", arm)]), "ARM Neoverse-V1");
@@ -296,7 +296,8 @@ mod tests {
         assert_eq!(cpu(&[("proc/cpuinfo", &other)]), "ARM implementer 0x41 part 0xfff");
         assert_eq!(cpu(&[("proc/device-tree/model", "Acme Board\0")]), "Acme Board");
         assert_eq!(cpu(&[]), "unknown");
-        let (_root, sources) = imitation(Signature::Untold, &[("proc/meminfo", "MemTotal:       2048 kB\n")]);
+        let (_root, sources) =
+            imitation(Signature::Unknown, &[("proc/meminfo", "MemTotal:       2048 kB\n")]);
         assert_eq!(sources.memory(), Bytes(2 << 20));
     }
 }

@@ -115,13 +115,13 @@ fn a_whole_life() {
     assert!(matches!(gtm.within(0), Err(Error::Missing { .. })));
     gtm.purge().unwrap();
 
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     gtm.setup(Bytes(2 << 20), &mut |done, total| {
-        told.push((done, total));
+        reported.push((done, total));
         ControlFlow::Continue(())
     })
     .unwrap();
-    assert_eq!(told.last(), Some(&(2 << 20, 2 << 20)));
+    assert_eq!(reported.last(), Some(&(2 << 20, 2 << 20)));
     assert!(matches!(gtm.setup(Bytes(1 << 20), &mut go), Err(Error::Exists { .. })));
     assert_eq!(gtm.blocks().unwrap(), 256);
     let size = gtm.size().unwrap().0;

@@ -16,14 +16,14 @@ const FEWEST: usize = 4;
 
 /// Two columns a value, a gap between; the largest fills its cell.
 pub(crate) fn bars(values: Vec<f64>, styler: Styler) -> Vec<String> {
-    let most = values.iter().copied().fold(0.0, f64::max);
-    values.into_iter().map(|value| bar(value, most, styler).repeat(2)).collect()
+    let max = values.iter().copied().fold(0.0, f64::max);
+    values.into_iter().map(|value| bar(value, max, styler).repeat(2)).collect()
 }
 
-fn bar(value: f64, most: f64, styler: Styler) -> &'static str {
+fn bar(value: f64, max: f64, styler: Styler) -> &'static str {
     let levels = if styler.0.unicode { BARS } else { ASCII_BARS };
     // A ratio that is not a number becomes the lowest bar: the cast saturates.
-    let level = ((value / most * 8.0).ceil() as usize).clamp(1, 8);
+    let level = ((value / max * 8.0).ceil() as usize).clamp(1, 8);
     levels[level - 1]
 }
 
@@ -31,8 +31,8 @@ fn bar(value: f64, most: f64, styler: Styler) -> &'static str {
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// A bar that lies, as wide as its share of the most; at least a mark for what is not nothing.
-pub(crate) fn lying(value: f64, most: f64, room: usize, styler: Styler) -> String {
-    let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+pub(crate) fn lying(value: f64, max: f64, room: usize, styler: Styler) -> String {
+    let share = if max > 0.0 { (value / max).clamp(0.0, 1.0) } else { 0.0 };
     // The cast saturates: what is no number becomes nothing.
     let eighths = (share * room as f64 * 8.0).round() as usize;
     let eighths = if value > 0.0 { eighths.max(1) } else { eighths };
@@ -47,9 +47,9 @@ pub(crate) struct TimeStrip {
     /// One column a mark; a blank where there was nothing.
     pub(crate) marks: String,
     /// What the highest stands for.
-    pub(crate) most: f64,
+    pub(crate) max: f64,
     /// What the lowest stands for.
-    pub(crate) least: f64,
+    pub(crate) min: f64,
     /// Length of a mark in seconds.
     pub(crate) seconds: f64,
 }
@@ -65,13 +65,13 @@ pub(crate) fn course(series: &[(f64, f64)], room: usize, styler: Styler) -> Opti
     // What is left at the end may be too short for a rate.
     let rates: Vec<f64> =
         joined.filter(|each| each.0 >= seconds / 2.0 && each.0 > 0.0).map(|each| each.1 / each.0).collect();
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    if rates.len() < FEWEST || most <= 0.0 {
+    let max = rates.iter().copied().fold(0.0, f64::max);
+    if rates.len() < FEWEST || max <= 0.0 {
         return None;
     }
-    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let mark = |&rate: &f64| if rate > 0.0 { bar(rate, most, styler) } else { " " };
-    Some(TimeStrip { marks: rates.iter().map(mark).collect(), most, least, seconds })
+    let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let mark = |&rate: &f64| if rate > 0.0 { bar(rate, max, styler) } else { " " };
+    Some(TimeStrip { marks: rates.iter().map(mark).collect(), max, min, seconds })
 }
 
 #[cfg(test)]
@@ -86,17 +86,14 @@ mod tests {
     fn a_stall_is_a_hole() {
         let series = [8.0, 4.0, 0.0, 0.0, 8.0, 2.0, 1.0].map(|count| (1.0, count));
         let course = course(&series, 60, PEN).unwrap();
-        assert_eq!((course.marks.as_str(), course.most, course.seconds), ("█▄  █▂▁", 8.0, 1.0));
+        assert_eq!((course.marks.as_str(), course.max, course.seconds), ("█▄  █▂▁", 8.0, 1.0));
         let joined = super::course(&series, 4, PEN).unwrap();
-        assert_eq!(
-            (joined.marks.as_str(), joined.most, joined.least, joined.seconds),
-            ("█ ▇▂", 6.0, 0.0, 2.0)
-        );
+        assert_eq!((joined.marks.as_str(), joined.max, joined.min, joined.seconds), ("█ ▇▂", 6.0, 0.0, 2.0));
     }
 
     #[test]
     fn a_bar_that_lies_has_its_share_of_the_room() {
-        let bar = |value, most| lying(value, most, 4, PEN);
+        let bar = |value, max| lying(value, max, 4, PEN);
         assert_eq!([bar(8.0, 8.0), bar(5.0, 8.0), bar(1e-9, 8.0), bar(0.0, 8.0)], ["████", "██▌", "▏", ""]);
         assert_eq!([bar(9.0, 8.0), bar(1.0, 0.0), bar(f64::NAN, 8.0)], ["████", "▏", ""]);
         let ascii = Styler(Style { unicode: false, ..PEN.0 });

@@ -102,15 +102,14 @@ fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, styler: Styler) -> 
         .iter()
         .map(|point| if point.0 == knee.concurrency { format!("[{}]", point.0) } else { point.0.to_string() })
         .collect();
-    let most = |value: fn(&(u32, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
-    let (most_rate, most_mean) =
-        (rate(most(|point| point.1)), styler.clean(Nanos(most(|point| point.2) as u64)));
+    let max = |value: fn(&(u32, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
+    let (max_rate, max_mean) = (rate(max(|point| point.1)), styler.clean(Nanos(max(|point| point.2) as u64)));
     let throughput = bars(points.iter().map(|point| point.1).collect(), styler);
     let response = bars(points.iter().map(|point| point.2).collect(), styler);
     Some([
         format!("at    {}{word}", columns(&loads, &loads)),
-        format!("rate  {}up to {most_rate}", columns(&throughput, &loads)),
-        format!("mean  {}up to {most_mean}", columns(&response, &loads)),
+        format!("rate  {}up to {max_rate}", columns(&throughput, &loads)),
+        format!("mean  {}up to {max_mean}", columns(&response, &loads)),
     ])
 }
 

@@ -8,7 +8,7 @@
 //! | `format` | `iolite-latency-target/1` |
 //! | `name`, `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run; the phases are the tries |
 //! | `task` | what was searched on, as in a phase |
-//! | `target` | `bound_ns`, `quantile`, `window_ns`, `ramp_ns`, `parameter` (`depth` or `rate`), `most` (null for none), `precision` (null for a depth) |
+//! | `target` | `bound_ns`, `quantile`, `window_ns`, `ramp_ns`, `parameter` (`depth` or `rate`), `max` (null for none), `precision` (null for a depth) |
 //! | `tries` | list: `phase` (index), `window_ns`, `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`, `too few`: tried again in a longer window), `quantile_ns` (by operations or by time, whichever is longer; null where nothing completed), `operations`, `iops`, `backlog` |
 //! | `answer` | null, or `depth` or `rate_iops` (the other null), `limited`, `low` (the largest load that surely keeps the bound, with 95 % certainty within this run; null where none is that sure), `high` (the smallest that surely does not; null likewise) |
 //! | `failure` | null, or why the search could not go on |
@@ -112,11 +112,11 @@ pub fn text(report: &LatencyReport, style: Style) -> String {
 fn asked(report: &LatencyReport, styler: Styler) -> String {
     let task = Task::File(report.task.clone());
     let line = |label: &str, text: String| styler.item(&format!("{label:<LABEL$}"), LABEL, text);
-    let (most, what) = match report.target.parameter {
-        LoadParameter::Depth { most } => (format!(", up to {most}"), "operations outstanding"),
-        LoadParameter::Rate { most, .. } => {
-            let most = most.map_or(String::new(), |most| format!(", up to {most}"));
-            (format!("{most}, with {} outstanding at most", report.task.concurrency), "operations a second")
+    let (max, what) = match report.target.parameter {
+        LoadParameter::Depth { max } => (format!(", up to {max}"), "operations outstanding"),
+        LoadParameter::Rate { max, .. } => {
+            let max = max.map_or(String::new(), |max| format!(", up to {max}"));
+            (format!("{max}, with {} outstanding at most", report.task.concurrency), "operations a second")
         }
     };
     let ramp = if report.target.ramp.0 > 0 {
@@ -126,7 +126,7 @@ fn asked(report: &LatencyReport, styler: Styler) -> String {
     };
     line(
         "target",
-        format!("{} of at most {}: the most {what}{most}", report.target.quantile, report.target.bound),
+        format!("{} of at most {}: the most {what}{max}", report.target.quantile, report.target.bound),
     ) + &line("task", format!("{}: {}", report.task.name, words::does(&task)))
         + &words::way(&task).map_or(String::new(), |way| line("by", way))
         + &line("windows", format!("of {}{ramp}{}", report.target.window, lengthened(report)))
@@ -193,12 +193,12 @@ fn conclusion(report: &LatencyReport, styler: Styler) -> String {
         None => item(Emphasis::Caution, "ANSWER: ", "none: the search did not come to its end".to_owned()),
         Some(LatencyAnswer::Failed(why)) => item(Emphasis::Bad, "FAILED: ", why.clone()),
         Some(LatencyAnswer::NoneKept { lowest }) => {
-            let least = match lowest {
+            let min = match lowest {
                 Load::Depth(_) => "",
                 Load::Rate(_) => ", the least that windows of this length can judge,",
             };
             let text =
-                format!("none: even {}{least} did not keep {quantile} within {bound}", rendered(*lowest));
+                format!("none: even {}{min} did not keep {quantile} within {bound}", rendered(*lowest));
             item(Emphasis::Bad, "ANSWER: ", text)
         }
         Some(LatencyAnswer::Found { load, limited, low, high }) => {
@@ -234,9 +234,9 @@ fn sure(low: Option<Load>, high: Option<Load>) -> Option<String> {
 
 /// The document of a search.
 pub fn json(report: &LatencyReport) -> Value {
-    let (parameter, most, precision) = match report.target.parameter {
-        LoadParameter::Depth { most } => ("depth", Some(f64::from(most)), None),
-        LoadParameter::Rate { most, precision } => ("rate", most.map(|most| most.0), Some(precision)),
+    let (parameter, max, precision) = match report.target.parameter {
+        LoadParameter::Depth { max } => ("depth", Some(f64::from(max)), None),
+        LoadParameter::Rate { max, precision } => ("rate", max.map(|max| max.0), Some(precision)),
     };
     let failure = match &report.answer {
         Some(LatencyAnswer::Failed(why)) => Some(why),
@@ -254,7 +254,7 @@ pub fn json(report: &LatencyReport) -> Value {
             "window_ns": report.target.window.0,
             "ramp_ns": report.target.ramp.0,
             "parameter": parameter,
-            "most": most,
+            "max": max,
             "precision": precision,
         },
         "tries": report.tries.iter().map(each_try).collect::<Vec<_>>(),

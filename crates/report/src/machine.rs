@@ -140,8 +140,8 @@ fn device_line(device: &Device, beneath: &[&Device], is_virtual: bool) -> String
     let mut parts = vec![format!("{} ({})", device.name, device.kind)];
     parts.extend(device.model.clone());
     parts.push(device.size.to_string());
-    let is_told = |fact: &String| !theirs.is_empty() && theirs.iter().all(|facts| facts.contains(fact));
-    parts.extend(own.into_iter().filter(|fact| !is_told(fact)));
+    let is_known = |fact: &String| !theirs.is_empty() && theirs.iter().all(|facts| facts.contains(fact));
+    parts.extend(own.into_iter().filter(|fact| !is_known(fact)));
     parts.join(", ")
 }
 

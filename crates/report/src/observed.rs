@@ -176,8 +176,8 @@ fn table(lines: &[Line], styler: Styler) -> String {
     let cells = |line: &Line| [line.mean(), line.quantile(0.5), line.quantile(0.95), line.quantile(1.0)];
     let rows: Vec<[String; 6]> = std::iter::once(["", "", "mean", "p50", "p95", "max"].map(str::to_owned))
         .chain(lines.iter().map(|line| {
-            let [mean, median, most, max] = cells(line).map(|value| styler.clean(line.figure.write(value)));
-            [styler.clean(&line.subject), line.label.to_owned(), mean, median, most, max]
+            let [mean, median, p95, max] = cells(line).map(|value| styler.clean(line.figure.write(value)));
+            [styler.clean(&line.subject), line.label.to_owned(), mean, median, p95, max]
         }))
         .collect();
     let widths: [usize; 6] =

@@ -100,11 +100,11 @@ fn figure(test: PtsTest, value: f64) -> String {
 
 /// The tracked figure of each round, with bars.
 fn convergence(section: PtsSection, rounds: &PtsRounds, styler: Styler) -> String {
-    let most = rounds.values.iter().copied().fold(0.0, f64::max);
+    let max = rounds.values.iter().copied().fold(0.0, f64::max);
     // Of a day's minutes every so manieth is printed.
     let stride = rounds.values.len().div_ceil(LISTED).max(1);
     let line = |(index, value): (usize, &f64)| {
-        let bar = chart::lying(*value, most, 30, styler);
+        let bar = chart::lying(*value, max, 30, styler);
         let text = styler.clean(figure(section.test, *value));
         format!("  round {:>5} {text:>16}  {bar}\n", index + 1)
     };

@@ -109,14 +109,14 @@ pub(crate) fn section(found: &WaitsFound, styler: Styler) -> String {
 
 /// A list with a bar each.
 fn shares(label: &'static str, list: &[WaitShare], styler: Styler) -> String {
-    let most = list.iter().map(|one| one.sessions).fold(0.0, f64::max);
+    let max = list.iter().map(|one| one.sessions).fold(0.0, f64::max);
     let shown = &list[..list.len().min(SHOWN)];
     let widest = shown.iter().map(|one| styler.clean(&one.name).chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (number, one) in shown.iter().enumerate() {
         let label = if number == 0 { label } else { "" };
         // Not wrapped: the bar's place means something.
-        let bar = lying(one.sessions, most, BAR, styler);
+        let bar = lying(one.sessions, max, BAR, styler);
         out += &format!("   {label:<9}{:>7.2}  {:<widest$}  {bar}\n", one.sessions, styler.clean(&one.name));
     }
     out

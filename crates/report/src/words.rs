@@ -244,7 +244,7 @@ fn law_of(sizes: &Sizes, mix: Mix) -> String {
 fn law(law: &SizeLaw) -> String {
     match law {
         SizeLaw::Fixed(size) => size.to_string(),
-        SizeLaw::Range { least, most, multiple } => format!("{least} to {most} in steps of {multiple}"),
+        SizeLaw::Range { min, max, multiple } => format!("{min} to {max} in steps of {multiple}"),
         SizeLaw::Split(sizes) => sizes
             .iter()
             .map(|each| format!("{} ({} %)", each.size, each.percent))
@@ -472,9 +472,9 @@ fn batch(batch: Batch) -> Option<String> {
     match (complete_min, complete_max) {
         (1, 0) => {}
         (0, 0) => parts.push("polled for".to_owned()),
-        (0, most) => parts.push(format!("polled for, up to {most} at a time")),
-        (least, 0) => parts.push(format!("taken back {least} or more at a time")),
-        (least, most) => parts.push(format!("taken back {least} to {most} at a time")),
+        (0, max) => parts.push(format!("polled for, up to {max} at a time")),
+        (min, 0) => parts.push(format!("taken back {min} or more at a time")),
+        (min, max) => parts.push(format!("taken back {min} to {max} at a time")),
     }
     parts.extend((low > 0).then(|| format!("filled again at {low}")));
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -609,7 +609,7 @@ mod tests {
     #[test]
     fn whatever_is_unusual_is_said() {
         let sizes = Sizes {
-            reads: SizeLaw::Range { least: Bytes(4096), most: Bytes(65_536), multiple: Bytes(4096) },
+            reads: SizeLaw::Range { min: Bytes(4096), max: Bytes(65_536), multiple: Bytes(4096) },
             writes: SizeLaw::Split(vec![WeightedSize { size: Bytes(8192), percent: 100.0 }]),
             trims: SizeLaw::Fixed(Bytes::MIB),
             alignment: Bytes(4096),

@@ -17,7 +17,7 @@ pub(crate) const Z_95: f64 = 1.959_963_984_540_054;
 const POISSON_UPPER_OF_NONE: f64 = 3.688_879_454_113_936;
 
 /// Sections below which the spread from one to the next says nothing.
-const LEAST_SECTIONS: usize = 4;
+const MIN_SECTIONS: usize = 4;
 
 /// Longest series whose autocorrelation is computed term by term; longer ones are batched down to it.
 pub(crate) const MAX_BATCHES: f64 = 2000.0;
@@ -232,7 +232,7 @@ pub(crate) fn worth_for_quantile(sections: &[(f64, f64)]) -> Option<u64> {
     let (operations, slow) = totals(sections);
     let share = slow / operations;
     let occurred = sections.iter().filter(|section| section.0 > 0.0).count();
-    if occurred < LEAST_SECTIONS || !share.is_finite() {
+    if occurred < MIN_SECTIONS || !share.is_finite() {
         return None;
     }
     // All alike: whatever comes together is not seen.

@@ -54,7 +54,7 @@ impl SweptStep {
     /// The most jobs within the bounds of a sweep: every kind of operation takes `average` or less in the mean, and no more than
     /// one in 1,000 of them longer than `ceiling`, with these jobs and with all fewer that were tried. `None` where not even the fewest
     /// keep them.
-    pub fn most_within<'a>(steps: &'a [SweptStep], terms: &SweepTerms) -> Option<&'a SweptStep> {
+    pub fn max_within<'a>(steps: &'a [SweptStep], terms: &SweepTerms) -> Option<&'a SweptStep> {
         steps.iter().take_while(|step| step.is_within(terms)).last()
     }
 
@@ -178,18 +178,18 @@ impl PhaseResult {
 fn both(one: Cache, other: Cache) -> Cache {
     let sum = |one: Option<Bytes>, other: Option<Bytes>| Some(Bytes(one?.0.saturating_add(other?.0)));
     // Of two residencies the larger is what may have served reads.
-    let most = |one: Option<f64>, other: Option<f64>| Some(one?.max(other?));
+    let max = |one: Option<f64>, other: Option<f64>| Some(one?.max(other?));
     Cache {
         requested_read: Bytes(one.requested_read.0.saturating_add(other.requested_read.0)),
         requested_written: Bytes(one.requested_written.0.saturating_add(other.requested_written.0)),
         device_read: sum(one.device_read, other.device_read),
         device_written: sum(one.device_written, other.device_written),
-        resident_before: most(one.resident_before, other.resident_before),
-        resident_after: most(one.resident_after, other.resident_after),
+        resident_before: max(one.resident_before, other.resident_before),
+        resident_after: max(one.resident_after, other.resident_after),
         own_read: sum(one.own_read, other.own_read),
         own_written: sum(one.own_written, other.own_written),
-        unwritten: most(one.unwritten, other.unwritten),
-        compressed: most(one.compressed, other.compressed),
+        unwritten: max(one.unwritten, other.unwritten),
+        compressed: max(one.compressed, other.compressed),
         direct_confirmed: one.direct_confirmed && other.direct_confirmed,
     }
 }
@@ -286,7 +286,7 @@ mod tests {
         // 10,000 and 5,000 a second: the interval holds both.
         assert!(rate.low < 5100.0 && rate.high > 9900.0, "{rate:?}");
         assert_eq!(apart.end.cache.device_read, None);
-        let most = apart.quantile(OpKind::Commit, Quantile(1.0)).unwrap().value;
-        assert_eq!(most, 1_900_000.0);
+        let max = apart.quantile(OpKind::Commit, Quantile(1.0)).unwrap().value;
+        assert_eq!(max, 1_900_000.0);
     }
 }

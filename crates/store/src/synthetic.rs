@@ -122,7 +122,7 @@ pub(crate) fn usage(phase: u32) -> DatabaseUse {
         written: Bytes(count * 16384),
         flushes: count / 2,
     };
-    let least = DatabaseUse {
+    let min = DatabaseUse {
         phase,
         data_device: None,
         log_device: None,
@@ -133,7 +133,7 @@ pub(crate) fn usage(phase: u32) -> DatabaseUse {
         host_cpu: None,
     };
     if phase != 1 {
-        return least;
+        return min;
     }
     let database = Physical {
         data_reads: Some(7),
@@ -151,7 +151,7 @@ pub(crate) fn usage(phase: u32) -> DatabaseUse {
         database,
         writer_active: Some(Nanos(1_000_000_000)),
         host_cpu: Some(Nanos(2_500_000_000)),
-        ..least
+        ..min
     }
 }
 

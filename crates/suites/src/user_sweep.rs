@@ -176,11 +176,11 @@ mod tests {
         }
     }
 
-    /// A database that does at most `most` New-Orders a second, each of which takes 10 ms alone.
-    fn step(run: &mut Run, task: &TprocCTask, most: f64) {
+    /// A database that does at most `max` New-Orders a second, each of which takes 10 ms alone.
+    fn step(run: &mut Run, task: &TprocCTask, max: f64) {
         let kind = OpKind::of("new-order", OpClass::Write, false).unwrap();
         let index = run.next_phase();
-        let rate = (f64::from(task.users) * 100.0).min(most);
+        let rate = (f64::from(task.users) * 100.0).min(max);
         let response = (f64::from(task.users) / rate * 1e9) as u64;
         let end = 10 * SECOND;
         let (mut recorder, feed) = recorder(Timetable { ramp_end: 0, interval: SECOND, end }, &[kind]);
@@ -237,13 +237,13 @@ mod tests {
         }
     }
 
-    fn swept(most: f64, limit: Nanos) -> (Vec<u32>, Conclusions) {
+    fn swept(max: f64, limit: Nanos) -> (Vec<u32>, Conclusions) {
         let mut run = Run::new(info());
         let mut sweep = UserSweep::new(task(), vec![1, 2, 4, 8, 16, 32, 64], limit, false).unwrap();
         loop {
             match sweep.next(&run, Nanos(0)) {
                 Step::Run(tasks) => match &tasks[..] {
-                    [Task::TprocC(task)] => step(&mut run, task, most),
+                    [Task::TprocC(task)] => step(&mut run, task, max),
                     other => panic!("{other:?}"),
                 },
                 Step::Done(conclusions) => return (run.phases.iter().map(users_of).collect(), conclusions),

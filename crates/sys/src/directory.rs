@@ -157,12 +157,12 @@ impl Directory {
     ///
     /// # Errors
     /// As getdents(2).
-    pub fn for_each_name(&self, mut tell: impl FnMut(&CStr)) -> io::Result<()> {
+    pub fn for_each_name(&self, mut visit: impl FnMut(&CStr)) -> io::Result<()> {
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let name = entry.file_name();
             if name != c"." && name != c".." {
-                tell(name);
+                visit(name);
             }
         }
         Ok(())

@@ -77,7 +77,7 @@ pub enum PushError {
 }
 
 /// Most entries of a submission queue: IORING_MAX_ENTRIES of the kernel's io_uring.h.
-const MOST_ENTRIES: usize = 32768;
+const MAX_ENTRIES: usize = 32768;
 
 /// How long the kernel's thread looks for new operations in vain before it sleeps, in milliseconds: longer than the
 /// pauses of a steady load, so that it is awake when the next operation comes.
@@ -182,7 +182,7 @@ impl Ring {
     fn untried(files: &[Arc<File>], slots: usize, slot_size: usize, setup: RingSetup) -> io::Result<Ring> {
         // Two entries per slot, for linked pairs, as far as the kernel allows; it makes room for twice as many
         // completions.
-        let entries = slots.max(1).saturating_mul(2).min(MOST_ENTRIES).max(slots).checked_next_power_of_two();
+        let entries = slots.max(1).saturating_mul(2).min(MAX_ENTRIES).max(slots).checked_next_power_of_two();
         let entries = entries
             .and_then(|entries| u32::try_from(entries).ok())
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "too many slots"))?;

@@ -41,8 +41,8 @@ impl Pipe {
     pub fn read(&mut self, file: &File, buffer: &mut [u8], mut offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            let most = (buffer.len() - done).min(self.capacity);
-            let moved = match splice(file, Some(&mut offset), &self.input, None, most, SpliceFlags::empty()) {
+            let max = (buffer.len() - done).min(self.capacity);
+            let moved = match splice(file, Some(&mut offset), &self.input, None, max, SpliceFlags::empty()) {
                 Ok(0) => break,
                 Ok(moved) => moved,
                 Err(_) if done > 0 => break,
@@ -69,8 +69,8 @@ impl Pipe {
     pub fn write(&mut self, file: &File, buffer: &[u8], mut offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            let most = (buffer.len() - done).min(self.capacity);
-            let piece = [IoSliceRaw::from_slice(&buffer[done..done + most])];
+            let max = (buffer.len() - done).min(self.capacity);
+            let piece = [IoSliceRaw::from_slice(&buffer[done..done + max])];
             // SAFETY: without SPLICE_F_GIFT the kernel only reads the pages, of which it holds references of its own; what is
             // not spliced to the file below, while `buffer` is borrowed, is dropped with the pipe and never read.
             let put = unsafe { vmsplice(&self.input, &piece, SpliceFlags::NONBLOCK) };

@@ -143,7 +143,7 @@ impl WorkerGroup {
         let end = self.stop.runtime.map_or(u64::MAX, |runtime| self.ramp.0.saturating_add(runtime.0));
         let timetable = Timetable { ramp_end: self.ramp.0, interval: self.interval.0.max(1), end };
         let barrier = Arc::new(Barrier::default());
-        let (tell, told) = mpsc::sync_channel((2 * self.workers as usize).clamp(4, UNHEARD));
+        let (sender, messages) = mpsc::sync_channel((2 * self.workers as usize).clamp(4, UNHEARD));
         let (mut feeds, mut boards) = (Vec::new(), Vec::new());
         for index in 0..self.workers {
             let (mut recorder, feed) = recorder(timetable, &self.kinds);
@@ -167,20 +167,20 @@ impl WorkerGroup {
                 used: None,
                 in_flight: self.stop.in_flight,
                 ramping: self.ramp > Nanos(0),
-                tell: tell.clone(),
+                sender: sender.clone(),
             };
             let start = WorkerStart { barrier: barrier.clone(), lane: Some(lane) };
-            if let Err(error) = spawn(index, start, work(worker), tell.clone()) {
+            if let Err(error) = spawn(index, start, work(worker), sender.clone()) {
                 barrier.decide(None);
                 line.leave();
                 return Err(WorkersError::Start(error.to_string()));
             }
         }
-        drop(tell);
-        let Some(origin) = self.release(&barrier, line) else { return self.called_off(&told) };
+        drop(sender);
+        let Some(origin) = self.release(&barrier, line) else { return self.called_off(&messages) };
         sink.event(&Event::PhaseReleased(release(self.phase, self.clock, origin)));
         let collector = Collector::new(self.phase, feeds);
-        Ok(Conductor { group: self, control, timetable, origin, collector, told, boards }.conduct(sink))
+        Ok(Conductor { group: self, control, timetable, origin, collector, messages, boards }.conduct(sink))
     }
 
     /// Waits for all workers and opens the barrier; `None` when a worker failed or the user interrupted.
@@ -200,11 +200,11 @@ impl WorkerGroup {
     }
 
     /// The result of a phase that was not begun: the first worker's error, or an interruption.
-    fn called_off(&self, told: &Receiver<WorkerMessage>) -> Result<Outcome, WorkersError> {
+    fn called_off(&self, messages: &Receiver<WorkerMessage>) -> Result<Outcome, WorkersError> {
         let deadline = self.clock.now() + DRAIN_INTERRUPTED.as_nanos() as u64;
         let mut reported = 0;
         while let Some(left) = deadline.checked_sub(self.clock.now()) {
-            match told.recv_timeout(Duration::from_nanos(left)) {
+            match messages.recv_timeout(Duration::from_nanos(left)) {
                 Ok(WorkerMessage::Ended(report)) => match report.result {
                     Err(error) => return Err(WorkersError::Work(error)),
                     Ok(_) => reported += 1,
@@ -234,7 +234,7 @@ fn spawn<W, E>(
     index: u32,
     start: WorkerStart,
     work: W,
-    tell: SyncSender<WorkerMessage>,
+    sender: SyncSender<WorkerMessage>,
 ) -> std::io::Result<()>
 where
     W: FnOnce(WorkerStart) -> Result<Finished, E> + Send + 'static,
@@ -254,7 +254,7 @@ where
             Err(error) => WorkerReport { worker, result: Err(error.into()), closed: None, left: Vec::new() },
         };
         // The conductor may have given up on this worker; then nobody listens.
-        let _ = tell.send(WorkerMessage::Ended(Box::new(report)));
+        let _ = sender.send(WorkerMessage::Ended(Box::new(report)));
     })?;
     Ok(())
 }

@@ -77,7 +77,7 @@ pub struct WorkerLane {
     /// Its ramp is not over.
     pub(crate) ramping: bool,
     /// The way to the conductor.
-    pub(crate) tell: SyncSender<WorkerMessage>,
+    pub(crate) sender: SyncSender<WorkerMessage>,
 }
 
 /// A worker's place at the barrier.
@@ -204,9 +204,9 @@ impl WorkerLane {
     }
 
     /// Passes operations on to whoever listens, waiting while too much is unheard. False where nobody listens any more.
-    pub fn tell(&self, operations: Vec<LoggedOperation>) -> bool {
+    pub fn report(&self, operations: Vec<LoggedOperation>) -> bool {
         let log = OperationLog { phase: self.phase, worker: self.worker, operations };
-        self.tell.send(WorkerMessage::Operations(log)).is_ok()
+        self.sender.send(WorkerMessage::Operations(log)).is_ok()
     }
 
     /// Lets nothing more be started: the worker has met an error that ends the phase.

@@ -16,7 +16,7 @@ pub use by_kind::ByKind;
 const SLOWEST: f64 = 1e-9;
 
 /// Instants drawn one by one when a backlog is counted; beyond, their expectation is near enough.
-const MOST_DRAWN: u64 = 1_000_000;
+const MAX_DRAWN: u64 = 1_000_000;
 
 /// The intended instants of one worker's operations, in nanoseconds since the phase's start.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ pub enum Arrivals {
         /// Operations left until the next pause.
         left: u32,
         /// Operations in flight.
-        underway: u64,
+        in_flight: u64,
         /// The latest completion.
         completed: u64,
         /// End of the pause, until the next operation is issued.
@@ -201,7 +201,7 @@ impl Arrivals {
                     io_time: if io_time.0 == 0 { u64::MAX } else { io_time.0 },
                     begun: 0,
                     left: operations,
-                    underway: 0,
+                    in_flight: 0,
                     completed: 0,
                     resume: None,
                 }
@@ -287,9 +287,9 @@ impl Arrivals {
                     *burst += 1;
                 }
             }
-            Arrivals::ThinkTime { left, underway, resume, .. } => {
+            Arrivals::ThinkTime { left, in_flight, resume, .. } => {
                 *left = left.saturating_sub(1);
-                *underway += 1;
+                *in_flight += 1;
                 *resume = None;
             }
         }
@@ -306,18 +306,18 @@ impl Arrivals {
             io_time,
             begun,
             left,
-            underway,
+            in_flight,
             completed,
             resume,
             ..
         } = self
         {
-            *underway = underway.saturating_sub(1);
+            *in_flight = in_flight.saturating_sub(1);
             *completed = at.max(*completed);
             if completed.saturating_sub(*begun) >= *io_time {
                 *left = 0;
             }
-            if *left == 0 && *underway == 0 {
+            if *left == 0 && *in_flight == 0 {
                 *left = *operations;
                 *begun = completed.saturating_add(*pause);
                 *resume = Some(*begun);
@@ -339,7 +339,7 @@ impl Arrivals {
         };
         let mut count = 0u64;
         while self.next().is_some_and(|next| next < until) {
-            if count == MOST_DRAWN && !matches!(self, Arrivals::Traced { .. }) {
+            if count == MAX_DRAWN && !matches!(self, Arrivals::Traced { .. }) {
                 return count.saturating_add(self.expected(until));
             }
             self.step(size);
@@ -534,7 +534,7 @@ mod tests {
     }
 
     fn byte_task(arrival: Arrival, workers: u32) -> FileTask {
-        let law = SizeLaw::Range { least: Bytes(1000), most: Bytes(3000), multiple: Bytes(1000) };
+        let law = SizeLaw::Range { min: Bytes(1000), max: Bytes(3000), multiple: Bytes(1000) };
         FileTask { arrival, workers, sizes: Some(Sizes::alike(law, Bytes(1))), ..FileTask::default() }
     }
 
@@ -594,7 +594,7 @@ mod tests {
     fn the_backlog_never_overflows() {
         for rate in [f64::MAX, f64::INFINITY] {
             for arrival in [Arrival::Poisson(Iops(rate)), Arrival::Constant(Iops(rate))] {
-                assert!(new(arrival, 0, 1, 1).backlog(u64::MAX) >= MOST_DRAWN);
+                assert!(new(arrival, 0, 1, 1).backlog(u64::MAX) >= MAX_DRAWN);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::size::{self, SizeStream};
 use covering::Cover;
 
 /// The largest map of a covering walk, in granules of one worker: half a gibibyte of memory.
-const MOST_GRANULES: u64 = 1 << 32;
+const MAX_GRANULES: u64 = 1 << 32;
 
 /// Where the operations of one worker go whose sizes differ, all within its part of the span.
 ///
@@ -74,12 +74,12 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
             "give one block size, or use sequential with skip",
         )),
         Access::SequentialBack { step } => {
-            let most = size::most(sizes, task.mix);
+            let max = size::largest(sizes, task.mix);
             WorkloadError::unless(
-                step.0 >= most,
+                step.0 >= max,
                 || {
                     format!(
-                        "each operation is to begin {} bytes before the end of the one before, with sizes up to {most}",
+                        "each operation is to begin {} bytes before the end of the one before, with sizes up to {max}",
                         step.0
                     )
                 },
@@ -88,12 +88,12 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
             )
         }
         Access::ZoneCycle(zones) => {
-            let most = Bytes(size::most(sizes, task.mix));
+            let max = Bytes(size::largest(sizes, task.mix));
             WorkloadError::unless(
-                zones.range >= most && zones.skip.0.is_multiple_of(alignment.0.max(1)),
+                zones.range >= max && zones.skip.0.is_multiple_of(alignment.0.max(1)),
                 || {
                     format!(
-                        "a zone of {} and a gap of {} bytes meet sizes up to {most}",
+                        "a zone of {} and a gap of {} bytes meet sizes up to {max}",
                         zones.range, zones.skip.0
                     )
                 },
@@ -113,7 +113,7 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
                 "give an alignment that divides all sizes, or use random",
             )?;
             WorkloadError::unless(
-                is_unknown(task) || length / divisor.max(1) <= MOST_GRANULES,
+                is_unknown(task) || length / divisor.max(1) <= MAX_GRANULES,
                 || format!("a worker is to cover {} pieces of {divisor} bytes", length / divisor.max(1)),
                 "what has been done is remembered piece by piece, and that is too much to remember",
                 "choose sizes that are multiples of a larger one, more workers, or random",
@@ -129,8 +129,8 @@ impl Mixed {
     pub(crate) fn new(task: &FileTask, sizes: &Sizes, region: Region, seat: WorkerIndex) -> Option<Mixed> {
         check(task, sizes, region.length).ok()?;
         let stream = SizeStream::new(sizes, seat.worker, seat.seed).ok()?;
-        let (most, grain, length) = (size::most(sizes, task.mix), grain(task), region.length);
-        if most == 0 || length / grain == 0 || (length < most && task.access != Access::Covering) {
+        let (max, grain, length) = (size::largest(sizes, task.mix), grain(task), region.length);
+        if max == 0 || length / grain == 0 || (length < max && task.access != Access::Covering) {
             return None;
         }
         let walk = match &task.access {
@@ -142,7 +142,7 @@ impl Mixed {
                 Walk::Runs { next: 0, run: (*blocks).max(1), left: 0, generator: seat.chance() }
             }
             Access::ZoneCycle(zones) => {
-                Walk::Cycle(Cycle::new(*zones, 0, length, grain, most, seat.chance())?)
+                Walk::Cycle(Cycle::new(*zones, 0, length, grain, max, seat.chance())?)
             }
             Access::Covering => Walk::Covering(Cover::new(length / grain, grain, seat.chance())?),
             Access::Append => Walk::Append { next: 0 },
@@ -238,8 +238,8 @@ mod tests {
     use iolite_model::{HotSpot, Mix, Regions, SizeLaw, Target, WeightedSize, Zone, ZoneCycle, ZoneSize};
     use proptest::prelude::*;
 
-    fn range(least: u64, most: u64) -> SizeLaw {
-        SizeLaw::Range { least: Bytes(least), most: Bytes(most), multiple: Bytes(512) }
+    fn range(min: u64, max: u64) -> SizeLaw {
+        SizeLaw::Range { min: Bytes(min), max: Bytes(max), multiple: Bytes(512) }
     }
 
     fn task(access: Access, law: SizeLaw, alignment: u64, span: u64) -> FileTask {

@@ -55,13 +55,13 @@ impl Share {
             appended,
         ];
         let by_operations = [stop.operations.map(divide), stop.worker_operations];
-        let least = |limits: &[Option<u64>]| limits.iter().flatten().copied().min();
+        let min = |limits: &[Option<u64>]| limits.iter().flatten().copied().min();
         let paired = if matches!(task.mix, Mix::TrimThenWrite | Mix::ReadThenWrite(100)) { 2 } else { 1 };
-        let most = least(&by_bytes).map_or(u64::MAX, |units| units.saturating_mul(paired));
-        let operations = least(&by_operations).unwrap_or(u64::MAX);
+        let max = min(&by_bytes).map_or(u64::MAX, |units| units.saturating_mul(paired));
+        let operations = min(&by_operations).unwrap_or(u64::MAX);
         match count {
-            Count::Blocks(_) => Share { operations: operations.min(most), bytes: u64::MAX },
-            Count::Bytes => Share { operations, bytes: most },
+            Count::Blocks(_) => Share { operations: operations.min(max), bytes: u64::MAX },
+            Count::Bytes => Share { operations, bytes: max },
         }
     }
 }

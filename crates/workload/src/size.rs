@@ -30,9 +30,9 @@ pub struct SizeStream {
 #[derive(Debug, Clone)]
 enum Law {
     Fixed(u32),
-    /// `least` and up to `steps - 1` times `multiple` more.
+    /// `min` and up to `steps - 1` times `multiple` more.
     Range {
-        least: u32,
+        min: u32,
         multiple: u32,
         steps: u64,
     },
@@ -72,9 +72,7 @@ impl SizeStream {
         };
         match law {
             Law::Fixed(size) => *size,
-            Law::Range { least, multiple, steps } => {
-                least + below(&mut self.generator, *steps) as u32 * multiple
-            }
+            Law::Range { min, multiple, steps } => min + below(&mut self.generator, *steps) as u32 * multiple,
             Law::Split(ends) => {
                 let draw = self.generator.next_u64();
                 let index = ends.partition_point(|(end, _)| *end < draw);
@@ -83,16 +81,16 @@ impl SizeStream {
         }
     }
 
-    /// The size of the next operation, of those that are no more than `most` bytes, in their proportions; `None` where there are
+    /// The size of the next operation, of those that are no more than `max` bytes, in their proportions; `None` where there are
     /// none. It is drawn anew: for what a size drawn before does not fit into.
     #[cold]
-    pub fn next_size_within(&mut self, kind: IoKind, most: u64) -> Option<u32> {
-        let fits = |size: u32| u64::from(size) <= most;
+    pub fn next_size_within(&mut self, kind: IoKind, max: u64) -> Option<u32> {
+        let fits = |size: u32| u64::from(size) <= max;
         match self.law(kind).clone() {
             Law::Fixed(size) => Some(size).filter(|size| fits(*size)),
-            Law::Range { least, multiple, steps } => {
-                let fitting = most.checked_sub(u64::from(least))? / u64::from(multiple) + 1;
-                Some(least + below(&mut self.generator, fitting.min(steps)) as u32 * multiple)
+            Law::Range { min, multiple, steps } => {
+                let fitting = max.checked_sub(u64::from(min))? / u64::from(multiple) + 1;
+                Some(min + below(&mut self.generator, fitting.min(steps)) as u32 * multiple)
             }
             Law::Split(ends) => {
                 let starts = std::iter::once(0).chain(ends.iter().map(|(end, _)| *end));
@@ -133,15 +131,15 @@ impl Law {
     fn new(law: &SizeLaw) -> Result<Law, WorkloadError> {
         match law {
             SizeLaw::Fixed(size) => Ok(Law::Fixed(checked(*size)?)),
-            SizeLaw::Range { least, most, multiple } => {
-                let (low, high, step) = (checked(*least)?, checked(*most)?, checked(*multiple)?);
+            SizeLaw::Range { min, max, multiple } => {
+                let (low, high, step) = (checked(*min)?, checked(*max)?, checked(*multiple)?);
                 WorkloadError::unless(
                     low <= high && low.is_multiple_of(step) && high.is_multiple_of(step),
-                    || format!("the sizes go from {least} to {most} in multiples of {multiple}"),
+                    || format!("the sizes go from {min} to {max} in multiples of {multiple}"),
                     "both ends have to be multiples of it, the smaller one first",
                     "round the ends or choose a smaller multiple",
                 )?;
-                Ok(Law::Range { least: low, multiple: step, steps: u64::from((high - low) / step) + 1 })
+                Ok(Law::Range { min: low, multiple: step, steps: u64::from((high - low) / step) + 1 })
             }
             SizeLaw::Split(sizes) => {
                 let total: f64 = sizes.iter().map(|weighted| weighted.percent).sum();
@@ -181,16 +179,16 @@ fn followed(sizes: &Sizes, mix: Mix) -> impl Iterator<Item = &SizeLaw> {
 }
 
 /// The largest size that an operation of this mix may have.
-pub(crate) fn most(sizes: &Sizes, mix: Mix) -> u64 {
-    followed(sizes, mix).map(|law| law.most().0).max().unwrap_or(0)
+pub(crate) fn largest(sizes: &Sizes, mix: Mix) -> u64 {
+    followed(sizes, mix).map(|law| law.largest().0).max().unwrap_or(0)
 }
 
 /// The greatest common divisor of all sizes that an operation of this mix may have; 0 where there are none.
 pub(crate) fn divisor(sizes: &Sizes, mix: Mix) -> u64 {
     let of = |law: &SizeLaw| match law {
         SizeLaw::Fixed(size) => size.0,
-        SizeLaw::Range { least, most, .. } if least == most => least.0,
-        SizeLaw::Range { least, multiple, .. } => least.common_divisor(*multiple).0,
+        SizeLaw::Range { min, max, .. } if min == max => min.0,
+        SizeLaw::Range { min, multiple, .. } => min.common_divisor(*multiple).0,
         SizeLaw::Split(sizes) => {
             sizes
                 .iter()
@@ -224,8 +222,8 @@ mod tests {
         Sizes { reads, trims: writes.clone(), writes, alignment: Bytes(512) }
     }
 
-    fn range(least: u64, most: u64, multiple: u64) -> SizeLaw {
-        SizeLaw::Range { least: Bytes(least), most: Bytes(most), multiple: Bytes(multiple) }
+    fn range(min: u64, max: u64, multiple: u64) -> SizeLaw {
+        SizeLaw::Range { min: Bytes(min), max: Bytes(max), multiple: Bytes(multiple) }
     }
 
     fn split(sizes: &[(u64, f64)]) -> SizeLaw {
@@ -271,12 +269,12 @@ mod tests {
             ),
             (SizeLaw::Fixed(Bytes(4096)), 4096, vec![(4096, 10_000.0)]),
         ];
-        for (law, most, expected) in laws {
+        for (law, max, expected) in laws {
             let mut stream = SizeStream::new(&sizes(law, SizeLaw::Fixed(Bytes(1))), 0, 3).unwrap();
             assert_eq!(stream.next_size_within(IoKind::Read, 511), None);
             let mut counts = BTreeMap::new();
             for _ in 0..10_000 {
-                *counts.entry(stream.next_size_within(IoKind::Read, most).unwrap()).or_insert(0.0) += 1.0;
+                *counts.entry(stream.next_size_within(IoKind::Read, max).unwrap()).or_insert(0.0) += 1.0;
             }
             assert!(counts.keys().eq(expected.iter().map(|(size, _)| size)), "{counts:?}");
             // Two degrees of freedom at most: 13.8 is the 99.9 % quantile.
@@ -346,7 +344,7 @@ mod tests {
     fn only_the_sizes_that_come_count() {
         let trims = split(&[(1 << 20, 50.0), (3 << 19, 50.0), (7, 0.0)]);
         let sizes = Sizes { trims, ..sizes(range(1024, 8192, 512), SizeLaw::Fixed(Bytes(6144))) };
-        for (mix, largest, common) in [
+        for (mix, expected, common) in [
             (Mix::Read, 8192, 512),
             (Mix::ReadPercent(50), 8192, 512),
             (Mix::Write, 6144, 6144),
@@ -354,7 +352,7 @@ mod tests {
             (Mix::TrimPercent(50), 3 << 19, 2048),
             (Mix::TrimThenWrite, 6144, 6144),
         ] {
-            assert_eq!((most(&sizes, mix), divisor(&sizes, mix)), (largest, common), "{mix:?}");
+            assert_eq!((largest(&sizes, mix), divisor(&sizes, mix)), (expected, common), "{mix:?}");
         }
         let mut stream = SizeStream::new(&sizes, 0, 1).unwrap();
         assert!((0..100).all(|_| stream.next_size(IoKind::Trim) >= 1 << 20));
@@ -362,8 +360,8 @@ mod tests {
 
     #[test]
     fn the_largest_size_is_known() {
-        assert_eq!(range(512, 8192, 512).most(), Bytes(8192));
-        assert_eq!(split(&[(4096, 50.0), (65536, 50.0)]).most(), Bytes(65536));
-        assert_eq!(SizeLaw::Fixed(Bytes(7)).most(), Bytes(7));
+        assert_eq!(range(512, 8192, 512).largest(), Bytes(8192));
+        assert_eq!(split(&[(4096, 50.0), (65536, 50.0)]).largest(), Bytes(65536));
+        assert_eq!(SizeLaw::Fixed(Bytes(7)).largest(), Bytes(7));
     }
 }

@@ -460,7 +460,7 @@ pub(crate) mod tests {
     #[test]
     #[ignore = "measures time, which belongs to a release build on an idle machine"]
     fn nanoseconds_per_operation() {
-        let law = SizeLaw::Range { least: Bytes(4096), most: Bytes(65536), multiple: Bytes(4096) };
+        let law = SizeLaw::Range { min: Bytes(4096), max: Bytes(65536), multiple: Bytes(4096) };
         let mixed = Some(Sizes::alike(law, Bytes(4096)));
         for (mix, access, sizes) in [
             (Mix::Read, Access::Random, None),

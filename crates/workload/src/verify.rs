@@ -143,15 +143,15 @@ impl Seal {
     /// # Errors
     /// A unit is smaller than its header.
     pub fn new(check: Checksum, unit: u32, run: u64) -> Result<Seal, WorkloadError> {
-        let (least, rule, fio) = match check {
+        let (min, rule, fio) = match check {
             Checksum::Fio(check) => {
                 let rule = "each begins with a header of 40 bytes and its checksum";
-                (FioSeal::least(check), rule, Some(FioSeal::new(check, unit, run)))
+                (FioSeal::smallest(check), rule, Some(FioSeal::new(check, unit, run)))
             }
             _ => (Seal::HEADER, "each begins with a header of 72 bytes", None),
         };
         WorkloadError::unless(
-            unit as usize >= least,
+            unit as usize >= min,
             || format!("the verified unit has {unit} bytes"),
             rule,
             "make it larger; 512 is what the smallest devices write at once",

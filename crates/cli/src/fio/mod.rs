@@ -60,7 +60,7 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
     let invocation = command_line::parse(arguments).map_err(|problem| UsageError(problem.to_string()))?;
-    let told = match &invocation.action {
+    let text = match &invocation.action {
         Action::Run => return perform(&invocation),
         Action::Help => help::general(),
         Action::Version => format!("{VERSION}\n"),
@@ -73,7 +73,7 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
         Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
         Action::InflateLog(path) => logs::inflate(path)?,
     };
-    crate::output::print(&told)?;
+    crate::output::print(&text)?;
     Ok(Outcome::Done)
 }
 

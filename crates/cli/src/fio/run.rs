@@ -102,12 +102,12 @@ fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Re
         };
         format!("job `{}`: {reason}", job.thread.name)
     });
-    let mut told: Vec<String> = failures.chain(logs).collect();
-    told.dedup();
-    told.iter().for_each(|reason| output::complain("fio", reason));
+    let mut messages: Vec<String> = failures.chain(logs).collect();
+    messages.dedup();
+    messages.iter().for_each(|reason| output::complain("fio", reason));
     Ok(match results.ending {
         Ending::Interrupted if !triggered => Outcome::Interrupted,
-        _ if !told.is_empty() => Outcome::Failed,
+        _ if !messages.is_empty() => Outcome::Failed,
         _ => Outcome::Done,
     })
 }

@@ -54,7 +54,7 @@ pub(crate) struct SweepArgs<O: Args> {
 
     /// Jobs at most
     #[arg(long, value_name = "N", default_value = "1280", value_parser = clap::value_parser!(u32).range(1..=9999))]
-    pub(crate) most_jobs: u32,
+    pub(crate) max_jobs: u32,
 
     /// No more jobs when an operation takes longer than this on average in two steps in a row
     #[arg(long, value_name = "TIME", default_value = "10ms")]
@@ -63,7 +63,7 @@ pub(crate) struct SweepArgs<O: Args> {
     /// No more jobs when doubling them brings less than PERCENT in two steps in a row (in three, where the
     /// uncertainty leaves room for more)
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
-    pub(crate) least_growth: f64,
+    pub(crate) min_growth: f64,
 
     /// Acceptable response time on average
     #[arg(long, value_name = "TIME", default_value = "2ms")]
@@ -112,7 +112,7 @@ fn terms<O: Operation>(args: &SweepArgs<O>) -> SweepTerms {
         repeat: args.repeat,
         closer,
         stop_response: args.stop_response,
-        least_growth: args.least_growth / 100.0,
+        min_growth: args.min_growth / 100.0,
         average: args.average,
         ceiling: args.ceiling,
         target_iops: args.target_iops.map(Iops),
@@ -122,7 +122,7 @@ fn terms<O: Operation>(args: &SweepArgs<O>) -> SweepTerms {
 fn options<O: Operation>(args: &SweepArgs<O>, database: &RanDatabase) -> SweepOptions {
     SweepOptions {
         terms: terms(args),
-        most_jobs: args.most_jobs,
+        max_jobs: args.max_jobs,
         globals: database.globals(),
         sessions: database.free_sessions(),
         timed_by: database.timed_by(),
@@ -172,12 +172,12 @@ mod tests {
             repeat: 1,
             closer: SweepTerms::CLOSER,
             stop_response: SweepTerms::STOP_RESPONSE,
-            least_growth: SweepTerms::LEAST_GROWTH,
+            min_growth: SweepTerms::MIN_GROWTH,
             average: SweepTerms::AVERAGE,
             ceiling: SweepTerms::CEILING,
             target_iops: None,
         };
-        assert_eq!((terms, args.most_jobs), (expected, SweepTerms::MOST_JOBS));
+        assert_eq!((terms, args.max_jobs), (expected, SweepTerms::MAX_JOBS));
     }
 
     #[test]

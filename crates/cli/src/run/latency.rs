@@ -66,8 +66,8 @@ fn searched(job: &mut Job) -> anyhow::Result<FileTask> {
 fn target(args: &LatencyTargetArgs) -> LatencyTarget {
     let rate = args
         .rate
-        .map(|most| LoadParameter::Rate { most: Some(Iops(most)), precision: LoadParameter::PRECISION });
-    let parameter = rate.unwrap_or(LoadParameter::Depth { most: args.depth.unwrap_or(1) });
+        .map(|max| LoadParameter::Rate { max: Some(Iops(max)), precision: LoadParameter::PRECISION });
+    let parameter = rate.unwrap_or(LoadParameter::Depth { max: args.depth.unwrap_or(1) });
     LatencyTarget {
         bound: args.bound,
         quantile: Quantile(args.quantile / 100.0),

@@ -122,8 +122,8 @@ impl StudyPlace {
 
     /// The smallest block that direct I/O takes here.
     pub(super) fn logical_block(&self) -> Bytes {
-        let told = self.storage.devices.iter().filter_map(|device| device.logical_block).max();
-        told.unwrap_or(Bytes(512))
+        let reported = self.storage.devices.iter().filter_map(|device| device.logical_block).max();
+        reported.unwrap_or(Bytes(512))
     }
 
     /// Whether what exists already can be opened for direct I/O.

@@ -20,10 +20,10 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     if args.step == Nanos(0) {
         return Err(UsageError("--step 0s measures nothing: give a time, for example 60s".into()).into());
     }
-    let most = args.users.iter().copied().max().unwrap_or(1);
+    let max = args.users.iter().copied().max().unwrap_or(1);
     let each = args.step.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.users.len() as u64));
-    let site = open(&args.database, &args.load, most, &control)?;
+    let site = open(&args.database, &args.load, max, &control)?;
     let extent = Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None };
     let task = task(&site, &args.load, extent);
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all)

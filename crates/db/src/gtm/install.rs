@@ -92,10 +92,10 @@ impl Installation {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| failed(error.into()))?;
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        match told.split_whitespace().find(|word| Release::parse(word).is_some()) {
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        match printed.split_whitespace().find(|word| Release::parse(word).is_some()) {
             Some(version) => Ok(version.to_owned()),
-            None => Err(failed(format!("{told}{}", String::from_utf8_lossy(&output.stderr)).into())),
+            None => Err(failed(format!("{printed}{}", String::from_utf8_lossy(&output.stderr)).into())),
         }
     }
 

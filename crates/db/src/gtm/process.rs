@@ -74,7 +74,7 @@ impl Process {
         mut each: impl FnMut(&str),
     ) -> Result<std::result::Result<String, String>> {
         let until = Instant::now() + PATIENCE;
-        self.tell(command)?;
+        self.write_line(command)?;
         loop {
             let line = self.line(until)?;
             if let Some(reply) = line.strip_prefix("done ") {
@@ -87,12 +87,12 @@ impl Process {
         }
     }
 
-    fn tell(&mut self, command: &[u8]) -> Result<()> {
-        let told = match self.commands.as_mut() {
+    fn write_line(&mut self, command: &[u8]) -> Result<()> {
+        let answer = match self.commands.as_mut() {
             Some(pipe) => pipe.write_all(command).and_then(|()| pipe.write_all(b"\n")),
             None => Ok(()),
         };
-        told.map_err(|_| self.died())
+        answer.map_err(|_| self.died())
     }
 
     fn line(&mut self, until: Instant) -> Result<String> {
@@ -212,12 +212,12 @@ pub fn once_gone(
     let started = Instant::now();
     let until = started + ZOMBIES;
     loop {
-        let told = ask()?;
-        let unsettled = matches!(&told, Err(cause) if codes.iter().any(|code| cause.contains(code)));
+        let answer = ask()?;
+        let unsettled = matches!(&answer, Err(cause) if codes.iter().any(|code| cause.contains(code)));
         // Another process may be opening or closing the database just now: that is soon over.
         let patient = any_zombie() || started.elapsed() < OPENING;
         if !unsettled || Instant::now() > until || !patient {
-            return Ok(told);
+            return Ok(answer);
         }
         std::thread::sleep(PAUSE);
     }

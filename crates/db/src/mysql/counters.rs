@@ -109,13 +109,13 @@ pub fn write_back(context: &Context, conn: &mut Conn, tables: &[&str]) -> Result
 /// Waits until the server has done what it does after transactions: MariaDB visits each row that was inserted once more, and
 /// so reads and writes its page again. Where somebody's open transaction does not let it end, not for ever.
 pub fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
-    let (began, mut least, mut fell) = (Instant::now(), u64::MAX, Instant::now());
+    let (began, mut min, mut fell) = (Instant::now(), u64::MAX, Instant::now());
     loop {
         let left: Option<(String, u64)> =
             conn.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")?;
         let left = left.map_or(0, |(_, transactions)| transactions);
-        if left < least {
-            (least, fell) = (left, Instant::now());
+        if left < min {
+            (min, fell) = (left, Instant::now());
         }
         if left == 0 || fell.elapsed() > STANDSTILL || began.elapsed() > PURGE {
             return Ok(());

@@ -123,11 +123,11 @@ impl Instance for Mysql {
     fn free_sessions(&self) -> Result<Option<u32>> {
         let mut conn = self.target.open()?;
         let asked = || -> mysql::Result<Option<u32>> {
-            let most: Option<u64> = conn.query_first("SELECT @@GLOBAL.max_connections")?;
+            let max: Option<u64> = conn.query_first("SELECT @@GLOBAL.max_connections")?;
             let used: Option<(String, u64)> =
                 conn.query_first("SHOW GLOBAL STATUS LIKE 'Threads_connected'")?;
             // This session is among them, and ends.
-            let free = most.zip(used).map(|(most, (_, used))| (most + 1).saturating_sub(used));
+            let free = max.zip(used).map(|(max, (_, used))| (max + 1).saturating_sub(used));
             Ok(free.map(|free| u32::try_from(free).unwrap_or(u32::MAX)))
         };
         let mut asked = asked;

@@ -11,7 +11,7 @@ use crate::tls;
 /// A failure in the form that the whole program reports.
 pub(crate) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {
     let remedy = remedy(&error);
-    Error::Engine { doing, place: place.to_owned(), cause: told(&error).into(), remedy }
+    Error::Engine { doing, place: place.to_owned(), cause: described(&error).into(), remedy }
 }
 
 /// Whether this is the server's answer of that code.
@@ -20,7 +20,7 @@ pub fn is(error: &postgres::Error, state: &SqlState) -> bool {
 }
 
 /// The error with its causes in one line: the crate's own text says little without them.
-fn told(error: &postgres::Error) -> String {
+fn described(error: &postgres::Error) -> String {
     if let Some(answer) = error.as_db_error() {
         return answered(answer);
     }
@@ -52,7 +52,7 @@ const HANDSHAKE: &str = "error performing TLS handshake";
 fn remedy(error: &postgres::Error) -> &'static str {
     match error.as_db_error() {
         Some(answer) => access_remedy(answer.message()).unwrap_or_else(|| answer_remedy(answer.code())),
-        None => tls::remedy(&told(error)).unwrap_or_else(|| way_remedy(error)),
+        None => tls::remedy(&described(error)).unwrap_or_else(|| way_remedy(error)),
     }
 }
 

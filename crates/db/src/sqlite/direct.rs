@@ -239,7 +239,7 @@ pub(super) struct Batch {
 impl Batch {
     /// Most bytes of a gathered write: 16 blocks of 8 KiB, as in the databases that PerfTools measures. Also the
     /// largest page SQLite has, twice.
-    pub(super) const MOST: usize = 128 << 10;
+    pub(super) const MAX: usize = 128 << 10;
 
     /// Begins or ends gathering.
     pub(super) fn gather(&mut self, on: bool) {
@@ -249,7 +249,7 @@ impl Batch {
     /// Whether a write may be added: nothing is pending, or it follows on what is.
     pub(super) fn takes(&self, offset: u64, length: usize) -> bool {
         let follows = self.length == 0 || offset == self.offset + self.length as u64;
-        follows && length <= Batch::MOST - self.length
+        follows && length <= Batch::MAX - self.length
     }
 
     /// Where to put the bytes of a write that [`Batch::takes`] has allowed; they count as pending from here on.
@@ -258,7 +258,7 @@ impl Batch {
     /// `ENOMEM`, with nothing changed.
     pub(super) fn add(&mut self, offset: u64, length: usize) -> Result<&mut [u8], Errno> {
         let at = self.length;
-        let room = self.memory.get(Batch::MOST)?.get_mut(at..at + length).ok_or(Errno::NOMEM)?;
+        let room = self.memory.get(Batch::MAX)?.get_mut(at..at + length).ok_or(Errno::NOMEM)?;
         if at == 0 {
             self.offset = offset;
         }
@@ -268,7 +268,7 @@ impl Batch {
 
     /// Whether what is pending has to be written now.
     pub(super) fn is_due(&self) -> bool {
-        !self.gathering || self.length >= Batch::MOST
+        !self.gathering || self.length >= Batch::MAX
     }
 
     /// What is pending, as offset, length and memory that starts with it; it no longer is.

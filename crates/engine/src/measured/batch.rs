@@ -45,7 +45,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
         if self.plan.batch.low == usize::MAX {
             return self.issue(now);
         }
-        self.draining &= self.flying > self.plan.batch.low;
+        self.draining &= self.in_flight > self.plan.batch.low;
         if self.draining {
             return Ok((now, u64::MAX));
         }
@@ -88,7 +88,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
     ) -> io::Result<()> {
         if returned.is_empty() {
             self.unsent = 0;
-            return self.backend.reap(at_least.min(self.flying), wait, returned);
+            return self.backend.reap(at_least.min(self.in_flight), wait, returned);
         }
         self.reap_more(at_least, wait, returned)
     }
@@ -96,7 +96,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
     /// As [`reap`](Loop::reap), where something has come back already and was left for this time.
     #[cold]
     fn reap_more(&mut self, at_least: usize, wait: Duration, returned: &mut Completions) -> io::Result<()> {
-        match at_least.min(self.flying).saturating_sub(returned.len()) {
+        match at_least.min(self.in_flight).saturating_sub(returned.len()) {
             0 => self.hand_over(),
             more => {
                 self.unsent = 0;

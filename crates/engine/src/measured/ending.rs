@@ -29,7 +29,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
                 self.give_back(slot, completed);
                 Ok(())
             }
-            (Submitted::Flying, _) => self.await_all(),
+            (Submitted::InFlight, _) => self.await_all(),
             (Submitted::Held, now) => {
                 self.held = None;
                 self.failed(slot, state, Err(NO_ROOM), now);
@@ -42,7 +42,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
 
     /// Waits for what is in flight, however long that takes, unless the user wants to stop.
     fn await_all(&mut self) -> io::Result<()> {
-        while self.flying > 0 && !self.lane.interrupted() {
+        while self.in_flight > 0 && !self.lane.interrupted() {
             self.take_back(1, LONGEST_WAIT)?;
         }
         Ok(())
@@ -53,18 +53,18 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
         let end = self.lane.now().min(self.lane.end());
         self.lane.stop_issuing(end);
         self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
-        let at_end = self.flying as u64;
+        let at_end = self.in_flight as u64;
         let due = self.plan.arrivals.backlog(end);
         let held = u64::from(self.held.take().is_some() && due > 0);
         // Beyond its share the worker has nothing to issue, whatever time it is.
         let backlog = if self.exhausted() { held } else { (due + held).min(self.plan.share.operations) };
-        while self.flying > 0 {
+        while self.in_flight > 0 {
             let patience = if self.lane.interrupted() { DRAIN_INTERRUPTED } else { DRAIN };
             let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };
             self.take_back(1, left.min(LONGEST_WAIT))?;
         }
         self.lane.drained(self.lane.now());
-        if self.flying == 0 {
+        if self.in_flight == 0 {
             self.sync_at_end()?;
         }
         let now = self.lane.now();
@@ -75,7 +75,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
         };
         let oldest = self.slots.iter().flatten().map(|state| now.saturating_sub(state.intended)).max();
         // A last sync that is given up on was not on its way at the end.
-        let lost = self.flying as u64;
+        let lost = self.in_flight as u64;
         let outstanding =
             Outstanding { at_end: at_end.max(lost), lost, oldest: Nanos(oldest.unwrap_or(0)), backlog };
         Ok((outstanding, self.slots.iter().flatten().map(stuck).collect()))

@@ -47,7 +47,7 @@ pub fn serve_worker() -> io::Result<()> {
     let parent = Parent(Arc::new(Mutex::new(io::stdout())));
     let control = Control::default();
     let clock = Clock::best();
-    let (tell, words) = sync_channel(2);
+    let (sender, words) = sync_channel(2);
     let (interrupted, phase) = (control.clone(), assignment.phase);
     thread::spawn(move || {
         let mut line = String::new();
@@ -55,7 +55,7 @@ pub fn serve_worker() -> io::Result<()> {
             match line.trim() {
                 END => interrupted.end_phase(phase),
                 // Nobody waits for it where this worker could not be ready.
-                word => drop(word.parse().map(|word: u64| tell.send(word))),
+                word => drop(word.parse().map(|word: u64| sender.send(word))),
             }
             line.clear();
         }
@@ -64,7 +64,7 @@ pub fn serve_worker() -> io::Result<()> {
     let line = ParentsLine { parent: parent.clone(), clock, words: Mutex::new(words) };
     match work(&assignment, &line, clock, &control, &mut parent.clone()) {
         Ok(ran) => conclude(ran, &line, &control),
-        Err(error) => parent.tell(&Message::Failed(error.to_string())),
+        Err(error) => parent.report(&Message::Failed(error.to_string())),
     }
 }
 
@@ -80,14 +80,14 @@ fn conclude(ran: Ran, line: &ParentsLine, control: &Control) -> io::Result<()> {
         verified: outcome.verified.take(),
         usage: outcome.usage,
     }));
-    line.parent.tell(&end)?;
+    line.parent.report(&end)?;
     let Some(verification) = verification else { return Ok(()) };
     if line.word(&|| control.interrupted()).is_none() {
         return Ok(());
     }
     match verification(&mut outcome) {
-        Ok(()) => line.parent.tell(&Message::Verified(outcome.verified)),
-        Err(error) => line.parent.tell(&Message::Failed(error.to_string())),
+        Ok(()) => line.parent.report(&Message::Verified(outcome.verified)),
+        Err(error) => line.parent.report(&Message::Failed(error.to_string())),
     }
 }
 
@@ -116,7 +116,7 @@ fn work(
 }
 
 impl Parent {
-    fn tell(&self, message: &Message) -> io::Result<()> {
+    fn report(&self, message: &Message) -> io::Result<()> {
         let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         serde_json::to_writer(&mut *out, message)?;
         out.write_all(b"\n")?;
@@ -147,13 +147,13 @@ impl Sink for Parent {
             _ => return,
         };
         // A parent that is gone shows by the end of standard input, which stops this process.
-        let _ = self.tell(&message);
+        let _ = self.report(&message);
     }
 }
 
 impl StartLine for ParentsLine {
     fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64> {
-        self.parent.tell(&Message::Ready).ok()?;
+        self.parent.report(&Message::Ready).ok()?;
         self.word(give_up).map(|instant| self.clock.at_monotonic(instant))
     }
 

@@ -29,14 +29,14 @@ const PREPARATION: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What came from a child; `None` when its output has ended.
-type Told = (usize, Option<Message>);
+type FromChild = (usize, Option<Message>);
 
 /// The children of a phase.
 struct Family {
     children: Vec<Child>,
     /// By child: the way to it, closed to interrupt it.
     ways: Vec<Option<ChildStdin>>,
-    told: Receiver<Told>,
+    messages: Receiver<FromChild>,
 }
 
 /// Runs a phase with a process for each worker.
@@ -59,7 +59,7 @@ fn run_under(
     clock: Clock,
     sink: &mut dyn Sink,
 ) -> Result<Ran, EngineError> {
-    let mut family = Family { children: Vec::new(), ways: Vec::new(), told: channel().1 };
+    let mut family = Family { children: Vec::new(), ways: Vec::new(), messages: channel().1 };
     let started = family.start(phase).and_then(|()| family.await_ready(clock, control));
     let ready = match started {
         Ok(ready) => ready,
@@ -89,8 +89,8 @@ fn run_under(
 impl Family {
     fn start(&mut self, phase: &Phase) -> Result<(), EngineError> {
         let failed = |error: io::Error| EngineError::worker(error.to_string());
-        let (tell, told) = channel();
-        self.told = told;
+        let (sender, messages) = channel();
+        self.messages = messages;
         for worker in 0..phase.task.workers {
             let spans = phase.targets.files(worker).map(|files| files.spans()).unwrap_or_default();
             let files: io::Result<_> = spans.iter().map(|span| child::bequeath(&span.file)).collect();
@@ -117,7 +117,7 @@ impl Family {
             let text = serde_json::to_string(&assignment).map_err(|error| failed(error.into()))?;
             writeln!(way, "{text}").map_err(failed)?;
             self.ways[worker as usize] = Some(way);
-            listen(worker as usize, output, tell.clone()).map_err(failed)?;
+            listen(worker as usize, output, sender.clone()).map_err(failed)?;
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Family {
                     workers: self.children.len() as u32,
                 }));
             }
-            match self.told.recv_timeout(TICK) {
+            match self.messages.recv_timeout(TICK) {
                 Ok((child, Some(Message::Ready))) => drop(ready.insert(child)),
                 Ok((_, Some(Message::Failed(error)))) => return Err(EngineError::Other(error)),
                 Ok((_, None)) => {
@@ -168,7 +168,7 @@ impl Family {
         let verified = outcome.verified.get_or_insert_default();
         let (mut found, mut gone) = (BTreeSet::new(), BTreeSet::new());
         while gone.len() < self.children.len() && !control.interrupted() {
-            match self.told.recv_timeout(TICK) {
+            match self.messages.recv_timeout(TICK) {
                 Ok((child, Some(Message::Verified(what)))) => {
                     verified.add(what.unwrap_or_default());
                     found.insert(child);
@@ -205,15 +205,15 @@ impl Drop for Family {
 }
 
 /// Passes on what a child says, line by line, from a thread of its own.
-fn listen(child: usize, output: impl io::Read + Send + 'static, tell: Sender<Told>) -> io::Result<()> {
+fn listen(child: usize, output: impl io::Read + Send + 'static, sender: Sender<FromChild>) -> io::Result<()> {
     thread::Builder::new().name(format!("listener {child}")).spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let Ok(message) = serde_json::from_str(&line) else { break };
-            if tell.send((child, Some(message))).is_err() {
+            if sender.send((child, Some(message))).is_err() {
                 return;
             }
         }
-        let _ = tell.send((child, None));
+        let _ = sender.send((child, None));
     })?;
     Ok(())
 }
@@ -292,8 +292,8 @@ impl<'a> Collecting<'a> {
     /// Takes what the children say until all have measured.
     fn collect(&mut self, sink: &mut dyn Sink) {
         while self.ended.union(&self.gone).count() < self.family.children.len() && !self.overdue() {
-            match self.family.told.recv_timeout(TICK) {
-                Ok((child, told)) => self.take(child, told, sink),
+            match self.family.messages.recv_timeout(TICK) {
+                Ok((child, messages)) => self.take(child, messages, sink),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -328,8 +328,8 @@ impl<'a> Collecting<'a> {
             || self.interrupted_at.is_some_and(|at| after(at, DRAIN_INTERRUPTED))
     }
 
-    fn take(&mut self, child: usize, told: Option<Message>, sink: &mut dyn Sink) {
-        match told {
+    fn take(&mut self, child: usize, messages: Option<Message>, sink: &mut dyn Sink) {
+        match messages {
             Some(Message::Interval(interval)) => self.take_interval(interval, sink),
             Some(Message::Worker(worker)) => sink.event(&Event::Worker(worker)),
             Some(Message::Failed(failure)) => drop(self.failure.get_or_insert(failure)),

@@ -57,7 +57,7 @@ pub(crate) struct Checker {
     /// Compare reads as they come back.
     reads: bool,
     /// By slot: the operation on its way.
-    underway: Vec<Option<InFlight>>,
+    in_flight: Vec<Option<InFlight>>,
     verified: Verified,
     /// Where what was written is left at the end.
     kept: Kept,
@@ -91,7 +91,7 @@ impl Checker {
             judge,
             written,
             reads,
-            underway: vec![None; slots.max(1) as usize],
+            in_flight: vec![None; slots.max(1) as usize],
             verified: Verified::default(),
             kept,
         }
@@ -100,13 +100,13 @@ impl Checker {
     /// Notes an operation as in flight, and which others it contests with.
     fn depart(&mut self, op: &Op, number: Option<u32>) {
         let mut new = InFlight { offset: op.offset, length: op.length, number, contested: false };
-        for other in self.underway.iter_mut().flatten() {
+        for other in self.in_flight.iter_mut().flatten() {
             if other.overlaps(&new) && (number.is_some() || other.number.is_some()) {
                 other.contested = true;
                 new.contested = true;
             }
         }
-        self.underway[op.slot as usize] = Some(new);
+        self.in_flight[op.slot as usize] = Some(new);
     }
 
     fn compare(&mut self, read: &InFlight, buffer: &[u8]) -> bool {
@@ -170,14 +170,14 @@ impl Checks for Checker {
         if !op.io.moves() {
             return true;
         }
-        let Some(underway) = self.underway.get_mut(op.slot as usize).and_then(Option::take) else {
+        let Some(in_flight) = self.in_flight.get_mut(op.slot as usize).and_then(Option::take) else {
             return true;
         };
-        match underway.number {
+        match in_flight.number {
             Some(_) if !done => self.written.failed(op.offset, op.length),
-            Some(_) if underway.contested => self.written.wrote_contested(op.offset, op.length),
+            Some(_) if in_flight.contested => self.written.wrote_contested(op.offset, op.length),
             Some(number) => self.written.wrote(op.offset, op.length, number),
-            None if done && self.reads => return self.compare(&underway, buffer),
+            None if done && self.reads => return self.compare(&in_flight, buffer),
             None => {}
         }
         true
@@ -185,7 +185,7 @@ impl Checks for Checker {
 
     fn finish(mut self, end: &mut WorkerEnd) {
         // What was given up on may still be written.
-        for lost in self.underway.iter().flatten().filter(|lost| lost.number.is_some()) {
+        for lost in self.in_flight.iter().flatten().filter(|lost| lost.number.is_some()) {
             self.written.failed(lost.offset, lost.length);
         }
         end.verified = Some(self.verified);

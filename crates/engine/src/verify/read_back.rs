@@ -28,24 +28,24 @@ pub(crate) fn read_back<B: Backend>(
     judge: &Judge,
     lane: &mut WorkerLane,
 ) -> io::Result<Verified> {
-    let most = room / written.unit as usize;
+    let max = room / written.unit as usize;
     let mut reader =
-        Reader { written, judge, lane, verified: Verified::default(), flying: vec![None; slots as usize] };
+        Reader { written, judge, lane, verified: Verified::default(), in_flight: vec![None; slots as usize] };
     let mut free: Vec<u32> = (0..slots).collect();
     let mut returned = Completions::new();
     let mut next = 0;
     loop {
         let interrupted = reader.lane.interrupted();
-        reader.verified.incomplete |= interrupted && written.next_run(next, most).is_some();
+        reader.verified.incomplete |= interrupted && written.next_run(next, max).is_some();
         while !interrupted && let Some(slot) = free.pop() {
-            let Some(mut run) = written.next_run(next, most) else {
+            let Some(mut run) = written.next_run(next, max) else {
                 free.push(slot);
                 break;
             };
             run.end = run.end.min(reader.end_of_file(run.start));
             next = run.end;
             let op = reader.op(slot, run.start, run.len());
-            reader.flying[slot as usize] = Some((op, reader.lane.now()));
+            reader.in_flight[slot as usize] = Some((op, reader.lane.now()));
             match backend.submit(&op) {
                 Submission::Done(result) => {
                     reader.take(backend, slot, result);
@@ -53,14 +53,14 @@ pub(crate) fn read_back<B: Backend>(
                 }
                 Submission::Queued => {}
                 Submission::Full => {
-                    reader.flying[slot as usize] = None;
+                    reader.in_flight[slot as usize] = None;
                     free.push(slot);
                     next = run.start;
                     break;
                 }
             }
         }
-        if reader.flying.iter().all(Option::is_none) {
+        if reader.in_flight.iter().all(Option::is_none) {
             return Ok(reader.verified);
         }
         backend.reap(1, WAIT, &mut returned)?;
@@ -80,7 +80,7 @@ struct Reader<'a> {
     lane: &'a mut WorkerLane,
     verified: Verified,
     /// By slot: the read, and when it was issued.
-    flying: Vec<Option<(Op, u64)>>,
+    in_flight: Vec<Option<(Op, u64)>>,
 }
 
 impl Reader<'_> {
@@ -97,7 +97,7 @@ impl Reader<'_> {
     }
 
     fn take<B: Backend>(&mut self, backend: &mut B, slot: u32, result: Result<u32, i32>) {
-        let Some((op, issued)) = self.flying.get_mut(slot as usize).and_then(Option::take) else { return };
+        let Some((op, issued)) = self.in_flight.get_mut(slot as usize).and_then(Option::take) else { return };
         let (kind, completed) = (OpKind::Read, self.lane.now());
         match result {
             Ok(bytes) => {

@@ -84,10 +84,10 @@ impl Written {
         }
     }
 
-    /// The next run of units at or after unit number `from` that somebody has written, not longer than `most` units.
-    pub(crate) fn next_run(&self, from: usize, most: usize) -> Option<Range<usize>> {
+    /// The next run of units at or after unit number `from` that somebody has written, not longer than `max` units.
+    pub(crate) fn next_run(&self, from: usize, max: usize) -> Option<Range<usize>> {
         let start = from + self.units.get(from..)?.iter().position(|unit| *unit != NEVER)?;
-        let rest = &self.units[start..(start + most.max(1)).min(self.units.len())];
+        let rest = &self.units[start..(start + max.max(1)).min(self.units.len())];
         let length = rest.iter().position(|unit| *unit == NEVER).unwrap_or(rest.len());
         Some(start..start + length)
     }

@@ -37,7 +37,7 @@ struct Watched {
     /// When it was released, since 1970.
     released: Option<Nanos>,
     steady: Option<Steady>,
-    least: Vec<Least>,
+    min: Vec<MinimumRate>,
 }
 
 impl Watchers {
@@ -114,7 +114,7 @@ impl State {
         if watched.steady.as_mut().is_some_and(|steady| steady.interval(interval)) {
             self.control.end_phase(interval.phase);
         }
-        let missed = watched.least.iter_mut().find_map(|least| least.interval(interval));
+        let missed = watched.min.iter_mut().find_map(|min| min.interval(interval));
         if let Some(reason) = missed {
             self.control.fail_phase(interval.phase, reason);
         }
@@ -139,25 +139,25 @@ impl Watched {
     fn new(thread: &Thread) -> Watched {
         let cycle = thread.rate_cycle;
         let bytes = |(bound, kind): (&Option<f64>, OpKind)| {
-            bound.map(|bound| Least { kind, bound, bytes: true, cycle, time: Nanos(0), amount: 0.0 })
+            bound.map(|bound| MinimumRate { kind, bound, bytes: true, cycle, time: Nanos(0), amount: 0.0 })
         };
         let operations = |(bound, kind): (&Option<f64>, OpKind)| {
-            bound.map(|bound| Least { kind, bound, bytes: false, cycle, time: Nanos(0), amount: 0.0 })
+            bound.map(|bound| MinimumRate { kind, bound, bytes: false, cycle, time: Nanos(0), amount: 0.0 })
         };
-        let least = thread.rate_min.iter().zip(DIRECTIONS).filter_map(bytes);
-        let least = least.chain(thread.rate_iops_min.iter().zip(DIRECTIONS).filter_map(operations)).collect();
+        let min = thread.rate_min.iter().zip(DIRECTIONS).filter_map(bytes);
+        let min = min.chain(thread.rate_iops_min.iter().zip(DIRECTIONS).filter_map(operations)).collect();
         Watched {
             thread: thread.clone(),
             live: true,
             released: None,
             steady: thread.steady.map(Steady::new),
-            least,
+            min,
         }
     }
 }
 
 /// A rate that must not be missed over any cycle (`rate_min`, `rate_iops_min`).
-struct Least {
+struct MinimumRate {
     kind: OpKind,
     bound: f64,
     /// In bytes, rather than operations, a second.
@@ -167,7 +167,7 @@ struct Least {
     amount: f64,
 }
 
-impl Least {
+impl MinimumRate {
     /// Takes an interval; returns, at a cycle's end, whether the rate was missed.
     fn interval(&mut self, interval: &Interval) -> Option<String> {
         self.time.0 += interval.length.0;
@@ -300,12 +300,18 @@ mod tests {
     #[test]
     fn a_rate_is_missed_over_a_whole_cycle_only() {
         let cycle = Nanos::SECOND;
-        let mut least =
-            Least { kind: OpKind::Read, bound: 1000.0, bytes: true, cycle, time: Nanos(0), amount: 0.0 };
-        assert_eq!(least.interval(&interval(0, 1, 0)), None);
-        assert_eq!(least.interval(&interval(1, 1, 1000)), None);
-        assert_eq!(least.interval(&interval(2, 1, 500)), None);
-        let missed = least.interval(&interval(3, 1, 400)).unwrap();
+        let mut min = MinimumRate {
+            kind: OpKind::Read,
+            bound: 1000.0,
+            bytes: true,
+            cycle,
+            time: Nanos(0),
+            amount: 0.0,
+        };
+        assert_eq!(min.interval(&interval(0, 1, 0)), None);
+        assert_eq!(min.interval(&interval(1, 1, 1000)), None);
+        assert_eq!(min.interval(&interval(2, 1, 500)), None);
+        let missed = min.interval(&interval(3, 1, 400)).unwrap();
         assert!(missed.contains("900 bytes/s") && missed.contains("rate_min=1000"), "{missed}");
     }
 }

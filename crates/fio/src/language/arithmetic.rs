@@ -217,7 +217,7 @@ mod tests {
             ("(3/2)", Form::Size, "1"),
             ("(2*3s)", Form::Time("s"), "6000000us"),
             ("(1000)", Form::Time("s"), "1000us"),
-            ("(1/4)", Form::Number { least: 0.0, most: 1.0 }, "0.25"),
+            ("(1/4)", Form::Number { min: 0.0, max: 1.0 }, "0.25"),
             ("(4*1k)/50:8k/50", special, "4096/50:8k/50"),
             ("(1s)-(2s)", special, "1000000us-2000000us"),
             ("\"a(b\"", special, "\"a(b\""),

@@ -12,7 +12,7 @@ use super::value::OptionValue;
 const ENGINE: &str = "psync";
 
 /// Max problems that are reported at once.
-const TOLD: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// An option with the value that it is given.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
     for setting in &section.settings {
         match assignment(setting, kb_base, &engine) {
             Ok(assignment) => found.push(assignment),
-            Err(problem) if problems.len() < TOLD => problems.push(problem),
+            Err(problem) if problems.len() < MAX_REPORTED => problems.push(problem),
             Err(_) => break,
         }
     }
@@ -155,14 +155,14 @@ fn unknown(setting: &Setting) -> Problem {
 
 /// Settings as results hold them: by canonical name, as written; empty where they stand alone. Of one that is given several
 /// times the last counts.
-pub(super) fn told(settings: &[Assignment]) -> Vec<(String, String)> {
-    let mut told: Vec<(String, String)> = Vec::new();
+pub(super) fn shown_settings(settings: &[Assignment]) -> Vec<(String, String)> {
+    let mut shown_settings: Vec<(String, String)> = Vec::new();
     for setting in settings {
         let raw = setting.raw.clone().unwrap_or_default();
-        match told.iter_mut().find(|(name, _)| name == setting.option.name) {
+        match shown_settings.iter_mut().find(|(name, _)| name == setting.option.name) {
             Some((_, value)) => *value = raw,
-            None => told.push((setting.option.name.to_owned(), raw)),
+            None => shown_settings.push((setting.option.name.to_owned(), raw)),
         }
     }
-    told
+    shown_settings
 }

@@ -151,7 +151,7 @@ pub(super) struct GeneralOption {
 }
 
 /// The general options.
-pub(super) fn told() -> impl Iterator<Item = GeneralOption> {
+pub(super) fn documented() -> impl Iterator<Item = GeneralOption> {
     general::OPTIONS.iter().map(|option| {
         let General { name, short, value, help, .. } = *option;
         GeneralOption { name, short, value, optional: option.takes == Takes::Perhaps, help }

@@ -135,8 +135,12 @@ mod tests {
         ] {
             let document = expand(&format!("[a$ncpus]\n{line}\n")).unwrap();
             let setting = &document.sections[0].settings[0];
-            let told = format!("{}={}", setting.name, setting.value.clone().unwrap_or_default());
-            assert_eq!((told.as_str(), document.sections[0].name.as_str()), (expected, "a$ncpus"), "{line}");
+            let setting_text = format!("{}={}", setting.name, setting.value.clone().unwrap_or_default());
+            assert_eq!(
+                (setting_text.as_str(), document.sections[0].name.as_str()),
+                (expected, "a$ncpus"),
+                "{line}"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! What `--help`, `--cmdhelp` and `--enghelp` print: from the tables, in the layout of fio's.
 
-use super::command_line::told;
+use super::command_line::documented;
 use super::options;
 use super::options::engine::{self, ENGINES, Kind};
 use super::options::find;
@@ -16,7 +16,7 @@ const NAME: usize = 27;
 /// The options of the command line that are about a run as a whole.
 pub fn general() -> String {
     let mut text = String::from("fio [options] [job options] <job file(s)>\n");
-    for option in told() {
+    for option in documented() {
         let value = match (option.value, option.optional) {
             ("", _) => String::new(),
             (value, true) => format!("[={value}]"),
@@ -111,8 +111,8 @@ fn entry(option: &Opt) -> String {
     add("type", &kind(option.form));
     add("default", if option.default.is_empty() { "none" } else { option.default });
     match option.form {
-        Form::Integer { least, most } => add("range", &format!("min={least}, max={most}")),
-        Form::Number { least, most } => add("range", &format!("min={least}, max={most}")),
+        Form::Integer { min, max } => add("range", &format!("min={min}, max={max}")),
+        Form::Number { min, max } => add("range", &format!("min={min}, max={max}")),
         Form::Choice(words) => {
             for (at, word) in words.iter().enumerate() {
                 add(if at == 0 { "valid values" } else { "" }, word);

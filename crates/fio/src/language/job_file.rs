@@ -14,7 +14,7 @@ pub const LARGEST_FILE: usize = 16 << 20;
 const LARGEST_TOTAL: usize = 2 * LARGEST_FILE;
 
 /// Settings and sections of a document.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 /// A line is at most so long, in bytes, without its comment.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
@@ -147,8 +147,8 @@ impl Reader<'_> {
             return Err(origin.problem(what, "a job file has one setting a line"));
         }
         self.entries += 1;
-        if self.entries > MOST_ENTRIES {
-            let what = format!("there are more than {MOST_ENTRIES} settings and sections");
+        if self.entries > MAX_ENTRIES {
+            let what = format!("there are more than {MAX_ENTRIES} settings and sections");
             return Err(origin.problem(what, "split the job file"));
         }
         if said.starts_with('[') {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iolite_model::{JobTask, LayOut, Overwrite, Target};
 
-use super::assign::{Assignment, assignments, engine_of, told};
+use super::assign::{Assignment, assignments, engine_of, shown_settings};
 use super::command_line::Invocation;
 use super::job_file::{Document, HostContext, Section};
 use super::lower::lower;
@@ -18,16 +18,16 @@ use super::value::OptionValue;
 const THREADS: u32 = 4096;
 
 /// The most that `--max-jobs` can say.
-const MOST_THREADS: u32 = 65_536;
+const MAX_THREADS: u32 = 65_536;
 
 /// Settings are applied at most so often, counted over all jobs: more takes longer than anybody waits.
-const MOST_APPLIED: usize = 10_000_000;
+const MAX_APPLIED: usize = 10_000_000;
 
 /// Settings of all threads together are at most so large, in bytes.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// Max problems that are reported at once.
-const TOLD: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,7 +66,7 @@ pub fn plan(
         }
     }
     named_sections_exist(invocation, documents)?;
-    let global_settings = told(&planner.defaults.assignments);
+    let global_settings = shown_settings(&planner.defaults.assignments);
     Ok(Plan { threads: planner.threads, global_settings })
 }
 
@@ -160,7 +160,7 @@ impl<'a> Planner<'a> {
     /// Applies settings; all that are wrong are reported.
     fn apply(&mut self, spec: &mut Spec, settings: &[Assignment], section: &Section) -> Result<(), Problems> {
         self.applied += settings.len();
-        if self.applied > MOST_APPLIED {
+        if self.applied > MAX_APPLIED {
             let what = "there are too many settings in global sections for so many jobs";
             return Err(section.origin.problem(what, "split the job file").into());
         }
@@ -171,7 +171,7 @@ impl<'a> Planner<'a> {
                 problems.push(setting.origin.problem(format!("{}: {what}", setting.shown()), ""));
             }
         }
-        problems.truncate(TOLD);
+        problems.truncate(MAX_REPORTED);
         if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Planner<'a> {
         let replaying = spec.trace.loaded(self.context).map_err(|what| at("read_iolog").problem(what, ""))?;
         let with_trace = replaying.map(|trace| Spec { trace, ..spec.clone() });
         let spec = with_trace.as_ref().unwrap_or(spec);
-        let settings = told(own);
+        let settings = shown_settings(own);
         let size: usize = settings.iter().map(|(name, value)| name.len() + value.len()).sum();
         self.room(spec.job.numjobs, size).map_err(|(what, remedy)| at("numjobs").problem(what, remedy))?;
         for clone in 0..spec.job.numjobs {
@@ -240,19 +240,19 @@ impl<'a> Planner<'a> {
     /// Whether there is room for this many threads more, with settings of this many bytes each.
     fn room(&mut self, clones: u32, size: usize) -> Result<(), (String, &'static str)> {
         // As with fio, a smaller number reserves less and refuses nothing.
-        let most = self.invocation.max_jobs.unwrap_or(THREADS).clamp(THREADS, MOST_THREADS);
+        let max = self.invocation.max_jobs.unwrap_or(THREADS).clamp(THREADS, MAX_THREADS);
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX).saturating_add(clones);
         if clones == 0 {
             return Err(("`numjobs` is 0".into(), "give at least 1, or leave out the job"));
         }
-        if threads > most {
+        if threads > max {
             return Err((
-                format!("with this job there are {threads} threads, more than {most}"),
+                format!("with this job there are {threads} threads, more than {max}"),
                 "raise --max-jobs (up to 65536), or lower `numjobs`",
             ));
         }
         self.bytes = self.bytes.saturating_add(size.saturating_mul(clones as usize));
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             return Err((
                 "the settings of all threads together are too large".into(),
                 "shorten the longest ones",

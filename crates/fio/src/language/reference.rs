@@ -1,6 +1,6 @@
 //! The reference page, docs/fio.md: made from the tables, so that it cannot say anything else than what is done.
 
-use super::command_line::told;
+use super::command_line::documented;
 use super::help::kind;
 use super::options::GROUPS;
 use super::options::engine::{ENGINES, Kind};
@@ -14,7 +14,7 @@ pub fn page() -> String {
         page.push_str(&format!("- **{what}** {why}\n"));
     }
     page.push_str("\n## The command line\n\n| Option | What it does |\n|---|---|\n");
-    for option in told() {
+    for option in documented() {
         let short = option.short.map(|short| format!(", `-{short}`")).unwrap_or_default();
         let value = match (option.value, option.optional) {
             ("", _) => String::new(),
@@ -151,11 +151,11 @@ fn entry(option: &Opt) -> String {
 fn value(form: Form) -> String {
     match form {
         Form::Flag => "0 or 1".into(),
-        Form::Integer { least, most: i64::MAX } => format!("integer from {least} on"),
-        Form::Integer { least, most } if most >= i64::from(i32::MAX) => format!("integer from {least} on"),
-        Form::Integer { least, most } => format!("integer, {least} to {most}"),
-        Form::Number { least, most } if most >= 1e9 => format!("number from {least} on"),
-        Form::Number { least, most } => format!("number, {least} to {most}"),
+        Form::Integer { min, max: i64::MAX } => format!("integer from {min} on"),
+        Form::Integer { min, max } if max >= i64::from(i32::MAX) => format!("integer from {min} on"),
+        Form::Integer { min, max } => format!("integer, {min} to {max}"),
+        Form::Number { min, max } if max >= 1e9 => format!("number from {min} on"),
+        Form::Number { min, max } => format!("number, {min} to {max}"),
         Form::Size => "size".into(),
         Form::SizeOrPercent => "size or percentage".into(),
         Form::Time(unit) => format!("time, in {unit}"),

@@ -62,28 +62,28 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// It is no integer, or out of its bounds.
-    pub fn integer(&self, least: i64, most: i64) -> Result<i64, String> {
+    pub fn integer(&self, min: i64, max: i64) -> Result<i64, String> {
         let text = self.text()?;
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let size = i128::from(scaled(digits, self.kb_base)?);
         let value = if negative { -size } else { size };
         i64::try_from(value)
             .ok()
-            .filter(|value| (least..=most).contains(value))
-            .ok_or_else(|| format!("`{text}` is out of its range, {least} to {most}"))
+            .filter(|value| (min..=max).contains(value))
+            .ok_or_else(|| format!("`{text}` is out of its range, {min} to {max}"))
     }
 
     /// A number with a fraction.
     ///
     /// # Errors
     /// It is no number, or out of its bounds.
-    pub fn number(&self, least: f64, most: f64) -> Result<f64, String> {
+    pub fn number(&self, min: f64, max: f64) -> Result<f64, String> {
         let text = self.text()?.trim_end_matches('%');
         let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-        if number.is_finite() && (least..=most).contains(&number) {
+        if number.is_finite() && (min..=max).contains(&number) {
             Ok(number)
         } else {
-            Err(format!("`{text}` is out of its range, {least} to {most}"))
+            Err(format!("`{text}` is out of its range, {min} to {max}"))
         }
     }
 

@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn buckets_are_those_that_fio_was_seen_to_use() {
         // Middles out of results of fio 3.33.
-        for (nanos, told) in [
+        for (nanos, expected) in [
             (28, 28),
             (95, 95),
             (127, 127),
@@ -60,7 +60,7 @@ mod tests {
             (122_400, 122_368),
             (8_160_000, 8_159_232),
         ] {
-            assert_eq!(middle(bucket(nanos)), told);
+            assert_eq!(middle(bucket(nanos)), expected);
         }
     }
 

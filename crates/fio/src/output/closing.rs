@@ -45,7 +45,7 @@ pub(super) fn closing(results: &Results, entries: &[Entry<'_>]) -> String {
 }
 
 fn responses(entry: &Entry<'_>) -> Vec<String> {
-    let told = Direction::APART.into_iter().filter_map(|direction| {
+    let texts = Direction::APART.into_iter().filter_map(|direction| {
         let response = entry.responses(direction);
         (response.count() > 0).then(|| {
             let percentiles = PERCENTILES.map(|share| {
@@ -61,7 +61,7 @@ fn responses(entry: &Entry<'_>) -> Vec<String> {
             )
         })
     });
-    told.collect()
+    texts.collect()
 }
 
 /// fio's text is ASCII, and read by programs that expect that.

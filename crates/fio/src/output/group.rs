@@ -227,7 +227,7 @@ impl<'a> Entry<'a> {
         let mut histogram = Histogram::new();
         for job in &self.jobs {
             let kinds = direction.kinds().into_iter();
-            kinds.filter_map(|kind| job.phase.totals.response(kind)).for_each(|told| histogram.merge(told));
+            kinds.filter_map(|kind| job.phase.totals.response(kind)).for_each(|shown| histogram.merge(shown));
         }
         histogram
     }
@@ -287,8 +287,8 @@ impl<'a> Entry<'a> {
 
     /// Errors that were gone on after, where that was allowed: how many, and the first one's number.
     pub(crate) fn continued(&self) -> Option<(u64, i32)> {
-        let told = self.jobs.iter().filter_map(|job| job.continued);
-        told.reduce(|sum, other| (sum.0 + other.0, if sum.1 != 0 { sum.1 } else { other.1 }))
+        let shown = self.jobs.iter().filter_map(|job| job.continued);
+        shown.reduce(|sum, other| (sum.0 + other.0, if sum.1 != 0 { sum.1 } else { other.1 }))
     }
 
     /// The time of all its operations in fio's classes, in percent.
@@ -368,13 +368,13 @@ impl Entry<'_> {
         let mut found: Vec<OfPriority> = Vec::new();
         let details = self.jobs.iter().filter_map(|job| job.detail.as_ref());
         for times in details.flat_map(|detail| &detail.priorities) {
-            let told = if self.reporting().lat_percentiles { &times.service } else { &times.completion };
-            if told.count() == 0 || !direction.places().contains(&times.place) {
+            let shown = if self.reporting().lat_percentiles { &times.service } else { &times.completion };
+            if shown.count() == 0 || !direction.places().contains(&times.place) {
                 continue;
             }
             match found.iter_mut().find(|of| of.packed == times.priority) {
-                Some(of) => of.times.merge(told),
-                None => found.push(OfPriority { packed: times.priority, times: told.clone() }),
+                Some(of) => of.times.merge(shown),
+                None => found.push(OfPriority { packed: times.priority, times: shown.clone() }),
             }
         }
         let placed = match &self.first().phase.info.task {
@@ -416,11 +416,11 @@ impl Depths {
     }
 }
 
-/// Shares of classes in percent. What occurred at all has at least `least`: so fio distinguishes it from what did not.
-pub(crate) fn shares<const N: usize>(counts: [u64; N], total: u64, least: f64) -> [f64; N] {
+/// Shares of classes in percent. What occurred at all has at least `min`: so fio distinguishes it from what did not.
+pub(crate) fn shares<const N: usize>(counts: [u64; N], total: u64, min: f64) -> [f64; N] {
     counts.map(|count| match count {
         0 => 0.0,
-        _ => (count as f64 / total.max(1) as f64 * 100.0).max(least),
+        _ => (count as f64 / total.max(1) as f64 * 100.0).max(min),
     })
 }
 

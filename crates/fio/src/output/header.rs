@@ -144,19 +144,19 @@ fn operation(operation: MetadataOperation) -> &'static str {
 fn sizes(task: &FileTask, kb_base: u64) -> String {
     let alike = Sizes::alike(SizeLaw::Fixed(task.block), Bytes(1));
     let Sizes { reads, writes, trims, .. } = task.sizes.as_ref().unwrap_or(&alike);
-    let told = |law: &SizeLaw| range(least(law), law.most(), kb_base);
-    format!("(R) {}, (W) {}, (T) {}", told(reads), told(writes), told(trims))
+    let shown = |law: &SizeLaw| range(smallest(law), law.largest(), kb_base);
+    format!("(R) {}, (W) {}, (T) {}", shown(reads), shown(writes), shown(trims))
 }
 
-fn least(law: &SizeLaw) -> Bytes {
+fn smallest(law: &SizeLaw) -> Bytes {
     match law {
         SizeLaw::Fixed(size) => *size,
-        SizeLaw::Range { least, .. } => *least,
+        SizeLaw::Range { min, .. } => *min,
         SizeLaw::Split(sizes) => sizes.iter().map(|weighted| weighted.size).min().unwrap_or_default(),
     }
 }
 
-fn range(least: Bytes, most: Bytes, kb_base: u64) -> String {
+fn range(min: Bytes, max: Bytes, kb_base: u64) -> String {
     let figures = Figures { kb_base, ..Figures::default() };
-    format!("{}-{}", figures.size(least.0 as f64), figures.size(most.0 as f64))
+    format!("{}-{}", figures.size(min.0 as f64), figures.size(max.0 as f64))
 }

@@ -9,7 +9,7 @@ use iolite_model::{Access, JobTask, LoggedOperation, OpKind, SyncMethod, Target,
 
 /// Operations that wait for others that were begun before them and are not back. One that is overtaken by more stands in the
 /// trace where it came back, with the time of its start.
-const MOST_WAITING: usize = 1 << 16;
+const MAX_WAITING: usize = 1 << 16;
 
 /// The trace of a thread.
 ///
@@ -22,7 +22,7 @@ pub(super) struct Iolog {
     sync: &'static str,
     /// By the instant of their start and by when they were reported.
     waiting: BinaryHeap<Reverse<(u64, u64, Traced)>>,
-    told: u64,
+    sequence: u64,
     opened: bool,
     closed: bool,
 }
@@ -57,8 +57,8 @@ impl Iolog {
                 sync = "sync";
             }
         }
-        let (waiting, told, opened, closed) = (BinaryHeap::new(), 0, false, false);
-        Iolog { names, sync, waiting, told, opened, closed }
+        let (waiting, sequence, opened, closed) = (BinaryHeap::new(), 0, false, false);
+        Iolog { names, sync, waiting, sequence, opened, closed }
     }
 
     /// Adds operations of a thread that has started at `started`; `began` is when the first thread of the file did. Both in
@@ -81,9 +81,9 @@ impl Iolog {
                 OpKind::Sync => (self.sync, 0, 0),
                 _ => continue,
             };
-            self.told += 1;
-            self.waiting.push(Reverse((issued, self.told, Traced { file, action, offset, length })));
-            if self.waiting.len() > MOST_WAITING {
+            self.sequence += 1;
+            self.waiting.push(Reverse((issued, self.sequence, Traced { file, action, offset, length })));
+            if self.waiting.len() > MAX_WAITING {
                 self.first(since(started, *began), write);
             }
         }
@@ -165,7 +165,7 @@ mod tests {
             names: vec!["/a".into(), "/b".into()],
             sync: "datasync",
             waiting: BinaryHeap::new(),
-            told: 0,
+            sequence: 0,
             opened: false,
             closed: false,
         }
@@ -195,8 +195,8 @@ mod tests {
     fn not_all_wait_for_one() {
         let (mut iolog, mut began, mut lines) = (empty(), None, 0usize);
         let many: Vec<_> =
-            (0..MOST_WAITING as u64 + 10).map(|at| operation(OpKind::Read, 0, at, 1, at)).collect();
+            (0..MAX_WAITING as u64 + 10).map(|at| operation(OpKind::Read, 0, at, 1, at)).collect();
         iolog.add(&many, 0, &mut began, &mut |_| lines += 1);
-        assert_eq!((lines, iolog.waiting.len()), (1 + 4 + 10, MOST_WAITING));
+        assert_eq!((lines, iolog.waiting.len()), (1 + 4 + 10, MAX_WAITING));
     }
 }

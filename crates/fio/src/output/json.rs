@@ -91,7 +91,7 @@ fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {
 fn flow(entry: &Entry<'_>, direction: Direction, plus: bool) -> Json {
     let flow = entry.flow(direction);
     let reporting = entry.reporting();
-    let list = |told: bool| told.then_some(reporting.percentiles.as_slice());
+    let list = |shown: bool| shown.then_some(reporting.percentiles.as_slice());
     let bandwidth = flow.bandwidth.scaled(1.0 / 1024.0);
     let Flow { counted, iops, .. } = flow;
     let members = Members::default()
@@ -159,8 +159,8 @@ fn times(histogram: &Histogram, percentiles: Option<&[f64]>, plus: bool) -> Json
         members = members.with("percentile", percentile(histogram, list));
         if plus {
             let bins = bins(histogram).into_iter();
-            let told = bins.map(|(nanos, count)| (nanos.to_string(), Json::int(count))).collect();
-            members = members.with("bins", Json::Object(told));
+            let shown = bins.map(|(nanos, count)| (nanos.to_string(), Json::int(count))).collect();
+            members = members.with("bins", Json::Object(shown));
         }
     }
     members.object()
@@ -203,8 +203,8 @@ fn distributions(members: Members, entry: &Entry<'_>) -> Members {
 
 fn levelled(names: [&str; 7], counts: [u64; 7]) -> Json {
     let shares = shares(counts, counts.iter().sum(), 0.1);
-    let told = names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), Json::Float(share)));
-    Json::Object(told.collect())
+    let shown = names.into_iter().zip(shares).map(|(name, share)| (name.to_owned(), Json::Float(share)));
+    Json::Object(shown.collect())
 }
 
 /// Errors, the latency target, the description, the steady state.
@@ -297,23 +297,23 @@ fn disk(disk: &DiskUse) -> Json {
 fn own_job(entry: &Entry<'_>) -> Json {
     let mut responses = Members::default();
     for direction in Direction::APART {
-        let told = entry.responses(direction);
-        if told.count() > 0 {
-            responses = responses.with(direction.name(), times(&told, Some(&RESPONSES), false));
+        let shown = entry.responses(direction);
+        if shown.count() > 0 {
+            responses = responses.with(direction.name(), times(&shown, Some(&RESPONSES), false));
         }
     }
     let notes = entry.jobs.iter().flat_map(|job| &job.thread.notes);
-    let mut told: Vec<&String> = Vec::new();
+    let mut shown: Vec<&String> = Vec::new();
     notes.for_each(|note| {
-        if !told.contains(&note) {
-            told.push(note);
+        if !shown.contains(&note) {
+            shown.push(note);
         }
     });
     let phases = entry.jobs.iter().map(|job| shared::phase(&job.phase).into()).collect();
     Members::default()
         .with("response_ns", responses.object())
         .with_text("cache", entry.first().phase.end.cache.stamp().to_string())
-        .with("notes", Json::List(told.into_iter().map(Json::text).collect()))
+        .with("notes", Json::List(shown.into_iter().map(Json::text).collect()))
         .with("phases", Json::List(phases))
         .object()
 }

@@ -153,24 +153,31 @@ impl LogWriter {
                 iolog.close(phase.started_unix, &mut file.began, &mut |line| file.out.write(line));
             }
             if let Some(windows) = &mut open.windows {
-                let told = windows.close(measured.0);
-                write_windows(&mut self.files[open.file], &open.log, &told, phase.started_unix + phase.ramp);
+                let recorded = windows.close(measured.0);
+                write_windows(
+                    &mut self.files[open.file],
+                    &open.log,
+                    &recorded,
+                    phase.started_unix + phase.ramp,
+                );
             }
         }
     }
 
-    fn operations(&mut self, told: &OperationLog) {
-        let number = self.number(told.phase);
+    fn operations(&mut self, recorded: &OperationLog) {
+        let number = self.number(recorded.phase);
         let Some(phase) = self.phases.get_mut(&number) else { return };
         let Phase { logs, synchronous, workers, ramp, started_unix } = phase;
         let several = *workers > 1;
         for open in logs {
             let file = &mut self.files[open.file];
             if let Some(iolog) = &mut open.iolog {
-                iolog.add(&told.operations, *started_unix, &mut file.began, &mut |line| file.out.write(line));
+                iolog.add(&recorded.operations, *started_unix, &mut file.began, &mut |line| {
+                    file.out.write(line)
+                });
                 continue;
             }
-            for operation in &told.operations {
+            for operation in &recorded.operations {
                 let Some(entry) = Entry::of(operation, &open.log, *synchronous, *ramp) else { continue };
                 match &mut open.windows {
                     None if open.log.kind != LogKind::Histogram => {
@@ -182,10 +189,10 @@ impl LogWriter {
                 }
             }
             if let Some(windows) = &mut open.windows {
-                let last = told.operations.last().map_or(0, |operation| operation.completed);
-                windows.reached(if several { told.worker } else { 0 }, last.saturating_sub(*ramp));
-                let told = windows.take();
-                write_windows(file, &open.log, &told, *started_unix + *ramp);
+                let last = recorded.operations.last().map_or(0, |operation| operation.completed);
+                windows.reached(if several { recorded.worker } else { 0 }, last.saturating_sub(*ramp));
+                let recorded = windows.take();
+                write_windows(file, &open.log, &recorded, *started_unix + *ramp);
             }
         }
     }
@@ -200,7 +207,7 @@ impl Sink for LogWriter {
                     phase.started_unix = release.at_unix.0;
                 }
             }
-            Event::Operations(told) => self.operations(told),
+            Event::Operations(recorded) => self.operations(recorded),
             Event::PhaseEnded(end) => self.close(self.number(end.phase), end.measured),
             _ => {}
         }
@@ -247,8 +254,8 @@ fn columns(
     line + "\n"
 }
 
-fn write_windows(file: &mut LogFile, log: &Log, told: &[WindowValue], unix: u64) {
-    for window in told {
+fn write_windows(file: &mut LogFile, log: &Log, recorded: &[WindowValue], unix: u64) {
+    for window in recorded {
         let time = time(log, window.end, unix);
         let direction = window.direction as u64;
         if log.kind == LogKind::Histogram {

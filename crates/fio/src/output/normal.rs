@@ -52,7 +52,7 @@ fn job(results: &Results, entry: &Entry<'_>, figures: Figures) -> String {
     }
     for direction in entry.directions() {
         if entry.counted(direction).operations > 0 {
-            out += &told(entry, direction, &entry.flow(direction), figures);
+            out += &rendered(entry, direction, &entry.flow(direction), figures);
         }
     }
     out += &latencies(entry);
@@ -71,7 +71,7 @@ fn error(number: i32) -> String {
 }
 
 /// What was done in a direction.
-fn told(entry: &Entry<'_>, direction: Direction, flow: &Flow, figures: Figures) -> String {
+fn rendered(entry: &Entry<'_>, direction: Direction, flow: &Flow, figures: Figures) -> String {
     let (reporting, counted) = (entry.reporting(), flow.counted);
     let zones = if direction == Direction::Write { "; 0 zone resets" } else { "" };
     let mut out = format!(
@@ -172,8 +172,8 @@ fn machine(entry: &Entry<'_>) -> String {
     let (usage, (user, system), depths) = (entry.usage(), entry.cpu(), entry.depths());
     let row = |counts: [u64; 7]| shares(counts, counts.iter().sum(), 0.1).map(|share| format!("{share:.1}"));
     let levels = |names: [&str; 7], counts: [u64; 7]| {
-        let told = names.iter().zip(row(counts)).map(|(name, share)| format!("{name}={share}%"));
-        told.collect::<Vec<_>>().join(", ")
+        let rendered = names.iter().zip(row(counts)).map(|(name, share)| format!("{name}={share}%"));
+        rendered.collect::<Vec<_>>().join(", ")
     };
     let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
     format!(

@@ -138,11 +138,11 @@ fn percentiles(entry: &Entry<'_>, histogram: &Histogram) -> Vec<String> {
     let reporting = entry.reporting();
     let wanted = reporting.clat_percentiles || reporting.lat_percentiles;
     let list = if wanted { reporting.percentiles.as_slice() } else { &[] };
-    let told = list.iter().take(PERCENTILES).map(|&percent| {
+    let columns = list.iter().take(PERCENTILES).map(|&percent| {
         let nanos = histogram.quantile(Quantile(percent / 100.0)).0;
         format!("{percent:.6}%={}", nanos / 1000)
     });
-    let mut fields: Vec<String> = told.collect();
+    let mut fields: Vec<String> = columns.collect();
     fields.resize(PERCENTILES, "0%=0".into());
     fields
 }

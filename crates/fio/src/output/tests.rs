@@ -64,8 +64,8 @@ fn an_asynchronous_engine_has_submission_and_completion_apart() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
-    let told = parsed(&results, false);
-    let read = &told["jobs"][0]["read"];
+    let rendered = parsed(&results, false);
+    let read = &rendered["jobs"][0]["read"];
     assert_eq!(
         (&read["slat_ns"]["N"], &read["clat_ns"]["N"], &read["lat_ns"]["N"]),
         (&100.into(), &100.into(), &5000.into())
@@ -75,11 +75,11 @@ fn an_asynchronous_engine_has_submission_and_completion_apart() {
 
 #[test]
 fn json_holds_the_figures() {
-    let told = parsed(&results(vec![mixed()]), true);
-    let job = &told["jobs"][0];
-    assert_eq!(told["fio version"], "fio-3.42-iolite");
-    assert_eq!(told["global options"].as_object().unwrap().len(), 2);
-    assert_eq!(told["global options"]["time_based"], "");
+    let rendered = parsed(&results(vec![mixed()]), true);
+    let job = &rendered["jobs"][0];
+    assert_eq!(rendered["fio version"], "fio-3.42-iolite");
+    assert_eq!(rendered["global options"].as_object().unwrap().len(), 2);
+    assert_eq!(rendered["global options"]["time_based"], "");
     let read = &job["read"];
     assert_eq!((&read["total_ios"], &read["io_bytes"]), (&5000.into(), &(5000 * 4096).into()));
     assert_eq!((&read["io_kbytes"], &read["runtime"]), (&20_000.into(), &250.into()));
@@ -103,8 +103,8 @@ fn json_holds_the_figures() {
     assert!((sum - 100.0).abs() < 0.1, "{sum}");
     assert!(job[OWN_KEY]["response_ns"]["read"]["percentile"]["99.000000"].as_u64().unwrap() > 100_000);
     assert_eq!(job[OWN_KEY]["phases"][0]["series"].as_array().unwrap().len(), 10);
-    assert_eq!(told[OWN_KEY]["run"]["host"]["name"], "db1");
-    assert_eq!(told["disk_util"][0]["write_sectors"], 132_088);
+    assert_eq!(rendered[OWN_KEY]["run"]["host"]["name"], "db1");
+    assert_eq!(rendered["disk_util"][0]["write_sectors"], 132_088);
 }
 
 #[test]
@@ -130,20 +130,20 @@ fn a_group_is_reported_as_one() {
     (other.thread.group, other.thread.settings) = (1, Vec::new());
     jobs.push(other);
     let results = results(jobs);
-    let told = parsed(&results, false);
-    assert_eq!(told["jobs"].as_array().unwrap().len(), 2);
-    let read = &told["jobs"][0]["read"];
+    let rendered = parsed(&results, false);
+    assert_eq!(rendered["jobs"].as_array().unwrap().len(), 2);
+    let read = &rendered["jobs"][0]["read"];
     assert_eq!((&read["total_ios"], &read["runtime"]), (&15_000.into(), &250.into()));
     assert_eq!((&read["iops"], &read["lat_ns"]["N"]), (&60_000.0.into(), &15_000.into()));
     // What they did together, from interval to interval.
     assert_eq!(read["iops_samples"], 10);
     assert!((read["iops_mean"].as_f64().unwrap() - 60_000.0).abs() < 600.0, "{read}");
-    assert_eq!((&told["jobs"][0]["ctx"], &told["jobs"][0]["usr_cpu"]), (&21.into(), &20.0.into()));
-    assert_eq!(told["jobs"][0]["job_runtime"], 750);
-    assert_eq!(told["jobs"][1].get("job options"), None, "it has no settings of its own");
+    assert_eq!((&rendered["jobs"][0]["ctx"], &rendered["jobs"][0]["usr_cpu"]), (&21.into(), &20.0.into()));
+    assert_eq!(rendered["jobs"][0]["job_runtime"], 750);
+    assert_eq!(rendered["jobs"][1].get("job options"), None, "it has no settings of its own");
     // fio takes the name from the first of them and the settings from the last.
     assert_eq!(
-        (&told["jobs"][0]["jobname"], &told["jobs"][0]["job options"]["name"]),
+        (&rendered["jobs"][0]["jobname"], &rendered["jobs"][0]["job options"]["name"]),
         (&"one".into(), &"number 2".into())
     );
     let text = normal(&results, 4);
@@ -160,8 +160,8 @@ fn jobs_of_a_group_share_its_bandwidth() {
         job("fast", 0, &[(OpKind::Read, 30_000.0)]),
         job("slow", 1, &[(OpKind::Read, 10_000.0)]),
     ]);
-    let told = parsed(&results, false);
-    let share = |job: usize| told["jobs"][job]["read"]["bw_agg"].as_f64().unwrap();
+    let rendered = parsed(&results, false);
+    let share = |job: usize| rendered["jobs"][job]["read"]["bw_agg"].as_f64().unwrap();
     assert!((share(0) - 75.0).abs() < 1.0 && (share(1) - 25.0).abs() < 1.0, "{} {}", share(0), share(1));
     let text = normal(&results, 4);
     assert!(text.contains("READ: bw=156MiB/s (164MB/s), 39.1MiB/s-117MiB/s (41.0MB/s-123MB/s)"), "{text}");
@@ -171,8 +171,8 @@ fn jobs_of_a_group_share_its_bandwidth() {
 fn all_directions_can_be_reported_as_one() {
     let mut job = mixed();
     job.thread.reporting.unified = 1;
-    let told = parsed(&results(vec![job.clone()]), false);
-    let unified = &told["jobs"][0];
+    let rendered = parsed(&results(vec![job.clone()]), false);
+    let unified = &rendered["jobs"][0];
     assert_eq!(
         (&unified["mixed"]["total_ios"], unified.get("read"), unified.get("sync")),
         (&7500.into(), None, None)
@@ -183,8 +183,8 @@ fn all_directions_can_be_reported_as_one() {
         terse(&results(vec![job.clone()]), TerseVersion::V3).split(';').map(str::to_owned).collect();
     assert_eq!((fields[5].as_str(), fields[46].as_str()), ("30000", "0"));
     job.thread.reporting.unified = 2;
-    let told = parsed(&results(vec![job]), false);
-    let both = &told["jobs"][0];
+    let rendered = parsed(&results(vec![job]), false);
+    let both = &rendered["jobs"][0];
     assert_eq!((&both["mixed"]["total_ios"], &both["read"]["total_ios"]), (&7500.into(), &5000.into()));
 }
 
@@ -198,11 +198,11 @@ fn what_is_switched_off_is_not_reported() {
     for absent in ["clat", " lat ("] {
         assert!(!text.contains(absent), "{absent} in {text}");
     }
-    let told = parsed(&results, true);
-    assert_eq!(told["jobs"][0]["read"]["clat_ns"]["N"], 0);
+    let rendered = parsed(&results, true);
+    assert_eq!(rendered["jobs"][0]["read"]["clat_ns"]["N"], 0);
     // Samples of bandwidth and IOPS stay, as with fio: kubestr reads them.
     assert!(text.contains("   bw (") && text.contains("   iops "), "{text}");
-    assert_ne!(told["jobs"][0]["read"]["bw_samples"], 0);
+    assert_ne!(rendered["jobs"][0]["read"]["bw_samples"], 0);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn errors_targets_and_steady_states_are_reported() {
         quantile: Quantile(0.99),
         window: Nanos(500_000_000),
         ramp: Nanos(0),
-        parameter: LoadParameter::Depth { most: 16 },
+        parameter: LoadParameter::Depth { max: 16 },
     });
     job.depth = Some(12);
     job.thread.steady = Some(SteadyState {
@@ -251,22 +251,22 @@ fn errors_targets_and_steady_states_are_reported() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
-    let told = parsed(&results, false);
-    let job = &told["jobs"][0];
+    let rendered = parsed(&results, false);
+    let job = &rendered["jobs"][0];
     assert_eq!((&job["error"], &job["total_err"], &job["first_error"]), (&28.into(), &3.into(), &5.into()));
     assert_eq!((&job["latency_depth"], &job["latency_window"]), (&12.into(), &500_000.into()));
     assert_eq!(job["read"]["short_ios"], 2);
     assert_eq!(job["steadystate"]["ss"], "iops:50.000000%");
     assert_eq!(job["steadystate"]["criterion"], "33.000000%");
     assert_eq!(job["steadystate"]["data"]["iops"], serde_json::json!([10, 20]));
-    assert_eq!(told[OWN_KEY]["warnings"][0]["kind"], "volatile");
+    assert_eq!(rendered[OWN_KEY]["warnings"][0]["kind"], "volatile");
     let line = terse(&results, TerseVersion::V3);
     assert!(line.trim_end().ends_with(";3;5"), "{line}");
 }
 
 #[test]
 fn the_unit_of_bandwidth_is_the_one_that_fio_chooses() {
-    let told = |bytes: f64, kb_base| {
+    let rendered = |bytes: f64, kb_base| {
         let mut job = mixed();
         job.thread.reporting.kb_base = kb_base;
         for point in &mut job.phase.totals.series {
@@ -281,16 +281,16 @@ fn the_unit_of_bandwidth_is_the_one_that_fio_chooses() {
             .unwrap()
             .to_owned()
     };
-    assert_eq!(told(977_024.0 * 1024.0, 1024), "   bw (  KiB/s): min=977024, max=977024");
-    assert_eq!(told(1097.0 * 1_048_576.0, 1024), "   bw (  MiB/s): min= 1097, max= 1097");
-    assert_eq!(told(655_639_000.0, 1000), "   bw (   kB/s): min=655639, max=655639");
+    assert_eq!(rendered(977_024.0 * 1024.0, 1024), "   bw (  KiB/s): min=977024, max=977024");
+    assert_eq!(rendered(1097.0 * 1_048_576.0, 1024), "   bw (  MiB/s): min= 1097, max= 1097");
+    assert_eq!(rendered(655_639_000.0, 1000), "   bw (   kB/s): min=655639, max=655639");
 }
 
 #[test]
 fn syncs_are_distinguished() {
     let results = results(vec![job("log", 0, &[(OpKind::Write, 10_000.0), (OpKind::Sync, 1_000.0)])]);
-    let told = parsed(&results, true);
-    let sync = &told["jobs"][0]["sync"];
+    let rendered = parsed(&results, true);
+    let sync = &rendered["jobs"][0]["sync"];
     assert_eq!((&sync["total_ios"], &sync["lat_ns"]["N"]), (&250.into(), &250.into()));
     assert!(sync["lat_ns"]["percentile"].is_object() && sync["lat_ns"]["bins"].is_object());
     let text = normal(&results, 4);
@@ -328,8 +328,8 @@ fn composed_disks_are_reported_with_their_parts() {
                     in_queue=826487, util=99.50%, aggrios=16398/16511, aggrmerge=30/162, aggrticks=6853/819634, \
                     aggrin_queue=826487, aggrutil=99.50%\n  sda: ios=";
     assert!(text.contains(expected), "{text}");
-    let told = parsed(&results, false);
-    assert_eq!(told["disk_util"][0]["aggr_write_merge"], 162);
+    let rendered = parsed(&results, false);
+    assert_eq!(rendered["disk_util"][0]["aggr_write_merge"], 162);
 }
 
 #[test]

@@ -50,17 +50,17 @@ fn in_unit(nanos: [f64; 4]) -> (&'static str, [f64; 4]) {
 pub(super) fn percentiles(name: &str, histogram: &Histogram, list: &[f64]) -> String {
     let nanos: Vec<u64> =
         list.iter().map(|&percent| histogram.quantile(Quantile(percent / 100.0)).0).collect();
-    let (least, most) = (nanos.iter().min().copied().unwrap_or(0), nanos.iter().max().copied().unwrap_or(0));
+    let (min, max) = (nanos.iter().min().copied().unwrap_or(0), nanos.iter().max().copied().unwrap_or(0));
     let mut unit = 0;
     while unit + 1 < UNITS.len()
-        && too_wide(least as f64 / UNITS[unit].1 as f64, most as f64 / UNITS[unit].1 as f64)
+        && too_wide(min as f64 / UNITS[unit].1 as f64, max as f64 / UNITS[unit].1 as f64)
     {
         unit += 1;
     }
     let (unit, factor) = UNITS[unit];
     let decimals = list.iter().map(|&percent| decimals(percent)).max().unwrap_or(0);
-    let width = most.div_ceil(factor).to_string().len().max(5);
-    let told: Vec<String> = list
+    let width = max.div_ceil(factor).to_string().len().max(5);
+    let texts: Vec<String> = list
         .iter()
         .zip(&nanos)
         .map(|(percent, nanos)| {
@@ -69,8 +69,8 @@ pub(super) fn percentiles(name: &str, histogram: &Histogram, list: &[f64]) -> St
         })
         .collect();
     // With the comma behind each.
-    let in_line = (WIDTH / told.iter().map(|text| text.len() + 1).max().unwrap_or(1)).max(1);
-    let lines: Vec<String> = told.chunks(in_line).map(|line| format!("     |{}", line.join(","))).collect();
+    let in_line = (WIDTH / texts.iter().map(|text| text.len() + 1).max().unwrap_or(1)).max(1);
+    let lines: Vec<String> = texts.chunks(in_line).map(|line| format!("     |{}", line.join(","))).collect();
     format!("    {name} percentiles ({unit}):\n{}\n", lines.join(",\n"))
 }
 

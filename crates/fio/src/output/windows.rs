@@ -134,8 +134,10 @@ impl Windows {
         let behind = self.reached.iter().min().copied().unwrap_or(0) / self.length;
         let rest = self.open.split_off(&(behind, 0));
         let complete = std::mem::replace(&mut self.open, rest);
-        let told = complete.into_iter();
-        told.map(|((number, direction), window)| self.told(number, direction, window, self.length)).collect()
+        let finished = complete.into_iter();
+        finished
+            .map(|((number, direction), window)| self.finished(number, direction, window, self.length))
+            .collect()
     }
 
     /// All that is left, of a job that was measured for so long. A last window that isn't complete says nothing about
@@ -146,15 +148,16 @@ impl Windows {
         self.reached.fill(0);
         let rate = matches!(self.kind, LogKind::Bandwidth | LogKind::Iops);
         let cut = |number: u64| rate && number > 0 && (number + 1).saturating_mul(self.length) > measured;
-        let told = open.into_iter().filter(|((number, _), _)| !cut(*number));
+        let finished = open.into_iter().filter(|((number, _), _)| !cut(*number));
         let only = if measured > 0 { measured.min(self.length) } else { self.length };
-        told.map(|((number, direction), window)| {
-            self.told(number, direction, window, if number == 0 { only } else { self.length })
-        })
-        .collect()
+        finished
+            .map(|((number, direction), window)| {
+                self.finished(number, direction, window, if number == 0 { only } else { self.length })
+            })
+            .collect()
     }
 
-    fn told(&self, number: u64, direction: usize, window: Window, length: u64) -> WindowValue {
+    fn finished(&self, number: u64, direction: usize, window: Window, length: u64) -> WindowValue {
         let end = (number + 1).saturating_mul(self.length);
         let seconds = length as f64 / 1e9;
         let value = match self.kind {

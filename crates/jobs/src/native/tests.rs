@@ -169,7 +169,7 @@ fn sizes() -> impl Strategy<Value = Sizes> {
     let law = prop_oneof![
         bytes().prop_map(SizeLaw::Fixed),
         prop::collection::vec(split, 1..3).prop_map(SizeLaw::Split),
-        (bytes(), bytes()).prop_map(|(least, most)| SizeLaw::Range { least, most, multiple: least }),
+        (bytes(), bytes()).prop_map(|(min, max)| SizeLaw::Range { min, max, multiple: min }),
     ];
     (law.clone(), law, bytes()).prop_map(|(reads, writes, alignment)| Sizes {
         reads,

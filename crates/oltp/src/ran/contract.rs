@@ -89,7 +89,7 @@ pub trait Adapter: Send + Sync {
     fn global_size(&self, subscripts: u64) -> Bytes;
 
     /// The most subscripts that a global may have.
-    fn most_subscripts(&self) -> u64;
+    fn max_subscripts(&self) -> u64;
 
     /// Subscripts of each global as recorded when it was made, in order: quick.
     ///

@@ -60,9 +60,9 @@ impl Dice {
         self.left = self.left.saturating_sub(operations);
     }
 
-    /// The next cycle: of as many operations as a cycle has, for RanRead of `wanted`, and of no more than `most`.
-    pub(super) fn cycle(&mut self, wanted: u32, most: u64) -> Cycle {
-        let length = u64::from(self.length().unwrap_or(wanted)).min(most);
+    /// The next cycle: of as many operations as a cycle has, for RanRead of `wanted`, and of no more than `max`.
+    pub(super) fn cycle(&mut self, wanted: u32, max: u64) -> Cycle {
+        let length = u64::from(self.length().unwrap_or(wanted)).min(max);
         let reads = match self.operation {
             DbOperation::RanRead => true,
             DbOperation::RanWrite { .. } => false,

@@ -9,21 +9,21 @@ use iolite_model::Bytes;
 use super::contract::Adapter;
 
 /// Most globals that a database may have.
-pub(super) const MOST_GLOBALS: u32 = 9999;
+pub(super) const MAX_GLOBALS: u32 = 9999;
 
 /// Checks whether `count` globals of so many subscripts may be added to the `there` that exist.
 ///
 /// # Errors
 /// [`Error::Layout`].
-pub(super) fn validate(there: u32, count: u32, subscripts: u64, most_subscripts: u64) -> Result<()> {
+pub(super) fn validate(there: u32, count: u32, subscripts: u64, max_subscripts: u64) -> Result<()> {
     let globals = there.saturating_add(count);
-    if count == 0 || globals > MOST_GLOBALS {
+    if count == 0 || globals > MAX_GLOBALS {
         let what = format!("{globals} globals");
-        return Err(Error::Layout { what, limit: u64::from(MOST_GLOBALS) + 1 });
+        return Err(Error::Layout { what, limit: u64::from(MAX_GLOBALS) + 1 });
     }
-    if subscripts == 0 || subscripts > most_subscripts {
+    if subscripts == 0 || subscripts > max_subscripts {
         let what = format!("{subscripts} subscripts in a global");
-        return Err(Error::Layout { what, limit: most_subscripts.saturating_add(1) });
+        return Err(Error::Layout { what, limit: max_subscripts.saturating_add(1) });
     }
     Ok(())
 }
@@ -34,7 +34,7 @@ pub(super) fn validate(there: u32, count: u32, subscripts: u64, most_subscripts:
 /// # Errors
 /// [`Error::Layout`], [`Error::NoSpace`], and those of [`Instance::files`](iolite_db::Instance::files).
 pub fn check_replacing(database: &dyn Adapter, count: u32, subscripts: u64) -> Result<()> {
-    validate(0, count, subscripts, database.most_subscripts())?;
+    validate(0, count, subscripts, database.max_subscripts())?;
     // What can't be read, for example because a global is missing, frees nothing.
     let freed: u64 =
         database.sizes().unwrap_or_default().iter().map(|&size| database.global_size(size).0).sum();

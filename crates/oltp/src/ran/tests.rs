@@ -64,7 +64,7 @@ impl Adapter for Fake {
     fn global_size(&self, _: u64) -> Bytes {
         Bytes(0)
     }
-    fn most_subscripts(&self) -> u64 {
+    fn max_subscripts(&self) -> u64 {
         100
     }
     fn sizes(&self) -> Result<Vec<u64>> {

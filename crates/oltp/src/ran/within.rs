@@ -20,7 +20,7 @@ use iolite_db::Error;
 const AIM: u64 = 100_000_000;
 
 /// Most numbers in a batch: beyond it they are long messages.
-const MOST_NUMBERS: u64 = 20_000;
+const MAX_NUMBERS: u64 = 20_000;
 
 /// One worker, from its release to its end.
 pub(super) struct Worker<'a> {
@@ -59,7 +59,7 @@ impl Worker<'_> {
             let received = self.lane.now();
             self.record(&done, sent, received);
             if let Err(error) = result {
-                self.lane.record_error(underway(&batch, &done), received);
+                self.lane.record_error(in_flight(&batch, &done), received);
                 self.last_completed = received;
                 return Err(error);
             }
@@ -145,7 +145,7 @@ fn operations(done: &[Timed]) -> u64 {
 }
 
 /// What an operation that failed after these was to be.
-fn underway(batch: &Batch, done: &[Timed]) -> OpKind {
+fn in_flight(batch: &Batch, done: &[Timed]) -> OpKind {
     let mut left = done.len();
     for cycle in &batch.cycles {
         let (numbers, commits) = match cycle {
@@ -182,8 +182,8 @@ impl Pace {
     fn learn(&mut self, operations: u64, took: u64) {
         let fitting = u128::from(operations) * u128::from(AIM) / u128::from(took.max(1));
         // What one batch took says little of the next where both are short: no more than four times as many.
-        let most = MOST_NUMBERS.min(self.next.saturating_mul(4));
-        self.next = u64::try_from(fitting).unwrap_or(most).clamp(1, most);
+        let max = MAX_NUMBERS.min(self.next.saturating_mul(4));
+        self.next = u64::try_from(fitting).unwrap_or(max).clamp(1, max);
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
         pace.learn(0, 0);
         assert_eq!(pace.next, 1);
         (0..40).for_each(|_| pace.learn(pace.next, 1));
-        assert_eq!(pace.next, MOST_NUMBERS);
+        assert_eq!(pace.next, MAX_NUMBERS);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         let batch =
             Batch { cycles: vec![Cycle::Sets(vec![1, 2]), Cycle::Reads(vec![3])], ..Batch::default() };
         let timed = Timed { kind: OpKind::Write, started: 0, ended: 1, bytes: Bytes(1) };
-        let failed: Vec<_> = (0..5).map(|done| underway(&batch, &vec![timed; done])).collect();
+        let failed: Vec<_> = (0..5).map(|done| in_flight(&batch, &vec![timed; done])).collect();
         assert_eq!(failed, [OpKind::Write, OpKind::Write, OpKind::Commit, OpKind::Read, OpKind::Read]);
     }
 }

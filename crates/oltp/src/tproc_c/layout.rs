@@ -15,9 +15,9 @@ const LAST_NAMES: u32 = 1000;
 /// Orders of each ten that have been delivered at the start.
 const DELIVERED_OF_TEN: u32 = 7;
 /// Most that cardinalities can be divided by: 30 customers and 1000 items are left.
-pub const MOST_REDUCED: u32 = 100;
+pub const MAX_REDUCED: u32 = 100;
 /// Most warehouses: their numbers and orders fit the columns.
-pub const MOST_WAREHOUSES: u32 = 100_000;
+pub const MAX_WAREHOUSES: u32 = 100_000;
 
 /// What a database holds when it has been built, and what its random numbers depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +36,11 @@ impl Layout {
     /// # Errors
     /// [`Error::Url`] for a size that is none.
     pub fn new(warehouses: u32, reduction: u32, seed: u64) -> Result<Layout> {
-        if warehouses == 0 || warehouses > MOST_WAREHOUSES {
-            return Err(Error::Url(format!("warehouses must be between 1 and {MOST_WAREHOUSES}")));
+        if warehouses == 0 || warehouses > MAX_WAREHOUSES {
+            return Err(Error::Url(format!("warehouses must be between 1 and {MAX_WAREHOUSES}")));
         }
-        if reduction == 0 || reduction > MOST_REDUCED {
-            return Err(Error::Url(format!("the reduction must be between 1 and {MOST_REDUCED}")));
+        if reduction == 0 || reduction > MAX_REDUCED {
+            return Err(Error::Url(format!("the reduction must be between 1 and {MAX_REDUCED}")));
         }
         Ok(Layout { warehouses, reduction, constants: Constants::of_build(seed) })
     }

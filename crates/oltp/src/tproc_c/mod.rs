@@ -36,7 +36,7 @@ pub use contract::{Database, Done, Loader, Progress, Reader, Session, Table, Val
 pub use input::{
     Customer, Delivery, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel, Transaction, User,
 };
-pub use layout::{DISTRICTS, Layout, MOST_REDUCED, MOST_WAREHOUSES};
+pub use layout::{DISTRICTS, Layout, MAX_REDUCED, MAX_WAREHOUSES};
 #[cfg(feature = "mysql")]
 pub use mysql::TprocCMysql;
 #[cfg(feature = "postgres")]

@@ -55,13 +55,13 @@ fn whole_life() {
     assert!(matches!(database.sizes(), Err(Error::Missing { .. })));
     assert!(matches!(database.session(0).err(), Some(Error::Missing { .. })));
     database.purge().unwrap();
-    let mut told = Vec::new();
-    let mut tell = |done, total| {
-        told.push((done, total));
+    let mut reported = Vec::new();
+    let mut report = |done, total| {
+        reported.push((done, total));
         ControlFlow::Continue(())
     };
-    database.setup(Bytes(8 << 20), &mut tell).unwrap();
-    assert_eq!((told[0], told.last().copied()), ((0, 8 << 20), Some((8 << 20, 8 << 20))));
+    database.setup(Bytes(8 << 20), &mut report).unwrap();
+    assert_eq!((reported[0], reported.last().copied()), ((0, 8 << 20), Some((8 << 20, 8 << 20))));
     assert_eq!(database.blocks().unwrap(), 512);
     let rows = server.ask("SELECT COUNT(*), MIN(number), MAX(number), SUM(LENGTH(data)) FROM iolite_blocks");
     assert_eq!(rows, format!("1536\t0\t1535\t{}", 1536 * 4642));
@@ -542,14 +542,14 @@ fn a_setup_that_fails_early_has_reported_that_it_began() {
     );
     let weak = server.url(&format!("root:{}", server.password()), "weak:weak");
     let weak = RanMysql::new(&weak, Settings::default()).unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut note = |done, _| {
-        told.push(done);
+        reported.push(done);
         ControlFlow::Continue(())
     };
     let error = weak.setup(Bytes(1 << 20), &mut note).unwrap_err().to_string();
     assert!(error.contains("GRANT ALL"), "{error}");
-    assert_eq!(told, [0]);
+    assert_eq!(reported, [0]);
     assert!(matches!(weak.blocks(), Err(Error::Incomplete { .. })));
     weak.purge().unwrap();
     assert_eq!(server.ask("SHOW TABLES"), "");

@@ -36,15 +36,15 @@ fn the_whole_life_agrees_with_psql() {
     assert!(matches!(database.within(0), Err(Error::Missing { .. })));
     database.purge().unwrap();
 
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     database
         .setup(Bytes(8 * MIB), &mut |done, total| {
-            told.push((done, total));
+            reported.push((done, total));
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert_eq!(told.last(), Some(&(8 * MIB, 8 * MIB)));
-    assert!(told.is_sorted());
+    assert_eq!(reported.last(), Some(&(8 * MIB, 8 * MIB)));
+    assert!(reported.is_sorted());
     assert_eq!(database.blocks().unwrap(), 1024);
     assert_eq!(server.number("SELECT count(*) FROM iolite.\"Blocks1\""), 1024);
     assert_eq!(server.number("SELECT count(DISTINCT payload) FROM iolite.\"Blocks1\""), 1024);
@@ -553,8 +553,8 @@ fn a_full_disk_is_reported() {
     });
     let error = error.unwrap_err().to_string();
     // PostgreSQL ends itself when it is the log that has no room.
-    let told = error.contains("file system is full");
-    assert!(told || error.contains("the server has ended"), "{error}");
+    let reported = error.contains("file system is full");
+    assert!(reported || error.contains("the server has ended"), "{error}");
     std::fs::remove_file(small.fill(0)).unwrap();
     until("the server's recovery", || {
         let recovered = database.sizes().is_ok();

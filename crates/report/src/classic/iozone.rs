@@ -38,7 +38,7 @@ struct Figures {
     durable: f64,
     min: f64,
     max: f64,
-    least: u64,
+    min_bytes: u64,
     from: String,
 }
 
@@ -67,7 +67,7 @@ fn figures(run: &Run, terms: &IozoneTerms, test: IozoneTest) -> Option<Figures> 
         durable: bytes as f64 / longest(|one| one.seconds).max(1e-9),
         min: rates.iter().copied().reduce(f64::min)?,
         max: rates.iter().copied().reduce(f64::max)?,
-        least: each.iter().map(|one| one.bytes).min()?,
+        min_bytes: each.iter().map(|one| one.bytes).min()?,
         from: phases.first().map(|phase| stamp(phase)).unwrap_or_default(),
     })
 }
@@ -100,7 +100,7 @@ fn block(figures: &Figures, styler: Styler) -> String {
         ("Min throughput per process".to_owned(), kilo(figures.min), "KB/sec"),
         ("Max throughput per process".to_owned(), kilo(figures.max), "KB/sec"),
         ("Avg throughput per process".to_owned(), kilo(figures.average()), "KB/sec"),
-        ("Min xfer".to_owned(), kilo(figures.least as f64), "KB"),
+        ("Min xfer".to_owned(), kilo(figures.min_bytes as f64), "KB"),
     ];
     let mut out = String::new();
     for (label, value, unit) in lines {
@@ -140,7 +140,7 @@ pub(super) fn json(run: &Run, terms: &IozoneTerms) -> Value {
             "min": figures.min,
             "max": figures.max,
             "avg": figures.average(),
-            "min_transfer_bytes": figures.least,
+            "min_transfer_bytes": figures.min_bytes,
         })
     });
     json!({ "tests": tests.collect::<Vec<_>>(), "report": report(run, terms) })

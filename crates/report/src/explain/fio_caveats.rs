@@ -235,8 +235,8 @@ fn amount(direction: &str, of: &Map<String, Value>) -> Vec<String> {
             "{direction}: {runtime:.0} ms are too short to tell anything: give a runtime of 30 s or more"
         ));
     }
-    let least = [(99.99, 100_000.0), (99.9, 10_000.0), (99.0, 1_000.0)];
-    if let Some((percent, needed)) = least.into_iter().rfind(|(_, needed)| operations < *needed) {
+    let min = [(99.99, 100_000.0), (99.9, 10_000.0), (99.0, 1_000.0)];
+    if let Some((percent, needed)) = min.into_iter().rfind(|(_, needed)| operations < *needed) {
         let operations = quantity(operations, Unit::Count);
         caveats.push(format!(
             "{direction}: {operations} operations do not tell percentiles from p{percent} on: that needs some {}",
@@ -257,14 +257,14 @@ fn amount(direction: &str, of: &Map<String, Value>) -> Vec<String> {
 /// Whether it was the same all the time.
 fn steadiness(direction: &str, of: &Map<String, Value>) -> Vec<String> {
     let mut caveats = Vec::new();
-    let (mean, least) = (number(of, "bw_mean"), number(of, "bw_min"));
+    let (mean, min) = (number(of, "bw_mean"), number(of, "bw_min"));
     let (samples, deviation) = (number(of, "bw_samples"), number(of, "bw_dev"));
     let rate = |value: f64| quantity(value, Unit::KibibytesPerSecond);
-    if samples >= 4.0 && least < mean * 0.5 {
+    if samples >= 4.0 && min < mean * 0.5 {
         caveats.push(format!(
             "{direction}: the slowest half second had {} against {} in the mean: a stall, or a state that changed (a write cache \
              that filled, garbage collection)",
-            rate(least),
+            rate(min),
             rate(mean)
         ));
     } else if samples >= 4.0 && deviation > mean * 0.3 {

@@ -176,16 +176,16 @@ fn unsteady(phase: &Value, operations: &Value) -> Option<String> {
     if rates.len() < INTERVALS || mean <= 0.0 || phase["changes"].is_object() {
         return None;
     }
-    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let min = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / rates.len() as f64;
     let rate = |value: f64| quantity(value, Unit::Iops);
     // Few operations in an interval vary by themselves: of a Poisson process a deviation of three.
     let chance = 3.0 / (mean * longest).max(1e-9).sqrt();
-    if least < mean * 0.5 && 1.0 - least / mean > chance {
+    if min < mean * 0.5 && 1.0 - min / mean > chance {
         return Some(format!(
             "{kind}: the slowest interval had {} IOPS against {} in the mean: a stall, or a state that changed (a write cache \
              that filled, garbage collection)",
-            rate(least),
+            rate(min),
             rate(mean)
         ));
     }

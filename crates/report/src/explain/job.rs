@@ -238,18 +238,16 @@ fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
         worker_operations.map(|operations| operations as f64 * workers * mean),
         rate,
     ];
-    let least = limits.into_iter().flatten().reduce(f64::min);
+    let min = limits.into_iter().flatten().reduce(f64::min);
     let region = span(task, context).map_or(String::new(), |span| format!(", within {span}"));
-    match (least, runtime) {
+    match (min, runtime) {
         (None, None) if full => Some("all that there is space for".to_owned()),
-        (Some(least), None) if full => {
-            Some(format!("{} or all that there is space for", Bytes(least as u64)))
+        (Some(min), None) if full => Some(format!("{} or all that there is space for", Bytes(min as u64))),
+        (Some(min), None) => Some(format!("{} in all", Bytes(min as u64))),
+        (Some(min), Some(_)) if rate == Some(min) => {
+            Some(format!("about {} at the rate asked for{region}", Bytes(min as u64)))
         }
-        (Some(least), None) => Some(format!("{} in all", Bytes(least as u64))),
-        (Some(least), Some(_)) if rate == Some(least) => {
-            Some(format!("about {} at the rate asked for{region}", Bytes(least as u64)))
-        }
-        (Some(least), Some(_)) => Some(format!("{} at most", Bytes(least as u64))),
+        (Some(min), Some(_)) => Some(format!("{} at most", Bytes(min as u64))),
         (None, Some(_)) => Some(format!("as much as the storage does in the time{region}")),
         (None, None) => None,
     }

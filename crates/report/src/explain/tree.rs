@@ -9,7 +9,7 @@ use crate::styler::{Emphasis, Styler, count};
 const EXCERPT: usize = 42;
 
 /// The percentiles that matter, and what they say; the first what its table says.
-const TELLING: [(f64, &str); 4] = [
+const EXCERPTED: [(f64, &str); 4] = [
     (50.0, ""),
     (99.0, "one in a hundred took longer"),
     (99.9, "one in a thousand took longer"),
@@ -177,14 +177,14 @@ impl Walk {
         let mut each: Vec<(f64, &Value)> =
             percentiles.iter().filter_map(|(percent, value)| Some((percent.parse().ok()?, value))).collect();
         each.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let telling = |percent: f64| TELLING.iter().any(|(known, _)| (percent - known).abs() < 1e-6);
-        each.retain(|(percent, _)| self.all || telling(*percent));
+        let excerpted = |percent: f64| EXCERPTED.iter().any(|(known, _)| (percent - known).abs() < 1e-6);
+        each.retain(|(percent, _)| self.all || excerpted(*percent));
         let mut out = String::new();
         for (percent, value) in each {
-            let known = TELLING.into_iter().find(|(known, _)| (percent - known).abs() < 1e-6);
+            let known = EXCERPTED.into_iter().find(|(known, _)| (percent - known).abs() < 1e-6);
             let meaning = known.map_or("", |(_, meaning)| if meaning.is_empty() { text } else { meaning });
             let excerpt = format!("p{percent}: {}", brief(value, Unit::Nanos));
-            out += &self.line(telling(percent), &excerpt, meaning, depth);
+            out += &self.line(excerpted(percent), &excerpt, meaning, depth);
         }
         out
     }

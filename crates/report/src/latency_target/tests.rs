@@ -54,7 +54,7 @@ fn depths() -> LatencyReport {
     ];
     let answer =
         LatencyAnswer::Found { load: depth(3), limited: false, low: Some(depth(2)), high: Some(depth(4)) };
-    report(LoadParameter::Depth { most: 256 }, tries, answer)
+    report(LoadParameter::Depth { max: 256 }, tries, answer)
 }
 
 fn rates() -> LatencyReport {
@@ -66,7 +66,7 @@ fn rates() -> LatencyReport {
         each(2, rate(1250.0), TryPurpose::Search, Behind, 1650),
     ];
     (tries[2].quantile, tries[2].backlog) = (None, 4321);
-    let parameter = LoadParameter::Rate { most: None, precision: 0.05 };
+    let parameter = LoadParameter::Rate { max: None, precision: 0.05 };
     report(parameter, tries, LatencyAnswer::NoneKept { lowest: rate(1112.0) })
 }
 
@@ -156,7 +156,7 @@ fn the_document_holds_it_all() {
     insta::assert_snapshot!(format!("{:#}", document["target"]), @r#"
     {
       "bound_ns": 1000000,
-      "most": null,
+      "max": null,
       "parameter": "rate",
       "precision": 0.05,
       "quantile": 0.999,

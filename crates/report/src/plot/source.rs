@@ -47,10 +47,10 @@ impl Source<'_> {
 }
 
 /// Keeps as many series as can be distinguished; the note says how many there were.
-pub(super) fn cut<T>(series: &mut Vec<T>, most: usize) -> Option<String> {
+pub(super) fn cut<T>(series: &mut Vec<T>, max: usize) -> Option<String> {
     let all = series.len();
-    series.truncate(most);
-    (all > most).then(|| format!("{most} of {all} series are drawn: the first ones."))
+    series.truncate(max);
+    (all > max).then(|| format!("{max} of {all} series are drawn: the first ones."))
 }
 
 /// Seconds from the run's start to the start of the measured part of a phase.

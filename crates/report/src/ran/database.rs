@@ -51,15 +51,15 @@ fn holds(facts: &DatabaseFacts) -> String {
 
 /// `10 globals × 1,000,000 subscripts`.
 fn globals(sizes: &[u64]) -> String {
-    let (Some(&least), Some(&most)) = (sizes.iter().min(), sizes.iter().max()) else {
+    let (Some(&min), Some(&max)) = (sizes.iter().min(), sizes.iter().max()) else {
         return "no globals".to_owned();
     };
     let number = count(sizes.len() as u64);
     let globals = if sizes.len() == 1 { "global" } else { "globals" };
-    if least == most {
-        format!("{number} {globals} × {} subscripts", count(most))
+    if min == max {
+        format!("{number} {globals} × {} subscripts", count(max))
     } else {
-        format!("{number} {globals} of {} to {} subscripts", count(least), count(most))
+        format!("{number} {globals} of {} to {} subscripts", count(min), count(max))
     }
 }
 

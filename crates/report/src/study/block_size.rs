@@ -59,7 +59,7 @@ fn surface(
             report.windows.iter().find(|window| window.circumstance == BlockPoint { block, read_percent })?;
         figure(result(report, window)?)
     };
-    let most = blocks
+    let max = blocks
         .iter()
         .flat_map(|&block| percents.iter().filter_map(move |&percent| value(block, percent)))
         .fold(0.0, f64::max);
@@ -70,7 +70,7 @@ fn surface(
         let cells = percents.iter().map(|&percent| {
             let value = value(block, percent);
             let text = styler.clean(value.map_or_else(|| NONE.to_owned(), rendered));
-            format!("{text:>13} {}", shade(value, most, styler))
+            format!("{text:>13} {}", shade(value, max, styler))
         });
         let line = format!("{:>LABEL$}{}", block.to_string(), cells.collect::<String>());
         out += line.trim_end();
@@ -88,9 +88,9 @@ fn mix(read_percent: u8) -> String {
     }
 }
 
-fn shade(value: Option<f64>, most: f64, styler: Styler) -> String {
+fn shade(value: Option<f64>, max: f64, styler: Styler) -> String {
     let shades = if styler.0.unicode { SHADES } else { ASCII_SHADES };
-    let share = value.filter(|_| most > 0.0).map_or(0.0, |value| value / most);
+    let share = value.filter(|_| max > 0.0).map_or(0.0, |value| value / max);
     // The cast saturates: what is no number becomes the lightest.
     let level = ((share * shades.len() as f64) as usize).min(shades.len() - 1);
     shades[level].repeat(3)

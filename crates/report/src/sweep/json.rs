@@ -9,12 +9,12 @@
 //! | `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run |
 //! | `verdict` | as in a check |
 //! | `database` | null, or as in a run of one of the tools ([`ran::json`](crate::ran::json)), before the first step |
-//! | `asked` | `jobs` (list; empty for 1, 5, 10, 20...), `step_seconds`, `ramp_seconds`, `repeat`, `closer`, `stop_response_ns`, `least_growth` (share per doubling of the jobs), `average_ns`, `ceiling_ns`, `target_iops` (null for none) |
+//! | `asked` | `jobs` (list; empty for 1, 5, 10, 20...), `step_seconds`, `ramp_seconds`, `repeat`, `closer`, `stop_response_ns`, `min_growth` (share per doubling of the jobs), `average_ns`, `ceiling_ns`, `target_iops` (null for none) |
 //! | `steps` | list, by the number of jobs: `jobs`, `phases` (indices), `measured_seconds`, `iops` and `response_ns` (estimates, of reads and sets together, of the time that a job takes for one, its share of the commit included; null where none succeeded), `operations` (as in a phase), `cache` (as in a phase) |
 //! | `used` | list, by phase: `phase`, and what its operations took, as in a run of one of the tools |
 //! | `knee` | null, or as in a check, without `name` and `phases` |
-//! | `end` | why no more jobs were tried: `end` (`response-over`, `not-growing`, `list-done`, `globals`, `most-jobs`, `not-started`, `failed`, `interrupted`), `text`, and what belongs to it |
-//! | `most_within` | null where not even the fewest jobs keep the bounds, or `jobs` and `iops` (an estimate): the most jobs that keep them |
+//! | `end` | why no more jobs were tried: `end` (`response-over`, `not-growing`, `list-done`, `globals`, `max-jobs`, `not-started`, `failed`, `interrupted`), `text`, and what belongs to it |
+//! | `max_within` | null where no number of jobs tried keeps the bounds, or `jobs` and `iops` (an estimate): the most jobs that keep them |
 //! | `judged` | null, or `jobs` and `why`: the step that response times were judged at |
 
 use iolite_model::{DatabaseUse, SweepEnd, SweepTerms};
@@ -41,7 +41,7 @@ pub fn json(report: &SweepReport) -> Value {
         "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
         "knee": report.knee.as_ref().map(shared::knee_found),
         "end": end(&report.end),
-        "most_within": most_within(report),
+        "max_within": max_within(report),
         "judged": report.judged.as_ref().map(|judged| object!({ "jobs": judged.jobs, "why": judged.why })),
         "verdict": report.verdict.as_ref().map(shared::verdict),
         "phases": report.phases.iter().map(phase_json).collect::<Vec<_>>(),
@@ -51,8 +51,8 @@ pub fn json(report: &SweepReport) -> Value {
     })
 }
 
-fn most_within(report: &SweepReport) -> Option<Value> {
-    let step = SweptStep::most_within(&report.steps, &report.terms)?;
+fn max_within(report: &SweepReport) -> Option<Value> {
+    let step = SweptStep::max_within(&report.steps, &report.terms)?;
     let rate = step.result.logical()?.rate;
     Some(object!({ "jobs": step.jobs, "iops": shared::estimate(&rate) }))
 }
@@ -65,7 +65,7 @@ fn asked(terms: &SweepTerms) -> Value {
         "repeat": terms.repeat,
         "closer": terms.closer,
         "stop_response_ns": terms.stop_response.0,
-        "least_growth": terms.least_growth,
+        "min_growth": terms.min_growth,
         "average_ns": terms.average.0,
         "ceiling_ns": terms.ceiling.0,
         "target_iops": terms.target_iops.map(|target| target.0),
@@ -101,7 +101,7 @@ fn end(end: &SweepEnd) -> Value {
         }
         SweepEnd::ListDone => object!({ "end": "list-done" }),
         SweepEnd::Globals { globals } => object!({ "end": "globals", "globals": globals }),
-        SweepEnd::MostJobs { most } => object!({ "end": "most-jobs", "most": most }),
+        SweepEnd::MaxJobs { max } => object!({ "end": "max-jobs", "max": max }),
         SweepEnd::NotStarted { jobs, why } => object!({ "end": "not-started", "jobs": jobs, "why": why }),
         SweepEnd::Failed { jobs, why } => object!({ "end": "failed", "jobs": jobs, "why": why }),
         SweepEnd::Interrupted => object!({ "end": "interrupted" }),

@@ -130,7 +130,7 @@ fn asked(terms: &SweepTerms, styler: Styler) -> String {
                 "an operation takes more than {} on average in two steps in a row, or IOPS grow by less than {:.0} % per \
                  doubling of the jobs in two or three{closer}",
                 terms.stop_response,
-                terms.least_growth * 100.0
+                terms.min_growth * 100.0
             ),
             styler,
         )
@@ -149,25 +149,25 @@ fn found(report: &SweepReport, styler: Styler) -> String {
     if report.steps.is_empty() {
         return end;
     }
-    let most = styler.item(&styler.paint(Emphasis::Strong, "most  "), END.len(), most(report));
+    let limit = styler.item(&styler.paint(Emphasis::Strong, "limit "), END.len(), largest(report));
     match &report.knee {
         Some(knee) => {
-            knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), styler) + &most + &end
+            knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), styler) + &limit + &end
         }
         None => {
             let none = "none: it takes at least two numbers of jobs to see one";
-            styler.item(&styler.paint(Emphasis::Strong, "knee  "), END.len(), none) + &most + &end
+            styler.item(&styler.paint(Emphasis::Strong, "knee  "), END.len(), none) + &limit + &end
         }
     }
 }
 
 /// The most jobs, and operations per second, that keep the bounds.
-fn most(report: &SweepReport) -> String {
+fn largest(report: &SweepReport) -> String {
     let terms = &report.terms;
     let bounds = format!("mean {} and max {}", terms.average, terms.ceiling);
-    let within = SweptStep::most_within(&report.steps, terms);
+    let within = SweptStep::max_within(&report.steps, terms);
     let Some((step, did)) = within.and_then(|step| Some((step, step.result.logical()?))) else {
-        return format!("not even the fewest jobs keep {bounds}");
+        return format!("no number of jobs tried keeps {bounds}");
     };
     let jobs = knees::load_word(Layer::Database, step.jobs);
     let limited = report.steps.last().is_some_and(|last| last.jobs == step.jobs);

@@ -152,13 +152,13 @@ pub(super) fn picture(report: &SweepReport, styler: Styler) -> String {
     // Two spaces between the columns.
     let room = styler.width().saturating_sub(jobs + rate + mean + 8) / 2;
     let room = room.clamp(*BAR.start(), *BAR.end());
-    let most = |value: fn(&(String, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
-    let (most_rate, most_mean) = (most(|point| point.1), most(|point| point.2));
+    let max = |value: fn(&(String, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
+    let (max_rate, max_mean) = (max(|point| point.1), max(|point| point.2));
     let second = room + rate + 2;
     let heading = format!("{:>jobs$}  {:<second$}  mean response", "jobs", "IOPS");
     let mut out = styler.paint(Emphasis::Strong, &heading) + "\n";
     for ((point, iops), time) in points.iter().zip(&rates).zip(&means) {
-        let bars = [lying(point.1, most_rate, room, styler), lying(point.2, most_mean, room, styler)];
+        let bars = [lying(point.1, max_rate, room, styler), lying(point.2, max_mean, room, styler)];
         out += &format!(
             "{:>jobs$}  {:<room$}  {iops:>rate$}  {:<room$}  {time:>mean$}\n",
             point.0, bars[0], bars[1]

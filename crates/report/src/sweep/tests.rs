@@ -22,7 +22,7 @@ fn terms(operation: DbOperation) -> SweepTerms {
         repeat: 1,
         closer: SweepTerms::CLOSER,
         stop_response: SweepTerms::STOP_RESPONSE,
-        least_growth: SweepTerms::LEAST_GROWTH,
+        min_growth: SweepTerms::MIN_GROWTH,
         average: SweepTerms::AVERAGE,
         ceiling: SweepTerms::CEILING,
         target_iops: None,
@@ -197,7 +197,7 @@ fn the_published_series() {
 
     knee  RanRead: 4 jobs (4 to 4, 95 %), 6,140 IOPS; plateau 6,140 IOPS (5,949 to 6,331)
           model: two asymptotes (1,596 IOPS per outstanding operation up to 6,140 IOPS), off by 1.6 %
-    most  up to 4 jobs within mean 2.00 ms and max 5.00 ms: 6,008 IOPS (5,551 to 6,465, 95 % within this run)
+    limit up to 4 jobs within mean 2.00 ms and max 5.00 ms: 6,008 IOPS (5,551 to 6,465, 95 % within this run)
     end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per doubling of the jobs
 
     VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
@@ -234,7 +234,7 @@ fn the_same_where_there_is_little_room() {
           6,140 IOPS (5,949 to 6,331)
           model: two asymptotes (1,596 IOPS per outstanding
           operation up to 6,140 IOPS), off by 1.6 %
-    most  up to 4 jobs within mean 2.00 ms and max 5.00 ms:
+    limit up to 4 jobs within mean 2.00 ms and max 5.00 ms:
           6,008 IOPS (5,551 to 6,465, 95 % within this run)
     end   IOPS no longer grew: from 8 to 16 jobs by 0.1 % per
           doubling of the jobs
@@ -279,7 +279,7 @@ fn reads_sets_and_commits_apart() {
 
     knee  RanIO: 6 jobs (6 to 7, 95 %), 18,874 IOPS; no plateau yet, most seen 22,000 IOPS (21,046 to 22,954)
           model: universal scalability law (4,002 IOPS with one outstanding, σ=0.0000, κ=0.009074)
-    most  up to 1 job within mean 2.00 ms and max 5.00 ms: 4,000 IOPS (3,916 to 4,084, 95 % within this run)
+    limit up to 1 job within mean 2.00 ms and max 5.00 ms: 4,000 IOPS (3,916 to 4,084, 95 % within this run)
     end   there are only 12 globals, and each job needs one: add some with add-globals to go on
 
     VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
@@ -309,7 +309,7 @@ fn what_did_not_come_to_its_end() {
     let rendered = body(&report, WIDE);
     insta::assert_snapshot!(rendered.split_once("too few operations to tell\n").unwrap().1, @r#"
 knee  none: it takes at least two numbers of jobs to see one
-most  up to 1 job within mean 2.00 ms and max 5.00 ms: 1,596 IOPS (1,574 to 1,618, 95 % within this run); more
+limit up to 1 job within mean 2.00 ms and max 5.00 ms: 1,596 IOPS (1,574 to 1,618, 95 % within this run); more
       jobs were not tried
 end   interrupted
 
@@ -389,9 +389,9 @@ fn the_most_jobs_within_the_bounds_are_reported() {
         means.iter().enumerate().map(of).collect::<Vec<_>>()
     };
     let terms = terms(DbOperation::RanRead);
-    let most = |means: &[(u32, f64)]| SweptStep::most_within(&swept(means), &terms).map(|step| step.jobs);
+    let max = |means: &[(u32, f64)]| SweptStep::max_within(&swept(means), &terms).map(|step| step.jobs);
     let average = terms.average.0 as f64;
-    assert_eq!(most(&[(1, average / 8.0), (5, average / 4.0), (10, average * 2.0)]), Some(5));
+    assert_eq!(max(&[(1, average / 8.0), (5, average / 4.0), (10, average * 2.0)]), Some(5));
     // What is slow with fewer jobs is not made good by more.
-    assert_eq!(most(&[(1, average * 2.0), (5, average / 4.0)]), None);
+    assert_eq!(max(&[(1, average * 2.0), (5, average / 4.0)]), None);
 }

@@ -84,8 +84,8 @@ fn of_repeats(repeats: &Repeats) -> Value {
         "runs": repeats.runs,
         "nopm_mean": repeats.mean,
         "nopm_half_width": repeats.half_width,
-        "nopm_min": repeats.least,
-        "nopm_max": repeats.most,
+        "nopm_min": repeats.min,
+        "nopm_max": repeats.max,
         "nopm_deviation": repeats.deviation,
     })
 }

@@ -14,8 +14,8 @@ const NORMAL: f64 = 1.96;
 pub(super) struct Repeats {
     pub(super) runs: usize,
     pub(super) mean: f64,
-    pub(super) least: f64,
-    pub(super) most: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
     /// Standard deviation between runs.
     pub(super) deviation: f64,
     /// Half-width of the mean's 95 % interval between runs.
@@ -45,8 +45,8 @@ impl Repeats {
         Some(Repeats {
             runs,
             mean,
-            least: nopm.iter().copied().fold(f64::INFINITY, f64::min),
-            most: nopm.iter().copied().fold(0.0, f64::max),
+            min: nopm.iter().copied().fold(f64::INFINITY, f64::min),
+            max: nopm.iter().copied().fold(0.0, f64::max),
             deviation,
             half_width: student * deviation / (runs as f64).sqrt(),
         })
@@ -60,8 +60,8 @@ impl Repeats {
             "mean {} ± {:.1} % (95 % interval of the mean, between runs), {} to {}, standard deviation {:.1} %",
             whole(self.mean),
             share(self.half_width),
-            whole(self.least),
-            whole(self.most),
+            whole(self.min),
+            whole(self.max),
             share(self.deviation)
         );
         styler.paint(Emphasis::Strong, &title) + "\n" + &rendered(&Note::plain("NOPM", text), styler)

@@ -14,7 +14,7 @@ const CYCLES: usize = 3;
 const LEVEL: f64 = 0.001;
 
 /// An amplitude below this share of the mean is of no interest.
-const LEAST_AMPLITUDE: f64 = 0.05;
+const MIN_AMPLITUDE: f64 = 0.05;
 
 /// The strongest period of the rates within their levels, where it is significant.
 pub(super) fn periodic(points: &[(f64, f64)], rates: &[f64], borders: &[usize]) -> Option<Change> {
@@ -36,7 +36,7 @@ pub(super) fn periodic(points: &[(f64, f64)], rates: &[f64], borders: &[usize]) 
     let basic = multiples.map(|multiple| cycles / multiple);
     let cycles = basic.max_by(|&a, &b| power(&centred, a).total_cmp(&power(&centred, b)))?;
     let amplitude = (power(&centred, cycles) * 4.0).sqrt() / centred.len() as f64 / mean;
-    if !(total > 0.0 && chance < LEVEL && amplitude >= LEAST_AMPLITUDE) {
+    if !(total > 0.0 && chance < LEVEL && amplitude >= MIN_AMPLITUDE) {
         return None;
     }
     let seconds: f64 = points.iter().map(|entry| entry.0).sum();

@@ -4,7 +4,7 @@
 const SEGMENT: usize = 5;
 
 /// Levels that differ by less than this share of the larger are one level to whoever reads a report.
-const LEAST_SHIFT: f64 = 0.1;
+const MIN_SHIFT: f64 = 0.1;
 
 /// Where levels change: the index of the first point of each later level, in order.
 pub(super) fn borders(rates: &[f64]) -> Vec<usize> {
@@ -40,7 +40,7 @@ fn critical(points: usize) -> f64 {
 /// Whether the levels beside a border, by their medians, differ by so much that a reader should know.
 fn is_large(left: &[f64], right: &[f64]) -> bool {
     let (left, right) = (super::median(left), super::median(right));
-    (left - right).abs() >= LEAST_SHIFT * left.max(right)
+    (left - right).abs() >= MIN_SHIFT * left.max(right)
 }
 
 /// The largest score of a border over windows around it that double in length on either side.
@@ -54,9 +54,9 @@ fn score(rates: &[f64], at: usize, segment: usize) -> f64 {
     best
 }
 
-fn extents(most: usize, segment: usize) -> impl Iterator<Item = usize> {
+fn extents(max: usize, segment: usize) -> impl Iterator<Item = usize> {
     let doubled = std::iter::successors(Some(segment), |length| Some(length * 2));
-    doubled.take_while(move |&length| length < most).chain([most])
+    doubled.take_while(move |&length| length < max).chain([max])
 }
 
 /// The squared CUSUM at a border over its self-normaliser: the squared CUSUMs within both sides (Shao & Zhang 2010, 2.1).

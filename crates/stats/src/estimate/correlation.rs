@@ -7,10 +7,10 @@ const CLEARLY_CORRELATED: f64 = 0.4;
 const ALLOWANCE: f64 = 5.0;
 
 /// The least that a series is worth: below it a variance says nothing.
-const LEAST: f64 = 1.4;
+const MIN: f64 = 1.4;
 
-/// Degrees of freedom below which Student's t only repeats what `LEAST` has already allowed for.
-const LEAST_FREEDOM: f64 = 3.0;
+/// Degrees of freedom below which Student's t only repeats what `MIN` has already allowed for.
+const MIN_FREEDOM: f64 = 3.0;
 
 /// What a series of residuals is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,8 +39,8 @@ impl Worth {
         let corrected = (lag_one + (1.0 + 3.0 * lag_one) / count).clamp(0.0, 0.99);
         let allowance = ALLOWANCE / count * (corrected / CLEARLY_CORRELATED).min(1.0);
         let inflation = mean_inflation(residuals.len(), (corrected + allowance).min(0.99));
-        let samples = geyer(residuals, variance).min(count / inflation).max(LEAST);
-        let freedom = (samples - 1.0).max(LEAST_FREEDOM).min(count - 1.0);
+        let samples = geyer(residuals, variance).min(count / inflation).max(MIN);
+        let freedom = (samples - 1.0).max(MIN_FREEDOM).min(count - 1.0);
         Worth { samples, freedom }
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     fn a_series_is_worth_between_its_least_and_its_length() {
         let drift: Vec<f64> = (0..15).map(|i| f64::from(i) - 7.0).collect();
         let alternating: Vec<f64> = (0..15).map(|i| if i % 2 == 0 { 7.0 } else { -7.5 }).collect();
-        assert_eq!(Worth::of(&drift).samples, LEAST);
+        assert_eq!(Worth::of(&drift).samples, MIN);
         assert_eq!(Worth::of(&alternating).samples, 15.0);
         assert_eq!(Worth::of(&[0.0; 4]), Worth { samples: 4.0, freedom: 3.0 });
         assert_eq!(Worth::of(&[1.0, -1.0]).freedom, 1.0);

@@ -158,9 +158,9 @@ fn intervals_cover_the_truth_as_often_as_they_say() {
         let shares = [15, 20, 30, 60, 120].map(|intervals| coverage(correlation, intervals));
         println!("correlation {correlation}: {shares:.3?}");
         // Below zero the interval is too wide on purpose.
-        let most = if correlation < 0.0 { 1.0 } else { 0.995 };
+        let max = if correlation < 0.0 { 1.0 } else { 0.995 };
         assert!(
-            shares.iter().all(|share| (0.92..=most).contains(share)),
+            shares.iter().all(|share| (0.92..=max).contains(share)),
             "correlation {correlation}: {shares:?}"
         );
     }

@@ -202,8 +202,8 @@ impl Check {
         let good = |point: &LoadPoint| Nanos((point.response * 1e9) as u64) <= within;
         let best =
             tried.iter().filter(|(point, _)| good(point)).max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        let most = tried.iter().map(|(point, _)| point.concurrency).max()?;
-        let limited = best.is_some_and(|(point, _)| point.concurrency == most && most == search.highest());
+        let max = tried.iter().map(|(point, _)| point.concurrency).max()?;
+        let limited = best.is_some_and(|(point, _)| point.concurrency == max && max == search.highest());
         let best = best.map(|(point, rate)| (point.concurrency, *rate));
         Some(Capacity {
             disturbed: self.disturbance(self.results(stage, history), history),

@@ -25,7 +25,7 @@ struct Device {
     /// Operations served side by side.
     channels: usize,
     /// Operations per second at most.
-    most: f64,
+    max: f64,
     /// Time of a sync.
     sync: f64,
     /// Every so long nothing is served for so long.
@@ -52,7 +52,7 @@ const GOOD: Device = Device {
     service: 700e3,
     spread: 0.25,
     channels: 4,
-    most: 5_000.0,
+    max: 5_000.0,
     sync: 800e3,
     stalls: None,
     credits: None,
@@ -67,7 +67,7 @@ const GOOD: Device = Device {
 const DEVICES: [Device; 10] = [
     GOOD,
     Device { name: "flash with stalls", expected: &[Fitness::Unfit], stalls: Some((0.7e9, 0.15e9)), ..GOOD },
-    Device { name: "throttled", expected: &[Fitness::Unfit], most: 1_000.0, ..GOOD },
+    Device { name: "throttled", expected: &[Fitness::Unfit], max: 1_000.0, ..GOOD },
     Device {
         name: "burst credits",
         expected: &[Fitness::Unfit, Fitness::Marginal],
@@ -112,9 +112,9 @@ impl Simulation {
     fn serve(&mut self, ready: f64, mean: f64) -> f64 {
         self.served += 1;
         let device = self.device;
-        let most = match device.credits {
+        let max = match device.credits {
             Some((credits, after)) if self.served > credits => after,
-            _ => device.most,
+            _ => device.max,
         };
         let mut start = ready.max(self.gate);
         if let Some((every, length)) = device.stalls
@@ -122,7 +122,7 @@ impl Simulation {
         {
             start += every + length - start % (every + length);
         }
-        self.gate = start + 1e9 / most;
+        self.gate = start + 1e9 / max;
         if device.neighbour > 0.0 && start > self.slow.0 {
             self.slow = (start + 1e9, 1.0 + device.neighbour * self.dice.random::<f64>());
         }
@@ -413,7 +413,7 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     let slow = Device { sync: 30e6, written_beside: 1 << 30, accounted: true, ..GOOD };
     let good = Device { written_beside: 1 << 30, accounted: true, ..GOOD };
     // Its sequential throughput misses the floor too.
-    let sluggish = Device { most: 60.0, ..good };
+    let sluggish = Device { max: 60.0, ..good };
     for (device, unmet) in [
         (noisy, true),
         (Device { accounted: true, ..noisy }, true),

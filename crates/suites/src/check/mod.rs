@@ -251,7 +251,7 @@ impl Check {
 
     /// Whether hardly a write of the layout came back: there is nothing to read then, and the verdict says why.
     fn is_unwritable(&self, history: &[PhaseResult]) -> bool {
-        self.run.first() == Some(&Stage::Layout) && self.layout(history).size < tasks::LEAST_LAYOUT
+        self.run.first() == Some(&Stage::Layout) && self.layout(history).size < tasks::MIN_LAYOUT
     }
 
     /// Bytes of the data file that have been laid out, and how fast.

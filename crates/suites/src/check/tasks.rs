@@ -45,7 +45,7 @@ pub(super) const ROUNDS: usize = 20;
 const ROUNDS_DEPTH: u32 = 32;
 
 /// The smallest data file that every task has a block for.
-pub(super) const LEAST_LAYOUT: Bytes = Bytes(4 << 20);
+pub(super) const MIN_LAYOUT: Bytes = Bytes(4 << 20);
 
 /// Globals of the database, and sessions that write: each writes to a global of its own.
 const GLOBALS: u32 = 4;

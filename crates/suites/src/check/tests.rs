@@ -9,7 +9,7 @@ use iolite_stats::{Collector, Completion, Timetable, recorder};
 #[derive(Clone, Copy)]
 struct Device {
     read_seconds: f64,
-    most: f64,
+    max: f64,
     sync_seconds: f64,
     /// Twice a second nothing comes back for so long.
     stall_seconds: f64,
@@ -52,7 +52,7 @@ fn simulate(device: Device, index: u32, task: &Task) -> PhaseResult {
         }
         _ => (&[OpKind::Read], device.read_seconds),
     };
-    let rate = if open { 1000.0 } else { (concurrency / seconds).min(device.most) };
+    let rate = if open { 1000.0 } else { (concurrency / seconds).min(device.max) };
     let response = if open { seconds } else { concurrency / rate };
     let mut collector = Collector::new(index, vec![feed]);
     let (mut at, mut since_stall, mut stalled, mut count) = (0.0, 0.0, 0, 0);
@@ -160,7 +160,7 @@ fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, End, Nanos) 
 }
 
 const FLASH: Device =
-    Device { read_seconds: 100e-6, most: 40_000.0, sync_seconds: 200e-6, stall_seconds: 0.0, error_every: 0 };
+    Device { read_seconds: 100e-6, max: 40_000.0, sync_seconds: 200e-6, stall_seconds: 0.0, error_every: 0 };
 
 #[test]
 fn stalls_that_few_operations_see_are_not_overlooked() {
@@ -219,7 +219,7 @@ fn fast_storage_is_fit_within_the_time() {
 #[test]
 fn slow_storage_is_unfit_with_the_reason() {
     let (_, conclusion, _) =
-        run(Device { read_seconds: 8e-3, most: 150.0, sync_seconds: 20e-3, ..FLASH }, options());
+        run(Device { read_seconds: 8e-3, max: 150.0, sync_seconds: 20e-3, ..FLASH }, options());
     assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     let reason = &conclusion.verdict.reasons[0];
     assert_eq!(reason.fitness, Fitness::Unfit);
@@ -233,7 +233,7 @@ fn slow_storage_is_unfit_with_the_reason() {
 fn a_rate_beyond_the_plateau_is_unfit_for_that_reason() {
     let options = CheckOptions { target_iops: Some(Iops(5000.0)), ..options() };
     let (history, conclusion, _) =
-        run(Device { read_seconds: 100e-6, most: 2000.0, sync_seconds: 1e-4, ..FLASH }, options);
+        run(Device { read_seconds: 100e-6, max: 2000.0, sync_seconds: 1e-4, ..FLASH }, options);
     assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     let reason = &conclusion.verdict.reasons[0];
     assert_eq!(

@@ -156,14 +156,14 @@ pub enum LatencyTargetError {
     },
     /// The window is too short to judge the largest rate allowed.
     #[error(
-        "in a window of {window}, a rate of at most {most} IOPS gives fewer operations than the {needed} that {quantile} \
+        "in a window of {window}, a rate of at most {max} IOPS gives fewer operations than the {needed} that {quantile} \
          has to rest on: give windows of at least {remedy}, or a higher rate"
     )]
     WindowTooShort {
         /// Length of the windows.
         window: Nanos,
         /// The highest rate.
-        most: Iops,
+        max: Iops,
         /// The least that the quantile can rest on.
         needed: u64,
         /// The quantile.
@@ -320,11 +320,11 @@ fn validate(target: &LatencyTarget) -> Result<(), LatencyTargetError> {
         return refuse("the bound must be longer than zero and shorter than the window");
     }
     match target.parameter {
-        LoadParameter::Depth { most: 0 } => refuse("the largest depth must be at least 1"),
+        LoadParameter::Depth { max: 0 } => refuse("the largest depth must be at least 1"),
         LoadParameter::Rate { precision, .. } if !(0.001..=1.0).contains(&precision) => {
             refuse("the precision must lie between 0.001 (0.1 %) and 1")
         }
-        LoadParameter::Rate { most: Some(most), .. } if !(most.0.is_finite() && most.0 > 0.0) => {
+        LoadParameter::Rate { max: Some(max), .. } if !(max.0.is_finite() && max.0 > 0.0) => {
             refuse("the highest rate must be a number above 0")
         }
         _ => Ok(()),

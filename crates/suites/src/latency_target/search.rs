@@ -30,7 +30,7 @@ const LONGEST: u64 = 10;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     lowest: f64,
-    most: f64,
+    max: f64,
     /// Where to start; `None` where this has to be sounded.
     start: Option<f64>,
     /// `None` for depths, which are whole numbers.
@@ -72,27 +72,27 @@ impl Scale {
     /// The loads between which the search goes on.
     pub(super) fn of(base: &FileTask, target: &LatencyTarget) -> Result<Scale, LatencyTargetError> {
         let (asked, precision) = match target.parameter {
-            LoadParameter::Depth { most } => {
-                let (most, window) = (f64::from(most), target.window);
-                return Ok(Scale { lowest: 1.0, most, start: Some(1.0), precision: None, window });
+            LoadParameter::Depth { max } => {
+                let (max, window) = (f64::from(max), target.window);
+                return Ok(Scale { lowest: 1.0, max, start: Some(1.0), precision: None, window });
             }
-            LoadParameter::Rate { most, precision } => (most, precision),
+            LoadParameter::Rate { max, precision } => (max, precision),
         };
         let quantile = target.quantile;
         // A lower rate would not give enough operations.
         let lowest = plenty(quantile) / target.window.as_secs_f64();
-        let most = asked.map_or(FASTEST, |most| most.0.min(FASTEST));
-        if lowest > most {
+        let max = asked.map_or(FASTEST, |max| max.0.min(FASTEST));
+        if lowest > max {
             return Err(LatencyTargetError::WindowTooShort {
                 window: target.window,
-                most: Iops(most),
+                max: Iops(max),
                 needed: needed(quantile),
                 quantile,
-                remedy: window_for(quantile, most),
+                remedy: window_for(quantile, max),
             });
         }
-        let start = base.asked_rate().map(|rate| rate.0.clamp(lowest, most));
-        Ok(Scale { lowest, most, start, precision: Some(precision), window: target.window })
+        let start = base.asked_rate().map(|rate| rate.0.clamp(lowest, max));
+        Ok(Scale { lowest, max, start, precision: Some(precision), window: target.window })
     }
 
     fn load(&self, load: f64) -> Load {
@@ -180,7 +180,7 @@ impl State {
     pub(super) fn take(&mut self, outcome: TryOutcome, rate: f64, scale: &Scale) {
         let kept = outcome == TryOutcome::Kept;
         self.plan = match self.plan {
-            Plan::Sound => Plan::Search((rate * START).clamp(scale.lowest, scale.most)),
+            Plan::Sound => Plan::Search((rate * START).clamp(scale.lowest, scale.max)),
             Plan::Search(load) => self.searched(load, kept, scale),
             Plan::Confirm(load) => self.confirmed(load, kept, scale),
             Plan::Over(_) => return,
@@ -197,8 +197,8 @@ impl State {
             self.high = Some(load);
         }
         match (self.low, self.high) {
-            (Some(low), None) if low >= scale.most => Plan::Confirm(low),
-            (Some(low), None) => Plan::Search((low * 2.0).min(scale.most)),
+            (Some(low), None) if low >= scale.max => Plan::Confirm(low),
+            (Some(low), None) => Plan::Search((low * 2.0).min(scale.max)),
             (None, _) if load <= scale.lowest => none_kept(scale),
             (None, _) => Plan::Search((load / 2.0).max(scale.lowest)),
             (Some(low), Some(high)) => scale.between(low, high).map_or(Plan::Confirm(low), Plan::Search),
@@ -219,7 +219,7 @@ impl State {
             let windows = self.kept.iter().filter(|&&other| other == load).count();
             let found = LatencyConclusion::Found {
                 load: scale.load(load),
-                limited: load >= scale.most,
+                limited: load >= scale.max,
                 low: None,
                 high: None,
             };

@@ -40,14 +40,14 @@ impl Device {
     fn run(&self, index: u32, task: &FileTask, noise: f64) -> PhaseResult {
         let window = task.stop.runtime.unwrap();
         let asked = task.asked_rate();
-        let most = self.servers / self.service;
+        let max = self.servers / self.service;
         let (rate, mean) = match asked {
             // Little's law: what is slower by the noise comes as much more rarely.
             None => {
                 let (rate, mean) = self.closed(f64::from(task.concurrency));
                 (rate / noise, mean)
             }
-            Some(asked) => self.open(asked.0).unwrap_or((most, window.as_secs_f64() / 2.0)),
+            Some(asked) => self.open(asked.0).unwrap_or((max, window.as_secs_f64() / 2.0)),
         };
         let count = (rate * window.as_secs_f64()) as u64;
         let backlog = asked.map_or(0, |asked| ((asked.0 - rate) * window.as_secs_f64()) as u64);
@@ -116,7 +116,7 @@ fn target(bound_us: u64, parameter: LoadParameter) -> LatencyTarget {
     }
 }
 
-const RATE: LoadParameter = LoadParameter::Rate { most: None, precision: LoadParameter::PRECISION };
+const RATE: LoadParameter = LoadParameter::Rate { max: None, precision: LoadParameter::PRECISION };
 
 /// Searches to the end; the noise of a window comes from its number.
 fn search_noisily(
@@ -158,7 +158,7 @@ fn found(found: &LatencyFound) -> (Load, bool) {
 #[test]
 fn the_largest_depth_is_found_exactly_and_confirmed() {
     // Mean 100 µs x depth / 4 beyond four; p99 is 4.605 means: 1 ms allows a depth of 8.68.
-    let (tasks, outcome) = search(FLASH, base(), target(1000, LoadParameter::Depth { most: 256 }));
+    let (tasks, outcome) = search(FLASH, base(), target(1000, LoadParameter::Depth { max: 256 }));
     assert_eq!(found(&outcome), (Load::Depth(8), false));
     let depths: Vec<_> = tasks.iter().map(|task| task.concurrency).collect();
     assert_eq!(depths, [1, 2, 4, 8, 16, 16, 12, 12, 10, 10, 9, 9, 8]);
@@ -174,22 +174,22 @@ fn the_largest_depth_is_found_exactly_and_confirmed() {
 #[test]
 fn a_synchronous_back_end_gets_a_worker_for_each_operation() {
     let task = FileTask { backend: BackendKind::Sync, workers: 64, ..base() };
-    let (tasks, outcome) = search(FLASH, task, target(1000, LoadParameter::Depth { most: 4 }));
+    let (tasks, outcome) = search(FLASH, task, target(1000, LoadParameter::Depth { max: 4 }));
     assert_eq!(found(&outcome), (Load::Depth(4), true));
     assert_eq!(tasks.iter().map(|task| task.workers).collect::<Vec<_>>(), [1, 2, 4, 4]);
     let many = FileTask { workers: 3, ..base() };
-    let (tasks, _) = search(FLASH, many, target(1000, LoadParameter::Depth { most: 4 }));
+    let (tasks, _) = search(FLASH, many, target(1000, LoadParameter::Depth { max: 4 }));
     assert_eq!(tasks.iter().map(|task| task.workers).collect::<Vec<_>>(), [1, 2, 3, 3]);
 }
 
 #[test]
 fn the_largest_rate_is_found_within_its_precision() {
     // 100 µs / (1 - used) x 4.605 up to 1 ms: 53.9 % used.
-    let most = 0.539_483 * 40_000.0;
+    let max = 0.539_483 * 40_000.0;
     for (arrival, constant) in [(Arrival::Closed, false), (Arrival::Constant(Iops(300.0)), true)] {
         let (tasks, outcome) = search(FLASH, FileTask { arrival, ..base() }, target(1000, RATE));
         let (Load::Rate(rate), false) = found(&outcome) else { panic!("{outcome:#?}") };
-        assert!(rate.0 <= most * 1.01 && rate.0 * 1.05 >= most * 0.99, "{rate} of {most}");
+        assert!(rate.0 <= max * 1.01 && rate.0 * 1.05 >= max * 0.99, "{rate} of {max}");
         let sounded = outcome.tries[0].purpose == TryPurpose::Sounding;
         assert_eq!(sounded, !constant);
         assert_eq!((tasks[0].arrival == Arrival::Closed, tasks[0].concurrency == 1), (sounded, sounded));
@@ -212,17 +212,17 @@ fn a_start_that_is_too_fast_comes_down() {
 
 #[test]
 fn the_most_allowed_is_said_to_be_the_limit() {
-    let most = Some(Iops(10_000.0));
-    let rate = LoadParameter::Rate { most, precision: 0.05 };
+    let max = Some(Iops(10_000.0));
+    let rate = LoadParameter::Rate { max, precision: 0.05 };
     let (_, outcome) = search(FLASH, base(), target(1000, rate));
     assert_eq!(found(&outcome), (Load::Rate(Iops(10_000.0)), true));
-    let (_, outcome) = search(FLASH, base(), target(900_000, LoadParameter::Depth { most: 23 }));
+    let (_, outcome) = search(FLASH, base(), target(900_000, LoadParameter::Depth { max: 23 }));
     assert_eq!(found(&outcome), (Load::Depth(23), true));
 }
 
 #[test]
 fn a_bound_that_nothing_keeps_has_no_answer() {
-    let (tasks, outcome) = search(FLASH, base(), target(400, LoadParameter::Depth { most: 64 }));
+    let (tasks, outcome) = search(FLASH, base(), target(400, LoadParameter::Depth { max: 64 }));
     assert_eq!(outcome.conclusion, LatencyConclusion::NoneKept { lowest: Load::Depth(1) });
     assert_eq!(tasks.len(), 2);
     let (_, outcome) = search(FLASH, base(), target(400, RATE));
@@ -235,7 +235,7 @@ fn a_bound_that_nothing_keeps_has_no_answer() {
 #[test]
 fn errors_and_lost_operations_end_the_search() {
     let broken = Device { errors: 3, ..FLASH };
-    for parameter in [RATE, LoadParameter::Depth { most: 64 }] {
+    for parameter in [RATE, LoadParameter::Depth { max: 64 }] {
         let (tasks, outcome) = search(broken, base(), target(1000, parameter));
         assert_eq!((tasks.len(), outcome.tries.len()), (1, 1));
         let LatencyConclusion::Failed(failure) = outcome.conclusion else { panic!("{outcome:#?}") };
@@ -243,7 +243,7 @@ fn errors_and_lost_operations_end_the_search() {
         assert!(text.starts_with("with 1 outstanding, 3 operations failed, the first with: Input"), "{text}");
     }
     let (_, outcome) =
-        search(Device { lost: 2, ..FLASH }, base(), target(1000, LoadParameter::Depth { most: 2 }));
+        search(Device { lost: 2, ..FLASH }, base(), target(1000, LoadParameter::Depth { max: 2 }));
     assert!(matches!(outcome.conclusion, LatencyConclusion::Failed(LatencyFailure::Lost { lost: 2, .. })));
 }
 
@@ -252,7 +252,7 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
     assert_eq!([0.5, 0.9, 0.99, 0.999].map(|q| needed(Quantile(q))), [20, 100, 1000, 10_000]);
     // 400 operations a second, 1000 needed: 2.9 s. p99 is 11.5 ms x depth.
     let slow = Device { service: 2500e-6, servers: 1.0, ..FLASH };
-    let (tasks, outcome) = search(slow, base(), target(100_000, LoadParameter::Depth { most: 64 }));
+    let (tasks, outcome) = search(slow, base(), target(100_000, LoadParameter::Depth { max: 64 }));
     assert_eq!(found(&outcome), (Load::Depth(8), false));
     let first: Vec<_> =
         outcome.tries[..3].iter().map(|each| (each.load, each.window, each.outcome)).collect();
@@ -266,7 +266,7 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
     assert!(tasks[1..].iter().all(|task| task.stop.runtime == Some(longer)));
     // A tenth of that would take more than ten times as long.
     let short =
-        LatencyTarget { window: Nanos(200_000_000), ..target(100_000, LoadParameter::Depth { most: 64 }) };
+        LatencyTarget { window: Nanos(200_000_000), ..target(100_000, LoadParameter::Depth { max: 64 }) };
     let (_, outcome) = search(slow, base(), short);
     let LatencyConclusion::Failed(failure) = outcome.conclusion else { panic!("{outcome:#?}") };
     assert_eq!(
@@ -275,16 +275,16 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
          2.90 s"
     );
     // With the remedy it is enough.
-    let longer = LatencyTarget { window: longer, ..target(100_000, LoadParameter::Depth { most: 64 }) };
+    let longer = LatencyTarget { window: longer, ..target(100_000, LoadParameter::Depth { max: 64 }) };
     let (_, outcome) = search(slow, base(), longer);
     assert_eq!(found(&outcome), (Load::Depth(8), false));
     assert!(outcome.tries.iter().all(|each| each.outcome != TryOutcome::TooFew));
     // What is broken already stays broken however many more there are.
-    let (_, outcome) = search(slow, base(), target(5_000, LoadParameter::Depth { most: 64 }));
+    let (_, outcome) = search(slow, base(), target(5_000, LoadParameter::Depth { max: 64 }));
     assert_eq!(outcome.conclusion, LatencyConclusion::NoneKept { lowest: Load::Depth(1) });
-    let most = Some(Iops(500.0));
+    let max = Some(Iops(500.0));
     let refused =
-        LatencySearch::new(base(), target(1000, LoadParameter::Rate { most, precision: 0.05 })).unwrap_err();
+        LatencySearch::new(base(), target(1000, LoadParameter::Rate { max, precision: 0.05 })).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "in a window of 1.00 s, a rate of at most 500 IOPS gives fewer operations than the 1000 that p99 has to rest on: \
@@ -296,7 +296,7 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
 fn an_answer_that_is_not_kept_again_goes_down() {
     // The thirteenth window and those after it are slower by a fifth.
     let noise = |window| if window >= 12 { 1.2 } else { 1.0 };
-    let depth = LoadParameter::Depth { most: 256 };
+    let depth = LoadParameter::Depth { max: 256 };
     let (tasks, outcome) = search_noisily(FLASH, base(), target(1000, depth), noise);
     assert_eq!(found(&outcome), (Load::Depth(7), false));
     let depths: Vec<_> = tasks[12..].iter().map(|task| task.concurrency).collect();
@@ -311,7 +311,7 @@ fn an_answer_that_is_not_kept_again_goes_down() {
 fn a_disturbance_on_the_way_up_does_not_decide() {
     // The third window, with a depth of 4, is disturbed.
     let noise = |window| if window == 2 { 50.0 } else { 1.0 };
-    let depth = LoadParameter::Depth { most: 256 };
+    let depth = LoadParameter::Depth { max: 256 };
     let (tasks, outcome) = search_noisily(FLASH, base(), target(1000, depth), noise);
     assert_eq!(found(&outcome), (Load::Depth(8), false));
     let depths: Vec<_> = tasks[..5].iter().map(|task| task.concurrency).collect();
@@ -322,7 +322,7 @@ fn a_disturbance_on_the_way_up_does_not_decide() {
 fn commits_count_where_each_write_is_one() {
     let task =
         FileTask { mix: Mix::Write, durability: WriteDurability::synced(SyncRule::fdatasync(1)), ..base() };
-    let search = LatencySearch::new(task, target(1000, LoadParameter::Depth { most: 2 })).unwrap();
+    let search = LatencySearch::new(task, target(1000, LoadParameter::Depth { max: 2 })).unwrap();
     let LatencyStep::Run(task) = search.next(&[]) else { panic!() };
     let window = task.stop.runtime.unwrap().0;
     let (mut recorder, feed) =
@@ -347,13 +347,13 @@ fn commits_count_where_each_write_is_one() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let refused = |base, target| LatencySearch::new(base, target).unwrap_err().to_string();
-    let depth = target(1000, LoadParameter::Depth { most: 8 });
+    let depth = target(1000, LoadParameter::Depth { max: 8 });
     let text = refused(base(), LatencyTarget { quantile: Quantile(99.0), ..depth });
     assert!(text.contains("0.99 is the 99th"), "{text}");
     let text = refused(base(), LatencyTarget { bound: Nanos::SECOND, ..depth });
     assert!(text.contains("shorter than the window"), "{text}");
-    assert!(refused(base(), target(1, LoadParameter::Depth { most: 0 })).contains("at least 1"));
-    let imprecise = LoadParameter::Rate { most: None, precision: f64::NAN };
+    assert!(refused(base(), target(1, LoadParameter::Depth { max: 0 })).contains("at least 1"));
+    let imprecise = LoadParameter::Rate { max: None, precision: f64::NAN };
     assert!(refused(base(), target(1, imprecise)).contains("precision"));
     let open = FileTask { arrival: Arrival::Poisson(Iops(5.0)), ..base() };
     assert!(refused(open, depth).contains("leave the rate out"));
@@ -401,7 +401,7 @@ fn stalled(stall: Nanos) -> PhaseResult {
 
 #[test]
 fn stalled_and_unissued_operations_count_by_the_time_they_take() {
-    let target = target(1000, LoadParameter::Depth { most: 8 });
+    let target = target(1000, LoadParameter::Depth { max: 8 });
     let judged = |result: &PhaseResult, target: &LatencyTarget| {
         Window::of(result, target).judge(Load::Depth(1), TryPurpose::Search).unwrap()
     };
@@ -433,7 +433,7 @@ fn thirty_runs_on_a_device_of_known_answer_agree() {
                 if uniform() < 0.025 { 50.0 } else { (0.05 * normal).exp() }
             })
             .collect();
-        let depth = LoadParameter::Depth { most: 256 };
+        let depth = LoadParameter::Depth { max: 256 };
         let slow = Device { service: 1e-3, ..FLASH };
         let (_, outcome) = search_noisily(slow, base(), target(10_000, depth), |window| noise[window]);
         let LatencyConclusion::Found { load: Load::Depth(depth), low, high, .. } = outcome.conclusion else {
@@ -456,10 +456,10 @@ proptest! {
 
     #[test]
     fn any_monotone_device_gives_the_true_answer(
-        service_us in 200.0f64..2000.0, servers in 1u32..40, bound_us in 500u64..50_000, most in 1u32..400,
+        service_us in 200.0f64..2000.0, servers in 1u32..40, bound_us in 500u64..50_000, max in 1u32..400,
     ) {
         let device = Device { service: service_us * 1e-6, servers: f64::from(servers), errors: 0, lost: 0 };
-        let target = brief(bound_us, LoadParameter::Depth { most });
+        let target = brief(bound_us, LoadParameter::Depth { max });
         let (tasks, outcome) = search(device, base(), target);
         let keeps = |depth: u32, factor: f64| {
             device.closed(f64::from(depth)).1 * 2f64.ln() * factor <= bound_us as f64 * 1e-6
@@ -468,8 +468,8 @@ proptest! {
         match outcome.conclusion {
             LatencyConclusion::Found { load: Load::Depth(depth), limited, .. } => {
                 prop_assert!(keeps(depth, 0.95));
-                prop_assert_eq!(limited, depth == most);
-                prop_assert!(depth == most || !keeps(depth + 1, 1.05));
+                prop_assert_eq!(limited, depth == max);
+                prop_assert!(depth == max || !keeps(depth + 1, 1.05));
             }
             LatencyConclusion::NoneKept { .. } => prop_assert!(!keeps(1, 1.05)),
             LatencyConclusion::Failed(ref failure) => prop_assert!(false, "{}", failure),
@@ -485,9 +485,9 @@ proptest! {
     ) {
         let device = Device { service: 1e-3, servers: f64::from(servers), errors: 0, lost: 0 };
         let parameter = if depth {
-            LoadParameter::Depth { most: 1 << 16 }
+            LoadParameter::Depth { max: 1 << 16 }
         } else {
-            LoadParameter::Rate { most: Some(Iops(20_000.0)), precision }
+            LoadParameter::Rate { max: Some(Iops(20_000.0)), precision }
         };
         let target = brief(bound_us, parameter);
         let noise = |window: usize| noise[window % noise.len()];

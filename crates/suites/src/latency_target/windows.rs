@@ -76,10 +76,10 @@ impl<'a> Window<'a> {
 
     /// The shortest time, at least this one, that an arrival at a random instant waits longer than with no more than the
     /// probability allowed.
-    fn quantile_by_time(&self, least: Nanos) -> Nanos {
+    fn quantile_by_time(&self, min: Nanos) -> Nanos {
         let allowed = 1.0 - self.target.quantile.0;
-        if self.share_above(least) <= allowed {
-            return least;
+        if self.share_above(min) <= allowed {
+            return min;
         }
         let longest = self.longest.max(self.result.end.outstanding.oldest);
         if self.share_above(longest) > allowed {
@@ -89,7 +89,7 @@ impl<'a> Window<'a> {
         // The histogram's own resolution: between two buckets that have anything there is nothing to find but the age of what
         // is in flight.
         let mut times: Vec<Nanos> =
-            self.response.iter().map(|(time, _)| time).filter(|time| *time > least).collect();
+            self.response.iter().map(|(time, _)| time).filter(|time| *time > min).collect();
         let oldest = self.result.end.outstanding.oldest.0;
         times.extend((1..=AGES).map(|part| Nanos(oldest / AGES * part)));
         times.push(longest);

@@ -116,24 +116,24 @@ impl BlockSizeStudy {
 }
 
 fn operations(read_percent: u8, rates: &[(Bytes, f64)]) -> Vec<StudyFinding> {
-    let Some(&(fastest, most)) = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| rates.len() > 1)
+    let Some(&(fastest, max)) = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| rates.len() > 1)
     else {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    let last = rates.iter().rfind(|(_, rate)| *rate >= most * AS_GOOD);
-    if let Some((&(least, _), &(block, _))) = rates.first().zip(last) {
-        findings.push(StudyFinding::Operations { read_percent, least, most: Iops(most), block });
+    let last = rates.iter().rfind(|(_, rate)| *rate >= max * AS_GOOD);
+    if let Some((&(min, _), &(block, _))) = rates.first().zip(last) {
+        findings.push(StudyFinding::Operations { read_percent, min, max: Iops(max), block });
     }
-    if let Some(&(small, slow)) = rates.first().filter(|(_, rate)| *rate < most * SUFFERS) {
-        let (slow, fast) = (Iops(slow), Iops(most));
+    if let Some(&(small, slow)) = rates.first().filter(|(_, rate)| *rate < max * SUFFERS) {
+        let (slow, fast) = (Iops(slow), Iops(max));
         findings.push(StudyFinding::SmallBlocksSuffer { read_percent, small, slow, block: fastest, fast });
     }
     findings
 }
 
 fn widest(read_percent: u8, rates: &[(Bytes, f64)]) -> Option<StudyFinding> {
-    let most = rates.iter().map(|point| point.1).fold(0.0, f64::max);
-    let &(block, _) = rates.iter().find(|(_, rate)| *rate >= most * AS_GOOD).filter(|_| rates.len() > 1)?;
-    Some(StudyFinding::Bandwidth { read_percent, most: Bandwidth(most), block })
+    let max = rates.iter().map(|point| point.1).fold(0.0, f64::max);
+    let &(block, _) = rates.iter().find(|(_, rate)| *rate >= max * AS_GOOD).filter(|_| rates.len() > 1)?;
+    Some(StudyFinding::Bandwidth { read_percent, max: Bandwidth(max), block })
 }

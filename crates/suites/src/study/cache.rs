@@ -168,10 +168,10 @@ fn residues(windows: &[StudyWindow<CachePoint>]) -> Vec<StudyFinding> {
         let windows = windows.iter().filter(move |window| window.circumstance.way == way);
         windows.filter_map(|window| window.resident_before)
     };
-    let most = of(CacheWay::Cold).fold(0.0, f64::max);
-    let least = of(CacheWay::Warm).fold(1.0, f64::min);
+    let max = of(CacheWay::Cold).fold(0.0, f64::max);
+    let min = of(CacheWay::Warm).fold(1.0, f64::min);
     let mut findings = Vec::new();
-    findings.extend((most > RESIDUE).then_some(StudyFinding::NotCold { resident: most }));
-    findings.extend((least < 1.0 - RESIDUE).then_some(StudyFinding::NotWarm { resident: least }));
+    findings.extend((max > RESIDUE).then_some(StudyFinding::NotCold { resident: max }));
+    findings.extend((min < 1.0 - RESIDUE).then_some(StudyFinding::NotWarm { resident: min }));
     findings
 }

@@ -87,11 +87,11 @@ impl ReadAheadStudy {
         history: &[PhaseResult],
     ) -> Option<StudyFinding> {
         let rates = points(windows, Order::Sequential, |window| bandwidth(window, history));
-        let (most, least) = extremes(&rates)?;
-        if least >= most * AS_GOOD {
-            return Some(StudyFinding::ReadAheadIdle { low: Bandwidth(least), high: Bandwidth(most) });
+        let (max, min) = extremes(&rates)?;
+        if min >= max * AS_GOOD {
+            return Some(StudyFinding::ReadAheadIdle { low: Bandwidth(min), high: Bandwidth(max) });
         }
-        let &(best, best_rate) = rates.iter().find(|(_, rate)| *rate >= most * AS_GOOD)?;
+        let &(best, best_rate) = rates.iter().find(|(_, rate)| *rate >= max * AS_GOOD)?;
         let &(_, present_rate) = rates.iter().find(|(setting, _)| *setting == self.present)?;
         Some(StudyFinding::BestReadAhead {
             best,
@@ -119,14 +119,14 @@ fn too_much(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) ->
 fn random(windows: &[StudyWindow<ReadAheadPoint>], history: &[PhaseResult]) -> Option<StudyFinding> {
     let rates = points(windows, Order::Random, |window| rate(window, history));
     let factors = factors(windows, history);
-    let &(least, without) = rates.first().filter(|_| rates.len() > 1)?;
+    let &(min, without) = rates.first().filter(|_| rates.len() > 1)?;
     // A rate that is lower while the device read no more than was asked for has other reasons.
     let more = |setting: Bytes| factors.iter().any(|(other, factor)| *other == setting && *factor >= MORE);
     let amplified = rates[1..].iter().filter(|(setting, _)| more(*setting));
     match amplified.min_by(|a, b| a.1.total_cmp(&b.1)) {
         Some(&(read_ahead, with)) if with < without * (1.0 - SUFFERS) => {
             let (with, without) = (Iops(with), Iops(without));
-            Some(StudyFinding::ReadAheadHurts { read_ahead, with, least, without })
+            Some(StudyFinding::ReadAheadHurts { read_ahead, with, min, without })
         }
         None if !factors.is_empty() => Some(StudyFinding::ReadAheadHarmless),
         _ => None,

@@ -239,7 +239,7 @@ fn read_ahead_is_worth_what_it_brings() {
     );
     assert!(best.to_string().contains("a larger one would serve scans"), "{best}");
     assert!(
-        matches!(hurts, StudyFinding::ReadAheadHurts { read_ahead: Bytes(1_048_576), least: Bytes(0), .. }),
+        matches!(hurts, StudyFinding::ReadAheadHurts { read_ahead: Bytes(1_048_576), min: Bytes(0), .. }),
         "{hurts:?}"
     );
     assert!(

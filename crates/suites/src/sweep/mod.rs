@@ -27,7 +27,7 @@ pub struct SweepOptions {
     /// What was asked.
     pub terms: SweepTerms,
     /// Jobs at most.
-    pub most_jobs: u32,
+    pub max_jobs: u32,
     /// Globals there are; job i works in global i, unless it only reads blocks.
     pub globals: u32,
     /// Sessions that the server still takes; `None` without a limit.
@@ -59,12 +59,12 @@ pub enum SweepError {
         globals: u32,
     },
     /// More jobs than are allowed.
-    #[error("{jobs} jobs are more than the {most} allowed: raise --most-jobs")]
-    MostJobs {
+    #[error("{jobs} jobs are more than the {max} allowed: raise --max-jobs")]
+    MaxJobs {
         /// Most jobs asked for.
         jobs: u32,
         /// Jobs at most.
-        most: u32,
+        max: u32,
     },
     /// More jobs than the server takes sessions.
     #[error(
@@ -184,7 +184,7 @@ impl Sweep {
         validate(&options.terms)?;
         let limited = limit(&options)?;
         if let Some(Warning::FewSessions { jobs, .. }) = limited {
-            options.most_jobs = jobs;
+            options.max_jobs = jobs;
         }
         let (list, list_end) = order::list(&options)?;
         Ok(Sweep { options, list, list_end, limited })
@@ -356,7 +356,7 @@ fn interval(step: Nanos) -> Nanos {
 
 /// The warning where the server takes fewer sessions than would be tried.
 fn limit(options: &SweepOptions) -> Result<Option<Warning>, SweepError> {
-    let Some(sessions) = options.sessions.filter(|&sessions| sessions < options.most_jobs) else {
+    let Some(sessions) = options.sessions.filter(|&sessions| sessions < options.max_jobs) else {
         return Ok(None);
     };
     match options.terms.jobs.iter().copied().max() {
@@ -393,7 +393,7 @@ fn validate(terms: &SweepTerms) -> Result<(), SweepError> {
     if terms.repeat == 0 {
         return refuse("every step has to be run at least once: give --repeat 1 or more");
     }
-    if !(terms.least_growth > 0.0 && terms.least_growth < 1.0) {
+    if !(terms.min_growth > 0.0 && terms.min_growth < 1.0) {
         return refuse("the growth that counts must lie between 0 and 100 % per doubling of the jobs");
     }
     if terms.average.0 == 0 || terms.ceiling < terms.average || terms.stop_response.0 == 0 {

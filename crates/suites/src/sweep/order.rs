@@ -16,39 +16,39 @@ pub(super) fn list(options: &SweepOptions) -> Result<(Vec<u32>, SweepEnd), Sweep
     let globals = (options.terms.operation != DbOperation::RanRead).then_some(options.globals);
     let given = &options.terms.jobs;
     if given.is_empty() {
-        return by_default(options.most_jobs, globals);
+        return by_default(options.max_jobs, globals);
     }
     let ascending = given.windows(2).all(|pair| pair[0] < pair[1]);
-    let most = given.iter().copied().max().unwrap_or(0);
+    let max = given.iter().copied().max().unwrap_or(0);
     if !ascending || given.contains(&0) {
         return Err(SweepError::Jobs(given.clone()));
     }
-    if let Some(globals) = globals.filter(|&globals| most > globals) {
-        return Err(SweepError::Globals { jobs: most, globals });
+    if let Some(globals) = globals.filter(|&globals| max > globals) {
+        return Err(SweepError::Globals { jobs: max, globals });
     }
-    if most > options.most_jobs {
-        return Err(SweepError::MostJobs { jobs: most, most: options.most_jobs });
+    if max > options.max_jobs {
+        return Err(SweepError::MaxJobs { jobs: max, max: options.max_jobs });
     }
     Ok((given.clone(), SweepEnd::ListDone))
 }
 
-fn by_default(most_jobs: u32, globals: Option<u32>) -> Result<(Vec<u32>, SweepEnd), SweepError> {
-    let most = globals.map_or(most_jobs, |globals| globals.min(most_jobs));
-    if most == 0 {
+fn by_default(max_jobs: u32, globals: Option<u32>) -> Result<(Vec<u32>, SweepEnd), SweepError> {
+    let max = globals.map_or(max_jobs, |globals| globals.min(max_jobs));
+    if max == 0 {
         return Err(match globals {
             Some(0) => SweepError::Globals { jobs: 1, globals: 0 },
-            _ => SweepError::MostJobs { jobs: 1, most: most_jobs },
+            _ => SweepError::MaxJobs { jobs: 1, max: max_jobs },
         });
     }
     let end = match globals {
-        Some(globals) if globals <= most_jobs => SweepEnd::Globals { globals },
-        _ => SweepEnd::MostJobs { most: most_jobs },
+        Some(globals) if globals <= max_jobs => SweepEnd::Globals { globals },
+        _ => SweepEnd::MaxJobs { max: max_jobs },
     };
     let doubled = std::iter::successors(Some(FIRST[2]), |jobs| jobs.checked_mul(2)).skip(1);
-    let mut list: Vec<u32> = FIRST.into_iter().chain(doubled).take_while(|&jobs| jobs <= most).collect();
+    let mut list: Vec<u32> = FIRST.into_iter().chain(doubled).take_while(|&jobs| jobs <= max).collect();
     let last = list.last().copied().unwrap_or(1);
-    if f64::from(most) >= f64::from(last) * WORTH {
-        list.push(most);
+    if f64::from(max) >= f64::from(last) * WORTH {
+        list.push(max);
     }
     Ok((list, end))
 }
@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn the_default_list_doubles_up_to_what_is_allowed() {
-        let list = |most, globals| by_default(most, globals);
+        let list = |max, globals| by_default(max, globals);
         let (all, end) = list(1280, None).unwrap();
         assert_eq!(all, [1, 5, 10, 20, 40, 80, 160, 320, 640, 1280]);
-        assert_eq!(end, SweepEnd::MostJobs { most: 1280 });
+        assert_eq!(end, SweepEnd::MaxJobs { max: 1280 });
         assert_eq!(list(1280, Some(14)).unwrap(), (vec![1, 5, 10, 14], SweepEnd::Globals { globals: 14 }));
         assert_eq!(list(1280, Some(12)).unwrap().0, [1, 5, 10]);
-        assert_eq!(list(8, Some(100)).unwrap(), (vec![1, 5, 8], SweepEnd::MostJobs { most: 8 }));
+        assert_eq!(list(8, Some(100)).unwrap(), (vec![1, 5, 8], SweepEnd::MaxJobs { max: 8 }));
         assert_eq!(list(3, None).unwrap().0, [1, 3]);
         assert_eq!(list(1, None).unwrap().0, [1]);
         assert_eq!(list(9, Some(0)), Err(SweepError::Globals { jobs: 1, globals: 0 }));

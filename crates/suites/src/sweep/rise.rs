@@ -17,7 +17,7 @@ pub(super) fn end(points: &[LoadPoint], terms: &SweepTerms) -> Option<SweepEnd> 
     if is_over(before) && is_over(last) {
         return Some(SweepEnd::ResponseOver { limit, before: before.concurrency, jobs: last.concurrency });
     }
-    let flat = flat_steps(points, terms.least_growth);
+    let flat = flat_steps(points, terms.min_growth);
     let end = SweepEnd::NotGrowing {
         before: before.concurrency,
         jobs: last.concurrency,
@@ -29,14 +29,14 @@ pub(super) fn end(points: &[LoadPoint], terms: &SweepTerms) -> Option<SweepEnd> 
 }
 
 /// The steps at the end that brought less than the least growth, the last first: whether each surely did, by the intervals.
-fn flat_steps(points: &[LoadPoint], least: f64) -> Vec<bool> {
+fn flat_steps(points: &[LoadPoint], min: f64) -> Vec<bool> {
     let mut flat = Vec::new();
     for seen in (2..=points.len()).rev() {
         let so_far = &points[..seen];
-        if Knee::growth(so_far).is_none_or(|growth| growth >= least) {
+        if Knee::growth(so_far).is_none_or(|growth| growth >= min) {
             break;
         }
-        flat.push(Knee::growth(&at_best(so_far)).is_some_and(|growth| growth < least));
+        flat.push(Knee::growth(&at_best(so_far)).is_some_and(|growth| growth < min));
     }
     flat
 }
@@ -62,8 +62,8 @@ fn at_best(points: &[LoadPoint]) -> Vec<LoadPoint> {
 pub(super) fn closer(points: &[LoadPoint], knee: Option<&Knee>, target: Option<Iops>) -> Option<u32> {
     let knee = knee?;
     let tested: Vec<u32> = points.iter().map(|point| point.concurrency).collect();
-    let most = tested.iter().copied().max()?;
-    let reaches = |target: Iops| (1..=most).find(|&jobs| knee.model.throughput(f64::from(jobs)) >= target.0);
+    let max = tested.iter().copied().max()?;
+    let reaches = |target: Iops| (1..=max).find(|&jobs| knee.model.throughput(f64::from(jobs)) >= target.0);
     let is_new = |jobs: &u32| {
         let ratio = |other: u32| f64::from(other.max(*jobs)) / f64::from(other.min(*jobs));
         !tested.contains(jobs) && tested.iter().all(|&other| ratio(other) >= NEAR)
@@ -88,7 +88,7 @@ mod tests {
             repeat: 1,
             closer: SweepTerms::CLOSER,
             stop_response: SweepTerms::STOP_RESPONSE,
-            least_growth: SweepTerms::LEAST_GROWTH,
+            min_growth: SweepTerms::MIN_GROWTH,
             average: SweepTerms::AVERAGE,
             ceiling: SweepTerms::CEILING,
             target_iops: None,

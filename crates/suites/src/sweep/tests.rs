@@ -28,7 +28,7 @@ struct Server {
     /// Errors in every phase.
     errors: u64,
     /// Jobs that can be started.
-    most: u32,
+    max: u32,
 }
 
 /// 1,600 a second for each job up to 6,140: the published series.
@@ -45,7 +45,7 @@ const CLOUD: Server = Server {
     reached: 1.0,
     fails: None,
     errors: 0,
-    most: u32::MAX,
+    max: u32::MAX,
 };
 
 fn terms(operation: DbOperation) -> SweepTerms {
@@ -57,7 +57,7 @@ fn terms(operation: DbOperation) -> SweepTerms {
         repeat: 1,
         closer: SweepTerms::CLOSER,
         stop_response: SweepTerms::STOP_RESPONSE,
-        least_growth: SweepTerms::LEAST_GROWTH,
+        min_growth: SweepTerms::MIN_GROWTH,
         average: SweepTerms::AVERAGE,
         ceiling: SweepTerms::CEILING,
         target_iops: None,
@@ -67,7 +67,7 @@ fn terms(operation: DbOperation) -> SweepTerms {
 fn options(terms: SweepTerms) -> SweepOptions {
     SweepOptions {
         terms,
-        most_jobs: SweepTerms::MOST_JOBS,
+        max_jobs: SweepTerms::MAX_JOBS,
         globals: 12,
         sessions: None,
         timed_by: TimedBy::Client,
@@ -106,7 +106,7 @@ impl Server {
         let mut collector = Collector::new(index, vec![feed]);
         let (rate, response) = (self.law)(f64::from(task.workers));
         let rate = rate * (1.0 + self.drift * f64::from(index));
-        let starts = task.workers <= self.most;
+        let starts = task.workers <= self.max;
         let (mut at, mut count, mut requested) = (0.0, 0u64, 0);
         let cycle = cycle(task.operation);
         while starts && at < end as f64 {
@@ -446,7 +446,7 @@ fn an_interrupted_rise_has_no_verdict_and_an_interrupted_repetition_has() {
 fn what_can_t_be_started_ends_the_rise_and_the_rest_goes_on() {
     let mut options = reads();
     (options.terms.closer, options.terms.repeat) = (1, 2);
-    let growing = Server { law: |jobs| (1000.0 * jobs, 1e-3), most: 10, ..CLOUD };
+    let growing = Server { law: |jobs| (1000.0 * jobs, 1e-3), max: 10, ..CLOUD };
     let (run, found) = swept(&growing, options.clone());
     assert_eq!(run, [1, 5, 10, 20, 10, 5, 1]);
     assert_eq!(found.end, SweepEnd::NotStarted { jobs: 20, why: "too many connections".into() });
@@ -456,7 +456,7 @@ fn what_can_t_be_started_ends_the_rise_and_the_rest_goes_on() {
     let sweep = Sweep::new(options.clone()).unwrap();
     let SweepNext::Run(task) = sweep.following(&[]) else { panic!("nothing to run") };
     let with = |jobs, server: &Server, index| server.run(index, &DbTask { workers: jobs, ..*task.clone() });
-    let gone = Server { most: 0, ..growing.clone() };
+    let gone = Server { max: 0, ..growing.clone() };
     let mut history: Vec<_> = [(1, 0), (5, 1), (10, 2)].map(|(jobs, at)| with(jobs, &growing, at)).into();
     history.extend([(20, 3), (10, 4)].map(|(jobs, at)| with(jobs, &gone, at)));
     let SweepNext::Done(found) = sweep.following(&history) else { panic!("it goes on") };
@@ -477,10 +477,10 @@ fn options_that_make_no_sense_are_refused() {
     assert!(refused(|o| o.terms.jobs = vec![0, 1]).contains("from 1 up"));
     assert!(refused(|o| o.terms.repeat = 0).contains("--repeat"));
     assert!(refused(|o| o.terms.step = Nanos(0)).contains("--step"));
-    assert!(refused(|o| o.terms.least_growth = f64::NAN).contains("growth"));
+    assert!(refused(|o| o.terms.min_growth = f64::NAN).contains("growth"));
     assert!(refused(|o| o.terms.ceiling = Nanos(1)).contains("ceiling"));
     assert!(refused(|o| o.terms.target_iops = Some(Iops(-1.0))).contains("above 0"));
-    assert!(refused(|o| (o.most_jobs, o.terms.jobs) = (4, vec![1, 8])).contains("--most-jobs"));
+    assert!(refused(|o| (o.max_jobs, o.terms.jobs) = (4, vec![1, 8])).contains("--max-jobs"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn judge_rate(target: Iops, steps: &[SweptStep], knee: Option<&Knee>) -> Reason 
         value,
         bound: target.0,
     };
-    let Some((jobs, most)) = best else {
+    let Some((jobs, max)) = best else {
         return reason(Fitness::Marginal, "not measured".into(), f64::NAN);
     };
     // Of what was measured, and of the plateau, the more certain: a single step may be high by chance.
@@ -120,20 +120,20 @@ fn judge_rate(target: Iops, steps: &[SweptStep], knee: Option<&Knee>) -> Reason 
     let text =
         |value: f64, low: f64, high: f64| format!("{} IOPS ({} to {})", Iops(value), Iops(low), Iops(high));
     let reached = steps.iter().filter_map(|step| step.result.logical()).any(|step| step.rate.low >= target.0);
-    if most.value >= target.0 {
+    if max.value >= target.0 {
         let fitness = if reached { Fitness::Fit } else { Fitness::Marginal };
-        let measured = format!("{} with {jobs} {}", text(most.value, most.low, most.high), jobs_word(jobs));
-        return reason(fitness, measured, most.value);
+        let measured = format!("{} with {jobs} {}", text(max.value, max.low, max.high), jobs_word(jobs));
+        return reason(fitness, measured, max.value);
     }
     match plateau {
-        Some(plateau) if plateau.high < target.0 && most.high < target.0 => {
+        Some(plateau) if plateau.high < target.0 && max.high < target.0 => {
             let measured = format!("{} at most", text(plateau.value, plateau.low, plateau.high));
             reason(Fitness::Unfit, measured, plateau.value)
         }
         _ => {
             let measured =
-                format!("{} seen with {jobs} {}", text(most.value, most.low, most.high), jobs_word(jobs));
-            reason(Fitness::Marginal, measured, most.value)
+                format!("{} seen with {jobs} {}", text(max.value, max.low, max.high), jobs_word(jobs));
+            reason(Fitness::Marginal, measured, max.value)
         }
     }
 }
@@ -213,10 +213,10 @@ impl Late {
 
     fn of(result: &PhaseResult, kind: OpKind, bound: Nanos, with_those_at_end: bool) -> Late {
         let totals = &result.totals;
-        let most = result.summary(kind).map_or(Nanos(0), |summary| summary.max);
+        let max = result.summary(kind).map_or(Nanos(0), |summary| summary.max);
         // The histogram is coarser than the maximum, which is exact.
         let above = totals.response(kind).map_or(0, |times| times.count_above(bound));
-        let above = if most <= bound { 0 } else { above.max(1) };
+        let above = if max <= bound { 0 } else { above.max(1) };
         // Of those in flight at the end of their time only the longest is known.
         let oldest = Nanos(totals.drain_max).max(result.end.outstanding.oldest);
         let at_end = Some(oldest).filter(|&oldest| with_those_at_end && oldest > bound);
@@ -225,7 +225,7 @@ impl Late {
             count: above + more,
             all: totals.operations(kind) + more,
             of_time: result.probability_above(kind, bound),
-            longest: at_end.map_or(most, |at_end| most.max(at_end)),
+            longest: at_end.map_or(max, |at_end| max.max(at_end)),
         }
     }
 }

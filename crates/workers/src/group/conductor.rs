@@ -29,7 +29,7 @@ pub(crate) struct Conductor<'a> {
     pub(crate) timetable: Timetable,
     pub(crate) origin: u64,
     pub(crate) collector: Collector,
-    pub(crate) told: Receiver<WorkerMessage>,
+    pub(crate) messages: Receiver<WorkerMessage>,
     /// By worker: what it is doing, should it never come back.
     pub(crate) boards: Vec<Arc<Board>>,
 }
@@ -40,7 +40,7 @@ impl Conductor<'_> {
         let tick = TICK.min(self.group.interval.as_duration());
         let mut collected = Instant::now();
         while ends.reports < self.group.workers && !self.overdue(&mut ends) {
-            match self.told.recv_timeout(tick.saturating_sub(collected.elapsed())) {
+            match self.messages.recv_timeout(tick.saturating_sub(collected.elapsed())) {
                 Ok(WorkerMessage::Ended(report)) => ends.take(*report, &mut self.collector),
                 Ok(WorkerMessage::Operations(log)) => sink.event(&Event::Operations(log)),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -64,8 +64,8 @@ impl Conductor<'_> {
             }
         }
         // What was reported until now counts, also of workers that are given up on.
-        while let Ok(word) = self.told.try_recv() {
-            match word {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
                 WorkerMessage::Ended(report) => ends.take(*report, &mut self.collector),
                 WorkerMessage::Operations(log) => sink.event(&Event::Operations(log)),
             }
@@ -99,9 +99,9 @@ impl Conductor<'_> {
         let now = self.now();
         let missing = u64::from(self.group.workers - ends.reports);
         // The last worker's end is the phase's. One that is still running has not reported its own.
-        let told = if missing > 0 { ends.stopped_at } else { ends.closed };
+        let messages = if missing > 0 { ends.stopped_at } else { ends.closed };
         let latest = if self.group.stop.in_flight && missing == 0 { u64::MAX } else { self.timetable.end };
-        let end = told.unwrap_or(self.timetable.end).min(latest).min(now);
+        let end = messages.unwrap_or(self.timetable.end).min(latest).min(now);
         debug_assert!(ends.reports <= self.group.workers, "a worker has reported twice");
         let measured = end.saturating_sub(self.timetable.ramp_end);
         self.find_the_missing(&mut ends, now);

@@ -45,8 +45,8 @@ fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     )?;
     let law_fits = |law: &SizeLaw| match law {
         SizeLaw::Fixed(size) => size.0.is_multiple_of(unit),
-        SizeLaw::Range { least, most, multiple } => {
-            least.0.is_multiple_of(unit) && (least == most || multiple.0.is_multiple_of(unit))
+        SizeLaw::Range { min, max, multiple } => {
+            min.0.is_multiple_of(unit) && (min == max || multiple.0.is_multiple_of(unit))
         }
         SizeLaw::Split(sizes) => {
             sizes.iter().all(|weighted| weighted.percent <= 0.0 || weighted.size.0.is_multiple_of(unit))

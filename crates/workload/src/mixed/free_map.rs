@@ -64,10 +64,10 @@ impl FreeMap {
         None
     }
 
-    /// How many numbers are free one after the other from `from` on, up to `most`.
-    pub(super) fn run(&self, from: u64, most: u64) -> u64 {
+    /// How many numbers are free one after the other from `from` on, up to `max`.
+    pub(super) fn run(&self, from: u64, max: u64) -> u64 {
         let mut length = 0;
-        while length < most {
+        while length < max {
             let bit = from + length;
             let Some(word) = self.levels.first().and_then(|level| level.get((bit / WORD) as usize)) else {
                 break;
@@ -79,7 +79,7 @@ impl FreeMap {
                 break;
             }
         }
-        length.min(most)
+        length.min(max)
     }
 
     /// Takes `count` numbers from `from` on.

@@ -65,19 +65,19 @@ pub(super) fn check(zones: ZoneCycle, block: Bytes, direct: bool) -> Result<(), 
 }
 
 impl Cycle {
-    /// Zones over `length` bytes from `start` on, for operations of at most `most` bytes. `None` where there is no whole
+    /// Zones over `length` bytes from `start` on, for operations of at most `max` bytes. `None` where there is no whole
     /// zone, or where a zone is smaller than an operation.
     pub(crate) fn new(
         zones: ZoneCycle,
         start: u64,
         length: u64,
         grain: u64,
-        most: u64,
+        max: u64,
         generator: Xoshiro256PlusPlus,
     ) -> Option<Cycle> {
         let ZoneCycle { range: Bytes(range), amount, skip, random } = zones;
         let pitch = range.checked_add(skip.0)?;
-        if grain == 0 || range < most.max(grain) || length < range {
+        if grain == 0 || range < max.max(grain) || length < range {
             return None;
         }
         // The last zone has to fit; its gap does not.

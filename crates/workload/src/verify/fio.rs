@@ -84,7 +84,7 @@ impl FioSeal {
     }
 
     /// Bytes that a unit has at least.
-    pub(super) fn least(check: FioChecksum) -> usize {
+    pub(super) fn smallest(check: FioChecksum) -> usize {
         match kind(check) {
             None => 1,
             Some(_) => HEADER + area(check),

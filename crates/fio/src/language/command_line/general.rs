@@ -31,7 +31,7 @@ pub const DEBUG_AREAS: &[&str] = &[
 ];
 
 /// The least `--eta-interval`.
-const LEAST_ETA_INTERVAL: Nanos = Nanos(250_000_000);
+const MIN_ETA_INTERVAL: Nanos = Nanos(250_000_000);
 
 /// A general option.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ pub(super) const OPTIONS: &[General] = &[
         put(&mut to.eta_newline, time(text)?)
     }),
     with("eta-interval", "TIME", "Show the time left after each such time (default 1s)", |to, text| {
-        put(&mut to.eta_interval, at_least(time(text)?, LEAST_ETA_INTERVAL)?)
+        put(&mut to.eta_interval, at_least(time(text)?, MIN_ETA_INTERVAL)?)
     }),
     with("status-interval", "TIME", "Tell results so far after each such time", |to, text| {
         put(&mut to.status_interval, at_least(time(text)?, Nanos::MILLISECOND)?)
@@ -144,8 +144,8 @@ pub(super) const OPTIONS: &[General] = &[
     }),
     flag("warnings-fatal", "Warnings are errors", |to, _| set(&mut to.warnings_fatal)),
     with("max-jobs", "NUMBER", "The most threads and processes", |to, text| {
-        let most = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
-        put(&mut to.max_jobs, u32::try_from(most).map_err(|error| error.to_string())?)
+        let max = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
+        put(&mut to.max_jobs, u32::try_from(max).map_err(|error| error.to_string())?)
     }),
     perhaps("server", "ADDRESS", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
     with("daemonize", "FILE", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
@@ -212,8 +212,8 @@ fn time(text: &str) -> Result<Nanos, String> {
     OptionValue { text: Some(text), kb_base: 1024 }.time(Unit::Seconds)
 }
 
-fn at_least(time: Nanos, least: Nanos) -> Result<Nanos, String> {
-    if time < least { Err(format!("it is too short: at least {least}")) } else { Ok(time) }
+fn at_least(time: Nanos, min: Nanos) -> Result<Nanos, String> {
+    if time < min { Err(format!("it is too short: at least {min}")) } else { Ok(time) }
 }
 
 fn debug(to: &mut Invocation, text: &str) -> Result<(), String> {

@@ -9,7 +9,7 @@ fn parsed(text: &str) -> Invocation {
 }
 
 /// The sections with their settings as `name=value`.
-fn told(invocation: &Invocation) -> Vec<(&str, Vec<String>)> {
+fn outline(invocation: &Invocation) -> Vec<(&str, Vec<String>)> {
     let setting = |setting: &Setting| match &setting.value {
         Some(value) => format!("{}={value}", setting.name),
         None => setting.name.clone(),
@@ -65,7 +65,7 @@ fn options_of_jobs_belong_to_the_job_named_last() {
     let invocation =
         parsed("--ioengine=null -size 64k --name=a --bs=-4k --thread --name b --name=global --rw read x.fio");
     assert_eq!(
-        told(&invocation),
+        outline(&invocation),
         [
             ("global", vec!["ioengine=null".to_owned(), "size=64k".into()]),
             ("a", vec!["name=a".to_owned(), "bs=-4k".into(), "thread".into()]),
@@ -79,7 +79,7 @@ fn options_of_jobs_belong_to_the_job_named_last() {
 
 #[test]
 fn the_beginning_of_a_name_will_do_where_it_is_the_only_one() {
-    assert_eq!(told(&parsed("--name=a --numj=2"))[0].1, ["name=a", "numjobs=2"]);
+    assert_eq!(outline(&parsed("--name=a --numj=2"))[0].1, ["name=a", "numjobs=2"]);
     let problem = parse(&words("--out=x")).unwrap_err().to_string();
     assert_eq!(problem, "argument 1: `--out=x` may be --output, --output-format; write the whole name");
 }

@@ -19,7 +19,7 @@ fn read_with(text: &[u8], files: &[(&str, &str)]) -> Result<Document, Problem> {
 }
 
 /// The settings of each section, as `name=value`.
-fn told(document: &Document) -> Vec<(String, Vec<String>)> {
+fn outline(document: &Document) -> Vec<(String, Vec<String>)> {
     let setting = |setting: &Setting| match &setting.value {
         Some(value) => format!("{}={value}", setting.name),
         None => setting.name.clone(),
@@ -29,7 +29,7 @@ fn told(document: &Document) -> Vec<(String, Vec<String>)> {
 }
 
 fn one(text: &str) -> Vec<(String, Vec<String>)> {
-    told(&read_with(text.as_bytes(), &[]).unwrap())
+    outline(&read_with(text.as_bytes(), &[]).unwrap())
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn global_sections_are_those_whose_name_begins_so() {
 fn an_include_is_looked_for_beside_its_file() {
     let files = [("dir/sub/a.fio", "bs=4k\ninclude b.fio\nrw=read"), ("dir/sub/b.fio", "iodepth=4\n")];
     let document = read_with(b"[a]\ninclude sub/a.fio ; here\nsize=1m\n", &files).unwrap();
-    assert_eq!(told(&document)[0].1, ["bs=4k", "iodepth=4", "rw=read", "size=1m"]);
+    assert_eq!(outline(&document)[0].1, ["bs=4k", "iodepth=4", "rw=read", "size=1m"]);
     assert_eq!(document.sections[0].settings[1].origin.to_string(), "dir/sub/b.fio:1:1");
 }
 
@@ -93,7 +93,7 @@ fn size_number_and_depth_are_bounded() {
     assert!(
         read_with(long.as_bytes(), &[]).unwrap_err().to_string().contains(":2:1: the line is longer than 64")
     );
-    let many = format!("[a]\n{}", "x\n".repeat(MOST_ENTRIES));
+    let many = format!("[a]\n{}", "x\n".repeat(MAX_ENTRIES));
     assert!(read_with(many.as_bytes(), &[]).unwrap_err().what.contains("more than 100000"));
     // Each level includes the next one twice: what is read is bounded, however often.
     let deep: Vec<(String, String)> = (0..40)

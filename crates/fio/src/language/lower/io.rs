@@ -25,7 +25,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask, String> 
     let (block, sizes) = sizes::sizes(spec, mix, access == Access::Covering)?;
     let files = match backend {
         BackendKind::Busy(_) => Vec::new(),
-        _ => extents::extents(spec, place, sizes::least(spec, mix))?,
+        _ => extents::extents(spec, place, sizes::smallest(spec, mix))?,
     };
     if spec.files.fill {
         can_fill(mix, &access, &files)?;

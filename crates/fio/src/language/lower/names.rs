@@ -20,7 +20,7 @@ pub(super) fn task(
     let files = &spec.files;
     let number = if files.names.is_empty() { u64::from(files.number) } else { files.names.len() as u64 };
     let size = match (spec.extents.file_size, spec.extents.size) {
-        (Some((_, most)), _) => most,
+        (Some((_, max)), _) => max,
         (None, Some(Amount::Bytes(size))) => Bytes(size.0 / number),
         (None, Some(Amount::Percent(_))) => {
             return Err(format!(

@@ -393,11 +393,8 @@ fn directions_and_orders() {
 #[test]
 fn sizes_and_alignments() {
     let fixed = |size| SizeLaw::Fixed(Bytes(size));
-    let range = |least, most, multiple| SizeLaw::Range {
-        least: Bytes(least),
-        most: Bytes(most),
-        multiple: Bytes(multiple),
-    };
+    let range =
+        |min, max, multiple| SizeLaw::Range { min: Bytes(min), max: Bytes(max), multiple: Bytes(multiple) };
     let split = |sizes: &[(u64, f64)]| {
         let weighted = |&(size, percent)| WeightedSize { size: Bytes(size), percent };
         SizeLaw::Split(sizes.iter().map(weighted).collect())

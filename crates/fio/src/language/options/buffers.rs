@@ -115,7 +115,7 @@ fn align(given: &OptionValue<'_>) -> Result<u64, String> {
     }
 }
 
-const PERCENT: Form = Form::Integer { least: 0, most: 100 };
+const PERCENT: Form = Form::Integer { min: 0, max: 100 };
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[

@@ -70,7 +70,7 @@ impl Depth {
                 .batch
                 .map_or(0, |batch| if batch == 0 { self.iodepth } else { batch.min(self.iodepth) }),
             complete_min,
-            complete_max: self.complete_max.map_or(0, |most| most.max(complete_min).max(1)),
+            complete_max: self.complete_max.map_or(0, |max| max.max(complete_min).max(1)),
             low: self.low.filter(|low| *low < self.iodepth).unwrap_or(0),
         }
     }
@@ -105,17 +105,17 @@ fn may_overlap(task: &FileTask) -> bool {
 }
 
 /// The most that an integer option takes.
-const MOST: i64 = u32::MAX as i64;
+const MAX: i64 = u32::MAX as i64;
 
-fn count(given: &OptionValue<'_>, least: i64) -> Result<u32, String> {
-    given.integer(least, MOST).map(|count| count as u32)
+fn count(given: &OptionValue<'_>, min: i64) -> Result<u32, String> {
+    given.integer(min, MAX).map(|count| count as u32)
 }
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "iodepth",
-        form: Form::Integer { least: 1, most: MOST },
+        form: Form::Integer { min: 1, max: MAX },
         default: "1",
         help: "Operations that the job keeps in flight. Synchronous engines always have one; libaio needs direct=1 to \
                have more.",
@@ -125,7 +125,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "iodepth_batch",
         aliases: &["iodepth_batch_submit"],
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         help: "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without it all that may \
                start are.",
         support: Support::Differs(
@@ -138,27 +138,27 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "iodepth_batch_complete_min",
         aliases: &["iodepth_batch_complete"],
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         default: "1",
         help: "Completions that the job waits for when it asks for them; with 0 it looks without waiting, also after each \
                batch that it has handed over.",
-        set: |spec, given| count(given, 0).map(|least| spec.depth.complete_min = least),
+        set: |spec, given| count(given, 0).map(|min| spec.depth.complete_min = min),
         ..Opt::PLAIN
     },
     Opt {
         name: "iodepth_batch_complete_max",
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         help: "The most completions that are taken at once; no fewer than iodepth_batch_complete_min. Without it all that \
                have come back are.",
         support: Support::Differs(
             "where it is not given, all that have come back are taken, where fio takes iodepth_batch_complete_min",
         ),
-        set: |spec, given| count(given, 0).map(|most| spec.depth.complete_max = Some(most)),
+        set: |spec, given| count(given, 0).map(|max| spec.depth.complete_max = Some(max)),
         ..Opt::PLAIN
     },
     Opt {
         name: "iodepth_low",
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         help: "Once the queue is full, it drains to this depth before it is filled again; with 0 it does not drain.",
         set: |spec, given| count(given, 0).map(|low| spec.depth.low = Some(low)),
         ..Opt::PLAIN

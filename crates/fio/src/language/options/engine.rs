@@ -243,7 +243,7 @@ fn stat_type(given: &OptionValue<'_>) -> Result<(), String> {
 }
 
 /// An integer without bounds that mean anything.
-pub(super) const WHOLE: Form = Form::Integer { least: 0, most: i64::MAX };
+pub(super) const WHOLE: Form = Form::Integer { min: 0, max: i64::MAX };
 
 const RING: &[&str] = &["io_uring"];
 
@@ -269,7 +269,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "hipri_percentage",
         &[],
-        Form::Integer { least: 100, most: 100 },
+        Form::Integer { min: 100, max: 100 },
         "100",
         "How many operations are polled for: all of them here.",
         |_, g| {
@@ -314,7 +314,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "nonvectored",
         &[],
-        Form::Integer { least: -1, most: 1 },
+        Form::Integer { min: -1, max: 1 },
         "-1",
         "Operations have one buffer rather than a vector of buffers.",
         |s, g| put(&mut s.engine.non_vectored, non_vectored(g)),
@@ -360,7 +360,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "cpuload",
         &[],
-        Form::Integer { least: 1, most: 100 },
+        Form::Integer { min: 1, max: 100 },
         "",
         "Share of the time in which the CPU is busy, in percent.",
         |s, g| put(&mut s.engine.cpu_load, g.integer(1, 100).map(|percent| percent as u8)),

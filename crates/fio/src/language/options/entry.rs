@@ -63,7 +63,7 @@ pub(super) fn text(given: &OptionValue<'_>) -> Result<Option<String>, String> {
 }
 
 /// An integer that fits into 32 bits.
-pub(super) fn count(given: &OptionValue<'_>, least: u32, most: u32) -> Result<u32, String> {
-    let value = given.integer(i64::from(least), i64::from(most))?;
-    u32::try_from(value).map_err(|_| format!("`{value}` is out of its range, {least} to {most}"))
+pub(super) fn count(given: &OptionValue<'_>, min: u32, max: u32) -> Result<u32, String> {
+    let value = given.integer(i64::from(min), i64::from(max))?;
+    u32::try_from(value).map_err(|_| format!("`{value}` is out of its range, {min} to {max}"))
 }

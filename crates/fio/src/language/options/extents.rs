@@ -54,11 +54,11 @@ const FILE_SIZE: u64 = 2;
 
 /// The part of each file in which work is done; sizes that only the file determines are 0.
 ///
-/// `least` is the least size of an operation.
+/// `min` is the least size of an operation.
 ///
 /// # Errors
 /// A file is too small, or a percentage is one of nothing.
-pub(crate) fn extents(spec: &Spec, place: ThreadIndex, least: Bytes) -> Result<Vec<NamedFile>, String> {
+pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec<NamedFile>, String> {
     let (paths, files, extents) = (paths(spec, place)?, &spec.files, &spec.extents);
     let number = paths.len() as u64;
     let extent = |(index, path): (usize, PathBuf)| {
@@ -71,10 +71,10 @@ pub(crate) fn extents(spec: &Spec, place: ThreadIndex, least: Bytes) -> Result<V
         }
         let draw = |(low, high): (Bytes, Bytes)| {
             let drawn = spec.io.draw(place, FILE_SIZE, index as u64, (low.0, high.0));
-            if low == high { drawn } else { Bytes(drawn).round_down(least.0).0.max(low.0) }
+            if low == high { drawn } else { Bytes(drawn).round_down(min.0).0.max(low.0) }
         };
         let file = File { path, device, length, given: extents.file_size.map(draw) };
-        file.extent(spec, place, number, least)
+        file.extent(spec, place, number, min)
     };
     paths.into_iter().enumerate().map(extent).collect()
 }
@@ -91,21 +91,21 @@ struct File {
 }
 
 impl File {
-    fn extent(self, spec: &Spec, place: ThreadIndex, number: u64, least: Bytes) -> Result<NamedFile, String> {
-        let offset = self.offset(spec, place, number, least)?;
-        let mut size = self.size(spec, number, offset, least)?;
+    fn extent(self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<NamedFile, String> {
+        let offset = self.offset(spec, place, number, min)?;
+        let mut size = self.size(spec, number, offset, min)?;
         if let Some(end) = self.length.filter(|_| self.device) {
             // As in fio: what would lie beyond a device's end is left out.
             let rest = self.rest(end, offset)?;
             size = size.map(|size| size.min(rest));
         }
-        if size.is_some_and(|size| size < least.0) {
+        if size.is_some_and(|size| size < min.0) {
             return Err(format!(
                 "size: `{}` has {} bytes to work in, and the least operation has {}: make it larger, \
          or bs smaller",
                 self.path.display(),
                 size.unwrap_or_default(),
-                least.0
+                min.0
             ));
         }
         Ok(NamedFile { path: self.path, offset: Bytes(offset), size: Bytes(size.unwrap_or(0)) })
@@ -120,9 +120,9 @@ impl File {
         self.given.or(self.length).or(share)
     }
 
-    fn offset(&self, spec: &Spec, place: ThreadIndex, number: u64, least: Bytes) -> Result<u64, String> {
+    fn offset(&self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<u64, String> {
         let extents = &spec.extents;
-        let align = if extents.offset_align.0 > 0 { extents.offset_align.0 } else { least.0 };
+        let align = if extents.offset_align.0 > 0 { extents.offset_align.0 } else { min.0 };
         let bytes = |name: &str, amount: Amount| -> Result<u64, String> {
             match amount {
                 Amount::Bytes(bytes) => Ok(bytes.0),
@@ -142,11 +142,11 @@ impl File {
     }
 
     /// Bytes from `offset` on; `None` where only the file determines.
-    fn size(&self, spec: &Spec, number: u64, offset: u64, least: Bytes) -> Result<Option<u64>, String> {
+    fn size(&self, spec: &Spec, number: u64, offset: u64, min: Bytes) -> Result<Option<u64>, String> {
         let rest = |whole| self.rest(whole, offset);
         match (spec.extents.size, self.given.or(self.length)) {
             (Some(Amount::Percent(percent)), Some(whole)) => {
-                let part = Bytes(share(whole, percent)).round_down(least.0).0;
+                let part = Bytes(share(whole, percent)).round_down(min.0).0;
                 rest(whole).map(|rest| Some(part.min(rest)))
             }
             (Some(Amount::Percent(_)), None) => Err(self.unknown("size")),
@@ -187,7 +187,7 @@ fn share(whole: u64, percent: f64) -> u64 {
 /// A percentage is one of nothing.
 pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<Stop, String> {
     let loops = u64::from(spec.job.loops);
-    let operations = spec.extents.operations.map(|most| most.saturating_mul(loops));
+    let operations = spec.extents.operations.map(|max| max.saturating_mul(loops));
     let runtime: Option<Nanos> = spec.job.limit();
     let stop =
         Stop { runtime, operations, full: spec.files.fill, in_flight: runtime.is_some(), ..Stop::default() };
@@ -271,7 +271,7 @@ fn sizes(given: &OptionValue<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
     let whole = given.text()?;
     let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
     let (one, other) = (given.part(one).size()?, given.part(other).size()?);
-    Ok(Some((one.min(other), one.max(other))).filter(|(_, most)| most.0 > 0))
+    Ok(Some((one.min(other), one.max(other))).filter(|(_, max)| max.0 > 0))
 }
 
 /// The options.
@@ -325,13 +325,13 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "number_ios",
         &[],
-        Form::Integer { least: 0, most: i64::MAX },
+        Form::Integer { min: 0, max: i64::MAX },
         "0",
         "The most operations of a clone; 0 for no limit.",
         |s, g| {
             put(
                 &mut s.extents.operations,
-                g.integer(0, i64::MAX).map(|most| Some(most as u64).filter(|most| *most > 0)),
+                g.integer(0, i64::MAX).map(|max| Some(max as u64).filter(|max| *max > 0)),
             )
         },
     ),

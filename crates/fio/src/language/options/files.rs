@@ -235,8 +235,7 @@ fn order(given: &OptionValue<'_>) -> Result<FileOrder, String> {
     let (word, rest) =
         text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(given.part(rest))));
     let times = || rest.map_or(Ok(1), |rest| rest.integer(1, i64::MAX).map(|times| times as u64));
-    let skew =
-        |default: f64, least: f64, most: f64| rest.map_or(Ok(default), |rest| rest.number(least, most));
+    let skew = |default: f64, min: f64, max: f64| rest.map_or(Ok(default), |rest| rest.number(min, max));
     match word {
         "roundrobin" => times().map(FileOrder::RoundRobin),
         "random" => times().map(FileOrder::Random),
@@ -287,7 +286,7 @@ const HINTS: &[(&str, Hint)] = &[
     ("random", Hint::Random),
 ];
 
-const COUNT: Form = Form::Integer { least: 0, most: 4_294_967_295 };
+const COUNT: Form = Form::Integer { min: 0, max: 4_294_967_295 };
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[

@@ -123,11 +123,11 @@ impl Io {
     }
 
     /// A number between two, both included, the same in each run; `purpose` and `index` tell draws apart.
-    pub fn draw(&self, place: ThreadIndex, purpose: u64, index: u64, (least, most): (u64, u64)) -> u64 {
+    pub fn draw(&self, place: ThreadIndex, purpose: u64, index: u64, (min, max): (u64, u64)) -> u64 {
         let base = self.seed.unwrap_or(SEED).wrapping_add(scatter(u64::from(place.number)));
         let chance = scatter(base ^ scatter(purpose.wrapping_add(index << 8)));
-        match (most - least).checked_add(1) {
-            Some(values) => least + ((u128::from(chance) * u128::from(values)) >> 64) as u64,
+        match (max - min).checked_add(1) {
+            Some(values) => min + ((u128::from(chance) * u128::from(values)) >> 64) as u64,
             None => chance,
         }
     }
@@ -161,13 +161,13 @@ fn sequential(spec: &Spec, mix: Mix) -> Result<Access, String> {
         return Ok(if hole == 0 { Access::Sequential } else { Access::SequentialSkip { hole: Bytes(hole) } });
     }
     let law = |direction: usize| spec.sizes.law(spec.sizes.place(direction, false));
-    let most = used(mix).into_iter().map(|direction| law(direction).most()).max().unwrap_or_default();
+    let max = used(mix).into_iter().map(|direction| law(direction).largest()).max().unwrap_or_default();
     let step = Bytes(modifier.unsigned_abs());
-    if step >= most {
+    if step >= max {
         return Ok(Access::SequentialBack { step });
     }
     Err(format!(
-        "rw: going back by {step} from the end of each operation is not built where operations have up to {most}: go \
+        "rw: going back by {step} from the end of each operation is not built where operations have up to {max}: go \
          back by at least that"
     ))
 }
@@ -281,7 +281,7 @@ fn zone_mode(io: &mut Io, given: &OptionValue<'_>) -> Result<(), String> {
     }
 }
 
-const PERCENT: Form = Form::Integer { least: 0, most: 100 };
+const PERCENT: Form = Form::Integer { min: 0, max: 100 };
 
 const NO_ZONED_DEVICES: &str = "it is about zoned block devices, which are not built: leave it out";
 
@@ -363,7 +363,7 @@ pub const OPTIONS: &[Opt] = &[
         "Distance between the blocks that follow a random offset.",
         "leave it out, or use rw=randread:N, whose blocks follow each other",
     ),
-    opt("num_range", &[], Form::Integer { least: 1, most: 1 }, "1", "Ranges of one trim.", |_, g| {
+    opt("num_range", &[], Form::Integer { min: 1, max: 1 }, "1", "Ranges of one trim.", |_, g| {
         g.integer(1, 1).map(drop)
     })
     .bounded("1 only: several ranges need NVMe commands"),
@@ -371,7 +371,7 @@ pub const OPTIONS: &[Opt] = &[
     sprandom("spr_op", Form::Text, "Overprovisioning that sprandom reckons with."),
     sprandom(
         "spr_num_regions",
-        Form::Integer { least: 0, most: u32::MAX as i64 },
+        Form::Integer { min: 0, max: u32::MAX as i64 },
         "Regions that sprandom divides the device into.",
     ),
     sprandom("spr_cs", Form::Size, "Cache of the device that sprandom reckons with."),
@@ -422,7 +422,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "randseed",
         &[],
-        Form::Integer { least: 0, most: i64::MAX },
+        Form::Integer { min: 0, max: i64::MAX },
         "",
         "Where chance starts from: another number gives other offsets, sizes and contents.",
         |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))),
@@ -471,26 +471,26 @@ pub const OPTIONS: &[Opt] = &[
     missing("read_beyond_wp", Form::Flag, "Reads beyond a zone's write pointer.", NO_ZONED_DEVICES),
     missing(
         "max_open_zones",
-        Form::Integer { least: 0, most: i64::MAX },
+        Form::Integer { min: 0, max: i64::MAX },
         "Zones open at once over all jobs.",
         NO_ZONED_DEVICES,
     ),
     missing(
         "job_max_open_zones",
-        Form::Integer { least: 0, most: i64::MAX },
+        Form::Integer { min: 0, max: i64::MAX },
         "Zones open at once by one job.",
         NO_ZONED_DEVICES,
     ),
     missing("ignore_zone_limits", Form::Flag, "Open zones beyond the device's own limit.", NO_ZONED_DEVICES),
     missing(
         "zone_reset_threshold",
-        Form::Number { least: 0.0, most: 1.0 },
+        Form::Number { min: 0.0, max: 1.0 },
         "Share of written blocks from which zones are reset.",
         NO_ZONED_DEVICES,
     ),
     missing(
         "zone_reset_frequency",
-        Form::Number { least: 0.0, most: 1.0 },
+        Form::Number { min: 0.0, max: 1.0 },
         "How often zones are reset.",
         NO_ZONED_DEVICES,
     ),
@@ -502,7 +502,7 @@ pub const OPTIONS: &[Opt] = &[
     ),
     missing(
         "write_barrier",
-        Form::Integer { least: 0, most: i64::MAX },
+        Form::Integer { min: 0, max: i64::MAX },
         "Every Nth write is a barrier.",
         "use fsync= or fdatasync=",
     ),

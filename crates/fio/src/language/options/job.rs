@@ -97,12 +97,12 @@ impl Job {
         if self.time_based && self.runtime.0 == 0 {
             thread.notes.push("time_based: without a runtime it changes nothing: give runtime=".into());
         }
-        let (least, most) = self.start_delay;
+        let (min, max) = self.start_delay;
         if let Some(task) = thread.io() {
             task.start.after.clone_from(&self.wait_for);
             task.ramp = self.ramp;
-            task.start.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (least.0, most.0)));
-        } else if self.wait_for.is_some() || most.0 > 0 {
+            task.start.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (min.0, max.0)));
+        } else if self.wait_for.is_some() || max.0 > 0 {
             return Err("wait_for and startdelay are not built for engines that do file operations: leave \
          them out, or put the job behind a stonewall"
                 .into());
@@ -147,7 +147,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "numjobs",
         &[],
-        Form::Integer { least: 1, most: 100_000 },
+        Form::Integer { min: 1, max: 100_000 },
         "1",
         "Clones of the job that run at the same time.",
         |s, g| put(&mut s.job.numjobs, count(g, 1, 100_000)),
@@ -155,7 +155,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "loops",
         &[],
-        Form::Integer { least: 0, most: 4_294_967_295 },
+        Form::Integer { min: 0, max: 4_294_967_295 },
         "1",
         "How often the whole job is done; 0 is as 1.",
         |s, g| put(&mut s.job.loops, count(g, 0, u32::MAX).map(|loops| loops.max(1))),
@@ -228,7 +228,7 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "threads",
         &[],
-        Form::Integer { least: 0, most: 4_294_967_295 },
+        Form::Integer { min: 0, max: 4_294_967_295 },
         "",
         "Nothing, in fio too; old job files have it. See numjobs.",
         |_, g| count(g, 0, 4_294_967_295).map(drop),

@@ -153,7 +153,7 @@ const fn milliseconds(count: u64) -> Nanos {
 
 /// A number of milliseconds.
 fn in_ms(given: &OptionValue<'_>) -> Result<Nanos, String> {
-    given.integer(0, MOST).map(|count| milliseconds(count as u64))
+    given.integer(0, MAX).map(|count| milliseconds(count as u64))
 }
 
 /// A number of milliseconds, of which 0 is none.
@@ -174,17 +174,17 @@ fn percentiles(given: &OptionValue<'_>) -> Result<Vec<f64>, String> {
     if numbers.contains(&0.0) {
         return Err("percentiles are above 0: leave the 0 out".into());
     }
-    if numbers.len() > MOST_PERCENTILES {
-        return Err(format!("it has {} percentiles: give {MOST_PERCENTILES} at most", numbers.len()));
+    if numbers.len() > MAX_PERCENTILES {
+        return Err(format!("it has {} percentiles: give {MAX_PERCENTILES} at most", numbers.len()));
     }
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     Ok(numbers)
 }
 
-const MOST_PERCENTILES: usize = 20;
-const MOST: i64 = u32::MAX as i64;
-const MILLISECONDS: Form = Form::Integer { least: 0, most: MOST };
+const MAX_PERCENTILES: usize = 20;
+const MAX: i64 = u32::MAX as i64;
+const MILLISECONDS: Form = Form::Integer { min: 0, max: MAX };
 const NOT_IN_MEMORY: Support =
     Support::Bounded("logs are written while the job runs, so that they take no memory");
 
@@ -251,7 +251,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "significant_figures",
-        form: Form::Integer { least: 1, most: 10 },
+        form: Form::Integer { min: 1, max: 10 },
         default: "4",
         help: "Digits of the figures in the normal output.",
         support: Support::Bounded("four always; JSON has all digits"),
@@ -311,12 +311,12 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "gtod_cpu",
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         help: "A CPU that does nothing but read the clock for all jobs.",
         support: Support::Bounded(
             "each thread reads the clock itself; its cost is reported with the results",
         ),
-        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
     },
     Opt {
@@ -329,7 +329,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "job_start_clock_id",
-        form: Form::Integer { least: 0, most: 0 },
+        form: Form::Integer { min: 0, max: 0 },
         default: "0",
         help: "Which clock the JSON output's job_start is taken from; 0 is the real time.",
         support: Support::Bounded("0 only"),
@@ -406,7 +406,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "log_hist_coarseness",
-        form: Form::Integer { least: 0, most: 6 },
+        form: Form::Integer { min: 0, max: 6 },
         default: "0",
         help: "How often neighbouring classes of a logged histogram are joined in pairs.",
         set: |spec, given| given.integer(0, 6).map(|times| spec.logging.coarseness = times as u8),
@@ -458,7 +458,7 @@ pub const OPTIONS: &[Opt] = &[
     ),
     Opt {
         name: "log_alternate_epoch_clock_id",
-        form: Form::Integer { least: 0, most: 0 },
+        form: Form::Integer { min: 0, max: 0 },
         default: "0",
         help: "Clock of log_alternate_epoch, by its number for clock_gettime(2); 0 is the real time.",
         support: Support::Bounded("0 only"),
@@ -467,7 +467,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "log_entries",
-        form: Form::Integer { least: 1024, most: 1_048_576 },
+        form: Form::Integer { min: 1024, max: 1_048_576 },
         default: "1024",
         help: "Lines of a log that memory is set aside for before the job.",
         support: NOT_IN_MEMORY,
@@ -476,7 +476,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "log_compression",
-        form: Form::Integer { least: 1024, most: 512 << 20 },
+        form: Form::Integer { min: 1024, max: 512 << 20 },
         help: "Compresses logs in memory whenever they have grown by this number of bytes.",
         support: NOT_IN_MEMORY,
         set: |_, given| given.integer(1024, 512 << 20).map(|_| ()),
@@ -590,11 +590,16 @@ mod tests {
             ("unit_base", "1"),
             ("disable_lat", "1"),
         ];
-        let told = thread(&settings).unwrap().reporting;
-        assert!(told.grouped && told.lat_percentiles && told.slat_percentiles && told.disable_lat);
-        assert!(!told.clat_percentiles && !told.disks && !told.disable_clat);
-        assert_eq!((told.unified, told.kb_base, told.unit_base), (2, 1000, 1));
-        assert_eq!(told.percentiles, [50.0, 99.9]);
+        let reporting = thread(&settings).unwrap().reporting;
+        assert!(
+            reporting.grouped
+                && reporting.lat_percentiles
+                && reporting.slat_percentiles
+                && reporting.disable_lat
+        );
+        assert!(!reporting.clat_percentiles && !reporting.disks && !reporting.disable_clat);
+        assert_eq!((reporting.unified, reporting.kb_base, reporting.unit_base), (2, 1000, 1));
+        assert_eq!(reporting.percentiles, [50.0, 99.9]);
         let usual = thread(&[]).unwrap().reporting;
         assert!(usual.clat_percentiles && usual.disks && !usual.grouped && !usual.lat_percentiles);
         assert_eq!(usual.percentiles, PERCENTILES);

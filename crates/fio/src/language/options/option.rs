@@ -32,16 +32,16 @@ pub enum Form {
     /// An integer within these bounds.
     Integer {
         /// The least.
-        least: i64,
+        min: i64,
         /// The most.
-        most: i64,
+        max: i64,
     },
     /// A number within these bounds.
     Number {
         /// The least.
-        least: f64,
+        min: f64,
         /// The most.
-        most: f64,
+        max: f64,
     },
     /// A number of bytes.
     Size,
@@ -259,14 +259,14 @@ mod tests {
     fn bounds_are_kept() {
         for option in options::all().filter(|option| !refuses_nothing(option)) {
             let (taken, refused) = match option.form {
-                Form::Integer { least, most } => {
-                    let inside = vec![least.to_string(), most.to_string()];
-                    let outside = [least.checked_sub(1), most.checked_add(1)];
+                Form::Integer { min, max } => {
+                    let inside = vec![min.to_string(), max.to_string()];
+                    let outside = [min.checked_sub(1), max.checked_add(1)];
                     (inside, outside.into_iter().flatten().map(|number| number.to_string()).collect())
                 }
-                Form::Number { least, most } if most < 1e9 => {
-                    let outside: Vec<String> = vec![(least - 1.0).to_string(), (most + 1.0).to_string()];
-                    (vec![most.to_string()], outside)
+                Form::Number { min, max } if max < 1e9 => {
+                    let outside: Vec<String> = vec![(min - 1.0).to_string(), (max + 1.0).to_string()];
+                    (vec![max.to_string()], outside)
                 }
                 _ => continue,
             };

@@ -91,7 +91,7 @@ pub(crate) fn class(number: u8) -> Option<IoClass> {
 }
 
 /// The most that a list may name: more than Linux supports.
-const MOST: u32 = 65_535;
+const MAX: u32 = 65_535;
 
 /// Numbers and ranges with commas between them, such as `0,5,8-15`.
 ///
@@ -99,7 +99,7 @@ const MOST: u32 = 65_535;
 /// It is no such list.
 pub(crate) fn list(text: &str) -> Result<Vec<u32>, String> {
     let number = |text: &str| {
-        let number = text.trim().parse::<u32>().ok().filter(|number| *number <= MOST);
+        let number = text.trim().parse::<u32>().ok().filter(|number| *number <= MAX);
         number.ok_or_else(|| format!("`{text}` is no number: give numbers and ranges, such as 0,5,8-15"))
     };
     let mut numbers = Vec::new();
@@ -151,7 +151,7 @@ const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'s
     Opt { name, form, help, support: Support::Missing(remedy), ..Opt::PLAIN }
 }
 
-const ID: Form = Form::Integer { least: 0, most: u32::MAX as i64 };
+const ID: Form = Form::Integer { min: 0, max: u32::MAX as i64 };
 
 const OPENED: Support = Support::Differs("files are made and opened as the user who started the program");
 
@@ -172,7 +172,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "cpumask",
-        form: Form::Integer { least: 1, most: i64::MAX },
+        form: Form::Integer { min: 1, max: i64::MAX },
         help: "CPUs that the job may run on, as bits of a number: 34 for CPUs 1 and 5.",
         set: |spec, given| mask(given).map(|cpus| spec.placement.cpus = cpus),
         ..Opt::PLAIN
@@ -206,7 +206,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "nice",
-        form: Form::Integer { least: -20, most: 19 },
+        form: Form::Integer { min: -20, max: 19 },
         default: "0",
         help: "The job's CPU priority, from -20, the highest, to 19.",
         set: |spec, given| given.integer(-20, 19).map(|nice| spec.placement.nice = nice as i8),
@@ -214,21 +214,21 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "prio",
-        form: Form::Integer { least: 0, most: 7 },
+        form: Form::Integer { min: 0, max: 7 },
         help: "The job's I/O priority within its class, from 0, the highest, to 7.",
         set: |spec, given| given.integer(0, 7).map(|level| spec.placement.level = Some(level as u8)),
         ..Opt::PLAIN
     },
     Opt {
         name: "prioclass",
-        form: Form::Integer { least: 0, most: 3 },
+        form: Form::Integer { min: 0, max: 3 },
         help: "The job's class of I/O priorities: 1 real time, 2 best effort, 3 idle; 0 for none.",
         set: |spec, given| given.integer(0, 3).map(|class| spec.placement.class = Some(class as u8)),
         ..Opt::PLAIN
     },
     Opt {
         name: "priohint",
-        form: Form::Integer { least: 0, most: 1023 },
+        form: Form::Integer { min: 0, max: 1023 },
         default: "0",
         help: "A hint that goes with the job's I/O priority, where prio or prioclass is given; the kernel has to know it.",
         set: |spec, given| given.integer(0, 1023).map(|hint| spec.placement.hint = hint as u16),
@@ -260,7 +260,7 @@ pub const OPTIONS: &[Opt] = &[
     missing("cgroup", Form::Text, "Control group that the job runs in.", SYSTEMD),
     missing(
         "cgroup_weight",
-        Form::Integer { least: 100, most: 1000 },
+        Form::Integer { min: 100, max: 1000 },
         "Weight of the job's control group in I/O.",
         SYSTEMD,
     ),

@@ -84,7 +84,7 @@ impl Rate {
         let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         self.set_arrival(task)?;
         let does = arrival::directions(task.mix);
-        self.check_least(does)?;
+        self.check_min(does)?;
         task.errors.max_service = self.longest(does)?;
         let flow = Flow { group: self.flow_group, weight: self.flow, pause: self.flow_pause };
         task.flow = (self.flow > 0).then_some(flow);
@@ -143,10 +143,10 @@ impl Rate {
     }
 
     /// A least rate above the rate itself could not be kept.
-    fn check_least(&self, does: [bool; 3]) -> Result<(), String> {
-        let above = |rate: &PerDirection<f64>, least: &PerDirection<f64>| {
-            let mut pairs = does.iter().zip(rate.iter().zip(least)).filter(|(does, _)| **does);
-            pairs.any(|(_, pair)| matches!(pair, (Some(rate), Some(least)) if least > rate))
+    fn check_min(&self, does: [bool; 3]) -> Result<(), String> {
+        let above = |rate: &PerDirection<f64>, min: &PerDirection<f64>| {
+            let mut pairs = does.iter().zip(rate.iter().zip(min)).filter(|(does, _)| **does);
+            pairs.any(|(_, pair)| matches!(pair, (Some(rate), Some(min)) if min > rate))
         };
         if above(&self.bytes, &self.bytes_min) || above(&self.iops, &self.iops_min) {
             return Err("rate_min and rate_iops_min are above rate and rate_iops: lower them".into());
@@ -180,7 +180,7 @@ impl Rate {
             quantile: Quantile(self.latency_percentile / 100.0),
             window,
             ramp: Nanos(window.0 / RAMP),
-            parameter: LoadParameter::Depth { most: task.concurrency },
+            parameter: LoadParameter::Depth { max: task.concurrency },
         }))
     }
 }
@@ -220,7 +220,7 @@ fn microseconds(given: &OptionValue<'_>) -> Result<Nanos, String> {
 const BYTES: Form = Form::Special("bytes a second, for reads, writes, trims: 1m or 1m,500k or 1m, or ,500k");
 const OPERATIONS: Form =
     Form::Special("operations a second, for reads, writes, trims: 500 or 500,100 or 500, or ,100");
-const MOST: i64 = u32::MAX as i64;
+const MAX: i64 = u32::MAX as i64;
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
@@ -243,20 +243,18 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "thinkcycles",
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         default: "0",
         help: "Cycles that the CPU is kept busy for after each operation, before the thinktime.",
         support: Support::Differs("a cycle takes a nanosecond, whatever the CPU's frequency"),
-        set: |spec, given| {
-            given.integer(0, MOST).map(|cycles| spec.rate.think_cycles = cycles.unsigned_abs())
-        },
+        set: |spec, given| given.integer(0, MAX).map(|cycles| spec.rate.think_cycles = cycles.unsigned_abs()),
         ..Opt::PLAIN
     },
     Opt {
         name: "thinktime_blocks",
-        form: Form::Integer { least: 1, most: MOST },
+        form: Form::Integer { min: 1, max: MAX },
         help: "Operations from one thinktime to the next; 1 where thinktime_iotime is not given either.",
-        set: |spec, given| given.integer(1, MOST).map(|blocks| spec.rate.think_blocks = Some(blocks as u32)),
+        set: |spec, given| given.integer(1, MAX).map(|blocks| spec.rate.think_blocks = Some(blocks as u32)),
         ..Opt::PLAIN
     },
     Opt {
@@ -329,13 +327,13 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "rate_cycle",
         aliases: &["ratecycle"],
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         default: "1000",
         help: "Milliseconds over which rate_min and rate_iops_min are looked at.",
         support: Support::Differs(
             "the schedule of a rate is kept from the start to the end, whatever the cycle",
         ),
-        set: |spec, given| given.integer(0, MOST).map(|ms| spec.rate.cycle = Nanos(ms as u64 * 1_000_000)),
+        set: |spec, given| given.integer(0, MAX).map(|ms| spec.rate.cycle = Nanos(ms as u64 * 1_000_000)),
         ..Opt::PLAIN
     },
     Opt {
@@ -386,7 +384,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "latency_percentile",
-        form: Form::Number { least: 0.0, most: 100.0 },
+        form: Form::Number { min: 0.0, max: 100.0 },
         default: "100",
         help: "Percent of the operations that have to keep latency_target.",
         support: Support::Differs(
@@ -412,7 +410,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "flow",
-        form: Form::Integer { least: 0, most: 1000 },
+        form: Form::Integer { min: 0, max: 1000 },
         default: "0",
         help: "The job's weight among those of the same flow_id, whose activity is kept in proportion to their weights.",
         support: Support::Differs(
@@ -423,15 +421,15 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "flow_id",
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         default: "0",
         help: "Which flow the job belongs to.",
-        set: |spec, given| given.integer(0, MOST).map(|id| spec.rate.flow_group = id as u32),
+        set: |spec, given| given.integer(0, MAX).map(|id| spec.rate.flow_group = id as u32),
         ..Opt::PLAIN
     },
     Opt {
         name: "flow_watermark",
-        form: Form::Integer { least: 0, most: 4_294_967_295 },
+        form: Form::Integer { min: 0, max: 4_294_967_295 },
         default: "1024",
         help: "Once bounded how far a flow may run ahead; current fio takes it and does nothing about it.",
         support: Support::Differs("it is deprecated and has no effect, as in fio"),
@@ -440,11 +438,11 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "flow_sleep",
-        form: Form::Integer { least: 0, most: MOST },
+        form: Form::Integer { min: 0, max: MAX },
         default: "0",
         help: "Microseconds that a job waits when it is ahead of its flow.",
         set: |spec, given| {
-            given.integer(0, MOST).map(|pause| spec.rate.flow_pause = Nanos(pause as u64 * 1000))
+            given.integer(0, MAX).map(|pause| spec.rate.flow_pause = Nanos(pause as u64 * 1000))
         },
         ..Opt::PLAIN
     },
@@ -571,7 +569,7 @@ mod tests {
         let target = thread.latency_target.unwrap();
         assert_eq!((target.bound, target.window), (Nanos(500_000_000), Nanos(5_000_000_000)));
         assert!((target.quantile.0 - 0.999).abs() < 1e-12);
-        assert_eq!(target.parameter, LoadParameter::Depth { most: 128 });
+        assert_eq!(target.parameter, LoadParameter::Depth { max: 128 });
         assert_eq!(found.errors.max_service, Some(Nanos(2_000_000_000)));
         let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err();
         assert!(error.contains("below 100"), "{error}");

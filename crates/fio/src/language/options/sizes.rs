@@ -44,19 +44,19 @@ impl Sizes {
     }
 
     /// The least size at a place.
-    pub(crate) fn least(&self, place: usize) -> Bytes {
+    pub(crate) fn smallest(&self, place: usize) -> Bytes {
         let split = self.split[place].iter().filter(|weighted| weighted.percent > 0.0);
         split.map(|weighted| weighted.size).min().unwrap_or(self.range[place].0)
     }
 
     /// The law of the sizes at a place.
     pub(crate) fn law(&self, place: usize) -> SizeLaw {
-        let (least, most) = self.range[place];
-        let multiple = if self.unaligned { Bytes(1) } else { least };
-        let most = most.round_down(multiple.0);
+        let (min, max) = self.range[place];
+        let multiple = if self.unaligned { Bytes(1) } else { min };
+        let max = max.round_down(multiple.0);
         match self.split[place].as_slice() {
-            [] if least == most => SizeLaw::Fixed(least),
-            [] => SizeLaw::Range { least, most, multiple },
+            [] if min == max => SizeLaw::Fixed(min),
+            [] => SizeLaw::Range { min, max, multiple },
             [one] => SizeLaw::Fixed(one.size),
             split => SizeLaw::Split(split.to_vec()),
         }
@@ -79,9 +79,9 @@ pub(crate) fn used(mix: Mix) -> Vec<usize> {
 }
 
 /// The least size of an operation.
-pub(crate) fn least(spec: &Spec, mix: Mix) -> Bytes {
+pub(crate) fn smallest(spec: &Spec, mix: Mix) -> Bytes {
     let place = |direction: usize| spec.sizes.place(direction, spec.io.random);
-    used(mix).into_iter().map(|direction| spec.sizes.least(place(direction))).min().unwrap_or(Bytes(4096))
+    used(mix).into_iter().map(|direction| spec.sizes.smallest(place(direction))).min().unwrap_or(Bytes(4096))
 }
 
 /// The one size of all operations, or their laws; `covering` where every block is done once a round.
@@ -95,7 +95,7 @@ pub(crate) fn sizes(
 ) -> Result<(Bytes, Option<iolite_model::Sizes>), String> {
     let law = |direction: usize| spec.sizes.law(spec.sizes.place(direction, spec.io.random));
     let laws: Vec<SizeLaw> = used(mix).into_iter().map(law).collect();
-    let block = least(spec, mix);
+    let block = smallest(spec, mix);
     let alike = laws.iter().all(|law| *law == SizeLaw::Fixed(block));
     let alignment = alignment(spec, mix, &laws, covering);
     let smallest = laws.iter().map(divisor).fold(alignment, common);
@@ -120,7 +120,7 @@ fn alignment(spec: &Spec, mix: Mix, laws: &[SizeLaw], covering: bool) -> Bytes {
         Some(align) if spec.io.random => align,
         // A cursor goes on where the operation before has ended.
         _ if !spec.io.random || covering => laws.iter().map(divisor).fold(Bytes(0), common).max(Bytes(1)),
-        _ => least(spec, mix),
+        _ => smallest(spec, mix),
     }
 }
 
@@ -128,7 +128,7 @@ fn alignment(spec: &Spec, mix: Mix, laws: &[SizeLaw], covering: bool) -> Bytes {
 fn divisor(law: &SizeLaw) -> Bytes {
     match law {
         SizeLaw::Fixed(size) => *size,
-        SizeLaw::Range { least, multiple, .. } => common(*least, *multiple),
+        SizeLaw::Range { min, multiple, .. } => common(*min, *multiple),
         SizeLaw::Split(sizes) => {
             let sizes = sizes.iter().filter(|weighted| weighted.percent > 0.0);
             sizes.map(|weighted| weighted.size).fold(Bytes(0), common)
@@ -145,7 +145,7 @@ fn common(Bytes(mut one): Bytes, Bytes(mut other): Bytes) -> Bytes {
 }
 
 /// The most sizes of one direction.
-const MOST_SIZES: usize = 64;
+const MAX_SIZES: usize = 64;
 
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;
@@ -183,8 +183,8 @@ fn ranges(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result<(), String> {
 /// `SIZE/PERCENT:SIZE/PERCENT`; shares that are left out have equal parts of the rest.
 fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>, String> {
     let entries: Vec<&str> = given.text()?.split(':').map(str::trim).collect();
-    if entries.len() > MOST_SIZES {
-        return Err(format!("it has {} sizes: {MOST_SIZES} are the most", entries.len()));
+    if entries.len() > MAX_SIZES {
+        return Err(format!("it has {} sizes: {MAX_SIZES} are the most", entries.len()));
     }
     let mut shares = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -239,7 +239,7 @@ pub const OPTIONS: &[Opt] = &[
         "4096",
         "Size of an operation, or sizes of reads, writes and trims, as in 4k,8k.",
         |s, g| {
-            let before = s.sizes.range.map(|(least, _)| least);
+            let before = s.sizes.range.map(|(min, _)| min);
             put(&mut s.sizes.range, g.triplet(before, size).map(|sizes| sizes.map(|size| (size, size))))
         },
     ),

@@ -74,8 +74,8 @@ fn criterion(given: &OptionValue<'_>) -> Result<Criterion, String> {
         .ok_or_else(|| format!("`{text}` has no bound: write one after a colon, such as iops:2%"))?;
     let (measure, slope) = given.part(name.trim()).choice(&CRITERIA)?;
     let percent = limit.trim_end().ends_with('%');
-    let most = if percent { 100.0 } else { f64::MAX };
-    let limit = given.part(limit.trim()).number(0.0, most)?;
+    let max = if percent { 100.0 } else { f64::MAX };
+    let limit = given.part(limit.trim()).number(0.0, max)?;
     Ok(Criterion { measure, slope, limit, percent })
 }
 

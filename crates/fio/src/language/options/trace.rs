@@ -216,7 +216,7 @@ impl Trace {
         let operations = replay.operations.operations();
         let moved = operations.iter().filter(|operation| operation.kind != TracedKind::Trim);
         task.block = Bytes(
-            moved.map(|operation| u64::from(operation.length)).max().filter(|most| *most > 0).unwrap_or(4096),
+            moved.map(|operation| u64::from(operation.length)).max().filter(|max| *max > 0).unwrap_or(4096),
         );
         (task.mix, task.sizes) = (Mix::Traced(replay.operations.kinds()), None);
         task.access = Access::Trace(replay.operations.clone());
@@ -340,7 +340,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "replay_time_scale",
-        form: Form::Integer { least: 1, most: i32::MAX as i64 },
+        form: Form::Integer { min: 1, max: i32::MAX as i64 },
         default: "100",
         help: "Speed of the replay in percent of the trace's.",
         set: |spec, given| {
@@ -369,7 +369,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "replay_scale",
-        form: Form::Integer { least: 0, most: i32::MAX as i64 },
+        form: Form::Integer { min: 0, max: i32::MAX as i64 },
         default: "1",
         help: "Offsets are divided by this.",
         set: |spec, given| given.integer(0, i32::MAX.into()).map(|scale| spec.trace.scale = scale as u64),

@@ -149,9 +149,9 @@ fn common(mix: Mix, sizes: &Sizes) -> Bytes {
     let mut all = vec![sizes.alignment.0];
     let mut take = |law: &SizeLaw| match law {
         SizeLaw::Fixed(size) => all.push(size.0),
-        SizeLaw::Range { least, most, multiple } => {
-            all.push(least.0);
-            if least != most {
+        SizeLaw::Range { min, max, multiple } => {
+            all.push(min.0);
+            if min != max {
                 all.push(multiple.0);
             }
         }
@@ -206,8 +206,8 @@ const METHOD_NAMES: [&str; METHODS.len()] = {
     names
 };
 
-const MOST: i64 = u32::MAX as i64;
-const COUNT: Form = Form::Integer { least: 0, most: MOST };
+const MAX: i64 = u32::MAX as i64;
+const COUNT: Form = Form::Integer { min: 0, max: MAX };
 const NO_TRIMS: Support =
     Support::Missing("trims are not verified here: trim in a job of its own (rw=randtrim)");
 const AFTER: Support =
@@ -282,7 +282,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "verifysort_nr",
-        form: Form::Integer { least: 0, most: 131_072 },
+        form: Form::Integer { min: 0, max: 131_072 },
         default: "1024",
         help: "Once bounded what verifysort sorts; current fio takes it and does nothing about it.",
         support: Support::Differs("it is deprecated and has no effect, as in fio"),
@@ -318,7 +318,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Threads that verify besides the job's own.",
         support: Support::Bounded("the job's own thread verifies; that is left out of the latencies"),
-        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
     },
     Opt {
@@ -335,7 +335,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Blocks that are written before they are read back and verified, rather than all of them.",
         support: AFTER,
-        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
     },
     Opt {
@@ -344,7 +344,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "How many blocks of verify_backlog are verified at a time.",
         support: AFTER,
-        set: |_, given| given.integer(0, MOST).map(|_| ()),
+        set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
     },
     Opt {
@@ -397,7 +397,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "trim_percentage",
-        form: Form::Integer { least: 0, most: 100 },
+        form: Form::Integer { min: 0, max: 100 },
         default: "0",
         help: "Percent of the verified blocks that are trimmed.",
         support: NO_TRIMS,
@@ -514,7 +514,7 @@ mod tests {
         let part = |size, percent| WeightedSize { size: Bytes(size), percent };
         let split = SizeLaw::Split(vec![part(8192, 50.0), part(12288, 50.0), part(512, 0.0)]);
         assert_eq!(unit(&[], Some(Sizes::alike(split, Bytes(8192)))), Bytes(4096));
-        let range = SizeLaw::Range { least: Bytes(4096), most: Bytes(65536), multiple: Bytes(1024) };
+        let range = SizeLaw::Range { min: Bytes(4096), max: Bytes(65536), multiple: Bytes(1024) };
         assert_eq!(unit(&[], Some(Sizes::alike(range, Bytes(4096)))), Bytes(1024));
     }
 

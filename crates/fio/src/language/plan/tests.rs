@@ -31,7 +31,7 @@ fn planned(text: &str) -> Result<Plan, Problems> {
 }
 
 /// Name, group, job, and whether it starts with the one before, of each thread.
-fn told(plan: &Plan) -> Vec<(&str, u32, u32, bool)> {
+fn outline(plan: &Plan) -> Vec<(&str, u32, u32, bool)> {
     let thread = |thread: &'_ Thread| (thread.group, thread.job, thread.task.together());
     plan.threads
         .iter()
@@ -54,7 +54,7 @@ fn groups_and_walls_are_those_of_fio() {
         "{NULL}[a]\nstonewall\nnew_group\nnumjobs=2\n[b]\n[c]\nstonewall=0\n[d]\nstonewall\nnumjobs=2\n[e]\n[f]\nnew_group\n"
     ));
     assert_eq!(
-        told(&plan.unwrap()),
+        outline(&plan.unwrap()),
         [
             ("a", 0, 0, false),
             ("a", 0, 0, true),
@@ -73,7 +73,10 @@ fn each_file_has_its_own_defaults_and_waits_for_the_one_before() {
     let first = "[global]\nbs=2k\n[i]\n";
     let second = "[x]\nbs=8k\n[y]\n";
     let plan = planned_with("--ioengine=null --size=64k --name=z a.fio b.fio", &[first, second]).unwrap();
-    assert_eq!(told(&plan), [("z", 0, 0, false), ("i", 0, 1, true), ("x", 1, 2, false), ("y", 1, 3, true)]);
+    assert_eq!(
+        outline(&plan),
+        [("z", 0, 0, false), ("i", 0, 1, true), ("x", 1, 2, false), ("y", 1, 3, true)]
+    );
     assert_eq!(blocks(&plan), [4096, 2048, 8192, 4096]);
     assert_eq!(plan.global_settings, pairs(&[("ioengine", "null"), ("size", "64k")]));
     assert_eq!(settings(&plan.threads[0]), ["name=z"]);
@@ -125,8 +128,8 @@ fn settings_are_reported_by_their_canonical_names_as_written() {
          rw=read\ndescription= some text\n",
     )
     .unwrap();
-    let told = settings(&plan.threads[0]);
-    assert_eq!(told, ["rw=read", "bs=8192", "size=64k", "thread=1", "description= some text"]);
+    let outline = settings(&plan.threads[0]);
+    assert_eq!(outline, ["rw=read", "bs=8192", "size=64k", "thread=1", "description= some text"]);
     assert_eq!(plan.threads[0].description.as_deref(), Some("some text"));
     assert_eq!(plan.global_settings, pairs(&[("ioengine", "null"), ("thread", "")]));
 }
@@ -135,7 +138,7 @@ fn settings_are_reported_by_their_canonical_names_as_written() {
 fn only_named_sections_of_files_run() {
     let file = format!("{NULL}[a]\nunheard=of\n[b]\n[ab]\n");
     let plan = planned_with("--name=z --ioengine=null --size=4k --section=b --section=ab", &[&file]).unwrap();
-    assert_eq!(told(&plan).iter().map(|thread| thread.0).collect::<Vec<_>>(), ["z", "b", "ab"]);
+    assert_eq!(outline(&plan).iter().map(|thread| thread.0).collect::<Vec<_>>(), ["z", "b", "ab"]);
     let problem = planned_with("--section=c", &[&file]).unwrap_err().to_string();
     assert!(problem.starts_with("a.fio:1:1: `--section` asks for `c`, which is in no job file"), "{problem}");
 }
@@ -143,7 +146,7 @@ fn only_named_sections_of_files_run() {
 #[test]
 fn a_job_waits_only_for_one_before_it_of_a_name_of_its_own() {
     let plan = planned(&format!("{NULL}[a]\n[b]\nname=q\n[c]\nwait_for=q\n")).unwrap();
-    assert!(told(&plan)[2].3, "it starts with the others and waits by itself");
+    assert!(outline(&plan)[2].3, "it starts with the others and waits by itself");
     for (text, part) in [
         ("[a]\nwait_for=b\n[b]\n", "a.fio:5:1: no job before this one that is run is named `b`"),
         ("[a]\n\nwait_for=a\n", "a.fio:6:1: a job can't wait for itself"),
@@ -174,7 +177,7 @@ fn an_option_of_an_engine_is_for_that_engine() {
 fn all_that_is_wrong_with_a_job_is_reported_with_its_place() {
     let problems =
         planned(&format!("{NULL}[a]\niodpeth=4\nbs\n description=\nsize=(4*\n  thread 1\n")).unwrap_err();
-    let told: Vec<String> = problems.0.iter().map(Problem::to_string).collect();
+    let outline: Vec<String> = problems.0.iter().map(Problem::to_string).collect();
     let expected = [
         "a.fio:5:1: there is no option `iodpeth`; did you mean `iodepth`?",
         "a.fio:6:1: `bs` needs a value; write bs=",
@@ -182,9 +185,9 @@ fn all_that_is_wrong_with_a_job_is_reported_with_its_place() {
         "a.fio:8:1: `size`: `(4*` can't be worked out: a number is missing before its end",
         "a.fio:9:3: there is no option `thread 1`; did you mean `thread`",
     ];
-    assert_eq!(told.len(), expected.len(), "{problems}");
-    for (told, expected) in told.iter().zip(expected) {
-        assert!(told.starts_with(expected), "{told}");
+    assert_eq!(outline.len(), expected.len(), "{problems}");
+    for (outline, expected) in outline.iter().zip(expected) {
+        assert!(outline.starts_with(expected), "{outline}");
     }
     let setter = planned(&format!("{NULL}[a]\niodepth=many\n")).unwrap_err().to_string();
     assert!(setter.starts_with("a.fio:5:1: `iodepth=many`: "), "{setter}");

@@ -17,9 +17,9 @@ fn context() -> HostContext<'static> {
 }
 
 /// A section without its place: its name, and its settings' names and values.
-type Told = (String, Vec<(String, Option<String>)>);
+type Outline = (String, Vec<(String, Option<String>)>);
 
-fn told(document: &Document) -> Vec<Told> {
+fn outline(document: &Document) -> Vec<Outline> {
     let settings = |section: &Section| {
         section.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
@@ -37,7 +37,7 @@ proptest! {
         if let Ok(document) = read("x.fio", text.as_bytes(), &context()) {
             let printed = job_file(&document).unwrap();
             let again = read("x.fio", printed.as_bytes(), &context()).unwrap();
-            prop_assert_eq!(told(&document), told(&again), "{}", printed);
+            prop_assert_eq!(outline(&document), outline(&again), "{}", printed);
         }
     }
 
@@ -51,7 +51,7 @@ proptest! {
         document.sections[0].settings[0].value = value;
         if let Ok(printed) = job_file(&document) {
             let again = read("x.fio", printed.as_bytes(), &context()).unwrap();
-            prop_assert_eq!(told(&document), told(&again), "{}", printed);
+            prop_assert_eq!(outline(&document), outline(&again), "{}", printed);
         }
     }
 }

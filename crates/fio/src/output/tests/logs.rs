@@ -34,7 +34,7 @@ fn operation(kind: OpKind, at: u64, micros: u64) -> LoggedOperation {
     }
 }
 
-fn told(phase: u32, operations: Vec<LoggedOperation>) -> Event {
+fn operations_event(phase: u32, operations: Vec<LoggedOperation>) -> Event {
     Event::Operations(OperationLog { phase, worker: 0, operations })
 }
 
@@ -69,7 +69,7 @@ fn operations_are_reported_one_by_one() {
     let directory = tempfile::tempdir().unwrap();
     let events = [
         started(0),
-        told(
+        operations_event(
             0,
             vec![
                 operation(OpKind::Read, 1, 100),
@@ -103,7 +103,7 @@ fn columns_come_as_they_are_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
     (log.offset, log.priority, log.issue_time) = (true, true, true);
-    let events = [started(0), told(0, vec![operation(OpKind::Write, 12, 50)])];
+    let events = [started(0), operations_event(0, vec![operation(OpKind::Write, 12, 50)])];
     assert_eq!(written(log, false, &events), "12, 50000, 1, 4096, 49152, 0x0000, 11950000\n");
 }
 
@@ -118,7 +118,7 @@ fn what_is_not_in_the_totals_is_not_logged() {
     let mut writer = LogWriter::new([(0, &thread)]);
     let failed = LoggedOperation { error: Some(5), ..operation(OpKind::Read, 1100, 10) };
     let sync = operation(OpKind::Sync, 1200, 10);
-    writer.event(&told(
+    writer.event(&operations_event(
         0,
         vec![
             LoggedOperation { counted: false, ..operation(OpKind::Read, 900, 10) },
@@ -143,7 +143,7 @@ fn course() -> Vec<Event> {
     ];
     let then = vec![operation(OpKind::Read, 260, 100), operation(OpKind::Read, 310, 100)];
     let end = |measured| Event::PhaseEnded(synthetic::end(0, measured, 0));
-    vec![started(0), told(0, first), told(0, then), end(320 * MS)]
+    vec![started(0), operations_event(0, first), operations_event(0, then), end(320 * MS)]
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn windows_are_written_as_they_are_complete() {
     let thread = one(vec![log.clone()]);
     let mut writer = LogWriter::new([(0, &thread)]);
     for at in 0..200_000 {
-        writer.event(&told(0, vec![operation(OpKind::Read, at, 10)]));
+        writer.event(&operations_event(0, vec![operation(OpKind::Read, at, 10)]));
     }
     // Far more than the buffer holds is in the file before the end.
     assert!(std::fs::metadata(&log.path).unwrap().len() > 100_000);
@@ -218,7 +218,7 @@ fn times_may_count_from_1970() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
     log.unix_epoch = true;
-    let events = [started(0), told(0, vec![operation(OpKind::Read, 12, 10)])];
+    let events = [started(0), operations_event(0, vec![operation(OpKind::Read, 12, 10)])];
     assert_eq!(written(log.clone(), true, &events), "1767323045262, 10000, 0, 4096, 0, 0\n");
     log.window = Some(Nanos(100 * MS));
     assert_eq!(written(log, true, &events), "1767323045350, 10000, 0, 0, 0, 0\n");
@@ -230,8 +230,8 @@ fn threads_may_share_a_file() {
     let shared = plain(LogKind::Latency, directory.path());
     let threads = [one(vec![shared.clone()]), one(vec![shared.clone()])];
     let mut writer = LogWriter::new([(0, &threads[0]), (1, &threads[1])]);
-    writer.event(&told(1, vec![operation(OpKind::Read, 1, 10)]));
-    writer.event(&told(0, vec![operation(OpKind::Read, 2, 20)]));
+    writer.event(&operations_event(1, vec![operation(OpKind::Read, 1, 10)]));
+    writer.event(&operations_event(0, vec![operation(OpKind::Read, 2, 20)]));
     writer.finish().unwrap();
     assert_eq!(
         std::fs::read_to_string(shared.path).unwrap(),
@@ -251,10 +251,10 @@ fn a_thread_may_run_as_other_phases_and_several_times() {
     writer.is_phase(0, 1);
     writer.is_phase(1, 0);
     for _ in 0..2 {
-        writer.event(&told(1, (1..=20).map(|at| operation(OpKind::Read, at * 10, 10)).collect()));
+        writer.event(&operations_event(1, (1..=20).map(|at| operation(OpKind::Read, at * 10, 10)).collect()));
         writer.event(&Event::PhaseEnded(synthetic::end(1, 200 * MS, 0)));
     }
-    writer.event(&told(0, vec![operation(OpKind::Write, 50, 10)]));
+    writer.event(&operations_event(0, vec![operation(OpKind::Write, 50, 10)]));
     writer.finish().unwrap();
     let expected = "100, 90, 0, 0, 0, 0\n200, 100, 0, 0, 0, 0\n";
     assert_eq!(std::fs::read_to_string(log.path).unwrap(), expected.repeat(2));
@@ -268,7 +268,7 @@ fn a_log_may_be_compressed() {
     (log.compressed, log.path) = (true, directory.path().join("x.log.fz"));
     let thread = one(vec![log.clone()]);
     let mut writer = LogWriter::new([(0, &thread)]);
-    writer.event(&told(0, vec![operation(OpKind::Read, 1, 10)]));
+    writer.event(&operations_event(0, vec![operation(OpKind::Read, 1, 10)]));
     writer.finish().unwrap();
     let mut text = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(log.path).unwrap()).read_to_string(&mut text).unwrap();
@@ -286,7 +286,7 @@ fn a_log_that_cannot_be_written_is_reported_at_the_end() {
     ];
     let thread = one(logs);
     let mut writer = LogWriter::new([(0, &thread)]);
-    writer.event(&told(0, vec![operation(OpKind::Read, 1, 10)]));
+    writer.event(&operations_event(0, vec![operation(OpKind::Read, 1, 10)]));
     let errors = writer.finish().unwrap_err();
     let paths: Vec<&Path> = errors.iter().map(|error| error.path.as_path()).collect();
     assert_eq!(paths, [bad.as_path(), Path::new("/dev/full")]);

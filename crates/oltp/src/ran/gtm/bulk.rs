@@ -15,7 +15,7 @@ use iolite_db::{Error, Result};
 /// Subscripts counted, or made, per command.
 pub(super) const SUBSCRIPTS_AT_ONCE: u64 = 20_000;
 /// More processes than this only wait for each other.
-const MOST_PROCESSES: usize = 4;
+const MAX_PROCESSES: usize = 4;
 
 /// Numbers to go through with one command: `VERB FROM TO`.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(super) struct Range {
 
 /// Processes that work at once.
 pub(super) fn processes() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(MOST_PROCESSES)
+    std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(MAX_PROCESSES)
 }
 
 /// Goes through all ranges; `progress` gets the count of numbers that are done, each counting `unit`.
@@ -98,11 +98,11 @@ pub(super) fn count(gtm: &Gtm, catalogue: &Catalogue, progress: &mut Progress<'_
     for global in 1..=catalogue.globals.len() {
         let (mut count, mut after) = (0, String::new());
         loop {
-            let told = process
+            let answer = process
                 .ask("count the subscripts of", &format!("count {global} {after} {SUBSCRIPTS_AT_ONCE}"))?;
-            let (more, last) = told.split_once(' ').unwrap_or((&told, ""));
+            let (more, last) = answer.split_once(' ').unwrap_or((&answer, ""));
             count += more.parse::<u64>().map_err(|_| {
-                engine("count the subscripts of", &gtm.directory, told.clone().into(), "report this")
+                engine("count the subscripts of", &gtm.directory, answer.clone().into(), "report this")
             })?;
             if let ControlFlow::Break(()) = progress(before + count, total) {
                 return Err(Error::Cancelled);

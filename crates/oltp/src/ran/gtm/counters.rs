@@ -6,8 +6,8 @@ use iolite_model::Physical;
 ///
 /// As seen with strace: DRD are reads of a block, DWT writes of a block (those of the asynchronous writer too), DFS
 /// synchronisations of a database file, JFW writes of the journal and JFB their bytes, JFS its synchronisations.
-pub(super) fn physical(told: &str, block: u64) -> Option<Physical> {
-    let (read, write) = told.split_once('|')?;
+pub(super) fn physical(text: &str, block: u64) -> Option<Physical> {
+    let (read, write) = text.split_once('|')?;
     let sum = |name| Some(value(read, name)? + value(write, name)?);
     let (reads, writes) = (sum("DRD")?, sum("DWT")?);
     Some(Physical {

@@ -16,8 +16,8 @@ pub(super) const OPTIONS: &str =
 /// The same in bytes (of 512 to a block).
 const LARGEST: u64 = 8_388_600 * 512;
 /// Most and least that is prepared, and how many times the globals' size otherwise.
-const MOST_AHEAD: u64 = 2 << 30;
-const LEAST_AHEAD: u64 = 16 << 20;
+const MAX_AHEAD: u64 = 2 << 30;
+const MIN_AHEAD: u64 = 16 << 20;
 const TIMES_AHEAD: u64 = 20;
 
 /// Turns it on, in a file of its own.
@@ -39,7 +39,7 @@ pub(super) fn off(gtm: &Gtm) -> Result<()> {
 /// How many bytes of the journal are made ready for a run.
 pub(super) fn ahead(globals: &[u64]) -> u64 {
     let total: u64 = globals.iter().map(|&subscripts| files::global_size(subscripts).0).sum();
-    total.saturating_mul(TIMES_AHEAD).clamp(LEAST_AHEAD, MOST_AHEAD)
+    total.saturating_mul(TIMES_AHEAD).clamp(MIN_AHEAD, MAX_AHEAD)
 }
 
 /// Makes the journal ready for a run: zeros are written after its end, so that a commit's sync has nothing to do but write
@@ -77,32 +77,33 @@ pub(super) fn prepare(gtm: &Gtm, catalogue: &Catalogue) -> Result<()> {
 /// Where the records end; `None` while someone has it open, as then the header does not say.
 fn end_of_data(gtm: &Gtm) -> Result<Option<u64>> {
     let arguments = ["journal", "-show=header", "-noverify", "-forward", files::JOURNAL];
-    let told = match gtm.mupip(&arguments)? {
-        Ok(told) => told,
-        Err(told) => told,
+    let printed = match gtm.mupip(&arguments)? {
+        Ok(printed) => printed,
+        Err(printed) => printed,
     };
-    let line = told.split("End of Data").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    let crashed = told.split("Crash").nth(1).is_some_and(|rest| rest.trim_start().starts_with("TRUE"));
+    let line =
+        printed.split("End of Data").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    let crashed = printed.split("Crash").nth(1).is_some_and(|rest| rest.trim_start().starts_with("TRUE"));
     Ok(if crashed { None } else { line })
 }
 
 /// Sees to what processes that were killed have left behind: shared memory, and a database that only its journal can bring
 /// into order. Where others are at work there is nothing to be seen to.
 pub(super) fn recover(gtm: &Gtm) -> Result<()> {
-    let told = match process::once_gone(UNSETTLED, || gtm.mupip(&["rundown", "-region", "*"]))? {
+    let printed = match process::once_gone(UNSETTLED, || gtm.mupip(&["rundown", "-region", "*"]))? {
         Ok(_) => return Ok(()),
-        Err(told) => told,
+        Err(printed) => printed,
     };
-    if told.contains(IN_USE) {
+    if printed.contains(IN_USE) {
         return Ok(());
     }
-    if UNSETTLED.iter().any(|code| told.contains(code)) {
+    if UNSETTLED.iter().any(|code| printed.contains(code)) {
         let remedy = "a process of GT.M's that was killed has not gone yet: wait some seconds, and try again";
-        return Err(engine("close", &gtm.directory, told.into(), remedy));
+        return Err(engine("close", &gtm.directory, printed.into(), remedy));
     }
     let remedy = "purge the database and create it again";
-    if !told.contains("MUUSERECOV") {
-        return Err(engine("close", &gtm.directory, told.into(), remedy));
+    if !printed.contains("MUUSERECOV") {
+        return Err(engine("close", &gtm.directory, printed.into(), remedy));
     }
     let recovered = gtm.mupip(&["journal", "-recover", "-backward", files::JOURNAL])?;
     recovered.map_err(|cause| engine("recover", &gtm.directory, cause.into(), remedy))?;

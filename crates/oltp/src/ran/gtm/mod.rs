@@ -284,8 +284,8 @@ impl Adapter for RanGtm {
         files::global_size(subscripts)
     }
 
-    fn most_subscripts(&self) -> u64 {
-        setup::MOST_SUBSCRIPTS
+    fn max_subscripts(&self) -> u64 {
+        setup::MAX_SUBSCRIPTS
     }
 
     fn sizes(&self) -> Result<Vec<u64>> {

@@ -97,17 +97,17 @@ impl GtmSession {
     ) -> Result<()> {
         let (from, mut answers) = (done.len(), Answers::new(cycles, line, BLOCK));
         let command = wire::command(header, width, line);
-        let told = self.process.converse(command.as_bytes(), |fields| answers.take(fields, done));
-        let told = told.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;
+        let answer = self.process.converse(command.as_bytes(), |fields| answers.take(fields, done));
+        let answer = answer.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;
         let failed = |cause: String| {
             let full = ["GBLOFLOW", "NOSPC", "ENO28"].iter().any(|code| cause.contains(code));
             let remedy = if full { "the disk is full: free some space" } else { REMEDY };
             engine("work in", &self.directory, cause.into(), remedy)
         };
-        let told = told.map_err(failed)?;
-        let (began, rest) = told.split_once(' ').unwrap_or((&told, ""));
+        let answer = answer.map_err(failed)?;
+        let (began, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
         let began = began.parse::<i64>().ok().filter(|_| !answers.garbled);
-        let began = began.ok_or_else(|| failed(format!("its answer can't be read: {told}")))?;
+        let began = began.ok_or_else(|| failed(format!("its answer can't be read: {answer}")))?;
         for timed in &mut done[from..] {
             timed.started += began * 1000;
             timed.ended += began * 1000;

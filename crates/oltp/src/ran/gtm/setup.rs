@@ -32,8 +32,8 @@ const EXTENSION: u64 = 4096;
 /// Blocks of the file of globals when there are none.
 const EMPTY: u64 = 1024;
 /// GT.M's files have up to 16 thousand million blocks in the newest versions, and a sixteenth of that in older ones.
-const MOST_BLOCKS: u64 = 1_000_000_000;
-pub(super) const MOST_SUBSCRIPTS: u64 = 1_000_000_000_000;
+const MAX_BLOCKS: u64 = 1_000_000_000;
+pub(super) const MAX_SUBSCRIPTS: u64 = 1_000_000_000_000;
 
 /// See [`Adapter::setup`](super::super::Adapter::setup).
 pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
@@ -43,8 +43,8 @@ pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Resu
         return Err(Error::Exists { path });
     }
     let blocks = size.0.div_ceil(BLOCK).max(1);
-    if blocks > MOST_BLOCKS {
-        return Err(Error::Layout { what: format!("{blocks} blocks"), limit: MOST_BLOCKS + 1 });
+    if blocks > MAX_BLOCKS {
+        return Err(Error::Layout { what: format!("{blocks} blocks"), limit: MAX_BLOCKS + 1 });
     }
     if directory.as_os_str().len() > LONGEST_PATH {
         let cause = format!("its name is longer than {LONGEST_PATH} bytes").into();
@@ -88,8 +88,8 @@ pub(super) fn read_buffers(blocks: u64) -> u64 {
 /// Global buffers for the globals: all of them where that is not more than an eighth of the memory.
 pub(super) fn write_buffers(globals: &[u64]) -> u64 {
     let total: u64 = globals.iter().map(|&subscripts| files::global_size(subscripts).0).sum();
-    let most = memory() / 8 / BLOCK;
-    ((total + total / 8) / BLOCK + FEWEST_BUFFERS * 4).min(most.max(FEWEST_BUFFERS))
+    let max = memory() / 8 / BLOCK;
+    ((total + total / 8) / BLOCK + FEWEST_BUFFERS * 4).min(max.max(FEWEST_BUFFERS))
 }
 
 /// The host's memory in bytes; 0 when it is not known.
@@ -182,7 +182,7 @@ pub(super) fn write_routine(directory: &Path) -> Result<()> {
 pub(super) fn add_globals(gtm: &Gtm, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
     let mut catalogue = gtm.catalogue()?;
     let first = catalogue.globals.len() as u32;
-    validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
+    validate(first, count, subscripts, MAX_SUBSCRIPTS)?;
     check_space(&gtm.directory, Bytes(files::global_size(subscripts).0.saturating_mul(count.into())))?;
     let last = first + count;
     unjournaled(gtm, || {
@@ -263,11 +263,11 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
     for name in [files::READ, files::WRITE].iter().filter(|name| gtm.file(name).exists()) {
         // Frees the shared memory that killed processes have left. A file that was never finished has none.
         let rundown = || gtm.mupip(&["rundown", "-override", "-file", name]);
-        if let Err(told) = process::once_gone(&[journal::IN_USE], rundown)?
-            && told.contains(journal::IN_USE)
+        if let Err(printed) = process::once_gone(&[journal::IN_USE], rundown)?
+            && printed.contains(journal::IN_USE)
         {
             let remedy = "end the runs that use it, and purge it then";
-            return Err(engine("purge", &gtm.directory, told.into(), remedy));
+            return Err(engine("purge", &gtm.directory, printed.into(), remedy));
         }
     }
     gtm.ready.store(false, Ordering::Relaxed);

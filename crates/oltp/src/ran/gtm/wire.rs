@@ -40,18 +40,18 @@ pub(super) fn width(cycles: &[Cycle]) -> usize {
 }
 
 /// Most numbers of one cycle.
-pub(super) fn most(width: usize) -> usize {
+pub(super) fn largest(width: usize) -> usize {
     ((LONGEST - HEADER) / width).min(999_999)
 }
 
-/// Divides the cycles into lines. A cycle of reads may go on in the next line; one of sets that has more than [`most`]
+/// Divides the cycles into lines. A cycle of reads may go on in the next line; one of sets that has more than [`max`]
 /// numbers is `Err`.
 pub(super) fn lines(cycles: &[Cycle], width: usize) -> Result<Vec<Line>, usize> {
     let mut lines = vec![Line::default()];
     for (index, cycle) in cycles.iter().enumerate() {
         let pieces: Vec<&[u64]> = match cycle {
-            Cycle::Sets(numbers) if numbers.len() > most(width) => return Err(numbers.len()),
-            Cycle::Reads(numbers) if !numbers.is_empty() => numbers.chunks(most(width)).collect(),
+            Cycle::Sets(numbers) if numbers.len() > largest(width) => return Err(numbers.len()),
+            Cycle::Reads(numbers) if !numbers.is_empty() => numbers.chunks(largest(width)).collect(),
             other => vec![other.numbers()],
         };
         let (kind, sent) = match cycle {
@@ -178,13 +178,13 @@ mod tests {
     #[test]
     fn long_batches_take_several_lines() {
         let cycles = vec![Cycle::Sets(vec![5; 1000]); 2000];
-        let told = lines(&cycles, 1).unwrap();
-        assert!(told.len() > 1 && told.iter().all(|line| line.cycles.len() < LONGEST));
-        assert_eq!(told.iter().map(|line| line.sent.len()).sum::<usize>(), 2000);
+        let planned = lines(&cycles, 1).unwrap();
+        assert!(planned.len() > 1 && planned.iter().all(|line| line.cycles.len() < LONGEST));
+        assert_eq!(planned.iter().map(|line| line.sent.len()).sum::<usize>(), 2000);
 
         let long = [Cycle::Reads(vec![1; 2_000_000])];
-        let told = lines(&long, 1).unwrap();
-        let kinds: String = told.iter().map(|line| line.cycles.chars().next().unwrap()).collect();
+        let planned = lines(&long, 1).unwrap();
+        let kinds: String = planned.iter().map(|line| line.cycles.chars().next().unwrap()).collect();
         assert_eq!(kinds, "RRR");
         assert_eq!(lines(&[Cycle::Sets(vec![1; 2_000_000])], 1).unwrap_err(), 2_000_000);
     }
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn answers_become_operations() {
         let cycles = [Cycle::Sets(vec![1, 52]), Cycle::Reads(vec![4])];
-        let told = lines(&cycles, 2).unwrap();
+        let planned = lines(&cycles, 2).unwrap();
         let mut done = Vec::new();
-        let mut answers = Answers::new(&cycles, &told[0], 8192);
+        let mut answers = Answers::new(&cycles, &planned[0], 8192);
         answers.take("3,10 1,5 0,90|", &mut done);
         answers.take("-2,100|", &mut done);
         assert!(!answers.garbled);

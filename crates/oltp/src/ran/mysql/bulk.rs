@@ -55,7 +55,7 @@ impl Contents {
         }
     }
 
-    fn most(self) -> u64 {
+    fn largest(self) -> u64 {
         match self {
             Contents::Block(bytes) => bytes as u64 + 30,
             Contents::Value => 130,
@@ -69,7 +69,7 @@ enum Event {
     Failed(Error),
 }
 
-/// Does all jobs. `tell` receives the rows done of all jobs and may end it, `finished` the number of a job whose rows are all
+/// Does all jobs. `report` receives the rows done of all jobs and may end it, `finished` the number of a job whose rows are all
 /// there; both on this thread.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ enum Event {
 pub(super) fn run(
     context: &Context,
     jobs: &[Job],
-    tell: &mut dyn FnMut(u64) -> Result<()>,
+    report: &mut dyn FnMut(u64) -> Result<()>,
     finished: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<()> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..jobs.len()).collect());
@@ -95,7 +95,7 @@ pub(super) fn run(
             });
         }
         drop(sender);
-        let result = follow(&events, tell, finished);
+        let result = follow(&events, report, finished);
         cancelled.store(result.is_err(), Ordering::Relaxed);
         result
     })
@@ -103,16 +103,16 @@ pub(super) fn run(
 
 fn follow(
     events: &Receiver<Event>,
-    tell: &mut dyn FnMut(u64) -> Result<()>,
+    report: &mut dyn FnMut(u64) -> Result<()>,
     finished: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<()> {
     let mut rows = 0;
-    tell(rows)?;
+    report(rows)?;
     for event in events {
         match event {
             Event::Rows(more) => {
                 rows += more;
-                tell(rows)?;
+                report(rows)?;
             }
             Event::Done(job) => finished(job)?,
             Event::Failed(error) => return Err(error),
@@ -160,7 +160,7 @@ fn rows_at_once(context: &Context, contents: Contents) -> u64 {
         // Two digits a byte.
         false => INSERT.min(context.facts.packet() / 3),
     };
-    (bytes / contents.most()).max(1)
+    (bytes / contents.largest()).max(1)
 }
 
 /// The server asks for a file, and gets what we make as it reads it.

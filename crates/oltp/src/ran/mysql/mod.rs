@@ -129,8 +129,8 @@ impl Adapter for RanMysql {
         setup::global_size(subscripts)
     }
 
-    fn most_subscripts(&self) -> u64 {
-        setup::MOST_SUBSCRIPTS
+    fn max_subscripts(&self) -> u64 {
+        setup::MAX_SUBSCRIPTS
     }
 
     fn sizes(&self) -> Result<Vec<u64>> {

@@ -190,8 +190,8 @@ mod tests {
             // Headers of page and row take 200 bytes at most, pointers of a row with its key 40.
             assert!((data + 40) * rows + 200 < page * 15 / 16, "{page}: {rows} of {data} fit");
             assert!(data * (rows + 1) > page, "{page}: no more do");
-            let most = (page / 2 - 100).min(16383);
-            assert!(data + 40 < most, "{page}: within a row's limit");
+            let max = (page / 2 - 100).min(16383);
+            assert!(data + 40 < max, "{page}: within a row's limit");
         }
     }
 }

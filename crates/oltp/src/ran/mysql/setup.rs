@@ -21,7 +21,7 @@ const ROW_BYTES: u64 = 122;
 const TABLE_BYTES: u64 = 1 << 20;
 
 /// Most subscripts that a global may have: their numbers have far fewer digits than procedures take.
-pub(super) const MOST_SUBSCRIPTS: u64 = 10_u64.pow(DIGITS as u32 - 3) - 1;
+pub(super) const MAX_SUBSCRIPTS: u64 = 10_u64.pow(DIGITS as u32 - 3) - 1;
 
 /// About so many blocks are read to find out how rows lie, so often at most, and the time between, in which the server's
 /// own work may come to its end.
@@ -43,9 +43,9 @@ pub(super) fn setup(
 ) -> Result<()> {
     let layout = Layout::of(context.facts.page());
     let blocks = size.0.div_ceil(layout.page);
-    let most = 10_u64.pow(DIGITS as u32) / layout.rows;
-    if blocks >= most {
-        return Err(Error::Layout { what: format!("{blocks} blocks"), limit: most });
+    let max = 10_u64.pow(DIGITS as u32) / layout.rows;
+    if blocks >= max {
+        return Err(Error::Layout { what: format!("{blocks} blocks"), limit: max });
     }
     if catalogue::survey(context, conn)?.is_some() {
         return Err(Error::Exists { path: context.path(CATALOGUE) });
@@ -59,13 +59,13 @@ pub(super) fn setup(
     catalogue::make(context, conn, &entry, &schema::create_blocks(layout))?;
     let procedure = Entry { name: READS.into(), kind: Kind::Procedure, complete: true, ..entry };
     catalogue::make(context, conn, &procedure, &schema::create_reads(layout.data))?;
-    let mut tell = |rows: u64| proceed(progress(rows / layout.rows * layout.page, total));
+    let mut report = |rows: u64| proceed(progress(rows / layout.rows * layout.page, total));
     let rows = blocks * layout.rows;
     let contents = Contents::Block(layout.data as usize);
     // By one connection, in order: then the same one of every `Layout::rows` rows begins a page.
     let job = |keys| Job { table: BLOCKS.into(), keys, contents };
     let jobs: Vec<_> = (rows > 0).then(|| job(0..=rows - 1)).into_iter().collect();
-    bulk::run(context, &jobs, &mut tell, &mut |_| Ok(()))?;
+    bulk::run(context, &jobs, &mut report, &mut |_| Ok(()))?;
     analyse(context, conn, BLOCKS)?;
     let offset = cheapest_row(conn, layout, blocks)
         .map_err(|e| context.target.refusal("find out how rows lie in the pages of", e))?;
@@ -82,7 +82,7 @@ pub(super) fn add_globals(
     progress: &mut Progress<'_>,
 ) -> Result<()> {
     let there = catalogue::existing(context, conn)?.sizes().len() as u32;
-    validate(there, count, subscripts, MOST_SUBSCRIPTS)?;
+    validate(there, count, subscripts, MAX_SUBSCRIPTS)?;
     check_space(context, global_size(subscripts).0.saturating_mul(count.into()))?;
     // Of an earlier attempt that did not come to its end.
     drop_globals(context, conn, there + 1)?;
@@ -139,9 +139,9 @@ fn cheapest_row(conn: &mut Conn, layout: Layout, blocks: u64) -> mysql::Result<u
             *cost = page_requests(conn)?.saturating_sub(before);
         }
         // One page more for each probe of a page's first or last row. Anything else was the server's or somebody else's work.
-        let most = costs.iter().max().copied().unwrap_or(0);
-        let least = costs.iter().min().copied().unwrap_or(0);
-        if (most - least).abs_diff(probed) <= probed / 10 + 1 {
+        let max = costs.iter().max().copied().unwrap_or(0);
+        let min = costs.iter().min().copied().unwrap_or(0);
+        if (max - min).abs_diff(probed) <= probed / 10 + 1 {
             break;
         }
         std::thread::sleep(CALM);

@@ -23,7 +23,7 @@ const CONNECTIONS: u32 = 2;
 /// their page (heap-only tuples), leave the index alone, and are tidied up when the page is next looked at.
 pub(super) const FILLFACTOR: u32 = 90;
 /// Most subscripts of one global: a table has at most 2^32 pages.
-pub(super) const MOST_SUBSCRIPTS: u64 = (1 << 37) - 1;
+pub(super) const MAX_SUBSCRIPTS: u64 = (1 << 37) - 1;
 /// Rows between two reports of progress.
 const REPORT: u64 = 20_000;
 /// Tables dropped in one transaction: each takes several entries of the server's table of locks.
@@ -63,7 +63,7 @@ pub(super) fn add(
     super::lock::making(target, &mut client)?;
     let catalogue = catalogue::complete(target, &mut client)?;
     let there = catalogue.whole().len() as u32;
-    validate(there, count, subscripts, MOST_SUBSCRIPTS)?;
+    validate(there, count, subscripts, MAX_SUBSCRIPTS)?;
     for global in catalogue.whole() {
         present(target, global)?;
     }
@@ -129,23 +129,23 @@ fn fill(target: &Target, plan: &Plan, progress: &mut Progress<'_>) -> Result<()>
 
 /// Of several results the one to report: a failure rather than the cancelling that followed from it.
 fn first_cause(results: impl Iterator<Item = Result<()>>) -> Result<()> {
-    let mut told = Ok(());
+    let mut reported = Ok(());
     for result in results {
-        if result.is_err() && matches!(told, Ok(()) | Err(Error::Cancelled)) {
-            told = result;
+        if result.is_err() && matches!(reported, Ok(()) | Err(Error::Cancelled)) {
+            reported = result;
         }
     }
-    told
+    reported
 }
 
 fn work(target: &Target, plan: &Plan, next: &AtomicU32, stop: &AtomicBool, done: &Sender<u64>) -> Result<()> {
     let mut client = target.connect()?;
     client.batch_execute(INDEX_MEMORY).map_err(|e| target.failed("configure a session of", e))?;
-    let mut told = 0;
+    let mut reported = 0;
     let mut report = |rows: u64| {
         // The receiver is gone only when nobody wants to know any more.
-        let _ = done.send(rows - told);
-        told = if rows == plan.subscripts { 0 } else { rows };
+        let _ = done.send(rows - reported);
+        reported = if rows == plan.subscripts { 0 } else { rows };
         if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     loop {

@@ -193,8 +193,8 @@ impl Adapter for RanPostgres {
         globals::size(subscripts)
     }
 
-    fn most_subscripts(&self) -> u64 {
-        globals::MOST_SUBSCRIPTS
+    fn max_subscripts(&self) -> u64 {
+        globals::MAX_SUBSCRIPTS
     }
 
     fn sizes(&self) -> Result<Vec<u64>> {

@@ -20,7 +20,7 @@ const OVERHEAD: u64 = 92;
 /// Blocks between two reports of progress: 4 MiB.
 const REPORT: u64 = 512;
 /// Most blocks: the identities of their tables are sent with each batch, and one address holds them all.
-const MOST_BLOCKS: u64 = 1 << 32;
+const MAX_BLOCKS: u64 = 1 << 32;
 
 /// As [`Adapter::setup`](super::super::Adapter::setup).
 pub(super) fn setup(database: &RanPostgres, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
@@ -37,9 +37,9 @@ pub(super) fn setup(database: &RanPostgres, size: Bytes, progress: &mut Progress
     }
     let build = Build::ask(target, &mut client)?;
     let blocks = size.0 / build.block;
-    if blocks == 0 || blocks > MOST_BLOCKS {
+    if blocks == 0 || blocks > MAX_BLOCKS {
         let what = format!("{blocks} blocks of {} to read", Bytes(build.block));
-        return Err(Error::Layout { what, limit: MOST_BLOCKS });
+        return Err(Error::Layout { what, limit: MAX_BLOCKS });
     }
     files::check_space(target, &mut client, blocks * build.block)?;
     begin(database, &mut client, blocks)?;

@@ -27,7 +27,7 @@ const FILLER_BYTES: usize = 8100;
 /// Mean size of a subscript's row with its headers, to compute the total beforehand.
 const ROW_BYTES: u64 = 85;
 /// Most subscripts that a global may have: row numbers stay far from SQLite's limit.
-pub(super) const MOST_SUBSCRIPTS: u64 = 1 << 40;
+pub(super) const MAX_SUBSCRIPTS: u64 = 1 << 40;
 
 /// See [`Adapter::setup`](super::super::Adapter::setup).
 pub(super) fn setup(database: &RanSqlite, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
@@ -36,9 +36,9 @@ pub(super) fn setup(database: &RanSqlite, size: Bytes, progress: &mut Progress<'
     check_space(&database.directory, Bytes(pages.saturating_mul(PAGE)))?;
     let path = database.blocks_file();
     make(database, &path)?;
-    let mut tell = |pages_done: u64| proceed(progress((pages_done.min(pages)) * PAGE, pages * PAGE));
-    tell(0)?;
-    Fill { path: &path, seed: RandomState::new().hash_one(0), tell: &mut tell }.blocks(pages)?;
+    let mut report = |pages_done: u64| proceed(progress((pages_done.min(pages)) * PAGE, pages * PAGE));
+    report(0)?;
+    Fill { path: &path, seed: RandomState::new().hash_one(0), report: &mut report }.blocks(pages)?;
     sync_directory(&database.directory)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn add_globals(
 ) -> Result<()> {
     let blocks = database.existing_blocks()?;
     let first = super::catalogue::sizes(&blocks)?.len() as u32;
-    validate(first, count, subscripts, MOST_SUBSCRIPTS)?;
+    validate(first, count, subscripts, MAX_SUBSCRIPTS)?;
     let needed = global_size(subscripts).0.saturating_mul(count.into());
     check_space(&database.directory, Bytes(needed))?;
     let total = subscripts.saturating_mul(count.into());
@@ -63,10 +63,10 @@ pub(super) fn add_globals(
         database.remove(&left)?;
         make(database, &path)?;
         let before = u64::from(global - first) * subscripts;
-        let mut tell = |done: u64| proceed(progress(before + done, total));
-        tell(0)?;
+        let mut report = |done: u64| proceed(progress(before + done, total));
+        report(0)?;
         let seed = RandomState::new().hash_one(global);
-        let filled = Fill { path: &path, seed, tell: &mut tell }.subscripts(subscripts);
+        let filled = Fill { path: &path, seed, report: &mut report }.subscripts(subscripts);
         filled.and_then(|()| super::catalogue::add(&blocks, global, subscripts)).inspect_err(|_| {
             // What can't be removed now is replaced by the next attempt.
             let _ = database.remove(std::slice::from_ref(&path));
@@ -113,7 +113,7 @@ struct Fill<'a> {
     path: &'a Path,
     seed: u64,
     /// Called with the number of pages, or subscripts, that exist.
-    tell: &'a mut dyn FnMut(u64) -> Result<()>,
+    report: &'a mut dyn FnMut(u64) -> Result<()>,
 }
 
 impl Fill<'_> {
@@ -131,7 +131,7 @@ impl Fill<'_> {
                 .pragma_query_value(None, "page_count", |row| row.get(0))
                 .map_err(|e| self.failed(e))?;
             let there = there.unsigned_abs();
-            (self.tell)(there)?;
+            (self.report)(there)?;
             if there >= pages {
                 break;
             }
@@ -162,7 +162,7 @@ impl Fill<'_> {
                 }
                 Ok(())
             })?;
-            (self.tell)(last)?;
+            (self.report)(last)?;
             first = last + 1;
         }
         drop(insert);

@@ -34,7 +34,7 @@ const COMPLETE: i64 = 1;
 const LOCK_PAGE: u64 = (1 << 30) / PAGE + 1;
 /// Most pages in the log until the committing session checkpoints: 256 MiB. SQLite's own 1000 would write every page
 /// back after a handful of transactions; databases under load checkpoint far less often.
-const MOST_LOGGED: u64 = (256 << 20) / GLOBAL_PAGE;
+const MAX_LOGGED: u64 = (256 << 20) / GLOBAL_PAGE;
 /// Fewest: SQLite's own.
 const FEWEST_LOGGED: u64 = 1000;
 /// Most that a writing session caches of its global, in KiB: a global of a million subscripts fits.
@@ -143,7 +143,7 @@ impl Adapter for RanSqlite {
             setting("page_size", &format!("{PAGE} (blocks), {GLOBAL_PAGE} (globals)")),
             setting(
                 "wal_autocheckpoint",
-                &format!("twice the global's pages, {FEWEST_LOGGED} to {MOST_LOGGED}"),
+                &format!("twice the global's pages, {FEWEST_LOGGED} to {MAX_LOGGED}"),
             ),
             setting("cache_size for reads", &READ_CACHE_PAGES.to_string()),
             setting("cache_size for writes", &format!("-{WRITE_CACHE_KIB}")),
@@ -198,8 +198,8 @@ impl Adapter for RanSqlite {
         create::global_size(subscripts)
     }
 
-    fn most_subscripts(&self) -> u64 {
-        create::MOST_SUBSCRIPTS
+    fn max_subscripts(&self) -> u64 {
+        create::MAX_SUBSCRIPTS
     }
 
     fn sizes(&self) -> Result<Vec<u64>> {
@@ -283,7 +283,7 @@ impl RanSqlite {
 impl Header {
     /// Pages in the log that make the committing session checkpoint: twice those that it would write at most.
     fn checkpoint_pages(self) -> u64 {
-        self.pages.saturating_mul(2).clamp(FEWEST_LOGGED, MOST_LOGGED)
+        self.pages.saturating_mul(2).clamp(FEWEST_LOGGED, MAX_LOGGED)
     }
 
     /// Readable blocks: all pages but the first, which SQLite always holds in memory, and the lock page.

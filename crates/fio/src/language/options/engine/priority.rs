@@ -34,7 +34,7 @@ pub struct Share {
 }
 
 /// The most shares of one direction.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// The class of the highest priorities.
 const HIGHEST: u8 = 1;
@@ -80,15 +80,15 @@ fn pair<T: Clone>(
     }
 }
 
-fn small(most: u8) -> impl Fn(&OptionValue<'_>) -> Result<u8, String> {
-    move |given| given.integer(0, i64::from(most)).map(|value| value as u8)
+fn small(max: u8) -> impl Fn(&OptionValue<'_>) -> Result<u8, String> {
+    move |given| given.integer(0, i64::from(max)).map(|value| value as u8)
 }
 
 /// `SIZE/PERCENT`, `SIZE/PERCENT/CLASS/LEVEL` or `SIZE/PERCENT/CLASS/LEVEL/HINT`, with colons between them.
 fn split(given: &OptionValue<'_>) -> Result<Vec<Share>, String> {
     let entries: Vec<&str> = given.text()?.split(':').collect();
-    if entries.len() > MOST {
-        return Err(format!("it has {} shares: {MOST} are the most", entries.len()));
+    if entries.len() > MAX {
+        return Err(format!("it has {} shares: {MAX} are the most", entries.len()));
     }
     let shares: Vec<Share> =
         entries.into_iter().map(|entry| share(given, entry)).collect::<Result<_, _>>()?;
@@ -107,7 +107,7 @@ fn split(given: &OptionValue<'_>) -> Result<Vec<Share>, String> {
 
 fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share, String> {
     let parts: Vec<&str> = entry.split('/').collect();
-    let number = |text, most| small(most)(&given.part(text));
+    let number = |text, max| small(max)(&given.part(text));
     let (size, percent, priority) = match parts[..] {
         [size, percent] => (size, percent, None),
         [size, percent, class, level] => (size, percent, Some((number(class, 3)?, number(level, 7)?, 0))),
@@ -190,7 +190,7 @@ mod tests {
     use crate::language::options::option::samples::spec;
 
     /// Direction, size, percent and packed priority.
-    fn told(settings: &[(&str, &str)]) -> Result<Vec<(Prioritized, u64, f64, u16)>, String> {
+    fn classes(settings: &[(&str, &str)]) -> Result<Vec<(Prioritized, u64, f64, u16)>, String> {
         let settings: Vec<_> = [("ioengine", "libaio")].iter().chain(settings).copied().collect();
         let share = |share: &PriorityShare| {
             (share.of, share.size.map_or(0, |size| size.0), share.percent, share.priority.packed())
@@ -222,7 +222,7 @@ mod tests {
                 vec![(Reads, 4096, 10.0, 0x6000), (Writes, 4096, 10.0, 0x6000)],
             ),
         ] {
-            assert_eq!(told(settings), Ok(expected), "{settings:?}");
+            assert_eq!(classes(settings), Ok(expected), "{settings:?}");
         }
     }
 
@@ -236,10 +236,10 @@ mod tests {
             (&[("cmdprio_bssplit", "4k")], "no share"),
             (&[("cmdprio_bssplit", "0/10")], "without bytes"),
         ] {
-            let error = told(settings).unwrap_err();
+            let error = classes(settings).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
         let many = vec!["4k/1"; 65].join(":");
-        assert!(told(&[("cmdprio_bssplit", &many)]).unwrap_err().contains("64"));
+        assert!(classes(&[("cmdprio_bssplit", &many)]).unwrap_err().contains("64"));
     }
 }

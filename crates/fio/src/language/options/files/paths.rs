@@ -8,7 +8,7 @@ use crate::language::options::Spec;
 use crate::language::thread::ThreadIndex;
 
 /// The most files of a thread.
-const MOST_FILES: u32 = 1_000_000;
+const MAX_FILES: u32 = 1_000_000;
 
 /// Where a clone's own files are; `None` for the current directory.
 pub(crate) fn directory(spec: &Spec, place: ThreadIndex) -> Option<PathBuf> {
@@ -31,8 +31,8 @@ pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>, Str
         }
         return Ok(paths);
     }
-    if files.number > MOST_FILES {
-        return Err(format!("nrfiles={}: {MOST_FILES} files of a clone are the most", files.number));
+    if files.number > MAX_FILES {
+        return Err(format!("nrfiles={}: {MAX_FILES} files of a clone are the most", files.number));
     }
     let device = Path::new(spec.job.file_name());
     if files.number == 1 && files.directories.is_empty() && is_device(device) {
@@ -61,9 +61,9 @@ fn below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), String> {
                 Ok(kind) if kind.is_file() => paths.push(entry.path()),
                 _ => {}
             }
-            if paths.len() > MOST_FILES as usize {
+            if paths.len() > MAX_FILES as usize {
                 return Err(format!(
-                    "opendir: more than {MOST_FILES} files lie below `{}`",
+                    "opendir: more than {MAX_FILES} files lie below `{}`",
                     directory.display()
                 ));
             }

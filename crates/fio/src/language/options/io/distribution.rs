@@ -43,7 +43,7 @@ impl Distribution {
 }
 
 /// The most zones.
-const MOST_ZONES: usize = 256;
+const MAX_ZONES: usize = 256;
 
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;
@@ -150,8 +150,8 @@ fn zones(given: &OptionValue<'_>, list: &str, absolute: bool) -> Result<Vec<Zone
         };
         zones.push(Zone { io_percent, size });
     }
-    if zones.len() > MOST_ZONES {
-        return Err(format!("it has {} zones: {MOST_ZONES} are the most", zones.len()));
+    if zones.len() > MAX_ZONES {
+        return Err(format!("it has {} zones: {MAX_ZONES} are the most", zones.len()));
     }
     share_rest(&mut zones);
     let total: f64 = zones.iter().map(|zone| zone.io_percent).sum();

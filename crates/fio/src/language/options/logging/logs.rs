@@ -64,8 +64,8 @@ pub(super) fn interval(logging: &Logging, thread: &Thread) -> Nanos {
     let steady = thread.steady.map(|steady| steady.interval);
     let averages = logging.bw_average.min(logging.iops_average);
     let shortest = [logged, steady].into_iter().flatten().fold(averages, Nanos::min);
-    shortest.max(LEAST_INTERVAL)
+    shortest.max(MIN_INTERVAL)
 }
 
 /// The engine's shortest interval.
-const LEAST_INTERVAL: Nanos = Nanos(10 * Nanos::MILLISECOND.0);
+const MIN_INTERVAL: Nanos = Nanos(10 * Nanos::MILLISECOND.0);

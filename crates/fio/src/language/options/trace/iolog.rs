@@ -6,13 +6,13 @@ use std::io::{BufRead, Read};
 use iolite_model::{Nanos, TracedKind, TracedOp};
 
 /// The most operations of a trace: some 400 MB of them.
-pub(super) const MOST_OPERATIONS: usize = 1 << 24;
+pub(super) const MAX_OPERATIONS: usize = 1 << 24;
 
 /// The longest line, in bytes: a path and what is said of it.
 const LONGEST_LINE: u64 = 8192;
 
 /// Waits below this, in microseconds, are left out, as the manual says.
-const LEAST_WAIT: u64 = 100;
+const MIN_WAIT: u64 = 100;
 
 /// A trace as its file says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -114,7 +114,7 @@ impl Reader {
             Line::Wait(_) if self.stamped => {
                 return Err("`wait` is not for version 3, whose lines have times: remove it".into());
             }
-            Line::Wait(time) if time < LEAST_WAIT => {}
+            Line::Wait(time) if time < MIN_WAIT => {}
             Line::Wait(time) => self.now = self.now.saturating_add(time),
             Line::Operation { name, kind, offset, length } => self.operation(name, kind, offset, length)?,
         }
@@ -122,8 +122,8 @@ impl Reader {
     }
 
     fn operation(&mut self, name: &str, kind: TracedKind, offset: u64, length: u32) -> Result<(), String> {
-        if self.found.operations.len() == MOST_OPERATIONS {
-            return Err(format!("a trace has {MOST_OPERATIONS} operations at most: split it"));
+        if self.found.operations.len() == MAX_OPERATIONS {
+            return Err(format!("a trace has {MAX_OPERATIONS} operations at most: split it"));
         }
         let file = match self.names.get(name) {
             Some(file) => *file,
