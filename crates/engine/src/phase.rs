@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds};
-use iolite_stats::Timetable;
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -47,7 +46,7 @@ pub fn run_file_task_on<B: Backend>(
         return Err(EngineError::Task { task: task.name.clone(), reason });
     }
     let phase = Phase::new(task.clone(), phase, Targets::none())?;
-    let outcome = phase.group(0, task.workers, clock, control).run(sink, |worker| {
+    let outcome = phase.group(0, task.workers, clock, control).run(None, sink, |worker| {
         let (phase, make) = (phase.clone(), make.clone());
         move |start| {
             placement::place(&phase.task.placement, worker)?;
@@ -159,11 +158,7 @@ impl Phase {
             move |start| phase.work(worker, start)
         };
         let group = self.group(first, workers, clock, control);
-        let outcome = match line {
-            Some(line) => group.run_from(line, sink, work)?,
-            None => group.run(sink, work)?,
-        };
-        Ok(outcome)
+        Ok(group.run(line, sink, work)?)
     }
 
     /// What is left to do after the measurement: whether the rate was kept, and verification.
@@ -182,7 +177,8 @@ impl Phase {
         Ran { outcome, verification }
     }
 
-    fn group(&self, first: u32, workers: u32, clock: Clock, control: &Control) -> WorkerGroup {
+    /// Its workers from `first` on, as a group.
+    pub(crate) fn group(&self, first: u32, workers: u32, clock: Clock, control: &Control) -> WorkerGroup {
         WorkerGroup {
             phase: self.number,
             first,
@@ -202,13 +198,6 @@ impl Phase {
     fn subject(&self) -> Subject {
         let (task, targets) = (self.task.clone(), self.targets.clone());
         Subject { task, phase: self.number, workers: self.here, targets }
-    }
-
-    /// The division of its time.
-    pub(crate) fn timetable(&self) -> Timetable {
-        let FileTask { ramp, interval, stop, .. } = &self.task;
-        let end = stop.runtime.map_or(u64::MAX, |runtime| ramp.0.saturating_add(runtime.0));
-        Timetable { ramp_end: ramp.0, interval: interval.0.max(1), end }
     }
 
     fn work(&self, worker: u32, start: WorkerStart) -> Result<Finished, EngineError> {

@@ -325,7 +325,7 @@ fn the_last_workers_end_is_the_phases() {
         patience: iolite_workers::Patience::default(),
     };
     let outcome = group
-        .run(&mut Events::default(), |worker| {
+        .run(None, &mut Events::default(), |worker| {
             move |start: WorkerStart| {
                 let Some(mut lane) = start.ready() else { return Ok::<_, EngineError>(None) };
                 while !lane.is_over(lane.now()) {
@@ -370,13 +370,13 @@ fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
         control: Control::default(),
         patience: iolite_workers::Patience::default(),
     };
-    let died = group(1).run(&mut Events::default(), |_| {
+    let died = group(1).run(None, &mut Events::default(), |_| {
         |_: WorkerStart| -> Result<Finished, EngineError> { panic!("on purpose") }
     });
     assert!(died.unwrap_err().to_string().contains("became ready"));
     // One of two never comes back from its operation: the phase ends without it, and says so.
     let outcome = group(2)
-        .run(&mut Events::default(), |worker| {
+        .run(None, &mut Events::default(), |worker| {
             move |start: WorkerStart| {
                 let Some(mut lane) = start.ready() else { return Ok::<_, EngineError>(None) };
                 if worker == 0 {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use iolite_model::{Interval, Nanos, Stage, WorkerTotals};
 
-use crate::counts::Counts;
+use crate::counts::{Counts, ReportedCounts};
 use crate::coverage::Coverage;
-use crate::recorder::{Feed, Slot, Snapshot};
+use crate::histogram::HistogramError;
+use crate::recorder::{Feed, Slot, Snapshot, Timetable};
 use crate::sections::Sections;
 use crate::series::Series;
 use crate::totals::{PhaseTotals, UnmeasuredCounts};
@@ -31,16 +32,24 @@ pub struct Collector {
 impl Collector {
     /// A collector for the workers' feeds, in the order of the workers; all of one timetable.
     pub fn new(phase: u32, feeds: Vec<Feed>) -> Collector {
-        let workers = vec![Counts::default(); feeds.len()];
-        let (origin, interval) = feeds.first().map_or((0, 1), Feed::grid);
+        let (workers, grid) = (feeds.len(), feeds.first().map_or((0, 1), Feed::grid));
+        Collector { feeds, ..Collector::over(phase, workers, grid) }
+    }
+
+    /// A collector for workers of other processes, whose intervals are [absorbed](Collector::absorb_interval).
+    pub fn without_feeds(phase: u32, workers: u32, timetable: Timetable) -> Collector {
+        Collector::over(phase, workers as usize, (timetable.ramp_end, timetable.interval))
+    }
+
+    fn over(phase: u32, workers: usize, (origin, interval): (u64, u64)) -> Collector {
         Collector {
             phase,
-            feeds,
+            feeds: Vec::new(),
             open: BTreeMap::new(),
             coverage: Coverage::default(),
             series: Series::new(origin, interval),
             sections: Sections::new(origin, interval),
-            workers,
+            workers: vec![Counts::default(); workers],
             drain_max: 0,
             beside: UnmeasuredCounts::default(),
         }
@@ -102,6 +111,45 @@ impl Collector {
             }
             Stage::Ramp => {}
         }
+    }
+
+    /// Adds what a worker of another process has measured in an interval. One in which nothing occurred covers no time: it
+    /// says nothing of the other workers.
+    ///
+    /// # Errors
+    /// A histogram of it is damaged: then nothing of the interval is added.
+    pub fn absorb_interval(&mut self, worker: usize, interval: &Interval) -> Result<(), HistogramError> {
+        debug_assert!(worker < self.workers.len(), "an interval of a worker of another group");
+        let occurred = interval.ops.iter().filter(|op| op.operations > 0 || op.errors > 0);
+        let reported = occurred.map(ReportedCounts::try_from).collect::<Result<Vec<_>, _>>()?;
+        if reported.is_empty() {
+            return Ok(());
+        }
+        let (stage, start) = (interval.stage, interval.start.0);
+        let end = if stage == Stage::Drain { u64::MAX } else { start.saturating_add(interval.length.0) };
+        let (open_end, counts) = self.open.entry((stage, start)).or_insert((end, Counts::default()));
+        *open_end = (*open_end).max(end);
+        reported.iter().for_each(|of_kind| counts.add_reported(of_kind));
+        if stage == Stage::Measured {
+            self.coverage.add(start, end);
+            self.series.add((start, end), reported.iter().map(|of_kind| (of_kind.kind, &of_kind.sums)));
+        }
+        for of_kind in &reported {
+            let sums = &of_kind.sums;
+            if stage == Stage::Measured {
+                self.workers[worker].add_reported(of_kind);
+            } else {
+                self.beside.add(of_kind.kind, sums.operations, sums.bytes);
+                self.beside.add_errors(sums.errors);
+            }
+            if stage == Stage::Measured && sums.operations > 0 {
+                of_kind.add_responses(self.sections.at(start, end).response_mut(of_kind.kind));
+            }
+            if stage == Stage::Drain {
+                self.drain_max = self.drain_max.max(sums.response_max);
+            }
+        }
+        Ok(())
     }
 
     /// The last intervals (empty ones for time in which no worker completed anything), each worker's totals and the

@@ -3,7 +3,7 @@
 //! The measured loop writes into a [`Recorder`], which it owns alone. At each interval's end the recorder hands a
 //! [`Snapshot`] over, without locks or allocation, to a thread that does not measure; there [`Collector`] adds them
 //! up into the intervals that are stored and the [`PhaseTotals`] that are judged. Where the workers are processes, each has a
-//! collector of its own, and a [`Merger`] makes one of their intervals.
+//! collector of its own, whose intervals the parent's adds up. A [`Merger`] makes totals of intervals alone.
 
 mod buckets;
 mod cap;

@@ -139,6 +139,20 @@ mod tests {
         (intervals, totals)
     }
 
+    /// A process for each worker, whose intervals one collector adds up.
+    fn collected(timetable: Timetable, workers: &[Vec<Op>], measured: u64) -> (Vec<Interval>, PhaseTotals) {
+        let mut collector = Collector::without_feeds(3, workers.len() as u32, timetable);
+        for (worker, ops) in workers.iter().enumerate() {
+            let (intervals, _) = collect(timetable, std::slice::from_ref(ops), 1, measured);
+            intervals.iter().for_each(|interval| collector.absorb_interval(worker, interval).unwrap());
+        }
+        let (intervals, by_worker, totals) = collector.finish(timetable.ramp_end, measured);
+        let of = |ops: &[iolite_model::OpTotals]| ops.iter().map(|op| op.operations).sum::<u64>();
+        let sum: u64 = by_worker.iter().map(|worker| of(&worker.ops)).sum();
+        assert_eq!(sum, OpKind::STANDARD.iter().map(|kind| totals.operations(*kind)).sum::<u64>());
+        (intervals, totals)
+    }
+
     /// Splits the workers over processes and merges what they report.
     fn merged(timetable: Timetable, workers: &[Vec<Op>], processes: usize, measured: u64) -> PhaseTotals {
         let mut merger = Merger::new(timetable);
@@ -167,6 +181,10 @@ mod tests {
             let timetable = Timetable { ramp_end: 50, interval: 30, end: 300 };
             let (_, whole) = collect(timetable, &workers, 1, 250);
             let merged = merged(timetable, &workers, processes, 250);
+            let (intervals, collected) = collected(timetable, &workers, 250);
+            prop_assert_eq!(&collected, &whole);
+            let length: u64 = intervals.iter().filter(|of| of.stage == Stage::Measured).map(|of| of.length.0).sum();
+            prop_assert_eq!(length, 250, "all time, also idle time, is covered once");
             for kind in OpKind::STANDARD {
                 let of = |totals: &PhaseTotals| totals.record_of(kind).map(|record| record.sums);
                 prop_assert_eq!(of(&merged), of(&whole));

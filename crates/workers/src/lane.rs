@@ -1,11 +1,10 @@
 //! A worker's side of a phase: its place at the barrier, then its lane.
 
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use iolite_model::{ErrorTally, LoggedOperation, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
-use iolite_stats::{Completion, DetailRecorder, Recorder, Snapshot};
+use iolite_stats::{Completion, DetailRecorder, Recorder};
 use iolite_sys::board::Board;
 use iolite_sys::clock::Clock;
 use iolite_sys::usage::{self, ThreadUsage};
@@ -13,6 +12,8 @@ use iolite_sys::usage::{self, ThreadUsage};
 use crate::barrier::Barrier;
 use crate::control::Control;
 use crate::error::WorkError;
+use crate::threads::Sender;
+use crate::transport::WorkerMessage;
 
 /// How often a worker that waits for its start checks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -39,29 +40,12 @@ pub struct WorkerEnd {
 /// A worker's end: its lane with what it reported, or `None` when the phase was called off at the barrier.
 pub type Finished = Option<(WorkerLane, WorkerEnd)>;
 
-/// What a worker's thread sends.
-#[derive(Debug)]
-pub(crate) enum WorkerMessage {
-    /// Operations that have come back.
-    Operations(OperationLog),
-    /// Its end.
-    Ended(Box<WorkerReport>),
-}
-
-/// What a worker's thread reports when it ends.
-#[derive(Debug)]
-pub(crate) struct WorkerReport {
-    /// Worker, counted from the group's first.
-    pub(crate) worker: usize,
-    pub(crate) result: Result<Option<WorkerEnd>, WorkError>,
-    pub(crate) closed: Option<u64>,
-    pub(crate) left: Vec<Snapshot>,
-}
-
 /// A worker's side of the phase, once it has been released.
 #[derive(Debug)]
 pub struct WorkerLane {
     pub(crate) phase: u32,
+    /// Counted from the group's first.
+    pub(crate) index: usize,
     pub(crate) worker: u32,
     pub(crate) clock: Clock,
     pub(crate) origin: u64,
@@ -77,22 +61,24 @@ pub struct WorkerLane {
     /// Its ramp is not over.
     pub(crate) ramping: bool,
     /// The way to the conductor.
-    pub(crate) sender: SyncSender<WorkerMessage>,
+    pub(crate) sender: Sender,
 }
 
 /// A worker's place at the barrier.
 #[derive(Debug)]
 pub struct WorkerStart {
     pub(crate) barrier: Arc<Barrier>,
-    pub(crate) lane: Option<WorkerLane>,
+    pub(crate) lane: WorkerLane,
 }
 
 impl WorkerStart {
     /// Reports that this worker is ready, waits for the others, and returns its lane: time starts now. `None` when the
     /// phase is off.
-    pub fn ready(mut self) -> Option<WorkerLane> {
-        let mut lane = self.lane.take()?;
-        lane.origin = self.barrier.pass()?;
+    pub fn ready(self) -> Option<WorkerLane> {
+        let WorkerStart { barrier, mut lane } = self;
+        // Where nobody listens the phase is off.
+        lane.sender.send((lane.index, WorkerMessage::Ready)).ok()?;
+        lane.origin = barrier.pass()?;
         // With a start delay the origin lies ahead.
         while let Some(ahead) = lane.origin.checked_sub(lane.clock.now()).filter(|ahead| *ahead > 0) {
             if lane.control.over() {
@@ -103,21 +89,10 @@ impl WorkerStart {
         lane.used = usage::of_this_thread().ok();
         Some(lane)
     }
-}
 
-impl WorkerStart {
     /// Number of the worker, from 0.
     pub fn worker(&self) -> u32 {
-        self.lane.as_ref().map_or(0, |lane| lane.worker)
-    }
-}
-
-impl Drop for WorkerStart {
-    /// A place given up before it was ready calls the phase off.
-    fn drop(&mut self) {
-        if self.lane.is_some() {
-            self.barrier.leave();
-        }
+        self.lane.worker
     }
 }
 
@@ -206,7 +181,7 @@ impl WorkerLane {
     /// Passes operations on to whoever listens, waiting while too much is unheard. False where nobody listens any more.
     pub fn report(&self, operations: Vec<LoggedOperation>) -> bool {
         let log = OperationLog { phase: self.phase, worker: self.worker, operations };
-        self.sender.send(WorkerMessage::Operations(log)).is_ok()
+        self.sender.send((self.index, WorkerMessage::Operations(log))).is_ok()
     }
 
     /// Lets nothing more be started: the worker has met an error that ends the phase.

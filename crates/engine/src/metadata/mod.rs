@@ -107,11 +107,7 @@ impl MetadataPhase {
             let (task, root) = (self.task.clone(), self.roots.get(worker as usize).cloned());
             move |start| work(&task, worker, root, start)
         };
-        let outcome = match line {
-            Some(line) => group.run_from(line, sink, work)?,
-            None => group.run(sink, work)?,
-        };
-        Ok(outcome)
+        Ok(group.run(line, sink, work)?)
     }
 }
 

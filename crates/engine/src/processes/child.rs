@@ -141,13 +141,10 @@ impl ParentsLine {
 
 impl Sink for Parent {
     fn event(&mut self, event: &Event) {
-        let message = match event {
-            Event::Interval(interval) => Message::Interval(interval.clone()),
-            Event::Worker(worker) => Message::Worker(worker.clone()),
-            _ => return,
-        };
-        // A parent that is gone shows by the end of standard input, which stops this process.
-        let _ = self.report(&message);
+        if let Event::Interval(interval) = event {
+            // A parent that is gone shows by the end of standard input, which stops this process.
+            let _ = self.report(&Message::Interval(interval.clone()));
+        }
     }
 }
 

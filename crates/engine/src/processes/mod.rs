@@ -8,9 +8,7 @@
 mod child;
 mod parent;
 
-use iolite_model::{
-    Ending, ErrorTally, FileTask, Interval, Outstanding, Stuck, Usage, Verified, WorkerTotals,
-};
+use iolite_model::{Ending, ErrorTally, FileTask, Interval, Outstanding, Stuck, Usage, Verified};
 use serde::{Deserialize, Serialize};
 
 pub use child::serve_worker;
@@ -42,7 +40,6 @@ enum Message {
     /// It waits for the start.
     Ready,
     Interval(Interval),
-    Worker(WorkerTotals),
     /// It could not be ready.
     Failed(String),
     /// It has measured. Where all is verified afterwards it now waits to be asked to.

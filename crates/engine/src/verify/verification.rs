@@ -153,7 +153,7 @@ impl Verification {
         };
         let mut parts = written.into_iter();
         let backend = of.task.backend;
-        let outcome = group.run(&mut NullSink, |_| {
+        let outcome = group.run(None, &mut NullSink, |_| {
             let judge = Judge { seal: self.seal.clone(), anyone: false, targets: of.targets.for_a_worker() };
             let (part, task, make) = (parts.next(), of.task.clone(), make.clone());
             move |start: WorkerStart| {

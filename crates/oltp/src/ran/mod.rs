@@ -78,7 +78,7 @@ pub fn run_db_task(
         control: control.clone(),
         patience: PATIENCE,
     };
-    let outcome = group.run(sink, |worker| {
+    let outcome = group.run(None, sink, |worker| {
         let (database, task) = (database.clone(), task.clone());
         move |start| work(database.as_ref(), &task, worker, blocks, start)
     })?;

@@ -76,7 +76,7 @@ pub fn run(
     let end = task.stop.runtime.map(|runtime| Nanos(task.ramp.0.saturating_add(runtime.0)));
     let counters = Counters::start(database, clock, task.ramp, end)?;
     let mut watched = Watched { sink, clock, released: Some(counters.released()), origin: 0 };
-    let outcome = group.run(&mut watched, |worker| {
+    let outcome = group.run(None, &mut watched, |worker| {
         let (database, task, tally) = (database.clone(), task.clone(), tally.clone());
         move |start| work(database.as_ref(), &task, layout, worker, kinds, tally, start)
     });

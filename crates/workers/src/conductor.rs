@@ -1,0 +1,256 @@
+//! The life of a group: its workers are started, become ready, are released, measure, and end or are given up on.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use iolite_model::{Ending, Event, Nanos, PhaseRelease, Sink, Stuck};
+use iolite_stats::Collector;
+use iolite_sys::clock::Clock;
+
+use crate::barrier::StartLine;
+use crate::control::Control;
+use crate::ends::{Ends, Standing};
+use crate::error::WorkersError;
+use crate::group::{DRAIN_INTERRUPTED, WorkerGroup};
+use crate::outcome::Outcome;
+use crate::transport::{Transport, WorkerMessage};
+
+/// How often the workers' counts are collected, unless intervals are shorter.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long what was written may take to become durable at the end, where that is asked for: a page cache full of it on a slow
+/// disk takes minutes.
+pub const LAST_SYNC: Duration = Duration::from_secs(3600);
+
+/// Runs a group over a transport; `control` is that of the phase.
+pub(crate) fn conduct(
+    group: &WorkerGroup,
+    control: &Control,
+    transport: &mut dyn Transport,
+    line: Option<&dyn StartLine>,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, WorkersError> {
+    let ready = prepare(group, control, transport);
+    let origin = match (&ready, line) {
+        (Ok(true), Some(line)) => line.wait(&|| control.interrupted()),
+        (Ok(true), None) => (!control.interrupted()).then(|| group.clock.now()),
+        (_, line) => {
+            line.inspect(|line| line.leave());
+            None
+        }
+    };
+    let origin = origin.map(|origin| origin.saturating_add(group.delay.0));
+    transport.release(origin);
+    ready?;
+    let Some(origin) = origin else { return called_off(group, transport) };
+    sink.event(&Event::PhaseReleased(release(group.phase, group.clock, origin)));
+    let (collector, ends) = (transport.collector(), Ends::new(group.workers));
+    Ok(Conductor { group, control, transport, origin, collector, ends }.conduct(sink))
+}
+
+/// Starts the workers and waits until all are ready; false when the user interrupts.
+fn prepare(
+    group: &WorkerGroup,
+    control: &Control,
+    transport: &mut dyn Transport,
+) -> Result<bool, WorkersError> {
+    (0..group.workers as usize).try_for_each(|worker| transport.start(worker))?;
+    let started = Instant::now();
+    let mut ready = 0;
+    while ready < group.workers {
+        let left = group.patience.ready.saturating_sub(started.elapsed());
+        if control.interrupted() {
+            return Ok(false);
+        }
+        if left.is_zero() {
+            return Err(WorkersError::NotReady { workers: group.workers, patience: group.patience.ready });
+        }
+        match transport.receive(TICK.min(left)) {
+            Some((_, WorkerMessage::Ready)) => ready += 1,
+            Some((_, WorkerMessage::Failed(error))) => return Err(WorkersError::Work(error)),
+            Some((worker, WorkerMessage::Gone | WorkerMessage::Ended(_))) => {
+                return Err(WorkersError::Died { worker: group.first + worker as u32 });
+            }
+            Some((_, WorkerMessage::Interval(_) | WorkerMessage::Operations(_))) | None => {}
+        }
+    }
+    Ok(true)
+}
+
+/// The result of a phase that was not begun: a worker's error, or an interruption. Workers get a moment to leave.
+fn called_off(group: &WorkerGroup, transport: &mut dyn Transport) -> Result<Outcome, WorkersError> {
+    let called_off = Instant::now();
+    let mut gone = 0;
+    while gone < group.workers {
+        let left = DRAIN_INTERRUPTED.saturating_sub(called_off.elapsed());
+        match transport.receive(left) {
+            Some((_, WorkerMessage::Failed(error))) => return Err(WorkersError::Work(error)),
+            Some((_, WorkerMessage::Gone)) => gone += 1,
+            Some(_) => {}
+            None if left.is_zero() => break,
+            None => {}
+        }
+    }
+    Ok(Outcome::nothing(Ending::Interrupted))
+}
+
+/// Called with a phase's origin, an instant of its clock that may lie ahead.
+fn release(phase: u32, clock: Clock, origin: u64) -> PhaseRelease {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
+    let at_unix = Nanos(now.saturating_add_signed(origin.wrapping_sub(clock.now()) as i64));
+    PhaseRelease { phase, at_unix }
+}
+
+/// Collects while the workers measure.
+struct Conductor<'a> {
+    group: &'a WorkerGroup,
+    control: &'a Control,
+    transport: &'a mut dyn Transport,
+    origin: u64,
+    collector: Collector,
+    ends: Ends,
+}
+
+impl Conductor<'_> {
+    fn conduct(mut self, sink: &mut dyn Sink) -> Outcome {
+        let tick = TICK.min(self.group.interval.as_duration());
+        let settle = self.transport.settle().as_nanos() as u64;
+        let mut collected = Instant::now();
+        while self.ends.count(Standing::Running) > 0 && !self.overdue() {
+            if let Some((worker, message)) = self.transport.receive(tick.saturating_sub(collected.elapsed()))
+            {
+                self.take(worker, message, sink);
+            }
+            self.pass_on();
+            // Many workers, or workers that report each operation, send messages more often than there is something to collect.
+            if collected.elapsed() < tick {
+                continue;
+            }
+            collected = Instant::now();
+            for interval in self.collector.collect(self.now().saturating_sub(settle)) {
+                sink.event(&Event::Interval(interval));
+            }
+        }
+        // What was reported until now counts, also of workers that are given up on.
+        while let Some((worker, message)) = self.transport.receive(Duration::ZERO) {
+            self.take(worker, message, sink);
+        }
+        self.conclude(sink)
+    }
+
+    fn take(&mut self, worker: usize, message: WorkerMessage, sink: &mut dyn Sink) {
+        let number = self.group.first + worker as u32;
+        match message {
+            WorkerMessage::Ready => {}
+            WorkerMessage::Operations(log) => sink.event(&Event::Operations(log)),
+            WorkerMessage::Interval(interval) => {
+                // What is not understood is not counted; what was before is kept.
+                if let Err(error) = self.collector.absorb_interval(worker, &interval) {
+                    self.ends.fail(format!("worker {number} sent an invalid interval: {error}"));
+                }
+            }
+            WorkerMessage::Ended(report) => self.ends.take(worker, *report, &mut self.collector),
+            WorkerMessage::Failed(error) => {
+                self.ends.standing[worker] = Standing::Reported;
+                self.ends.fail(error);
+            }
+            WorkerMessage::Gone if self.ends.standing[worker] == Standing::Running => {
+                self.ends.standing[worker] = Standing::Dead;
+                self.ends.fail(format!(
+                    "worker {number} has died: ended by the system (see the kernel log, dmesg), else this is a bug"
+                ));
+            }
+            WorkerMessage::Gone => {}
+        }
+    }
+
+    /// Passes on what is asked of the phase, and notes when it was.
+    fn pass_on(&mut self) {
+        if self.ends.failure.is_some() {
+            self.control.interrupt();
+        }
+        let now = self.now();
+        if self.control.interrupted() && self.ends.interrupted_at.is_none() {
+            self.ends.interrupted_at = Some(now);
+            self.transport.interrupt();
+        }
+        if self.control.over() && self.ends.stopped_at.is_none() {
+            self.ends.stopped_at = Some(now);
+            self.transport.end();
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.group.clock.now().saturating_sub(self.origin)
+    }
+
+    /// Whether the workers that have not ended are to be given up on.
+    fn overdue(&self) -> bool {
+        let (now, end) = (self.now(), self.group.timetable().end);
+        // The workers wait for their own operations; what they need beyond that is a few ticks.
+        let grace = 4 * TICK.as_nanos() as u64;
+        let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
+        let end = self.ends.stopped_at.map_or(end, |at| at.min(end));
+        let patience = if self.control.syncing() { LAST_SYNC } else { self.group.patience.ended };
+        let interrupted = self.group.patience.interrupted;
+        after(end, patience) || self.ends.interrupted_at.is_some_and(|at| after(at, interrupted))
+    }
+
+    fn conclude(mut self, sink: &mut dyn Sink) -> Outcome {
+        let (now, timetable) = (self.now(), self.group.timetable());
+        let missing = (self.ends.standing.len() - self.ends.count(Standing::Reported)) as u64;
+        self.find_the_missing(now);
+        let mut ends = self.ends;
+        // The last worker's end is the phase's. One that is still running has not reported its own.
+        let reported = if missing > 0 { ends.stopped_at } else { ends.closed };
+        let latest = if self.group.stop.in_flight && missing == 0 { u64::MAX } else { timetable.end };
+        let end = reported.unwrap_or(timetable.end).min(latest).min(now);
+        let measured = end.saturating_sub(timetable.ramp_end);
+        let (intervals, workers, totals) = self.collector.finish(timetable.ramp_end, measured);
+        intervals.into_iter().for_each(|interval| sink.event(&Event::Interval(interval)));
+        for mut worker in workers {
+            worker.worker += self.group.first;
+            sink.event(&Event::Worker(worker));
+        }
+        let mut outstanding = ends.outstanding;
+        outstanding.oldest = Nanos(outstanding.oldest.0.max(totals.drain_max));
+        if missing > 0 {
+            outstanding.at_end += missing;
+            outstanding.lost += missing;
+            outstanding.oldest = Nanos(outstanding.oldest.0.max(now - end));
+        }
+        let oldest = ends.stuck.iter().map(|stuck| stuck.age).max();
+        outstanding.oldest = outstanding.oldest.max(oldest.unwrap_or_default());
+        ends.stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.age));
+        ends.stuck.truncate(Stuck::LISTED);
+        let ending = match ends.failure.or_else(|| self.control.failure().map(str::to_owned)) {
+            Some(failure) => Ending::Failed(failure),
+            None if self.control.interrupted() => Ending::Interrupted,
+            None if self.control.over() && totals.is_empty() => Ending::Interrupted,
+            None => Ending::Completed,
+        };
+        Outcome {
+            totals,
+            ending,
+            outstanding,
+            errors: ends.errors,
+            stuck: ends.stuck,
+            verified: ends.verified,
+            read_back: None,
+            rate: None,
+            usage: ends.usage,
+            detail: ends.detail,
+        }
+    }
+
+    /// What the workers that have not reported are stuck in, as far as that can be seen.
+    fn find_the_missing(&mut self, now: u64) {
+        for (index, _) in
+            self.ends.standing.iter().enumerate().filter(|(_, standing)| **standing == Standing::Running)
+        {
+            let Some((kind, offset, issued)) = self.transport.stuck_in(index) else { continue };
+            let (worker, age) = (self.group.first + index as u32, Nanos(now.saturating_sub(issued)));
+            self.ends.stuck.push(Stuck { worker, kind, offset, age });
+        }
+    }
+}
