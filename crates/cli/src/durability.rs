@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use iolite_db::{DatabaseUrl, without_password};
-use iolite_durability::check::{check, check_database, remove};
-use iolite_durability::{Error, Limits, Witness, new_key, open_database, read_witness, serve};
+use iolite_durability::{Error, Limits, Witness, new_key, read_witness, serve};
 use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
-use iolite_model::{Bytes, Concluded, Ending, Filesystem, Nanos, Storage};
+use iolite_model::{Bytes, Concluded, Ending, Nanos};
 use iolite_report::{Format, LiveKind};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Session, Setup};
+use iolite_session::{WitnessedRun, ending};
+use iolite_suites::DurabilityCheck;
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
@@ -254,55 +254,32 @@ fn compare(args: CheckArgs) -> anyhow::Result<Exit> {
     if let Some(directory) = &args.directory {
         known.plan.place = setup::directory(directory)?.display().to_string();
     }
+    let place = known.plan.place.clone();
     let commits = known.plan.method == Method::Commit;
     let url = database(args.db.as_deref().filter(|_| commits))?;
     if commits && url.is_none() {
-        let message = format!("the notes are of commits to {}: name it with --db URL", known.plan.place);
+        let message = format!("the notes are of commits to {place}: name it with --db URL");
         return Err(UsageError(message).into());
     }
-    let mut session =
-        url.as_ref().map(|url| open_database(url, known.plan.run)).transpose().map_err(refused)?;
-    let found = match &mut session {
-        Some(session) => check_database(&known, session.as_mut()),
-        None => check(&known),
-    };
-    let found = found.map_err(refused)?;
-    let run = stored(&found, &args, &control)?;
+    let mut witnessed = WitnessedRun::open(known, url.as_ref()).map_err(refused)?;
+    let (storage, results) = (witnessed.storage()?, args.results.clone());
+    let mut session = setup::begin_elsewhere(storage, results, LiveKind::Quiet, Nanos(0), &control)?;
+    session.conclude(Concluded::of(&RunRequest::new("durability", place)));
+    let failure = session.drive(&mut DurabilityCheck::new(args.remove), &mut witnessed).err();
+    let run = session.end(ending(failure, &control));
     output::run(&run, if args.json { Format::Json } else { Format::Text })?;
-    if args.remove && found.lost == 0 {
-        match &mut session {
-            Some(session) => session.remove().map_err(refused)?,
-            None => remove(&found.plan).map_err(refused)?,
-        }
-    }
-    Ok(match (found.lost, found.acknowledged) {
-        (0, 0) => Exit::Marginal,
-        (0, _) => Exit::Fit,
-        _ => Exit::Unfit,
-    })
+    output::failure(&run, true);
+    Ok(exit_of(&run))
 }
 
-/// The findings as a run that is kept.
-fn stored(found: &Findings, args: &CheckArgs, control: &Control) -> anyhow::Result<Run> {
-    let place = PathBuf::from(&found.plan.place);
-    let seen = if place.is_dir() {
-        iolite_observe::storage_beneath(std::iter::once(place.as_path()))?
-    } else {
-        None
-    };
-    let unseen = || Storage {
-        directory: place.clone(),
-        filesystem: Filesystem { kind: "database".into(), ..Filesystem::default() },
-        ..Storage::default()
-    };
-    let own = std::env::temp_dir();
-    let setup = Setup {
-        directory: &own,
-        results: setup::usable_results(args.results.clone())?,
-        view: setup::view(LiveKind::Quiet, Nanos(0)),
-    };
-    let mut session = Session::begin(setup::run_info(seen.unwrap_or_else(unseen)), setup, control)?;
-    session.conclude(Concluded::of(&RunRequest::new("durability", found.plan.place.clone())));
-    session.conclude(Concluded::of(found));
-    Ok(session.end(Ending::Completed))
+fn exit_of(run: &Run) -> Exit {
+    let found: Option<Findings> = run.concluded().last();
+    match (&run.ending, found) {
+        (Some(Ending::Completed), Some(found)) => match (found.lost, found.acknowledged) {
+            (0, 0) => Exit::Marginal,
+            (0, _) => Exit::Fit,
+            _ => Exit::Unfit,
+        },
+        _ => exit::of_ending(run),
+    }
 }

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use iolite_engine::EngineError;
-use iolite_model::Fitness;
+use iolite_model::{Ending, Fitness};
+use iolite_results::Run;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,15 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Exit::Interrupted
     } else {
         Exit::Failure
+    }
+}
+
+/// The exit code of a run that reaches no verdict.
+pub(crate) fn of_ending(run: &Run) -> Exit {
+    match run.ending {
+        Some(Ending::Completed) => Exit::Fit,
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Interrupted) | None => Exit::Interrupted,
     }
 }
 

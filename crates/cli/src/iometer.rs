@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
-use iolite_model::{Bytes, Concluded, Ending, IometerTerms, Nanos};
+use iolite_model::{Bytes, Concluded, IometerTerms, Nanos};
 use iolite_results::RunRequest;
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
@@ -176,9 +176,5 @@ fn test(
     let run = session.end(ending(failure, &control));
     output::run(&run, place.output.format())?;
     output::failure(&run, place.output.quiet);
-    Ok(match run.ending {
-        Some(Ending::Completed) => Exit::Fit,
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Interrupted) | None => Exit::Interrupted,
-    })
+    Ok(exit::of_ending(&run))
 }

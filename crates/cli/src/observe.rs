@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Nanos};
+use iolite_model::{Concluded, Nanos};
 use iolite_observe::Schedule;
 use iolite_results::RunRequest;
-use iolite_session::{Session, Setup, pause};
+use iolite_session::{Observation, Session, Setup, ending};
+use iolite_suites::SingleStep;
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
@@ -65,13 +66,8 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let schedule = Schedule { interval: args.interval, max_cpu: Some(MAX_CPU) };
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("observe", directory.display().to_string())));
-    session.events().message("observing the machine");
-    pause(&control, args.duration);
-    let (ending, exit) = match control.interrupted() {
-        true => (Ending::Interrupted, Exit::Interrupted),
-        false => (Ending::Completed, Exit::Fit),
-    };
-    let run = session.end(ending);
+    let failure = session.drive(&mut SingleStep::new(args.duration), &mut Observation).err();
+    let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    Ok(exit)
+    Ok(exit::of_ending(&run))
 }

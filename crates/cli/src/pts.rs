@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Ending, Event, PtsTerms, PtsTest};
+use iolite_model::{Bytes, Concluded, Event, PtsTerms, PtsTest};
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_store::Store;
@@ -139,11 +139,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(match run.ending {
-        Some(Ending::Completed) => Exit::Fit,
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Interrupted) | None => Exit::Interrupted,
-    })
+    Ok(exit::of_ending(&run))
 }
 
 /// What there is at the target.

@@ -3,9 +3,10 @@
 use clap::{Args, Parser, Subcommand};
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Nanos};
+use iolite_model::{Concluded, Nanos};
 use iolite_results::RunRequest;
 use iolite_session::{WaitsWatch, answered, ending};
+use iolite_suites::SingleStep;
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
@@ -73,7 +74,7 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let url = DatabaseUrl::parse(&args.db).map_err(|error| UsageError(error.to_string()))?;
     let (asked, interval) = (url.clone(), args.interval);
     let watch = answered(&control, move || WaitsWatch::open(&asked, interval)).map_err(refused)?;
-    let Some(watch) = watch else {
+    let Some(mut watch) = watch else {
         let message = format!("{url} shows no waits: PostgreSQL, MariaDB and MySQL do");
         return Err(UsageError(message).into());
     };
@@ -81,15 +82,11 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let results = args.output.results.clone();
     let mut session = setup::begin_elsewhere(storage, results, live, args.duration, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("waits", url.to_string())));
-    let failure = watch.watch(&mut session, args.duration).err();
+    let failure = session.drive(&mut SingleStep::new(args.duration), &mut watch).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(match run.ending {
-        Some(Ending::Completed) => Exit::Fit,
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Interrupted) | None => Exit::Interrupted,
-    })
+    Ok(exit::of_ending(&run))
 }
 
 /// A refusal to open the database is the user's error; one that does not respond is not.

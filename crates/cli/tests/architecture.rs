@@ -403,7 +403,7 @@ fn the_import_check_finds_circles_and_ways_through_the_root() {
 /// What only those who measure or decide have a use for, and where that is done. cli turns arguments into options, begins a session,
 /// has it drive a procedure, and prints the run: it needs none of these words. That it does not depend on the crates `stats`, `workers` and
 /// `workload` is held by their absence in its row of ARCHITECTURE.md.
-const MEASURING: [(&str, &str); 16] = [
+const MEASURING: [(&str, &str); 22] = [
     ("Instant", "time is taken in session and below"),
     ("thread::spawn", "threads are started in session and below"),
     ("thread::Builder", "threads are started in session and below"),
@@ -413,6 +413,12 @@ const MEASURING: [(&str, &str); 16] = [
     ("run_file_task", "session runs the steps of a procedure"),
     ("run_db_task", "session runs phases inside databases"),
     ("phase_by", "session runs the steps of a procedure"),
+    ("run_metadata_task", "session runs the steps of a procedure"),
+    ("inside_database", "session runs the steps of a procedure"),
+    ("transactions(", "session runs the steps of a procedure"),
+    (".prepare(", "session prepares the steps of a procedure"),
+    ("PhaseInfo", "session announces phases"),
+    ("tproc_c::check", "a check is a step of a procedure"),
     ("CacheProbe", "session reads counters around a phase"),
     ("LeafCounters", "session reads counters around a phase"),
     ("Monitor", "session reads counters around a phase"),
@@ -452,6 +458,51 @@ fn cli_neither_measures_nor_decides() {
     let uses: Vec<&str> = row.split('|').nth(3).unwrap().split_whitespace().collect();
     for measures in ["stats", "workers", "workload"] {
         assert!(!uses.contains(&measures) && !uses.contains(&"all"), "cli must not use {measures}: {row}");
+    }
+}
+
+/// The methods of a session by which phases are run or anything else is done: of these, cli reaches [`Session::drive`] only.
+const DRIVEN: [&str; 4] = ["calibrate", "set", "phase_by", "steps"];
+
+/// Whether a file of cli that records what a run is asked for has the session driven, and what it lacks where not.
+fn undriven(file: &str, text: &str) -> Option<String> {
+    text.find("RunRequest::new(")?;
+    let (driven, ended) = (text.find(".drive("), text.rfind(".end("));
+    let done = driven.zip(ended).is_some_and(|(driven, ended)| driven < ended);
+    (!done).then(|| format!("{file}: a run begins, and no `Session::drive` follows before its end"))
+}
+
+#[test]
+fn every_run_is_driven() {
+    let sources = sources();
+    let of_cli = || sources.iter().filter(|(file, _)| file.starts_with("crates/cli/src/"));
+    let wrong: Vec<String> = of_cli().filter_map(|(file, text)| undriven(file, text)).collect();
+    assert!(wrong.is_empty(), "make what is done a procedure:\n{}", wrong.join("\n"));
+    let begin = of_cli().filter(|(_, text)| text.contains("RunRequest::new(")).count();
+    assert!(begin >= 17, "only {begin} files of cli begin runs");
+    // What begins a phase is not seen outside of session.
+    let session: String = sources
+        .iter()
+        .filter(|(file, _)| file.starts_with("crates/session/src/"))
+        .map(|(_, text)| text.as_str())
+        .collect();
+    for method in DRIVEN {
+        assert!(session.contains(&format!("fn {method}")), "session has no method {method} any more");
+        for public in [format!("pub fn {method}("), format!("pub fn {method}<")] {
+            assert!(!session.contains(&public), "{public} lets cli pass the driver by");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_not_driven_is_found() {
+    let begins = "session.conclude(Concluded::of(&RunRequest::new(\"x\", \"\")));\n";
+    let drives = "session.drive(&mut procedure, &mut Bare)?;\n";
+    let ends = "let run = session.end(Ending::Completed);\n";
+    assert_eq!(undriven("a.rs", &[begins, drives, ends].concat()), None);
+    assert_eq!(undriven("a.rs", &[drives, ends].concat()), None);
+    for wrong in [[begins, ends, drives], [begins, "measure(&mut session);\n", ends]] {
+        assert!(undriven("a.rs", &wrong.concat()).is_some_and(|found| found.starts_with("a.rs: ")));
     }
 }
 

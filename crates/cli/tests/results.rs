@@ -15,7 +15,12 @@ use serde_json::Value;
 
 fn iolite(place: &TestDirectory, arguments: &[&str]) -> Output {
     let mut command = Command::new(IOLITE);
-    command.args(arguments).arg("--results").arg(place.results());
+    command.args(arguments);
+    // fio's command line has no option for it, and works in the current directory.
+    match arguments.first() {
+        Some(&"fio") => command.env("IOLITE_RESULTS", place.results()).current_dir(place.data()),
+        _ => command.arg("--results").arg(place.results()),
+    };
     command.env("NO_COLOR", "1").env("COLUMNS", "110").stdin(Stdio::null()).output().unwrap()
 }
 
@@ -37,7 +42,8 @@ fn shown_as_printed(place: &TestDirectory, arguments: &[&str]) {
     // The document of the same run is a document of the command's own kind.
     let from_store = parsed(&text(&iolite(place, &["results", "json", "latest"])));
 
-    let json_run = iolite(place, &[arguments, &["--json"]].concat());
+    let as_json = if arguments[0] == "fio" { "--output-format=json" } else { "--json" };
+    let json_run = iolite(place, &[arguments, &[as_json]].concat());
     let printed = parsed(&text(&json_run));
     let stored = parsed(&text(&iolite(place, &["results", "json", "latest"])));
     assert_eq!(stored, printed, "{arguments:?}");
@@ -93,6 +99,46 @@ name = 'names'
 stop.operations = 100
 ";
 
+/// A test of Iometer's with one disk worker.
+const ICF: &str = "\
+Version 1.1.0 
+'TEST SETUP ====================================================================
+'Test Description
+\tone worker
+'Run Time
+'\thours      minutes    seconds
+\t0          0          1
+'Ramp Up Time (s)
+\t0
+'Test Type
+\tNORMAL
+'END test setup
+'ACCESS SPECIFICATIONS =========================================================
+'Access specification name,default assignment
+\tmixed,NONE
+'size,% of size,% reads,% random,delay,burst,align,reply
+\t8192,100,67,100,0,1,0,0
+'END access specifications
+'MANAGER LIST ==================================================================
+'Manager ID, manager name
+\t1,HOST
+'Worker
+\tWorker 1
+'Worker type
+\tDISK
+'Default target settings for worker
+'Number of outstanding IOs,test connection rate,transactions per connection
+\t2,DISABLED,1
+'Disk maximum size,starting sector
+\t0,0
+'End default target settings for worker
+'Assigned access specs
+\tmixed
+'End assigned access specs
+'End worker
+'End manager
+";
+
 /// How a command is asked for, and what has to stay until it has run.
 struct RunRequest {
     arguments: Vec<String>,
@@ -108,9 +154,10 @@ fn asked<const N: usize>(arguments: [&str; N]) -> Option<RunRequest> {
 /// not possible.
 type Row = (&'static str, fn(&TestDirectory) -> Option<RunRequest>);
 
-/// Every command whose runs are stored. fio's own command line has a test of its own below.
+/// Every command whose runs are stored. More of fio's command lines are in tests of their own below.
 const COMMANDS: &[Row] = &[
     ("run", |place| asked(["run", &job(place, "job.toml", READS), "--directory", &data(place)])),
+    ("fio", |_| asked(["fio", "--name=a", "--ioengine=psync", "--size=1m", "--rw=randwrite"])),
     ("check", |place| asked(["check", &data(place), "--budget-time", "10s", "--budget-space", "64MiB"])),
     ("latency-target", |place| {
         let job = job(place, "job.toml", READS.split("[[tasks]]\n[tasks.io]\nname = 'more").next().unwrap());
@@ -174,7 +221,12 @@ const COMMANDS: &[Row] = &[
         asked.keep = Some(Box::new(device));
         Some(asked)
     }),
-    ("classic", |place| {
+    ("classic dd", |place| asked(["classic", "dd", &data(place), "--size", "4MiB"])),
+    ("classic bonnie", |place| asked(["classic", "bonnie", &data(place), "--size", "4MiB", "--files", "50"])),
+    ("classic iozone", |place| {
+        asked(["classic", "iozone", &data(place), "--size", "4MiB", "--processes", "2"])
+    }),
+    ("classic all", |place| {
         asked([
             "classic",
             "all",
@@ -210,13 +262,19 @@ const COMMANDS: &[Row] = &[
     ("iometer patterns", |place| {
         asked(["iometer", "patterns", &data(place), "--size", "4MiB", "--time", "100ms"])
     }),
+    ("iometer spec", |place| {
+        asked(["iometer", "spec", "File Server", &data(place), "--size", "4MiB", "--time", "100ms"])
+    }),
+    ("iometer run", |place| {
+        let file = job(place, "one.icf", ICF);
+        asked(["iometer", "run", &file, &data(place), "--size", "4MiB", "--time", "50ms"])
+    }),
     ("ranread run", |place| ran(place, "ranread")),
     ("ranwrite run", |place| ran(place, "ranwrite")),
     ("ranio run", |place| ran(place, "ranio")),
-    ("ranread sweep", |place| {
-        let db = blocks(place);
-        asked(["ranread", "sweep", "--db", &db, "--jobs", "1,2", "--step", "300ms", "--ramp", "0s"])
-    }),
+    ("ranread sweep", |place| sweep(place, "ranread")),
+    ("ranwrite sweep", |place| sweep(place, "ranwrite")),
+    ("ranio sweep", |place| sweep(place, "ranio")),
     ("tproc-c run", |place| {
         let db = warehouse(place);
         asked([
@@ -288,6 +346,10 @@ fn ran(place: &TestDirectory, tool: &str) -> Option<RunRequest> {
     asked([tool, "run", "--db", &blocks(place), "--jobs", "2", "--runtime", "300ms", "--ramp", "100ms"])
 }
 
+fn sweep(place: &TestDirectory, tool: &str) -> Option<RunRequest> {
+    asked([tool, "sweep", "--db", &blocks(place), "--jobs", "1,2", "--step", "300ms", "--ramp", "0s"])
+}
+
 /// A database of TPROC-C.
 fn warehouse(place: &TestDirectory) -> String {
     let db = format!("sqlite:{}", data(place));
@@ -338,25 +400,70 @@ fn every_command_is_shown_as_it_was_printed() {
     }
 }
 
-/// Commands that store no run of their own: they print what is known, prepare, or work on stored runs. fio's runs are stored, and
-/// have tests of their own.
-const WITHOUT_RUNS: &[&str] =
-    &["fio", "profiles", "db", "results", "plot", "explain", "completions", "man", "help", "serve", "report"];
+/// Commands that store no run of their own: they print what is known, prepare, or work on stored runs. `durability run` writes until
+/// the crash comes: what came of it `durability check` stores.
+const WITHOUT_RUNS: &[&str] = &[
+    "profiles",
+    "db",
+    "results",
+    "plot",
+    "report",
+    "explain",
+    "completions",
+    "man",
+    "iometer print",
+    "durability run",
+    "durability witness",
+    "tproc-c build",
+    "tproc-c purge",
+];
+
+/// What PerfTools' commands do besides `run` and `sweep`.
+const OF_RAN: [&str; 10] = [
+    "setup",
+    "create-globals",
+    "add-globals",
+    "count-subscripts",
+    "get-sizes",
+    "stop",
+    "history",
+    "export",
+    "reset",
+    "purge",
+];
+
+/// The commands that the help of a command lists.
+fn listed(command: &[&str]) -> Vec<String> {
+    let help = Command::new(IOLITE).args(command).arg("--help").env("NO_COLOR", "1").output().unwrap();
+    let help = text(&help);
+    let lines =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = lines.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
 
 #[test]
 fn no_command_is_missing_in_the_table() {
-    let help = Command::new(IOLITE).arg("--help").env("NO_COLOR", "1").output().unwrap();
-    let help = text(&help);
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands: Vec<&str> = commands
-        .take_while(|line| !line.is_empty())
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    assert!(commands.len() > 20 && commands.contains(&"check"), "{help}");
-    let is_there = |command: &&str| COMMANDS.iter().any(|(row, _)| row.split(' ').next() == Some(command));
-    let missing: Vec<_> =
-        commands.iter().filter(|command| !is_there(command) && !WITHOUT_RUNS.contains(command)).collect();
+    let commands = listed(&[]);
+    assert!(commands.len() > 20 && commands.contains(&"check".to_owned()), "{commands:?}");
+    let verbs = |command: &String| match listed(&[command]) {
+        // fio's help has no such list, and those of other commands without verbs are empty.
+        none if none.is_empty() || command == "fio" => vec![command.clone()],
+        verbs => verbs.into_iter().map(|verb| format!("{command} {verb}")).collect(),
+    };
+    let all: Vec<String> = commands.iter().flat_map(verbs).collect();
+    assert!(all.contains(&"tproc-c build".to_owned()) && all.contains(&"observe".to_owned()), "{all:?}");
+    let begins = |row: &str, command: &str| {
+        row == command || row.strip_prefix(command).is_some_and(|rest| rest.starts_with(' '))
+    };
+    let stores_none = |command: &str| {
+        let of_ran = command.split_once(' ').filter(|(tool, _)| tool.starts_with("ran"));
+        WITHOUT_RUNS.iter().any(|row| begins(command, row))
+            || of_ran.is_some_and(|(_, verb)| OF_RAN.contains(&verb))
+    };
+    let is_held = |command: &str| COMMANDS.iter().any(|(row, _)| begins(row, command));
+    let missing: Vec<_> = all.iter().filter(|command| !is_held(command) && !stores_none(command)).collect();
     assert!(
         missing.is_empty(),
         "{missing:?} print runs that are not held against what is stored: add a row to COMMANDS"

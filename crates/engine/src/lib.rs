@@ -41,4 +41,4 @@ pub use processes::{WORKER_COMMAND, serve_worker};
 pub use run::run_file_task;
 pub use set::{Measured, make_ready, run_set, validate_task};
 pub use turns::validate_order;
-pub use verify::verify_state;
+pub use verify::SavedState;

@@ -36,7 +36,7 @@ pub trait Environment<P: Procedure> {
         bail!("there is no database to run {} on", task.name)
     }
 
-    /// Notified of a step that failed and that the procedure survives.
+    /// Notified of a step that failed.
     fn failed(&mut self, _procedure: &mut P, _error: &anyhow::Error) {}
 }
 
@@ -61,7 +61,14 @@ impl Session<'_> {
         procedure: &mut P,
         environment: &mut impl Environment<P>,
     ) -> anyhow::Result<()> {
-        let driven = self.steps(procedure, environment);
+        let mut driven = self.steps(procedure, environment);
+        if let Err(error) = &driven {
+            environment.failed(procedure, error);
+        }
+        while let Some(preparation) = procedure.remaining(self.events.run()) {
+            let done = environment.prepare(self, procedure, preparation);
+            driven = driven.and_then(|conclusions| done.map(|()| conclusions));
+        }
         let conclusions = match &driven {
             Ok(Some(conclusions)) => conclusions.clone(),
             Err(error) if !self.control.interrupted() => {
@@ -79,7 +86,9 @@ impl Session<'_> {
         procedure: &mut P,
         environment: &mut impl Environment<P>,
     ) -> anyhow::Result<Option<Conclusions>> {
-        self.calibrate()?;
+        if procedure.runs_tasks() {
+            self.calibrate()?;
+        }
         while !self.control.interrupted() {
             match procedure.next(self.events.run(), self.elapsed()) {
                 Step::Run(tasks) => self.step(tasks, procedure, environment)?,

@@ -55,7 +55,7 @@ pub fn patiently<T: Send + 'static>(
 }
 
 /// Lets a time pass, or less where the user interrupts.
-pub fn pause(control: &Control, time: Nanos) {
+pub(crate) fn pause(control: &Control, time: Nanos) {
     let end = Instant::now() + Duration::from_nanos(time.0);
     while !control.interrupted() {
         let left = end.saturating_duration_since(Instant::now());

@@ -20,27 +20,11 @@ use crate::generator;
 use crate::session::Session;
 
 impl Session<'_> {
-    /// Runs sets of tasks one after the other, until the user interrupts or one fails; what was measured until then is
-    /// kept.
-    ///
-    /// # Errors
-    /// Why it can't go on.
-    pub fn sets(&mut self, sets: &[&[JobTask]]) -> anyhow::Result<()> {
-        self.calibrate()?;
-        for set in sets {
-            if self.control.interrupted() {
-                break;
-            }
-            self.set(set)?;
-        }
-        Ok(())
-    }
-
     /// Runs tasks that start together.
     ///
     /// # Errors
     /// One of them makes no sense, could not be made ready, or has failed.
-    pub fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
+    pub(crate) fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
         let first = self.run().next_phase();
         let infos = self.announce(first, tasks.iter().map(JobTask::task));
         let path = self.path(tasks);
@@ -85,7 +69,7 @@ impl Session<'_> {
     /// Runs a phase whose operations are not the engine's own, for example inside a database: `run` does it, as the phase of
     /// the number that it is given, and passes its events on; where it returns what the devices counted, that is the phase's,
     /// else what this session's devices counted. Returns the phase's number. What fails is the phase's ending.
-    pub fn phase_by(
+    pub(crate) fn phase_by(
         &mut self,
         task: Task,
         run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<(Outcome, Option<Cache>)>,

@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The program can't start a thread; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
-    pub fn calibrate(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn calibrate(&mut self) -> anyhow::Result<()> {
         if self.run().calibration.is_none() {
             let calibration = calibrate(&mut self.scratch, self.clock, self.control)?;
             self.events.event(&Event::Calibrated(calibration));

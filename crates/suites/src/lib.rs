@@ -5,6 +5,7 @@ mod ab;
 mod check;
 mod classic;
 mod database;
+mod durability_check;
 mod iometer;
 mod job_list;
 mod judge;
@@ -16,6 +17,7 @@ mod pts;
 mod repeat;
 mod search;
 mod shuffle;
+mod single;
 mod study;
 mod sweep;
 mod user_sweep;
@@ -24,6 +26,7 @@ pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
 pub use database::{database_warnings, small_database};
+pub use durability_check::{DurabilityCheck, DurabilityStep};
 pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
 pub use iometer::{Iometer, IometerAccess};
 pub use job_list::JobList;
@@ -36,6 +39,7 @@ pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
 pub use pts::{Pts, PtsAccess, PtsError, PtsRequest, PtsTarget};
 pub use repeat::Repeat;
+pub use single::SingleStep;
 pub use study::{
     Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy, Study,
     StudyPreparation, StudyProcedure, StudyStep, Subject,

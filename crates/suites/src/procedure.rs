@@ -8,7 +8,8 @@ use iolite_results::Run;
 /// It does no I/O and reads no clock: the run so far and the time that has passed are all that it knows, so that it is
 /// tested on simulated devices.
 pub trait Procedure {
-    /// What it may ask its caller to prepare between phases: a database, a cold cache. [`Nothing`] where there is none.
+    /// What it may ask its caller to prepare or do between phases: a database, a cold cache, an observation. [`Nothing`] where there
+    /// is none.
     type Preparation;
 
     /// The next step, from what has been measured so far and the time since the run began.
@@ -19,9 +20,19 @@ pub trait Procedure {
         Conclusions::default()
     }
 
+    /// What is still to be done where it ends before it is done; asked for again until nothing is left.
+    fn remaining(&mut self, _run: &Run) -> Option<Self::Preparation> {
+        None
+    }
+
     /// Time since the run's begin by which everything is to be done; `None` without a limit.
     fn deadline(&self) -> Option<Nanos> {
         None
+    }
+
+    /// Whether it runs tasks: what the program itself costs is then measured before the first one.
+    fn runs_tasks(&self) -> bool {
+        true
     }
 
     /// Whether it goes on where a phase has failed; otherwise that is the run's end.
@@ -46,7 +57,7 @@ pub enum CutShort {
 pub enum Step<P = Nothing> {
     /// Run these tasks, which start together.
     Run(Vec<Task>),
-    /// Prepare this, then ask again.
+    /// Prepare or do this, then ask again.
     Prepare(P),
     /// All is measured.
     Done(Conclusions),

@@ -81,7 +81,7 @@ fn read(task: &JobTask) -> anyhow::Result<()> {
 }
 
 /// Why a step failed, with the error number that fio's results hold.
-pub(super) fn failure(error: &anyhow::Error) -> Failure {
+fn failure(error: &anyhow::Error) -> Failure {
     let system = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
     let number = system.unwrap_or(match error.downcast_ref::<EngineError>() {
         Some(EngineError::Interrupted) => 0,

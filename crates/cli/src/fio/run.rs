@@ -20,7 +20,7 @@ use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage};
 use iolite_observe::{CpuIdle, DiskProbe};
 use iolite_report::LiveKind;
 use iolite_results::RunRequest;
-use iolite_session::{Environment, Events, Session, Setup, unix_now};
+use iolite_session::{Events, Session, Setup, unix_now};
 
 use super::debug;
 use super::environment::{self, Shell};
@@ -78,12 +78,8 @@ fn perform(
     listeners: &Listeners,
 ) -> anyhow::Result<Results> {
     let mut shell = Shell::default();
-    if let Err(error) = session.drive(&mut job, &mut shell) {
-        job.failed(environment::failure(&error));
-    }
-    while let Some(preparation) = job.remaining(session.run()) {
-        shell.prepare(&mut session, &mut job, preparation)?;
-    }
+    // What has failed is part of the jobs' results.
+    let _ = session.drive(&mut job, &mut shell);
     let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
     let idle = listeners.idle.finish();
     let concluded = job.conclude(session.run(), unix_now());

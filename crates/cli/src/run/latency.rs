@@ -6,7 +6,7 @@ use iolite_model::{
     LoadParameter, Nanos, Quantile, Stop,
 };
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Bare, Session, ending};
+use iolite_session::{Bare, ending};
 use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
 use super::args::LatencyTargetArgs;
@@ -38,18 +38,12 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     session.scratch().allow_overwriting(devices);
     session.conclude(Concluded::of(&RunRequest::new("latency-target", "")));
     session.conclude(Concluded::of(&LatencyTerms { task: base, target }));
-    let failure = find(&mut session, &job, search).err();
+    let mut procedure = LatencyProcedure::new(JobList::new(&job), search);
+    let failure = session.drive(&mut procedure, &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
     Ok(exit_of(&run))
-}
-
-/// Runs the tasks before, then try by try.
-fn find(session: &mut Session<'_>, job: &Job, search: LatencySearch) -> anyhow::Result<()> {
-    session.drive(&mut JobList::new(job), &mut Bare)?;
-    let first = session.history().len();
-    session.drive(&mut LatencyProcedure::new(search, first), &mut Bare)
 }
 
 /// Takes the task that is searched from the job: its last one.

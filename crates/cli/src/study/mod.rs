@@ -5,8 +5,8 @@ mod place;
 
 use iolite_engine::Control;
 use iolite_model::{
-    BackendKind, BlockPoint, Bytes, CachePoint, Concluded, Conclusion, Ending, Nanos, Overwrite,
-    ReadAheadPoint, StudySetting, StudyWindow,
+    BackendKind, BlockPoint, Bytes, CachePoint, Concluded, Conclusion, Nanos, Overwrite, ReadAheadPoint,
+    StudySetting, StudyWindow,
 };
 use iolite_observe::ReadAhead;
 use iolite_report::study::Circumstance;
@@ -14,7 +14,7 @@ use iolite_results::RunRequest;
 use iolite_session::{Session, StudyEnvironment, ending, unix_now};
 use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy, Study, StudyProcedure};
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
 use crate::{output, setup, signals};
 pub(crate) use args::StudyArgs;
@@ -158,11 +158,7 @@ where
     let run = session.end(ending);
     output::run(&run, output.format())?;
     output::failure(&run, output.quiet);
-    Ok(match run.ending {
-        Some(Ending::Completed) => Exit::Fit,
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Interrupted) | None => Exit::Interrupted,
-    })
+    Ok(exit::of_ending(&run))
 }
 
 /// What of an existing target may be destroyed.

@@ -6,6 +6,7 @@ use iolite_model::{Concluded, Ending, Nanos, TprocCChecked};
 use iolite_report::{Format, LiveKind};
 use iolite_results::RunRequest;
 use iolite_session::{TprocCSite, answered, ending};
+use iolite_suites::SingleStep;
 
 use super::args::CheckArgs;
 use super::begin::begin;
@@ -21,10 +22,10 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
     let open = move || TprocCSite::open(url, iolite_model::Durability::AsConfigured);
-    let site = answered(&control, open).map_err(refused)?;
+    let mut site = answered(&control, open).map_err(refused)?;
     let mut session = begin(&site, args.results.clone(), LiveKind::Quiet, Nanos(0), &control)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-check", "")));
-    let failure = site.check(&mut session).err();
+    let failure = session.drive(&mut SingleStep::new(()), &mut site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, if args.json { Format::Json } else { Format::Text })?;
     output::failure(&run, true);

@@ -8,7 +8,7 @@ mod verification;
 mod written;
 
 pub(crate) use checker::{Checker, Checks, Unchecked};
-pub use later::verify_state;
+pub use later::SavedState;
 pub(crate) use read_back::read_back;
 pub(crate) use state::State;
 pub(crate) use verification::{Subject, Verification};

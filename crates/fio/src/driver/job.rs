@@ -111,29 +111,6 @@ impl FioJob {
         self.failure.get_or_insert(failure);
     }
 
-    /// What is still to be done where the run ends before its time: the commands after the jobs that have run. To be
-    /// called until there is nothing left.
-    pub fn remaining(&mut self, run: &Run) -> Option<Preparation> {
-        self.settle(run);
-        let set = self.current.as_mut()?;
-        while let Some(action) = set.actions.pop_front() {
-            match action {
-                Action::Postrun(thread, command) if !set.left_out.contains(&thread) => {
-                    set.in_progress = Some(InProgress::Postrun(thread));
-                    return Some(command);
-                }
-                Action::Search(thread, search) => {
-                    if let Some(phase) = search.last() {
-                        self.ended[thread] =
-                            Some(ended(&self.threads[thread], run, phase, None, &self.watchers));
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-
     /// What came of all threads, to be recorded before the run ends; `now_unix` is the time since 1970.
     pub fn conclude(&mut self, run: &Run, now_unix: Nanos) -> Vec<Concluded> {
         self.settle(run);
@@ -305,6 +282,28 @@ impl Procedure for FioJob {
                 None => return Step::Done(Conclusions::default()),
             }
         }
+    }
+
+    /// The commands after the jobs that have run.
+    fn remaining(&mut self, run: &Run) -> Option<Preparation> {
+        self.settle(run);
+        let set = self.current.as_mut()?;
+        while let Some(action) = set.actions.pop_front() {
+            match action {
+                Action::Postrun(thread, command) if !set.left_out.contains(&thread) => {
+                    set.in_progress = Some(InProgress::Postrun(thread));
+                    return Some(command);
+                }
+                Action::Search(thread, search) => {
+                    if let Some(phase) = search.last() {
+                        self.ended[thread] =
+                            Some(ended(&self.threads[thread], run, phase, None, &self.watchers));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     fn survives_failures(&self) -> bool {

@@ -8,7 +8,7 @@ use iolite_db::DatabaseUrl;
 use iolite_engine::EngineError;
 use iolite_model::{Concluded, Durability, OpKind, Storage, Task, TprocCDatabase, TprocCTask};
 use iolite_oltp::tproc_c::{self, Database, Layout};
-use iolite_suites::{Nothing, Procedure};
+use iolite_suites::{Nothing, Procedure, SingleStep};
 
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
@@ -84,23 +84,6 @@ impl TprocCSite {
         }));
     }
 
-    /// Checks the consistency conditions, and records what was found.
-    ///
-    /// # Errors
-    /// The database can't be read; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
-    pub fn check(&self, session: &mut Session<'_>) -> anyhow::Result<()> {
-        session.events().message("checking the consistency conditions");
-        let database = self.database.clone();
-        match patiently(session.control(), Duration::MAX, move || tproc_c::check(database.as_ref())) {
-            Ok(checked) => session.conclude(Concluded::of(&checked?)),
-            Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
-            Err(GaveUp::Late | GaveUp::Failed) => {
-                bail!("the thread that checks the database has died, which is a bug")
-            }
-        }
-        Ok(())
-    }
-
     fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {
         let database = self.database.clone();
         settle(session, move || database.settle())?;
@@ -123,6 +106,22 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &TprocCSite {
 
     fn transactions(&mut self, session: &mut Session<'_>, task: TprocCTask) -> anyhow::Result<()> {
         self.measure(session, &task)
+    }
+}
+
+/// Checks the consistency conditions, and records what was found.
+impl Environment<SingleStep<()>> for TprocCSite {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
+        session.events().message("checking the consistency conditions");
+        let database = self.database.clone();
+        match patiently(session.control(), Duration::MAX, move || tproc_c::check(database.as_ref())) {
+            Ok(checked) => session.conclude(Concluded::of(&checked?)),
+            Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
+            Err(GaveUp::Late | GaveUp::Failed) => {
+                bail!("the thread that checks the database has died, which is a bug")
+            }
+        }
+        Ok(())
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use iolite_db::{DatabaseUrl, WaitSampler};
 use iolite_model::{Concluded, Durability, Nanos, Storage};
 use iolite_oltp::tproc_c;
+use iolite_suites::SingleStep;
 
 use super::storage::DatabaseStorage;
+use crate::drive::Environment;
 use crate::patience::pause;
 use crate::session::Session;
 
@@ -15,7 +17,8 @@ use crate::session::Session;
 pub struct WaitsWatch {
     url: DatabaseUrl,
     storage: DatabaseStorage,
-    sampler: WaitSampler,
+    /// Until it has been watched.
+    sampler: Option<WaitSampler>,
 }
 
 impl WaitsWatch {
@@ -29,22 +32,28 @@ impl WaitsWatch {
         let storage = DatabaseStorage::find(url, instance.as_ref())?;
         let reader = instance.wait_reader()?;
         let sampler = reader.and_then(|reader| WaitSampler::start(reader, Duration::from_nanos(interval.0)));
-        Ok(sampler.map(|sampler| WaitsWatch { url: url.clone(), storage, sampler }))
+        Ok(sampler.map(|sampler| WaitsWatch { url: url.clone(), storage, sampler: Some(sampler) }))
     }
 
     /// The storage under the data.
     pub fn storage(&self) -> &Storage {
         &self.storage.storage
     }
+}
 
-    /// Watches for a time, or until the user interrupts, and records what was seen.
-    ///
-    /// # Errors
-    /// The database has stopped responding.
-    pub fn watch(self, session: &mut Session<'_>, time: Nanos) -> anyhow::Result<()> {
+/// Watches for the time of the step, or until the user interrupts, and records what was seen.
+impl Environment<SingleStep<Nanos>> for WaitsWatch {
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        _: &mut SingleStep<Nanos>,
+        time: Nanos,
+    ) -> anyhow::Result<()> {
         session.events().message("watching the sessions of the database");
         pause(session.control(), time);
-        let Some(found) = self.sampler.finish() else { bail!("{} has stopped responding", self.url) };
+        let sampler =
+            self.sampler.take().context("the sessions have been watched already, which is a bug")?;
+        let Some(found) = sampler.finish() else { bail!("{} has stopped responding", self.url) };
         session.conclude(Concluded::of(&found));
         match found.failure {
             Some(failure) => bail!(failure),

@@ -20,6 +20,7 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
+use crate::job_list::JobList;
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
 use search::{Plan, Scale, State};
@@ -173,24 +174,33 @@ pub enum LatencyTargetError {
     },
 }
 
-/// A search as a procedure: its tries are the phases of the run from one number on.
+/// A search as a procedure: the tasks that prepare it, then its tries.
 #[derive(Debug, Clone)]
 pub struct LatencyProcedure {
+    /// The tasks before, until they have ended.
+    before: Option<JobList>,
     search: LatencySearch,
+    /// Phases of the run before the first try.
     first: usize,
 }
 
 impl LatencyProcedure {
-    /// A search whose first try is the phase at `first` in the run's list; earlier ones have prepared it.
-    pub fn new(search: LatencySearch, first: usize) -> LatencyProcedure {
-        LatencyProcedure { search, first }
+    /// A search that `before` prepares; a task of these that fails is the end.
+    pub fn new(before: JobList, search: LatencySearch) -> LatencyProcedure {
+        LatencyProcedure { before: Some(before), search, first: 0 }
     }
 }
 
 impl Procedure for LatencyProcedure {
     type Preparation = Nothing;
 
-    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step {
+    fn next(&mut self, run: &Run, elapsed: Nanos) -> Step {
+        if let Some(before) = &mut self.before {
+            match before.next(run, elapsed) {
+                Step::Done(_) => (self.before, self.first) = (None, run.phases.len()),
+                step => return step,
+            }
+        }
         match self.search.next(run.phases.get(self.first..).unwrap_or_default()) {
             LatencyStep::Run(task) => Step::Run(vec![Task::File(*task)]),
             LatencyStep::Done(found) => {
@@ -203,7 +213,7 @@ impl Procedure for LatencyProcedure {
 
     /// A try that failed has a result, from which the search sees what that means.
     fn survives_failures(&self) -> bool {
-        true
+        self.before.is_none()
     }
 }
 
