@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_set, verify_state};
+use iolite_engine::{Control, EngineError, Outcome, SavedState, Scratch, run_file_task, run_set};
 use iolite_model::{
     Access, BackendKind, BusyOptions, BusyWork, Bytes, Checksum, Ending, ErrorClass, Event, ExistingTarget,
     FileOrder, FileTask, FilesTarget, IoFlags, JobTask, LayOut, Mix, NamedFile, Nanos, NullSink, OpKind,
@@ -519,7 +519,7 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     let verified = found(&outcome);
     assert_eq!((verified.wrong, verified.unreadable, verified.incomplete), (0, 0, false), "{verified:?}");
     assert!(verified.units > 500, "{verified:?}");
-    let (_, later) = verify_state(&state, Clock::best(), &Control::default()).unwrap();
+    let later = SavedState::load(&state).unwrap().verify(Clock::best(), &Control::default()).unwrap();
     assert_eq!((later.wrong, later.unreadable), (0, 0), "{later:?}");
     assert!(later.units >= 60, "{later:?}");
     // So it is with what was only stamped, for others to compare.
@@ -546,7 +546,7 @@ fn several_files_are_verified_each_by_its_own_offsets() {
     assert_eq!(found(&outcome).wrong, 1);
     let what = &found(&outcome).first[0].what;
     assert!(what.contains("b at byte 2048"), "{what}");
-    let (_, later) = verify_state(&state, Clock::best(), &Control::default()).unwrap();
+    let later = SavedState::load(&state).unwrap().verify(Clock::best(), &Control::default()).unwrap();
     assert_eq!(later.wrong, 1);
     // What nobody has written is wrong.
     write(&place.path("d"), 0, 4096);

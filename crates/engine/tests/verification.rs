@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolite_engine::{
-    Control, Outcome, Scratch, Sim, SimFaults, SimImage, SimLatency, SimParameters, run_file_task,
-    run_file_task_on, verify_state,
+    Control, Outcome, SavedState, Scratch, Sim, SimFaults, SimImage, SimLatency, SimParameters,
+    run_file_task, run_file_task_on,
 };
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Checksum, Ending, ErrorClass, ExistingTarget, FileTask, Mix, Nanos,
@@ -179,7 +179,7 @@ fn on_file(path: &Path, backend: BackendKind, check: Checksum) -> FileTask {
 }
 
 fn later(state: &Path) -> Verified {
-    verify_state(state, Clock::best(), &Control::default()).unwrap().1
+    SavedState::load(state).unwrap().verify(Clock::best(), &Control::default()).unwrap()
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_state_reports_later_what_has_changed_on_any_back_end() {
         file.write_all_at(&blocks[1], 20 * BLOCK).unwrap();
         file.write_all_at(&[0; BLOCK as usize], 30 * BLOCK).unwrap();
         file.set_len(250 * BLOCK + 10).unwrap();
-        let found = verify_state(&state, Clock::best(), &Control::default());
+        let found = SavedState::load(&state).unwrap().verify(Clock::best(), &Control::default());
         // The span no longer exists as a whole: said, rather than compared in part.
         assert!(found.unwrap_err().to_string().contains("offset"), "{backend:?}");
         file.set_len(256 * BLOCK).unwrap();
