@@ -86,7 +86,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
     let (Loaded { job: a, .. }, Loaded { job: b, .. }) = (job::load(&args.a)?, job::load(&args.b)?);
     job::check(&a)?;
     job::check(&b)?;
-    let no_task = || UsageError("a job without a task can't be compared".into());
+    let no_task = || UsageError::new("a job without a task can't be compared");
     let figure = args.figure.or_else(|| Ab::usual_figure(&a)).ok_or_else(no_task)?;
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let both = Job { name: String::new(), tasks: [a.tasks.clone(), b.tasks.clone()].concat() };

@@ -11,7 +11,7 @@ use crate::check::CheckArgs;
 use crate::classic::ClassicArgs;
 use crate::database::DbArgs;
 use crate::durability::DurabilityArgs;
-use crate::exit;
+use crate::exit::{self, UsageError};
 use crate::explain::ExplainArgs;
 use crate::iometer::IometerArgs;
 use crate::observe::ObserveArgs;
@@ -174,10 +174,10 @@ pub(crate) struct PlotArgs {
 }
 
 /// Seconds to smooth over.
-fn seconds(text: &str) -> Result<f64, String> {
+fn seconds(text: &str) -> Result<f64, UsageError> {
     match text.trim_end_matches('s').parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 => Ok(value),
-        _ => Err("write a number of seconds, for example 5".into()),
+        _ => Err(UsageError::new("write a number of seconds, for example 5")),
     }
 }
 

@@ -134,7 +134,7 @@ fn terms(args: &ClassicArgs, host: &Host) -> Result<ClassicTerms, UsageError> {
         processes: args.processes,
         keep_cache: args.keep_cache,
     };
-    Classic::terms(&request, host.memory).map_err(|error| UsageError(error.to_string()))
+    Classic::terms(&request, host.memory).map_err(UsageError::new)
 }
 
 /// Whether the files fit.
@@ -154,7 +154,7 @@ fn check_space(args: &ClassicArgs, terms: &ClassicTerms, filesystem: &Filesystem
         args.directory.display(),
         filesystem.free
     );
-    Err(UsageError(message))
+    Err(UsageError::new(message))
 }
 
 fn exit_of(run: &Run) -> Exit {

@@ -155,15 +155,13 @@ pub(crate) fn run(args: DurabilityArgs) -> anyhow::Result<Exit> {
 
 fn refused(error: Error) -> anyhow::Error {
     match error {
-        Error::Asked(_) | Error::SamePlace { .. } | Error::Foreign { .. } => {
-            UsageError(error.to_string()).into()
-        }
+        Error::Asked(_) | Error::SamePlace { .. } | Error::Foreign { .. } => UsageError::new(error).into(),
         other => other.into(),
     }
 }
 
 fn database(url: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
-    url.map(DatabaseUrl::parse).transpose().map_err(|error| UsageError(error.to_string()).into())
+    url.map(DatabaseUrl::parse).transpose().map_err(|error| UsageError::new(error).into())
 }
 
 fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
@@ -237,7 +235,7 @@ fn witness(args: WitnessArgs) -> anyhow::Result<Exit> {
         None => String::from(new_key().map_err(refused)?),
     };
     let listener = TcpListener::bind(&args.listen).map_err(|error| {
-        UsageError(format!("--listen {}: {error}; choose another address or port", args.listen))
+        UsageError::new(format!("--listen {}: {error}; choose another address or port", args.listen))
     })?;
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or(args.listen);
     output::print(&format!(
@@ -259,7 +257,7 @@ fn compare(args: CheckArgs) -> anyhow::Result<Exit> {
     let url = database(args.db.as_deref().filter(|_| commits))?;
     if commits && url.is_none() {
         let message = format!("the notes are of commits to {place}: name it with --db URL");
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     let mut witnessed = WitnessedRun::open(known, url.as_ref()).map_err(refused)?;
     let (storage, results) = (witnessed.storage()?, args.results.clone());

@@ -1,5 +1,7 @@
 //! Exit codes: one table for every command.
 
+use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 use iolite_engine::EngineError;
@@ -36,15 +38,26 @@ Exit codes:
 
 /// An error of the user's: the command line or what it points to.
 #[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
+pub(crate) struct UsageError(Box<dyn Error + Send + Sync>);
 
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+impl UsageError {
+    /// Of what was refused, or of a sentence that says what is wrong and what to do.
+    pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> UsageError {
+        UsageError(cause.into())
     }
 }
 
-impl std::error::Error for UsageError {}
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for UsageError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
 
 /// The exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {

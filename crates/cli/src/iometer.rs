@@ -108,7 +108,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
         Action::Spec { name, place } => {
             let found = standard().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(&name));
             let spec = found.ok_or_else(|| {
-                UsageError(format!(
+                UsageError::new(format!(
                     "there is no standard access specification `{name}`: see `iolite iometer print`"
                 ))
             })?;
@@ -127,11 +127,12 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(file: &Path) -> Result<Configuration, UsageError> {
-    let bytes = std::fs::read(file)
-        .map_err(|error| UsageError(format!("cannot read {}: {error}; check the path", file.display())))?;
+    let bytes = std::fs::read(file).map_err(|error| {
+        UsageError::new(format!("cannot read {}: {error}; check the path", file.display()))
+    })?;
     // Files of older Windows have names in encodings of their own: what is no UTF-8 is replaced.
     parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|error| UsageError(format!("{}: {error}", file.display())))
+        .map_err(|error| UsageError::new(format!("{}: {error}", file.display())))
 }
 
 fn test(
@@ -145,14 +146,14 @@ fn test(
     let points = configuration.points();
     if points.is_empty() {
         let message = "no worker of the file has an access specification assigned: there is nothing to run";
-        return Err(UsageError(message.into()).into());
+        return Err(UsageError::new(message).into());
     }
     let size = place.size.round_down(MIN.0.min(1 << 20));
     if size < MIN || storage.filesystem.size.0 > 0 && size > storage.filesystem.free {
         let free = storage.filesystem.free;
         let message =
             format!("--size {}: give at least {MIN}, and at most what is free ({free})", place.size);
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     let default = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
     let run_time = place.time.or(default).unwrap_or(Nanos(5 * Nanos::SECOND.0));

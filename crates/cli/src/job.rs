@@ -37,7 +37,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
     let shown = path.display();
     let text = text.map_err(|error| {
         let advice = "give a job in TOML or of fio's, or `-` for standard input";
-        UsageError(format!("cannot read the job {shown}: {error}; {advice}"))
+        UsageError::new(format!("cannot read the job {shown}: {error}; {advice}"))
     })?;
     Ok(parse(&text, path)?)
 }
@@ -74,8 +74,9 @@ enum Purpose {
 fn parse_for(text: &str, path: &Path, purpose: Purpose) -> Result<Loaded, UsageError> {
     match Language::of(text, Some(path)) {
         Language::Native => {
-            let job = native::parse(text)
-                .map_err(|message| UsageError(format!("{}: {}", path.display(), in_short_lines(&message))))?;
+            let job = native::parse(text).map_err(|error| {
+                UsageError::new(format!("{}: {}", path.display(), in_short_lines(&error.to_string())))
+            })?;
             Ok(Loaded { job, notes: Vec::new() })
         }
         Language::Fio => fio(text, &path.to_string_lossy(), purpose),
@@ -99,9 +100,9 @@ fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
             job_file::read(file, text.as_bytes(), around).map_err(|problem| problem.to_string())?;
         plan::plan(&Invocation::default(), &[document], around).map_err(|problems| problems.to_string())
     });
-    let threads = plan.map_err(UsageError)?.threads;
+    let threads = plan.map_err(UsageError::new)?.threads;
     if threads.is_empty() {
-        return Err(UsageError(format!(
+        return Err(UsageError::new(format!(
             "{file}: it has no job: add a section with a name, such as [random-read]"
         )));
     }
@@ -136,7 +137,7 @@ fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError
             let text =
                 format!("{option} is for `iolite fio JOBFILE`: run it with that, or leave the option out");
             match purpose {
-                Purpose::Run => return Err(UsageError(format!("job `{}`: {text}", thread.name))),
+                Purpose::Run => return Err(UsageError::new(format!("job `{}`: {text}", thread.name))),
                 Purpose::Explain => note(text),
             }
         }
@@ -151,8 +152,7 @@ fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError
 /// The first one that makes no sense, with its remedy.
 pub(crate) fn check(job: &Job) -> Result<(), UsageError> {
     let each = job.tasks.iter().try_for_each(iolite_engine::validate_task);
-    each.and_then(|()| iolite_engine::validate_order(&job.tasks))
-        .map_err(|error| UsageError(error.to_string()))
+    each.and_then(|()| iolite_engine::validate_order(&job.tasks)).map_err(UsageError::new)
 }
 
 /// Whether the job makes files of its own.

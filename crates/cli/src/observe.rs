@@ -53,7 +53,7 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     if args.duration == Nanos(0) || args.interval.0 < 10_000_000 {
         let message =
             "--duration must be above 0 and --interval at least 10ms: give, for example, --interval 1s";
-        return Err(UsageError(message.into()).into());
+        return Err(UsageError::new(message).into());
     }
     let directory = setup::directory(&args.directory)?;
     let storage = iolite_observe::storage(&directory)?;

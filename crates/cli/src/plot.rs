@@ -24,7 +24,7 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     if logs_only && args.kind == ChartKind::Timeline {
         let logs = files.iter().map(|file| read_log(file)).collect::<anyhow::Result<Vec<_>>>()?;
         let drawn = chart_of_logs(&logs, args.smooth, args.trend);
-        write(&drawn.map_err(|error| UsageError(error.to_string()))?, args)?;
+        write(&drawn.map_err(UsageError::new)?, args)?;
         if args.output.as_deref() != Some(Path::new("-")) {
             output::print(&table(&figures(&logs)))?;
         }
@@ -32,13 +32,13 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     }
     if args.smooth.is_some() || args.trend {
         let message = "--smooth and --trend are for timelines of fio's logs; name files that end in .log, without --kind";
-        return Err(UsageError(message.into()).into());
+        return Err(UsageError::new(message).into());
     }
     let mut runs = stored(&args.runs, args.results.clone())?;
     for imported in of_fio(&files)? {
         runs.extend(Run::of(&imported.events));
     }
-    let chart = chart(&runs, args.kind.into()).map_err(|error| UsageError(error.to_string()))?;
+    let chart = chart(&runs, args.kind.into()).map_err(UsageError::new)?;
     write(&chart, args)?;
     Ok(Exit::Fit)
 }
@@ -55,7 +55,7 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
             "there are no results yet: {} does not exist; name another file with --results FILE",
             path.display()
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     let store = Store::open(&path)?;
     let mut ids = Vec::new();
@@ -83,7 +83,7 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
         return Ok(write_png(&picture, file)?);
     }
     std::fs::write(file, picture).map_err(|error| {
-        UsageError(format!("cannot write {}: {error}; choose another file", file.display())).into()
+        UsageError::new(format!("cannot write {}: {error}; choose another file", file.display())).into()
     })
 }
 
@@ -91,7 +91,7 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
 /// text take as long to build as all the rest.
 fn write_png(picture: &str, file: &Path) -> Result<(), UsageError> {
     let failed = |reason: &dyn std::fmt::Display| {
-        UsageError(format!(
+        UsageError::new(format!(
             "cannot write {} by rsvg-convert: {reason}; install it (Debian: librsvg2-bin), or write an .svg file",
             file.display()
         ))

@@ -20,7 +20,7 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<Exit> {
         }
         Some(name) => {
             let found = BUILT_IN.iter().find(|(known, _)| *known == name);
-            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| UsageError(unknown(name)))?
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| UsageError::new(unknown(name)))?
         }
     };
     output::print(&text)?;
@@ -36,11 +36,12 @@ pub(crate) fn load(name: &str) -> anyhow::Result<Profile> {
         return Ok(profile);
     }
     if !Path::new(name).exists() {
-        return Err(UsageError(unknown(name)).into());
+        return Err(UsageError::new(unknown(name)).into());
     }
     let text = std::fs::read_to_string(name)
-        .map_err(|error| UsageError(format!("cannot read the profile {name}: {error}")))?;
-    parse(&text).map_err(|error| UsageError(format!("the profile {name} makes no sense: {error}")).into())
+        .map_err(|error| UsageError::new(format!("cannot read the profile {name}: {error}")))?;
+    parse(&text)
+        .map_err(|error| UsageError::new(format!("the profile {name} makes no sense: {error}")).into())
 }
 
 fn unknown(name: &str) -> String {

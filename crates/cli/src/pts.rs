@@ -154,7 +154,7 @@ impl InspectedTarget {
     fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
         let shown = path.display();
         let cannot = |error: std::io::Error| {
-            UsageError(format!(
+            UsageError::new(format!(
                 "cannot read {shown}: {error}; check the path, or run as a user who may (sudo)"
             ))
         };
@@ -164,7 +164,7 @@ impl InspectedTarget {
         let is_device = kind.is_block_device();
         if !is_device && !kind.is_file() {
             let message = format!("{shown} is neither a block device nor a file: give one of these");
-            return Err(UsageError(message));
+            return Err(UsageError::new(message));
         }
         let number = device::device_number(&file).map_err(cannot)?;
         if let Some(number) = number {
@@ -173,7 +173,7 @@ impl InspectedTarget {
                 let message = format!(
                     "{shown} is in use ({reason}): everything on it would be lost; give another device"
                 );
-                return Err(UsageError(message));
+                return Err(UsageError::new(message));
             }
         }
         let size = Bytes(device::size_of(&file).map_err(cannot)?);
@@ -199,7 +199,7 @@ fn terms(args: &PtsArgs, found: &InspectedTarget) -> Result<PtsTerms, UsageError
         max_rounds: args.max_rounds,
     };
     let terms = Pts::terms(request, &found.target);
-    terms.map_err(|error| UsageError(format!("{}: {error}", args.target.display())))
+    terms.map_err(|error| UsageError::new(format!("{}: {error}", args.target.display())))
 }
 
 /// What will be written, and for how long.
@@ -231,12 +231,12 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Ov
                 path.display(),
                 args.target.display()
             );
-            Err(UsageError(message).into())
+            Err(UsageError::new(message).into())
         }
         None => {
             let shown = args.target.display();
             let message = format!("{}; to go on: --allow-overwrite {shown}", budget(terms));
-            Err(UsageError(message).into())
+            Err(UsageError::new(message).into())
         }
     }
 }
@@ -245,20 +245,20 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Ov
 fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<Event>> {
     let path = setup::stored_results(args.output.results.clone())?;
     let store = Store::open(&path)?;
-    let id = store.find(name).map_err(|error| UsageError(error.to_string()))?;
+    let id = store.find(name).map_err(UsageError::new)?;
     let events = store.events(&id)?;
-    let run = Run::of(&events).ok_or_else(|| UsageError(format!("run {id} has no beginning")))?;
+    let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no beginning")))?;
     let Some(theirs) = run.concluded::<PtsTerms>().next() else {
         let message =
             format!("run {id} is none of `iolite pts`: give one that is (see `iolite results list`)");
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     };
     if theirs != *terms {
         let message = format!(
             "run {id} was asked for something else (target, tests, scale, sizes, threads or depth): repeat its arguments \
              to resume it"
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     Ok(events)
 }

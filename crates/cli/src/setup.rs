@@ -66,7 +66,7 @@ pub(crate) fn begin_elsewhere<'a>(
 pub(crate) fn named_devices(paths: &[PathBuf]) -> anyhow::Result<Overwriting> {
     let named = |path: &PathBuf| {
         NamedDevice::at(path).map_err(|error| {
-            UsageError(format!("--allow-overwrite {}: {error}; give the device's path", path.display()))
+            UsageError::new(format!("--allow-overwrite {}: {error}; give the device's path", path.display()))
         })
     };
     Ok(Overwriting::Named(paths.iter().map(named).collect::<Result<_, _>>()?))
@@ -83,14 +83,14 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
             io::ErrorKind::PermissionDenied => ": you may not look there; choose another directory",
             _ => "",
         };
-        UsageError(format!("{}: {error}{advice}", path.display()))
+        UsageError::new(format!("{}: {error}{advice}", path.display()))
     })?;
     if absolute.is_dir() {
         Ok(absolute)
     } else {
         let message =
             format!("{} is not a directory: give the directory that the files are to be in", path.display());
-        Err(UsageError(message).into())
+        Err(UsageError::new(message).into())
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn results(asked: Option<PathBuf>) -> Result<PathBuf, iolite_store::E
 /// # Errors
 /// None is named, and there is no place for the user's.
 pub(crate) fn stored_results(asked: Option<PathBuf>) -> Result<PathBuf, UsageError> {
-    results(asked).map_err(|error| UsageError(error.to_string()))
+    results(asked).map_err(UsageError::new)
 }
 
 /// As [`results`], where a file that the user has named must be usable: nothing is measured whose results would be lost.
@@ -114,7 +114,7 @@ pub(crate) fn stored_results(asked: Option<PathBuf>) -> Result<PathBuf, UsageErr
 pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, iolite_store::Error>> {
     if let Some(path) = &asked {
         iolite_store::Store::open(path)
-            .map_err(|error| UsageError(format!("--results {}: {error}", path.display())))?;
+            .map_err(|error| UsageError::new(format!("--results {}: {error}", path.display())))?;
     }
     Ok(results(asked))
 }
@@ -140,7 +140,7 @@ pub(crate) fn view(kind: LiveKind, duration: Nanos) -> Box<dyn View> {
 fn served(view: Box<dyn View>, address: Option<SocketAddr>) -> Result<Box<dyn View>, UsageError> {
     let Some(address) = address else { return Ok(view) };
     let served = Prometheus::serve(address, view).map_err(|error| {
-        UsageError(format!(
+        UsageError::new(format!(
             "--prometheus {address}: {error}; choose another port, or an address of this host"
         ))
     })?;

@@ -69,14 +69,14 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) || args.interval.0 < 1_000_000 {
         let message = "--duration must be above 0 and --interval at least 1ms: give, for example, --duration 60s --interval 100ms";
-        return Err(UsageError(message.into()).into());
+        return Err(UsageError::new(message).into());
     }
-    let url = DatabaseUrl::parse(&args.db).map_err(|error| UsageError(error.to_string()))?;
+    let url = DatabaseUrl::parse(&args.db).map_err(UsageError::new)?;
     let (asked, interval) = (url.clone(), args.interval);
     let watch = answered(&control, move || WaitsWatch::open(&asked, interval)).map_err(refused)?;
     let Some(mut watch) = watch else {
         let message = format!("{url} shows no waits: PostgreSQL, MariaDB and MySQL do");
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     };
     let (storage, live) = (watch.storage().clone(), setup::live(args.output.quiet));
     let results = args.output.results.clone();
@@ -94,7 +94,7 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(
             iolite_db::Error::Url(_) | iolite_db::Error::Unsupported { .. } | iolite_db::Error::Build { .. },
-        ) => UsageError(error.to_string()).into(),
+        ) => UsageError::new(error).into(),
         _ => error,
     }
 }

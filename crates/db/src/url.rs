@@ -33,7 +33,12 @@ impl DatabaseUrl {
                 return Err(Error::Url(format!("`{text}` names no directory: write {URLS}")));
             }
             // The same database has the same name wherever it is named from.
-            std::path::absolute(rest).map_err(|error| Error::Url(format!("`{text}`: {error}")))
+            std::path::absolute(rest).map_err(|source| Error::Io {
+                doing: "find",
+                path: rest.into(),
+                source,
+                remedy: "give its full path",
+            })
         };
         match text.split_once(':') {
             Some(("sqlite", rest)) => Ok(DatabaseUrl::Sqlite(directory(rest)?)),

@@ -55,6 +55,9 @@ pub enum Error {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Asked(String),
+    /// The plan can't be written down, which is a bug.
+    #[error("a bug: the plan can't be written down: {0}")]
+    Plan(serde_json::Error),
     /// The database refused.
     #[error(transparent)]
     Database(#[from] iolite_db::Error),

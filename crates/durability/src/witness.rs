@@ -93,7 +93,7 @@ impl Witness {
     /// # Errors
     /// [`Error::Witness`].
     pub fn plan(&self, plan: &Plan) -> Result<()> {
-        let plan = serde_json::to_string(plan).map_err(|error| Error::Asked(error.to_string()))?;
+        let plan = serde_json::to_string(plan).map_err(Error::Plan)?;
         self.note(&format!("{HEADING}\nplan {plan}\n"), true)
     }
 

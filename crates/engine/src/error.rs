@@ -135,7 +135,10 @@ pub enum EngineError {
         /// The system's answer.
         source: io::Error,
     },
-    /// Something of a phase's own kind (a database) failed.
+    /// What a phase does other than block I/O (a database) failed.
+    #[error(transparent)]
+    Work(Box<dyn std::error::Error + Send + Sync>),
+    /// What a worker reported of itself from elsewhere, in its own words.
     #[error("{0}")]
     Other(String),
 }
@@ -152,7 +155,7 @@ impl From<WorkersError> for EngineError {
         match error {
             WorkersError::Work(work) => match work.downcast() {
                 Ok(own) => *own,
-                Err(other) => EngineError::Other(other.to_string()),
+                Err(other) => EngineError::Work(other),
             },
             other => EngineError::Workers(other),
         }

@@ -148,7 +148,7 @@ fn outline(document: &Document) -> Vec<Outline> {
 
 fn placed(problem: &Problem, in_file: bool) {
     let origin = &problem.origin;
-    assert!(origin.line > 0 && origin.column > 0 && !problem.what.is_empty(), "{problem:?}");
+    assert!(origin.line > 0 && origin.column > 0 && !problem.cause.to_string().is_empty(), "{problem:?}");
     assert!(!in_file || origin.file.is_some(), "{problem:?}");
 }
 

@@ -4,17 +4,28 @@ use iolite_model::{FileTask, Job, JobTask, MetadataTask};
 use serde::Serialize;
 use toml::{Table, Value};
 
+/// Why a text is no job, or a job can't be written as one.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// It is no TOML, or names what a job does not have: the message says where, and what was expected.
+    #[error("{}", .0.to_string().trim_end())]
+    Text(#[from] toml::de::Error),
+    /// It asks for nothing.
+    #[error("it has no task: add a [[tasks]] with an `io` or a `metadata` part (see `iolite run --help`)")]
+    NoTask,
+    /// It holds what TOML can't.
+    #[error("the job can't be written as TOML: {0}")]
+    NotToml(#[from] toml::ser::Error),
+}
+
 /// Reads a job. A task without a name gets one from its position.
 ///
 /// # Errors
 /// The text is no job: says where and what was expected.
-pub fn parse(text: &str) -> Result<Job, String> {
-    let mut job: Job = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+pub fn parse(text: &str) -> Result<Job, JobError> {
+    let mut job: Job = toml::from_str(text)?;
     if job.tasks.is_empty() {
-        return Err(
-            "it has no task: add a [[tasks]] with an `io` or a `metadata` part (see `iolite run --help`)"
-                .into(),
-        );
+        return Err(JobError::NoTask);
     }
     for (index, task) in job.tasks.iter_mut().enumerate() {
         let name = match task {
@@ -32,17 +43,17 @@ pub fn parse(text: &str) -> Result<Job, String> {
 ///
 /// # Errors
 /// The job holds what TOML can't: a path that is not UTF-8, or a number above 2^63.
-pub fn print(job: &Job) -> Result<String, String> {
+pub fn print(job: &Job) -> Result<String, JobError> {
     let mut document = Table::new();
     if !job.name.is_empty() {
         document.insert("name".into(), Value::String(job.name.clone()));
     }
-    let tasks = job.tasks.iter().map(print_task).collect::<Result<Vec<Value>, String>>()?;
+    let tasks = job.tasks.iter().map(print_task).collect::<Result<Vec<Value>, JobError>>()?;
     document.insert("tasks".into(), Value::Array(tasks));
-    toml::to_string(&document).map_err(|error| not_toml(&error))
+    Ok(toml::to_string(&document)?)
 }
 
-fn print_task(task: &JobTask) -> Result<Value, String> {
+fn print_task(task: &JobTask) -> Result<Value, JobError> {
     let (kind, settings) = match task {
         JobTask::Io(task) => ("io", different(task.as_ref(), &FileTask::default())?),
         JobTask::Metadata(task) => ("metadata", different(task, &MetadataTask::default())?),
@@ -51,15 +62,11 @@ fn print_task(task: &JobTask) -> Result<Value, String> {
 }
 
 /// The fields of `task` whose values are not those of `default`.
-fn different<T: Serialize>(task: &T, default: &T) -> Result<Table, String> {
-    let default = Table::try_from(default).map_err(|error| not_toml(&error))?;
-    let mut fields = Table::try_from(task).map_err(|error| not_toml(&error))?;
+fn different<T: Serialize>(task: &T, default: &T) -> Result<Table, JobError> {
+    let default = Table::try_from(default)?;
+    let mut fields = Table::try_from(task)?;
     fields.retain(|name, value| default.get(name) != Some(value));
     Ok(fields)
-}
-
-fn not_toml(error: &toml::ser::Error) -> String {
-    format!("the job can't be written as TOML: {error}")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::concluded::Conclusion;
+use crate::parse::ParseError;
 use crate::units::Bytes;
 
 /// Names a run in every block that it writes.
@@ -17,10 +18,10 @@ impl From<RunKey> for String {
 }
 
 impl TryFrom<String> for RunKey {
-    type Error = String;
+    type Error = ParseError;
 
-    fn try_from(text: String) -> std::result::Result<RunKey, String> {
-        let wrong = || format!("`{text}` names no run: 32 hexadecimal digits are wanted");
+    fn try_from(text: String) -> Result<RunKey, ParseError> {
+        let wrong = || ParseError::new(&text, "key of a run", "write 32 hexadecimal digits");
         let mut key = [0; 16];
         if text.len() != 32 || !text.is_ascii() {
             return Err(wrong());
@@ -70,11 +71,11 @@ impl Method {
 }
 
 impl std::str::FromStr for Method {
-    type Err = String;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> std::result::Result<Method, String> {
+    fn from_str(text: &str) -> Result<Method, ParseError> {
         let method = Method::FILES.into_iter().find(|method| method.name() == text);
-        method.ok_or_else(|| format!("`{text}` is none of append, overwrite, dsync and rename"))
+        method.ok_or_else(|| ParseError::new(text, "method", "write append, overwrite, dsync or rename"))
     }
 }
 

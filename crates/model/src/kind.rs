@@ -38,6 +38,15 @@ pub struct TooManyKinds {
     pub name: String,
 }
 
+/// Why what was read is no kind.
+#[derive(Debug, thiserror::Error)]
+enum KindError {
+    #[error("`{name}` is no kind of operation")]
+    Unknown { name: String },
+    #[error(transparent)]
+    TooMany(#[from] TooManyKinds),
+}
+
 /// The properties of a kind.
 #[derive(Debug, Clone, Copy)]
 struct Properties {
@@ -187,16 +196,12 @@ impl OpKind {
 }
 
 impl TryFrom<Form> for OpKind {
-    type Error = String;
+    type Error = KindError;
 
-    fn try_from(form: Form) -> Result<OpKind, String> {
+    fn try_from(form: Form) -> Result<OpKind, KindError> {
         match form {
-            Form::Standard(name) => {
-                OpKind::named(&name).ok_or_else(|| format!("`{name}` is no kind of operation"))
-            }
-            Form::Own { name, class, moves_bytes } => {
-                OpKind::of(&name, class, moves_bytes).map_err(|error| error.to_string())
-            }
+            Form::Standard(name) => OpKind::named(&name).ok_or(KindError::Unknown { name }),
+            Form::Own { name, class, moves_bytes } => Ok(OpKind::of(&name, class, moves_bytes)?),
         }
     }
 }

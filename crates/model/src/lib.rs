@@ -22,6 +22,7 @@ mod latency;
 mod load;
 mod metadata;
 mod oplog;
+mod parse;
 mod priority;
 mod profile;
 mod pts;
@@ -62,6 +63,7 @@ pub use latency::{
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
+pub use parse::ParseError;
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
 pub use pts::{PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};

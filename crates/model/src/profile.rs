@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::parse::ParseError;
 use crate::units::{Bandwidth, Iops, Nanos};
 
 /// What storage must do to be fit for a purpose; read from TOML, see the built-in ones for the format.
@@ -51,10 +52,10 @@ pub enum Rate {
 }
 
 impl TryFrom<String> for Rate {
-    type Error = String;
+    type Error = ParseError;
 
-    fn try_from(text: String) -> Result<Rate, String> {
-        let wrong = || format!("`{text}` is no throughput: write for example `3000 IOPS` or `125 MiB/s`");
+    fn try_from(text: String) -> Result<Rate, ParseError> {
+        let wrong = || ParseError::new(&text, "throughput", "write for example `3000 IOPS` or `125 MiB/s`");
         if let Some(number) = text.trim().strip_suffix("IOPS") {
             let number: f64 = number.trim().parse().map_err(|_| wrong())?;
             return if number.is_finite() && number > 0.0 {

@@ -234,7 +234,7 @@ fn put_number(bytes: &mut Vec<u8>, number: i64) {
 pub(crate) fn counted(bytes: &HistogramBytes) -> Result<Vec<(u64, u64)>, HistogramError> {
     let error = |what: &str| HistogramError(what.to_owned());
     let (header, mut counts) = bytes.0.split_at_checked(HEADER).ok_or_else(|| error("cut off"))?;
-    check_header(header, counts.len() as u64).map_err(error)?;
+    check_header(header, counts.len() as u64)?;
     let mut counted = Vec::new();
     let mut index = 0usize;
     while !counts.is_empty() {
@@ -252,21 +252,22 @@ pub(crate) fn counted(bytes: &HistogramBytes) -> Result<Vec<(u64, u64)>, Histogr
 }
 
 /// Whether a header is that of iolite's own histograms, with so many bytes of counts behind it.
-fn check_header(header: &[u8], counts: u64) -> Result<(), &'static str> {
+fn check_header(header: &[u8], counts: u64) -> Result<(), HistogramError> {
+    let error = |what: &str| Err(HistogramError(what.to_owned()));
     let number = |at, length| {
         let bytes = header.get(at..at + length).unwrap_or_default();
         bytes.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
     };
     if number(0, 4) != u64::from(COOKIE) {
-        return Err("another format");
+        return error("another format");
     }
     if number(4, 4) != counts {
-        return Err("cut off");
+        return error("cut off");
     }
     let (offset, digits) = (number(8, 4), number(12, 4));
     let (shortest, longest, ratio) = (number(16, 8), number(24, 8), number(32, 8));
     let ours = (0, u64::from(DIGITS), 1, LONGEST, 1f64.to_bits());
-    if (offset, digits, shortest, longest, ratio) == ours { Ok(()) } else { Err("of other bounds") }
+    if (offset, digits, shortest, longest, ratio) == ours { Ok(()) } else { error("of other bounds") }
 }
 
 /// Takes the next number: zigzag, seven bits in a byte, the ninth byte whole (HdrHistogram's LEB128-64b9B).

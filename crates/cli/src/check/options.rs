@@ -55,7 +55,7 @@ impl Options {
         let fits = if args.thorough { Bytes(u64::MAX) } else { free };
         check_budgets(time, space, fits, args.budget_space.is_some(), &directory)?;
         if args.target_response == Some(Nanos(0)) {
-            return Err(UsageError("--target-response must be longer than zero".into()).into());
+            return Err(UsageError::new("--target-response must be longer than zero").into());
         }
         let run = setup::run_info(storage);
         Ok(Options {
@@ -109,10 +109,10 @@ fn check_budgets(
     directory: &Path,
 ) -> anyhow::Result<()> {
     if time < CheckOptions::SHORTEST {
-        return Err(UsageError(CheckError::Time(time).to_string()).into());
+        return Err(UsageError::new(CheckError::Time(time).to_string()).into());
     }
     if asked && space < CheckOptions::SMALLEST {
-        return Err(UsageError(CheckError::Space(space).to_string()).into());
+        return Err(UsageError::new(CheckError::Space(space).to_string()).into());
     }
     if space < CheckOptions::SMALLEST {
         return Err(CheckError::Space(space))
@@ -121,7 +121,7 @@ fn check_budgets(
     if space > free {
         let message =
             format!("--budget-space {space} is more than the {free} free in {}", directory.display());
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     Ok(())
 }

@@ -22,9 +22,7 @@ pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, U
     let Loaded { job, mut notes } = parse_to_explain(text, path)?;
     let native = match Language::of(text, Some(path)) {
         Language::Native => None,
-        Language::Fio => {
-            native::print(&job).map_err(|why| notes.push(format!("it can't be written as TOML: {why}"))).ok()
-        }
+        Language::Fio => native::print(&job).map_err(|why| notes.push(why.to_string())).ok(),
     };
     // What makes no sense is reported with what the rest means.
     notes.extend(check(&job).err().map(|error| format!("it would be refused: {error}")));

@@ -46,7 +46,7 @@ pub(crate) struct ExplainArgs {
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
     let text = read(&args.file)?;
     let shown = args.file.display();
-    let usage = |message: String| UsageError(format!("{shown}: {message}"));
+    let usage = |message: String| UsageError::new(format!("{shown}: {message}"));
     let style = output::style();
     match content::of(&text).map_err(|error| usage(error.to_string()))? {
         Content::Result { document, skipped, documents } => {
@@ -88,21 +88,23 @@ fn read(path: &Path) -> Result<String, UsageError> {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 let message = format!("{shown} is a directory: give the file of a result or of a job in it");
-                return Err(UsageError(message));
+                return Err(UsageError::new(message));
             }
             _ => File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
         }
     };
     taken.map_err(|error| {
-        UsageError(format!(
+        UsageError::new(format!(
             "cannot read {shown}: {error}; give the file of a result or of a job, or `-` for standard input"
         ))
     })?;
     if bytes.len() as u64 > LARGEST {
         let message = format!("{shown} is larger than 64 MiB, which no result or job is: give another file");
-        return Err(UsageError(message));
+        return Err(UsageError::new(message));
     }
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
-        UsageError(format!("{shown} is not text: give a result as JSON (fio --output-format=json), or a job"))
+        UsageError::new(format!(
+            "{shown} is not text: give a result as JSON (fio --output-format=json), or a job"
+        ))
     })
 }

@@ -29,7 +29,7 @@ pub(crate) fn host_context<T>(with: impl FnOnce(&HostContext<'_>) -> T) -> T {
 /// It can't be read.
 pub(crate) fn read(name: &str) -> Result<Vec<u8>, UsageError> {
     let read = if name == "-" { up_to_limit(io::stdin()) } else { read_file(Path::new(name)) };
-    read.map_err(|error| UsageError(format!("cannot read the job file {name}: {error}; check the path")))
+    read.map_err(|error| UsageError::new(format!("cannot read the job file {name}: {error}; check the path")))
 }
 
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {

@@ -20,7 +20,7 @@ const AREAS: [&str; 6] = ["job", "parse", "process", "file", "io", "random"];
 /// The first one, with what to use instead.
 pub(super) fn refuse_unknown(invocation: &Invocation) -> Result<(), UsageError> {
     match invocation.debug.iter().find(|area| *area != "all" && !AREAS.contains(&area.as_str())) {
-        Some(area) => Err(UsageError(format!(
+        Some(area) => Err(UsageError::new(format!(
             "--debug={area} is not built: use {}, or write_lat_log with log_offset for each operation, or strace",
             AREAS.join(", ")
         ))),
@@ -45,7 +45,7 @@ pub(super) fn printed(invocation: &Invocation, threads: &[Thread]) -> Result<Opt
     }
     let tasks = threads.iter().map(|thread| thread.task.clone()).collect();
     let job = Job { name: "as it is understood".into(), tasks };
-    Ok(Some(out + &native::print(&job).map_err(UsageError)?))
+    Ok(Some(out + &native::print(&job).map_err(UsageError::new)?))
 }
 
 fn wants(invocation: &Invocation, area: &str) -> bool {

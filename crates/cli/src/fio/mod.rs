@@ -59,16 +59,16 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
-    let invocation = command_line::parse(arguments).map_err(|problem| UsageError(problem.to_string()))?;
+    let invocation = command_line::parse(arguments).map_err(UsageError::new)?;
     let text = match &invocation.action {
         Action::Run => return perform(&invocation),
         Action::Help => help::general(),
         Action::Version => format!("{VERSION}\n"),
-        Action::CommandHelp(option) => help::cmdhelp(option.as_deref()).map_err(UsageError)?,
+        Action::CommandHelp(option) => help::cmdhelp(option.as_deref()).map_err(UsageError::new)?,
         Action::EngineHelp(asked) => {
             let engine = asked.as_ref().map(|(engine, _)| engine.as_str());
             let option = asked.as_ref().and_then(|(_, option)| option.as_deref());
-            help::enghelp(engine, option).map_err(UsageError)?
+            help::enghelp(engine, option).map_err(UsageError::new)?
         }
         Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
         Action::InflateLog(path) => logs::inflate(path)?,
@@ -88,7 +88,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
         let expanded = context::host_context(|around| {
             documents.iter().map(|document| document.expanded(around)).collect::<Result<Vec<_>, _>>()
         });
-        let expanded = expanded.map_err(|problem| UsageError(problem.to_string()))?;
+        let expanded = expanded.map_err(UsageError::new)?;
         let lines = expanded.iter().map(|document| print::command_line(&document.sections) + "\n");
         crate::output::print(&lines.collect::<String>())?;
         return Ok(Outcome::Done);
@@ -100,7 +100,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     if plan.threads.is_empty() {
         crate::output::print(&help::general())?;
         let message = "no job is defined: give a job file, or --name=NAME and the job's options";
-        return Err(UsageError(message.into()).into());
+        return Err(UsageError::new(message).into());
     }
     run::run(invocation, plan)
 }
@@ -113,14 +113,14 @@ fn documents(invocation: &Invocation) -> anyhow::Result<Vec<Document>> {
     let read = |name: &String| {
         let bytes = context::read(name)?;
         let read = context::host_context(|around| job_file::read(name, &bytes, around));
-        read.map_err(|problem| UsageError(problem.to_string()))
+        read.map_err(UsageError::new)
     };
     Ok(invocation.files.iter().map(read).collect::<Result<_, _>>()?)
 }
 
 fn plan(invocation: &Invocation, documents: &[Document]) -> anyhow::Result<Plan> {
     let plan = context::host_context(|around| plan::plan(invocation, documents, around));
-    let mut plan = plan.map_err(|problems| UsageError(problems.to_string()))?;
+    let mut plan = plan.map_err(UsageError::new)?;
     if let Some(directory) = &invocation.aux_path {
         plan.threads.iter_mut().for_each(|thread| keep_states_in(directory, &mut thread.task));
     }

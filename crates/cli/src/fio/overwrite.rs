@@ -26,7 +26,7 @@ pub(super) fn ask(threads: &[Thread]) -> anyhow::Result<()> {
         if answer.trim() != name {
             let message =
                 format!("{name} is not overwritten: it holds {what}; --allow-overwrite skips the question");
-            return Err(UsageError(message).into());
+            return Err(UsageError::new(message).into());
         }
     }
     Ok(())

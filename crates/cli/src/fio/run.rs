@@ -113,9 +113,9 @@ fn validate(threads: &[Thread]) -> anyhow::Result<()> {
     for thread in threads {
         if let Some(directory) = thread.directory.as_deref().filter(|directory| !directory.is_dir()) {
             let error = format!("directory: `{}` is not a directory: make it first", directory.display());
-            return Err(UsageError(error).into());
+            return Err(UsageError::new(error).into());
         }
-        iolite_engine::validate_task(&thread.task).map_err(|error| UsageError(error.to_string()))?;
+        iolite_engine::validate_task(&thread.task).map_err(UsageError::new)?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(super) fn refuse_other_writers(database: &RanDatabase, args: &SessionArgs) -
         "run {run} writes into the globals of {url}, each of which is one job's alone: wait for its end, end it (stop {run}), or \
          set up another database"
     );
-    Err(UsageError(message).into())
+    Err(UsageError::new(message).into())
 }
 
 /// Opens the results and the live view for a run of about `duration`, and prints warnings about the database.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use iolite_report::ran::{ExportFormat, Listed, export};
 use jiff::Timestamp;
@@ -64,8 +64,7 @@ pub(crate) fn run(tool: Tool, args: ExportArgs) -> anyhow::Result<Exit> {
         Format::Tsv => ExportFormat::Tsv,
         Format::Json => ExportFormat::Json,
     };
-    let text =
-        export(&list, format).map_err(|error| anyhow!("a bug: no text can be made of the runs: {error}"))?;
+    let text = export(&list, format)?;
     if args.target == Path::new("-") {
         output::print(&text)?;
         return Ok(Exit::Fit);
@@ -115,7 +114,7 @@ fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
         io::ErrorKind::PermissionDenied => ": you may not write there; name another place",
         _ => "",
     };
-    UsageError(format!("cannot export to {}: {error}{advice}", path.display())).into()
+    UsageError::new(format!("cannot export to {}: {error}{advice}", path.display())).into()
 }
 
 /// Writes the text; what could not be written in full is removed.

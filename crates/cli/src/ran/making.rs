@@ -182,7 +182,9 @@ pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
     }
     let there = database.sizes().map_err(refused)?.len() as u32;
     if there > 0 {
-        return Err(UsageError(Error::Globals { place: url.to_string(), globals: there }.to_string()).into());
+        return Err(
+            UsageError::new(Error::Globals { place: url.to_string(), globals: there }.to_string()).into()
+        );
     }
     fill(&control, database.as_ref(), args.globals, args.subscripts, args.quiet)
 }
@@ -200,12 +202,12 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
         let message = format!(
             "{url} has {there} globals already: --globals is the number of globals in all, so give more than {there}"
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     let Some(subscripts) = args.subscripts.or(sizes.first().copied()) else {
         let message =
             format!("{url} has no globals to take the size from: give --subscripts, or use create-globals");
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     };
     fill(&control, database.as_ref(), args.globals - there, subscripts, args.quiet)
 }
@@ -305,7 +307,7 @@ fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
         let message = format!(
             "run {run} is measuring on {url}: wait for its end, or end it (`stop {run}` of the tool that it belongs to)"
         );
-        Err(UsageError(message).into())
+        Err(UsageError::new(message).into())
     })
 }
 

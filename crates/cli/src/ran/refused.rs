@@ -14,7 +14,7 @@ pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
             | Error::Layout { .. }
             | Error::FewGlobals { .. }
             | Error::Missing { .. },
-        ) => UsageError(error.to_string()).into(),
+        ) => UsageError::new(error).into(),
         _ => error,
     }
 }

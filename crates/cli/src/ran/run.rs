@@ -79,7 +79,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
 /// What ends the run, and how long it will take about.
 fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
     if args.runtime == Some(Nanos(0)) {
-        return Err(UsageError("--runtime 0s measures nothing: give a time, for example 60s".into()).into());
+        return Err(UsageError::new("--runtime 0s measures nothing: give a time, for example 60s").into());
     }
     let runtime = match (args.runtime, args.iterations) {
         (None, None) => Some(RUNTIME),

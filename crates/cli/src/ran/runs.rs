@@ -45,7 +45,7 @@ impl Runs {
                 "{}: there are no results; give the file that runs have stored them in",
                 file.display()
             );
-            return Err(UsageError(missing).into());
+            return Err(UsageError::new(missing).into());
         }
         let path = setup::results(args.results.clone())?;
         let store = Store::open(&path)?;

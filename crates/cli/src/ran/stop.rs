@@ -91,7 +91,7 @@ fn one(tool: Tool, runs: &Runs, measuring: Vec<Measuring>, name: &str) -> anyhow
             let host = &one.host;
             Err(anyhow!("run {} is measured on {host}, out of reach from here: stop it there", one.run.0))
         }
-        _ => Err(UsageError(no_such_run(tool, runs, &measuring, name)?).into()),
+        _ => Err(UsageError::new(no_such_run(tool, runs, &measuring, name)?).into()),
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     if O::TOOL.writes() {
         refuse_other_writers(&database, &args.session)?;
     }
-    let mut sweep = Sweep::new(options(&args, &database)).map_err(|error| UsageError(error.to_string()))?;
+    let mut sweep = Sweep::new(options(&args, &database)).map_err(UsageError::new)?;
     let mut session = begin(&database, &args.session, sweep.duration(), &control)?;
     sweep.limited().into_iter().for_each(|warning| session.warn(warning));
     session.conclude(Concluded::of(&RunRequest::new("sweep", O::TOOL.name())));

@@ -89,13 +89,13 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
         &after.iter().collect::<Vec<_>>(),
         args.detect / 100.0,
     )
-    .map_err(|error| UsageError(error.to_string()))?;
+    .map_err(UsageError::new)?;
     if let Some(unused) = args.fail_if.iter().find(|condition| !condition.applies(&comparison)) {
         let message = format!(
             "--fail-if '{unused}': no such figure was compared (a percentile needs operations enough, and a kind must occur \
              on both sides)"
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     let failed: Vec<String> =
         args.fail_if.iter().flat_map(|condition| condition.found(&comparison)).collect();

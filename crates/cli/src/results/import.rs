@@ -28,7 +28,7 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let imported = of_fio(&of_others.into_iter().cloned().collect::<Vec<_>>())?;
     let (mut copied, mut known) = (0, 0);
     for database in databases {
-        let source = Store::open_to_read(database).map_err(|error| UsageError(error.to_string()))?;
+        let source = Store::open_to_read(database).map_err(UsageError::new)?;
         let runs: Vec<RunId> =
             source.runs()?.into_iter().filter(|run| run.ending.is_some()).map(|run| run.id).collect();
         let new = source.copy_to(path, &runs)?.len();
@@ -59,7 +59,7 @@ pub(crate) fn of_fio(files: &[PathBuf]) -> anyhow::Result<Vec<Imported>> {
     let mut imported = Vec::new();
     for file in documents {
         let read = json(&file.display().to_string(), &text(file)?);
-        imported.push(read.map_err(|error| UsageError(error.to_string()))?);
+        imported.push(read.map_err(UsageError::new)?);
     }
     if !of_logs.is_empty() {
         let texts = of_logs.iter().map(|file| text(file)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -73,7 +73,7 @@ pub(crate) fn of_fio(files: &[PathBuf]) -> anyhow::Result<Vec<Imported>> {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             logs(&read, &texts, modified)
         });
-        imported.push(run.map_err(|error| UsageError(error.to_string()))?);
+        imported.push(run.map_err(UsageError::new)?);
     }
     Ok(imported)
 }
@@ -84,13 +84,13 @@ pub(crate) fn of_fio(files: &[PathBuf]) -> anyhow::Result<Vec<Imported>> {
 /// It can't be read, or is none.
 pub(crate) fn read_log(file: &Path) -> anyhow::Result<Log> {
     let text = text(file)?;
-    Ok(Log::read(file, &text).map_err(|error| UsageError(error.to_string()))?)
+    Ok(Log::read(file, &text).map_err(UsageError::new)?)
 }
 
 fn text(file: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let read = fs::File::open(file).and_then(|open| open.take(LARGEST).read_to_end(&mut bytes));
-    read.map_err(|error| UsageError(format!("cannot read {}: {error}", file.display())))?;
+    read.map_err(|error| UsageError::new(format!("cannot read {}: {error}", file.display())))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
             "there are no results yet: {} does not exist; name another file with --results FILE",
             path.display()
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     if let Action::Sql { question, json } = &args.action {
         return transfer::sql(&path, question, *json).map(|()| Exit::Fit);
@@ -187,7 +187,7 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
 pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::RunId> {
     store.find(name).map_err(|error| match error {
         iolite_store::Error::NoMatch { .. } | iolite_store::Error::Ambiguous { .. } => {
-            UsageError(error.to_string()).into()
+            UsageError::new(error).into()
         }
         other => other.into(),
     })
@@ -254,6 +254,6 @@ fn delete(store: &mut Store, names: &[String]) -> anyhow::Result<()> {
     let gone = store.forget(&runs)?;
     match runs.iter().find(|run| !gone.contains(run)) {
         None => Ok(()),
-        Some(run) => Err(UsageError(format!("run {run} has not ended: it is kept")).into()),
+        Some(run) => Err(UsageError::new(format!("run {run} has not ended: it is kept")).into()),
     }
 }

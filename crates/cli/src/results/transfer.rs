@@ -75,13 +75,13 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
     if args.format == Form::Db {
         if to_standard_output {
             let message = "a database can't be written to standard output: name a file with -o FILE";
-            return Err(UsageError(message.into()).into());
+            return Err(UsageError::new(message).into());
         }
         // Into a database that is there already, runs would be mixed with others'.
         if args.output.exists() {
             let message =
                 format!("{} exists already: name a new file, or import into it", args.output.display());
-            return Err(UsageError(message).into());
+            return Err(UsageError::new(message).into());
         }
         store.copy_to(&args.output, &runs)?;
         return Ok(());
@@ -98,7 +98,8 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
         return Ok(output::print(&text)?);
     }
     std::fs::write(&args.output, text).map_err(|error| {
-        UsageError(format!("cannot write {}: {error}; choose another file", args.output.display())).into()
+        UsageError::new(format!("cannot write {}: {error}; choose another file", args.output.display()))
+            .into()
     })
 }
 
@@ -138,7 +139,7 @@ pub(super) fn gc(store: &mut Store, args: &GcArgs) -> anyhow::Result<()> {
 /// It is no question, or would write.
 pub(super) fn sql(path: &Path, question: &str, json: bool) -> anyhow::Result<()> {
     let store = Store::open_to_read(path)?;
-    let answer = store.ask(question).map_err(|error| UsageError(error.to_string()))?;
+    let answer = store.ask(question).map_err(UsageError::new)?;
     let text = if json { as_json(answer) } else { as_table(&answer) };
     Ok(output::print(&text)?)
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let Loaded { mut job, .. } = job::load(&args.job)?;
     let base = searched(&mut job)?;
     let target = target(&args);
-    let search = LatencySearch::new(base.clone(), target).map_err(|error| UsageError(error.to_string()))?;
+    let search = LatencySearch::new(base.clone(), target).map_err(UsageError::new)?;
     let tried = FileTask { stop: Stop { runtime: Some(args.window), ..Stop::default() }, ..base.clone() };
     let whole =
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
@@ -52,7 +52,7 @@ fn searched(job: &mut Job) -> anyhow::Result<FileTask> {
         Some(JobTask::Io(task)) if !task.start.together => Ok(*task),
         _ => {
             let message = "the job's last task is the one to be searched: an `io` task that does not start together with another";
-            Err(UsageError(message.into()).into())
+            Err(UsageError::new(message).into())
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn begin<'a>(
     for target in job::existing(job) {
         if let Err(error) = std::fs::metadata(target) {
             let message = format!("cannot look at the target {}: {error}; check the path", target.display());
-            return Err(UsageError(message).into());
+            return Err(UsageError::new(message).into());
         }
     }
     let own = job::makes_files(job).then_some(&*directory);

@@ -109,7 +109,7 @@ fn blocks(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Vec<Bytes>, UsageE
     blocks.sort_unstable();
     blocks.dedup();
     if blocks.contains(&Bytes(0)) || blocks.last().is_some_and(|block| *block > Bytes::GIB) {
-        return Err(UsageError("--sizes: give sizes between 1 byte and 1 GiB".into()));
+        return Err(UsageError::new("--sizes: give sizes between 1 byte and 1 GiB"));
     }
     if args.sizes.is_empty() {
         blocks.retain(|block| *block <= place.span);
@@ -165,11 +165,11 @@ where
 fn overwrite(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Overwrite, UsageError> {
     let shown = place.name.display();
     match (args.overwrite, place.existing.is_some()) {
-        (None, true) if args.write => Err(UsageError(format!(
+        (None, true) if args.write => Err(UsageError::new(format!(
             "--write destroys what {shown} holds: say so with --overwrite anything, or --overwrite blank if it must be empty, \
              or give a directory, in which a file is made"
         ))),
-        (Some(_), false) => Err(UsageError(format!(
+        (Some(_), false) => Err(UsageError::new(format!(
             "--overwrite is about what exists already; in the directory {shown} a file is made: leave it out"
         ))),
         (overwrite, _) => Ok(overwrite.map_or(Overwrite::Never, Overwrite::from)),

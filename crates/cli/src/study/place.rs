@@ -50,14 +50,14 @@ impl StudyPlace {
                 "{} exists already: --make goes with a directory, in which a file is made; leave it out",
                 path.display()
             );
-            return Err(UsageError(message).into());
+            return Err(UsageError::new(message).into());
         }
         let whole = whole_size(path, &metadata)?;
         let span = match args.size {
             Some(size) if size > whole => {
                 let message =
                     format!("--size {size} is more than the {whole} of {}: give less", path.display());
-                return Err(UsageError(message).into());
+                return Err(UsageError::new(message).into());
             }
             Some(size) => size,
             // What is to fit into the page cache has to leave room for everything else.
@@ -80,7 +80,7 @@ impl StudyPlace {
         if args.size.is_some() {
             let message =
                 "--size is how much of an existing file or device is used: in a directory, give --make";
-            return Err(UsageError(message.into()).into());
+            return Err(UsageError::new(message).into());
         }
         let directory = setup::directory(&args.target)?;
         let storage = iolite_observe::storage(&directory)?;
@@ -94,7 +94,7 @@ impl StudyPlace {
                 args.make.unwrap_or(span),
                 directory.display()
             );
-            return Err(UsageError(message).into());
+            return Err(UsageError::new(message).into());
         }
         Ok(StudyPlace { name: args.target.clone(), existing: None, directory, storage, span })
     }
@@ -115,7 +115,7 @@ impl StudyPlace {
                 self.span,
                 self.name.display()
             );
-            return Err(UsageError(message));
+            return Err(UsageError::new(message));
         }
         Ok(Subject { existing: self.existing.clone(), span: self.span, overwrite, direct })
     }
@@ -145,7 +145,7 @@ pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject
             path.display(),
             place.name.display()
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     };
     let devices = &place.storage.devices;
     if !devices.iter().any(|device| device.number == number) {
@@ -156,14 +156,14 @@ pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject
             place.name.display(),
             path.display()
         );
-        return Err(UsageError(message).into());
+        return Err(UsageError::new(message).into());
     }
     Ok(Subject::device(path.canonicalize()?, place.span.min(whole)))
 }
 
 fn looked_at(path: &Path) -> Result<Metadata, UsageError> {
     std::fs::metadata(path).map_err(|error| {
-        UsageError(format!(
+        UsageError::new(format!(
             "cannot look at {}: {error}; check the path, and that you may read it",
             path.display()
         ))
@@ -175,15 +175,19 @@ fn whole_size(path: &Path, metadata: &Metadata) -> Result<Bytes, UsageError> {
     let kind = metadata.file_type();
     let shown = path.display();
     if !kind.is_file() && !kind.is_block_device() {
-        return Err(UsageError(format!(
+        return Err(UsageError::new(format!(
             "{shown} is neither a file nor a block device nor a directory: give one of these"
         )));
     }
     let size = File::open(path).and_then(|file| device::size_of(&file)).map_err(|error| {
-        UsageError(format!("cannot read {shown}: {error}; choose another, or run as a user who may (sudo)"))
+        UsageError::new(format!(
+            "cannot read {shown}: {error}; choose another, or run as a user who may (sudo)"
+        ))
     })?;
     if size == 0 {
-        return Err(UsageError(format!("{shown} is empty, there is nothing to read: give a larger one")));
+        return Err(UsageError::new(format!(
+            "{shown} is empty, there is nothing to read: give a larger one"
+        )));
     }
     Ok(Bytes(size))
 }

@@ -42,7 +42,7 @@ pub(super) fn open(
                 "{users} virtual users need as many sessions, and the server takes {free} more beside those of this program: raise \
                  its max_connections, or use fewer users"
             );
-            Err(UsageError(message).into())
+            Err(UsageError::new(message).into())
         }
         _ => Ok(site),
     }

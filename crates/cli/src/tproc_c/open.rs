@@ -27,12 +27,12 @@ pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
     match error.downcast_ref() {
         Some(Error::Url(_) | Error::Unsupported { .. } | Error::Exists { .. }) => {
-            UsageError(error.to_string()).into()
+            UsageError::new(error).into()
         }
         Some(Error::Missing { place }) => {
-            UsageError(format!("no TPROC-C database in {place}: build it first (iolite tproc-c build)")).into()
+            UsageError::new(format!("no TPROC-C database in {place}: build it first (iolite tproc-c build)")).into()
         }
-        Some(Error::Incomplete { path }) => UsageError(format!(
+        Some(Error::Incomplete { path }) => UsageError::new(format!(
             "{} was never finished: its build was interrupted; remove it (iolite tproc-c purge) and build it again",
             path.display()
         ))

@@ -18,7 +18,7 @@ use crate::{output, setup, signals};
 pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) {
-        return Err(UsageError("--duration 0s measures nothing: give a time, for example 60s".into()).into());
+        return Err(UsageError::new("--duration 0s measures nothing: give a time, for example 60s").into());
     }
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));

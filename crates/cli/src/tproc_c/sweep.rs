@@ -18,7 +18,7 @@ use crate::{output, setup, signals};
 pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.step == Nanos(0) {
-        return Err(UsageError("--step 0s measures nothing: give a time, for example 60s".into()).into());
+        return Err(UsageError::new("--step 0s measures nothing: give a time, for example 60s").into());
     }
     let max = args.users.iter().copied().max().unwrap_or(1);
     let each = args.step.0.saturating_add(args.ramp.0);
@@ -26,8 +26,7 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let site = open(&args.database, &args.load, max, &control)?;
     let extent = Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None };
     let task = task(&site, &args.load, extent);
-    let mut procedure = UserSweep::new(task, args.users, args.response, args.all)
-        .map_err(|error| UsageError(error.to_string()))?;
+    let mut procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
     let mut session =
         begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));

@@ -23,6 +23,21 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long the opening or closing of a database by another process may take.
 const OPENING: Duration = Duration::from_secs(5);
 
+/// An error that the routine or `mupip` reports, in GT.M's words, after which it goes on.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+impl Refused {
+    /// Whether one of these codes of GT.M's is in it.
+    pub fn mentions(&self, codes: &[&str]) -> bool {
+        codes.iter().any(|code| self.0.contains(code))
+    }
+}
+
+/// What a command comes to.
+pub type Reply = std::result::Result<String, Refused>;
+
 /// One such process. It ends when its standard input does, hence also when this program is killed.
 #[derive(Debug)]
 pub struct Process {
@@ -68,11 +83,7 @@ impl Process {
 
     /// Has a command done; `each` sees the lines before the last. The inner error is one that the routine reported, after which
     /// it goes on.
-    pub fn converse(
-        &mut self,
-        command: &[u8],
-        mut each: impl FnMut(&str),
-    ) -> Result<std::result::Result<String, String>> {
+    pub fn converse(&mut self, command: &[u8], mut each: impl FnMut(&str)) -> Result<Reply> {
         let until = Instant::now() + PATIENCE;
         self.write_line(command)?;
         loop {
@@ -81,7 +92,7 @@ impl Process {
                 return Ok(Ok(reply.to_owned()));
             }
             if let Some(cause) = line.strip_prefix("error ") {
-                return Ok(Err(cause.to_owned()));
+                return Ok(Err(Refused(cause.to_owned())));
             }
             each(&line);
         }
@@ -184,11 +195,7 @@ pub fn program(installation: &Installation, name: &str, directory: &Path) -> Com
 }
 
 /// Runs `mupip`; what it says.
-pub fn mupip(
-    installation: &Installation,
-    directory: &Path,
-    arguments: &[&str],
-) -> Result<std::result::Result<String, String>> {
+pub fn mupip(installation: &Installation, directory: &Path, arguments: &[&str]) -> Result<Reply> {
     let output = program(installation, "mupip", directory)
         .args(arguments)
         .stdin(Stdio::null())
@@ -199,21 +206,18 @@ pub fn mupip(
     Ok(if output.status.success() {
         Ok(words)
     } else {
-        Err(words.split_whitespace().collect::<Vec<_>>().join(" "))
+        Err(Refused(words.split_whitespace().collect::<Vec<_>>().join(" ")))
     })
 }
 
 /// Asks `mupip` for something again and again as long as it answers with one of these codes, and a process of GT.M's that has
 /// ended is still in the system's tables, where its semaphores count.
-pub fn once_gone(
-    codes: &[&str],
-    ask: impl Fn() -> Result<std::result::Result<String, String>>,
-) -> Result<std::result::Result<String, String>> {
+pub fn once_gone(codes: &[&str], ask: impl Fn() -> Result<Reply>) -> Result<Reply> {
     let started = Instant::now();
     let until = started + ZOMBIES;
     loop {
         let answer = ask()?;
-        let unsettled = matches!(&answer, Err(cause) if codes.iter().any(|code| cause.contains(code)));
+        let unsettled = matches!(&answer, Err(refused) if refused.mentions(codes));
         // Another process may be opening or closing the database just now: that is soon over.
         let patient = any_zombie() || started.elapsed() < OPENING;
         if !unsettled || Instant::now() > until || !patient {

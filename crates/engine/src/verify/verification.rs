@@ -112,8 +112,8 @@ impl Verification {
         outcome.verified.get_or_insert_default().incomplete |= !complete;
         if let Some(path) = &self.verify.state {
             if !complete {
-                let reason = "no verification state is kept: a worker did not report what it had written";
-                return Err(EngineError::Other(reason.into()));
+                let source = io::Error::other("a worker did not report what it had written");
+                return Err(EngineError::State { action: "write", path: path.clone(), source });
             }
             let state = State { task: of.task.clone(), run: self.run, written };
             state.save(path)?;

@@ -1,7 +1,7 @@
 //! Arithmetic in values: `(4 * 1k + 512)`.
 
+use super::error::{OptionError, Result, quoted};
 use super::options::option::Form;
-use super::problem::quoted;
 use super::value::{OptionValue, Unit};
 
 /// How deep parentheses may be nested.
@@ -22,14 +22,17 @@ pub(super) enum Numbers {
 }
 
 /// What an expression, with or without parentheses around it, comes to.
-pub(super) fn evaluate(text: &str, numbers: Numbers) -> Result<f64, String> {
+pub(super) fn evaluate(text: &str, numbers: Numbers) -> Result<f64> {
     let mut reader = Reader { rest: text.trim(), numbers, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.is_empty() {
-        return Err(format!("{} is not understood", quoted(reader.rest)));
+        return Err(OptionError::refused(
+            format!("{} is not understood", quoted(reader.rest)),
+            "use numbers, + - * / % ^ and parentheses",
+        ));
     }
     if !value.is_finite() || value.abs() > LARGEST {
-        return Err("it comes to a number that is too large".into());
+        return Err(OptionError::refused("it comes to a number that is too large", "give a smaller one"));
     }
     // Not the negative zero.
     Ok(value + 0.0)
@@ -39,7 +42,7 @@ pub(super) fn evaluate(text: &str, numbers: Numbers) -> Result<f64, String> {
 ///
 /// # Errors
 /// The parentheses hold no arithmetic.
-pub(super) fn worked_out(value: &str, form: Form, kb_base: u64) -> Result<String, String> {
+pub(super) fn worked_out(value: &str, form: Form, kb_base: u64) -> Result<String> {
     let sizes = Numbers::Sizes(kb_base);
     let kinds: &[Numbers] = match form {
         Form::Choice(_) | Form::Text => return Ok(value.to_owned()),
@@ -60,7 +63,12 @@ pub(super) fn worked_out(value: &str, form: Form, kb_base: u64) -> Result<String
             Some(Ok((result, _))) => out.push_str(&format!("{:.0}", result.trunc() + 0.0)),
             // Parentheses may mean something else in what is no plain number.
             Some(Err(_)) | None if matches!(form, Form::Special(_)) => out.push_str(inside),
-            Some(Err(error)) => return Err(format!("{} can't be worked out: {error}", quoted(inside))),
+            Some(Err(error)) => {
+                return Err(OptionError::refused(
+                    format!("{} can't be worked out", quoted(inside)),
+                    format!("{error}"),
+                ));
+            }
             None => out.push_str(inside),
         }
         rest = after;
@@ -92,7 +100,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn sum(&mut self) -> Result<f64, String> {
+    fn sum(&mut self) -> Result<f64> {
         let mut value = self.product()?;
         while let Some(operator) = self.operator(&['+', '-']) {
             let right = self.product()?;
@@ -101,12 +109,12 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn product(&mut self) -> Result<f64, String> {
+    fn product(&mut self) -> Result<f64> {
         let mut value = self.signed()?;
         while let Some(operator) = self.operator(&['*', '/', '%']) {
             let right = self.signed()?;
             if operator != '*' && right == 0.0 {
-                return Err("it divides by zero".into());
+                return Err(OptionError::refused("it divides by zero", "give another divisor"));
             }
             value = match operator {
                 '*' => value * right,
@@ -119,7 +127,7 @@ impl Reader<'_> {
     }
 
     /// A minus binds less than a power: -2^2 is -4.
-    fn signed(&mut self) -> Result<f64, String> {
+    fn signed(&mut self) -> Result<f64> {
         let mut sign = 1.0;
         while let Some(operator) = self.operator(&['-', '+']) {
             if operator == '-' {
@@ -130,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// Powers of powers are worked out from the right: 2^3^2 is 2^9.
-    fn power(&mut self) -> Result<f64, String> {
+    fn power(&mut self) -> Result<f64> {
         let mut factors = vec![self.operand()?];
         while self.operator(&['^']).is_some() {
             factors.push(self.operand()?);
@@ -139,34 +147,37 @@ impl Reader<'_> {
         Ok(factors.into_iter().rfold(last, |exponent, base: f64| base.powf(exponent)))
     }
 
-    fn operand(&mut self) -> Result<f64, String> {
+    fn operand(&mut self) -> Result<f64> {
         if self.operator(&['(']).is_none() {
             return self.number();
         }
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(format!("its parentheses are more than {DEEPEST} deep"));
+            return Err(OptionError::refused(
+                format!("its parentheses are more than {DEEPEST} deep"),
+                "take some away",
+            ));
         }
         let value = self.sum()?;
         self.depth -= 1;
         if self.operator(&[')']).is_none() {
-            return Err("a closing parenthesis is missing".into());
+            return Err(OptionError::refused("a closing parenthesis is missing", "add it"));
         }
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<f64, String> {
+    fn number(&mut self) -> Result<f64> {
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.');
         let (text, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         if text.is_empty() {
             let found = if rest.is_empty() { "its end".to_owned() } else { quoted(rest) };
-            return Err(format!("a number is missing before {found}"));
+            return Err(OptionError::refused(format!("a number is missing before {found}"), "add it"));
         }
         self.rest = rest.trim_start();
         let given = |kb_base| OptionValue { text: Some(text), kb_base };
         match self.numbers {
             Numbers::Whole => {
-                text.parse::<u64>().map(|n| n as f64).map_err(|_| format!("{} is no number", quoted(text)))
+                text.parse::<u64>().map(|n| n as f64).map_err(|_| OptionError::malformed(text, "number"))
             }
             // Fractions without a unit are kept, for what is no size.
             Numbers::Sizes(base) => match text.parse::<f64>() {
@@ -202,10 +213,10 @@ mod tests {
             ("1.5 * 1m", 1_572_864.0),
             ("0.5+.25", 0.75),
         ] {
-            assert_eq!(evaluate(text, Numbers::Sizes(1024)), Ok(value), "{text}");
+            assert_eq!(evaluate(text, Numbers::Sizes(1024)).unwrap(), value, "{text}");
         }
-        assert_eq!(evaluate("3/2*2", Numbers::Whole), Ok(2.0));
-        assert_eq!(evaluate("(2*3s)+1ms+5", Numbers::Times), Ok(6_001_005.0));
+        assert_eq!(evaluate("3/2*2", Numbers::Whole).unwrap(), 2.0);
+        assert_eq!(evaluate("(2*3s)+1ms+5", Numbers::Times).unwrap(), 6_001_005.0);
     }
 
     #[test]
@@ -224,10 +235,15 @@ mod tests {
             ("/tmp/(1+1)", Form::Text, "/tmp/(1+1)"),
             ("4k", Form::Size, "4k"),
         ] {
-            assert_eq!(worked_out(value, form, 1024).as_deref(), Ok(expected), "{value}");
+            assert_eq!(worked_out(value, form, 1024).unwrap(), expected, "{value}");
         }
-        assert_eq!(worked_out("(4k)", Form::Size, 1000).as_deref(), Ok("4000"));
-        assert!(worked_out("(4*", Form::Size, 1024).unwrap_err().starts_with("`(4*` can't be worked out"));
+        assert_eq!(worked_out("(4k)", Form::Size, 1000).unwrap(), "4000");
+        assert!(
+            worked_out("(4*", Form::Size, 1024)
+                .unwrap_err()
+                .to_string()
+                .starts_with("`(4*` can't be worked out")
+        );
     }
 
     #[test]
@@ -244,10 +260,10 @@ mod tests {
             ("4 parsecs", "`parsecs` is not understood"),
             ("4parsecs", "no unit"),
         ] {
-            let error = evaluate(text, Numbers::Sizes(1024)).unwrap_err();
+            let error = evaluate(text, Numbers::Sizes(1024)).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
         assert!(evaluate("4k", Numbers::Whole).is_err());
-        assert!(evaluate(&"(".repeat(1 << 20), Numbers::Whole).unwrap_err().contains("64 deep"));
+        assert!(evaluate(&"(".repeat(1 << 20), Numbers::Whole).unwrap_err().to_string().contains("64 deep"));
     }
 }

@@ -1,11 +1,12 @@
 //! Settings as written become options with values.
 
 use super::arithmetic::worked_out;
+use super::error::quoted;
 use super::job_file::{Section, Setting};
 use super::options::Spec;
 use super::options::find;
 use super::options::option::{Form, Opt, Support};
-use super::problem::{Origin, Problem, Problems, did_you_mean, nearest, quoted};
+use super::problem::{Origin, Problem, Problems, did_you_mean, nearest};
 use super::value::OptionValue;
 
 /// fio's engine where none is named.
@@ -84,8 +85,8 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
 fn no_engine(setting: &Setting) -> Option<Problem> {
     let (option, engine) = (find("ioengine")?, setting.value.as_deref()?.trim());
     let given = OptionValue { text: Some(engine), kb_base: 1024 };
-    let what = (option.set)(&mut Spec::default(), &given).err()?;
-    Some(setting.origin.problem(format!("{}: {what}", quoted(&format!("ioengine={engine}"))), ""))
+    let error = (option.set)(&mut Spec::default(), &given).err()?;
+    Some(setting.origin.value(quoted(&format!("ioengine={engine}")), error))
 }
 
 /// Whether the setting is of the option of this name.
@@ -114,7 +115,7 @@ fn assignment(setting: &Setting, kb_base: u64, engine: &str) -> Result<Assignmen
     let raw = raw(setting, option)?;
     let work_out = |value: &String| worked_out(value, option.form, kb_base);
     let value = raw.as_ref().map(work_out).transpose();
-    let value = value.map_err(|what| origin.problem(format!("`{name}`: {what}"), ""))?;
+    let value = value.map_err(|error| origin.value(quoted(name), error))?;
     Ok(Assignment { option, value, raw, kb_base, origin: origin.clone() })
 }
 
@@ -150,7 +151,10 @@ fn unknown(setting: &Setting) -> Problem {
     let names = super::options::all()
         .flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()));
     let near = nearest(&setting.name, names);
-    setting.origin.problem(format!("there is no option {}", quoted(&setting.name)), did_you_mean(&near))
+    setting.origin.problem(
+        format!("there is no option {}", quoted(&setting.name)),
+        did_you_mean(&near, "--cmdhelp lists all"),
+    )
 }
 
 /// Settings as results hold them: by canonical name, as written; empty where they stand alone. Of one that is given several

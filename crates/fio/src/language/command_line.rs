@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use iolite_model::Nanos;
 
+use super::error::quoted;
 use super::job_file::{Section, Setting};
 use super::options;
 use super::options::option::{Form, Opt};
-use super::problem::{Origin, Problem, did_you_mean, nearest, quoted};
+use super::problem::{Origin, Problem, did_you_mean, nearest};
 
 mod general;
 
@@ -226,8 +227,8 @@ impl Reader<'_> {
         match known {
             CommandOption::General(general) => {
                 let text = value.as_deref().unwrap_or_default();
-                let problem = |what| origin.problem(format!("`--{}`: {what}", general.name), "see --help");
-                (general.apply)(&mut self.invocation, text).map_err(problem)
+                let wrong = |error| origin.value(quoted(&format!("--{}", general.name)), error);
+                (general.apply)(&mut self.invocation, text).map_err(wrong)
             }
             CommandOption::Job(option) => self.job_option(option, name, value, origin),
         }
@@ -300,7 +301,10 @@ fn lookup(argument: &str, name: &str, origin: &Origin) -> Result<CommandOption, 
     match begun.as_slice() {
         [] => {
             let near = nearest(name, names().map(|(known, _)| known));
-            Err(origin.problem(format!("there is no option {}", quoted(argument)), did_you_mean(&near)))
+            Err(origin.problem(
+                format!("there is no option {}", quoted(argument)),
+                did_you_mean(&near, "--help and --cmdhelp list all"),
+            ))
         }
         [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other.is(*first)) => Ok(*first),
         several => {

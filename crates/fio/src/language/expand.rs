@@ -152,6 +152,6 @@ mod tests {
             Some("x.fio:2:1: with its variables the line is longer than 64 KiB")
         );
         let lines = format!("d={}\n", "${LONG}".repeat(10)).repeat(1200);
-        assert!(expand(&format!("[a]\n{lines}")).unwrap_err().what.contains("64 MiB"));
+        assert!(expand(&format!("[a]\n{lines}")).unwrap_err().to_string().contains("64 MiB"));
     }
 }

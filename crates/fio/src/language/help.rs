@@ -1,11 +1,12 @@
 //! What `--help`, `--cmdhelp` and `--enghelp` print: from the tables, in the layout of fio's.
 
 use super::command_line::documented;
+use super::error::{OptionError, Result, quoted};
 use super::options;
 use super::options::engine::{self, ENGINES, Kind};
 use super::options::find;
 use super::options::option::{Form, Opt, Support};
-use super::problem::{did_you_mean, nearest, quoted};
+use super::problem::{did_you_mean, nearest};
 
 /// Width of what stands before the colon in the help of one option.
 const LABEL: usize = 20;
@@ -37,7 +38,7 @@ pub fn general() -> String {
 ///
 /// # Errors
 /// There is no option of this name: says which are like it.
-pub fn cmdhelp(name: Option<&str>) -> Result<String, String> {
+pub fn cmdhelp(name: Option<&str>) -> Result<String> {
     match name {
         None | Some("all") => {
             Ok(options::all().filter(|option| option.engines.is_empty()).map(line).collect())
@@ -54,7 +55,7 @@ pub fn cmdhelp(name: Option<&str>) -> Result<String, String> {
 ///
 /// # Errors
 /// There is no such engine, or it has no such option.
-pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String, String> {
+pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String> {
     let Some(name) = engine else {
         let built = ENGINES.iter().filter(|engine| !matches!(engine.kind, Kind::Missing(_)));
         let lines = built.map(|engine| format!("\t{}\n", engine.name));
@@ -65,7 +66,9 @@ pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String, Str
             let names = ENGINES.iter().map(|engine| engine.name);
             return Err(unknown("engine", name, &nearest(name, names), "--enghelp lists all"));
         }
-        Some(Kind::Missing(remedy)) => return Err(format!("the engine {name} is not built; {remedy}")),
+        Some(Kind::Missing(remedy)) => {
+            return Err(OptionError::not_built(format!("the engine {name} is"), remedy));
+        }
         Some(_) => {}
     }
     let mut own = options::all().filter(|option| option.engines.contains(&name));
@@ -86,11 +89,8 @@ pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String, Str
     }
 }
 
-fn unknown(what: &str, name: &str, near: &[&str], remedy: &str) -> String {
-    let name = quoted(name);
-    let near = did_you_mean(near);
-    let hint = if near.is_empty() { remedy } else { &near };
-    format!("there is no {what} {name}; {hint}")
+fn unknown(what: &str, name: &str, near: &[&str], remedy: &str) -> OptionError {
+    OptionError::refused(format!("there is no {what} {}", quoted(name)), did_you_mean(near, remedy))
 }
 
 /// An option in a list.
@@ -187,12 +187,19 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_with_those_like_them() {
-        assert!(cmdhelp(Some("iodpeth")).unwrap_err().contains("did you mean `iodepth`?"));
-        assert!(cmdhelp(Some("\u{1b}[2J")).unwrap_err().contains("--cmdhelp lists all"));
-        assert!(enghelp(Some("io_urng"), None).unwrap_err().contains("did you mean `io_uring`"));
-        assert!(enghelp(Some("rbd"), None).unwrap_err().contains("not built"));
-        assert!(enghelp(Some("libaio"), Some("sqthread_poll")).unwrap_err().contains("--enghelp=libaio"));
-        assert!(enghelp(Some("no-such-engine"), None).unwrap_err().contains("there is no engine"));
+        assert!(cmdhelp(Some("iodpeth")).unwrap_err().to_string().contains("did you mean `iodepth`?"));
+        assert!(cmdhelp(Some("\u{1b}[2J")).unwrap_err().to_string().contains("--cmdhelp lists all"));
+        assert!(enghelp(Some("io_urng"), None).unwrap_err().to_string().contains("did you mean `io_uring`"));
+        assert!(enghelp(Some("rbd"), None).unwrap_err().to_string().contains("not built"));
+        assert!(
+            enghelp(Some("libaio"), Some("sqthread_poll"))
+                .unwrap_err()
+                .to_string()
+                .contains("--enghelp=libaio")
+        );
+        assert!(
+            enghelp(Some("no-such-engine"), None).unwrap_err().to_string().contains("there is no engine")
+        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::problem::{Origin, Problem, quoted};
+use super::error::quoted;
+use super::problem::{Origin, Problem};
 
 /// A job file is read up to this size, in bytes: what is larger is no job file.
 pub const LARGEST_FILE: usize = 16 << 20;

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod assign;
 pub mod command_line;
+mod error;
 mod expand;
 pub mod help;
 pub mod job_file;
@@ -20,6 +21,7 @@ pub mod thread;
 pub mod value;
 
 pub use command_line::Invocation;
+pub use error::OptionError;
 pub use job_file::{Document, HostContext, Section, Setting};
 pub use options::Spec;
 pub use options::option::{Form, Opt, Support};

@@ -6,11 +6,12 @@ use iolite_model::{JobTask, LayOut, Overwrite, Target};
 
 use super::assign::{Assignment, assignments, engine_of, shown_settings};
 use super::command_line::Invocation;
+use super::error::{OptionError, Result, quoted};
 use super::job_file::{Document, HostContext, Section};
 use super::lower::lower;
 use super::options::Spec;
 use super::options::option::{Form, Support};
-use super::problem::{Origin, Problem, Problems, quoted};
+use super::problem::{Origin, Problem, Problems};
 use super::thread::{Thread, ThreadIndex};
 use super::value::OptionValue;
 
@@ -167,8 +168,8 @@ impl<'a> Planner<'a> {
         let mut problems = Vec::new();
         for setting in settings {
             let given = OptionValue { text: setting.value.as_deref(), kb_base: setting.kb_base };
-            if let Err(what) = (setting.option.set)(spec, &given) {
-                problems.push(setting.origin.problem(format!("{}: {what}", setting.shown()), ""));
+            if let Err(error) = (setting.option.set)(spec, &given) {
+                problems.push(setting.origin.value(setting.shown(), error));
             }
         }
         problems.truncate(MAX_REPORTED);
@@ -184,26 +185,26 @@ impl<'a> Planner<'a> {
         notes: &[String],
     ) -> Result<(), Problems> {
         let at = |name: &str| place_of(name, own, section);
-        self.waited_for_exists(spec).map_err(|(what, remedy)| at("wait_for").problem(what, remedy))?;
+        self.waited_for_exists(spec).map_err(|error| at("wait_for").together(error))?;
         let walled = std::mem::take(&mut self.wall) || spec.job.stonewall;
         if (walled || spec.job.new_group) && self.grouped > 0 {
             self.group += 1;
             self.grouped = 0;
         }
-        let replaying = spec.trace.loaded(self.context).map_err(|what| at("read_iolog").problem(what, ""))?;
+        let replaying = spec.trace.loaded(self.context).map_err(|error| at("read_iolog").together(error))?;
         let with_trace = replaying.map(|trace| Spec { trace, ..spec.clone() });
         let spec = with_trace.as_ref().unwrap_or(spec);
         let settings = shown_settings(own);
         let size: usize = settings.iter().map(|(name, value)| name.len() + value.len()).sum();
-        self.room(spec.job.numjobs, size).map_err(|(what, remedy)| at("numjobs").problem(what, remedy))?;
+        self.room(spec.job.numjobs, size).map_err(|error| at("numjobs").together(error))?;
         for clone in 0..spec.job.numjobs {
             let number = self.threads.len() as u32;
             let together = number > 0 && (clone > 0 || !walled);
             let place = ThreadIndex { number, job: self.jobs, clone, group: self.group, together };
             let thread = lower(spec, place, &settings);
-            let mut thread = thread.map_err(|what| section.origin.problem(what, ""))?;
+            let mut thread = thread.map_err(|error| section.origin.together(error))?;
             if self.invocation.read_only {
-                only_reads(&mut thread).map_err(|what| at("rw").problem(what, "leave out --readonly"))?;
+                only_reads(&mut thread).map_err(|error| at("rw").together(error))?;
             }
             for note in notes {
                 if !thread.notes.contains(note) {
@@ -219,18 +220,20 @@ impl<'a> Planner<'a> {
     }
 
     /// A job can wait for one before it whose name is its alone.
-    fn waited_for_exists(&self, spec: &Spec) -> Result<(), (String, &'static str)> {
+    fn waited_for_exists(&self, spec: &Spec) -> Result {
         let Some(name) = &spec.job.wait_for else { return Ok(()) };
         let shown = quoted(name);
         match self.names.get(name) {
             Some(1) => Ok(()),
-            Some(_) => {
-                Err((format!("several jobs are named {shown}"), "give the one to wait for a name of its own"))
-            }
-            None if *name == spec.job.name => {
-                Err(("a job can't wait for itself".into(), "name a job before it, or leave out `wait_for`"))
-            }
-            None => Err((
+            Some(_) => Err(OptionError::refused(
+                format!("several jobs are named {shown}"),
+                "give the one to wait for a name of its own",
+            )),
+            None if *name == spec.job.name => Err(OptionError::refused(
+                "a job can't wait for itself",
+                "name a job before it, or leave out `wait_for`",
+            )),
+            None => Err(OptionError::refused(
                 format!("no job before this one that is run is named {shown}"),
                 "a job can wait only for one that stands before it",
             )),
@@ -238,23 +241,23 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether there is room for this many threads more, with settings of this many bytes each.
-    fn room(&mut self, clones: u32, size: usize) -> Result<(), (String, &'static str)> {
+    fn room(&mut self, clones: u32, size: usize) -> Result {
         // As with fio, a smaller number reserves less and refuses nothing.
         let max = self.invocation.max_jobs.unwrap_or(THREADS).clamp(THREADS, MAX_THREADS);
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX).saturating_add(clones);
         if clones == 0 {
-            return Err(("`numjobs` is 0".into(), "give at least 1, or leave out the job"));
+            return Err(OptionError::refused("`numjobs` is 0", "give at least 1, or leave out the job"));
         }
         if threads > max {
-            return Err((
+            return Err(OptionError::refused(
                 format!("with this job there are {threads} threads, more than {max}"),
                 "raise --max-jobs (up to 65536), or lower `numjobs`",
             ));
         }
         self.bytes = self.bytes.saturating_add(size.saturating_mul(clones as usize));
         if self.bytes > MAX_BYTES {
-            return Err((
-                "the settings of all threads together are too large".into(),
+            return Err(OptionError::refused(
+                "the settings of all threads together are too large",
                 "shorten the longest ones",
             ));
         }
@@ -293,13 +296,17 @@ fn is_default(setting: &Assignment) -> bool {
 }
 
 /// Refuses what writes or trims; files that are missing or too short are not made either.
-fn only_reads(thread: &mut Thread) -> Result<(), String> {
+fn only_reads(thread: &mut Thread) -> Result {
     let name = quoted(&thread.name);
     match &mut thread.task {
-        JobTask::Io(task) if task.mix.writes() || task.mix.trims() => {
-            Err(format!("job {name} writes or trims, and --readonly is given"))
-        }
-        JobTask::Metadata(_) => Err(format!("job {name} makes or removes files, and --readonly is given")),
+        JobTask::Io(task) if task.mix.writes() || task.mix.trims() => Err(OptionError::refused(
+            format!("job {name} writes or trims, and --readonly is given"),
+            "leave out --readonly",
+        )),
+        JobTask::Metadata(_) => Err(OptionError::refused(
+            format!("job {name} creates or removes files, and --readonly is given"),
+            "leave out --readonly",
+        )),
         JobTask::Io(task) => {
             if let Target::Files(files) = &mut task.target {
                 files.lay_out = LayOut::Never;

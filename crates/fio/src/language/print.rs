@@ -1,8 +1,9 @@
 //! Sections back to text: as a job file, and as a command line.
 
+use super::error::quoted;
 use super::job_file::{Document, Section, Setting, is_blank};
 use super::options;
-use super::problem::{Problem, quoted};
+use super::problem::Problem;
 
 /// The document as a job file, with what it includes put in its place. Read again, it is the same document.
 ///

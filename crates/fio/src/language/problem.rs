@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// As much of the user's text as a message repeats.
-const SHOWN: usize = 80;
+use super::error::OptionError;
 
 /// Where a setting or a section was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,18 +17,40 @@ pub struct Origin {
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Problem {
     /// Where.
     pub origin: Origin,
     /// What.
-    pub what: String,
-    /// What to do about it.
-    pub remedy: String,
+    pub cause: Cause,
+}
+
+/// What is wrong, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// The text: its form, or a name that there is not.
+    #[error("{what}; {remedy}")]
+    Text {
+        /// What is wrong.
+        what: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// The value of a setting.
+    #[error("{setting}: {source}")]
+    Value {
+        /// The setting as written, quoted.
+        setting: String,
+        /// What is wrong with its value.
+        source: OptionError,
+    },
+    /// Settings that do not go together.
+    #[error(transparent)]
+    Together(#[from] OptionError),
 }
 
 /// Everything that is wrong, in the order in which it was found; never empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Origin {
@@ -38,9 +59,23 @@ impl Origin {
         Origin { file: None, line: u32::try_from(number).unwrap_or(u32::MAX), column: 1 }
     }
 
-    /// A problem at this place.
+    /// What is wrong with the text at this place.
     pub fn problem(&self, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
-        Problem { origin: self.clone(), what: what.into(), remedy: remedy.into() }
+        self.caused(Cause::Text { what: what.into(), remedy: remedy.into() })
+    }
+
+    /// What is wrong with the value of the setting at this place.
+    pub(super) fn value(&self, setting: String, source: OptionError) -> Problem {
+        self.caused(Cause::Value { setting, source })
+    }
+
+    /// What is wrong with the settings at this place.
+    pub(super) fn together(&self, error: OptionError) -> Problem {
+        self.caused(error.into())
+    }
+
+    fn caused(&self, cause: Cause) -> Problem {
+        Problem { origin: self.clone(), cause }
     }
 }
 
@@ -55,8 +90,7 @@ impl fmt::Display for Origin {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.origin, self.what)?;
-        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+        write!(f, "{}: {}", self.origin, self.cause)
     }
 }
 
@@ -68,23 +102,18 @@ impl fmt::Display for Problems {
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for Problem {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.cause)
+    }
+}
+
 impl std::error::Error for Problems {}
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Problems {
         Problems(vec![problem])
     }
-}
-
-/// The user's text as messages repeat it: quoted, shortened, and with nothing that would disturb a terminal.
-pub(super) fn quoted(text: &str) -> String {
-    let mut shown: String =
-        text.chars().take(SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push_str("...");
-    }
-    format!("`{shown}`")
 }
 
 /// Those of `names` that look most like `name`: at most three, best first.
@@ -112,10 +141,10 @@ pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> V
     found.into_iter().take(3).map(|(_, known)| known).collect()
 }
 
-/// "did you mean" for these names; empty for none.
-pub(super) fn did_you_mean(names: &[&str]) -> String {
+/// "did you mean" for these names; for none this remedy.
+pub(super) fn did_you_mean(names: &[&str], otherwise: &str) -> String {
     match names {
-        [] => String::new(),
+        [] => otherwise.to_owned(),
         [only] => format!("did you mean `{only}`?"),
         [first @ .., last] => {
             let first: Vec<String> = first.iter().map(|name| format!("`{name}`")).collect();
@@ -132,7 +161,10 @@ mod tests {
     fn a_problem_says_where_what_and_what_to_do() {
         let origin = Origin { file: Some("a.fio".into()), line: 3, column: 2 };
         assert_eq!(origin.problem("no such", "do this").to_string(), "a.fio:3:2: no such; do this");
-        assert_eq!(Origin::argument(4).problem("odd", "").to_string(), "argument 4: odd");
+        let refused = Origin::argument(4).together(OptionError::refused("odd", "leave it out"));
+        assert_eq!(refused.to_string(), "argument 4: odd: leave it out");
+        let refused = Origin::argument(5).value("`bs`".into(), OptionError::NoValue);
+        assert_eq!(refused.to_string(), "argument 5: `bs`: it needs a value");
     }
 
     #[test]
@@ -144,12 +176,7 @@ mod tests {
         assert_eq!(near("SIZE"), ["size"]);
         assert_eq!(near("quux"), Vec::<&str>::new());
         assert_eq!(near(&"x".repeat(1000)), Vec::<&str>::new());
-        assert_eq!(did_you_mean(&["a", "b", "c"]), "did you mean `a`, `b` or `c`?");
-    }
-
-    #[test]
-    fn repeated_text_is_short_and_harmless() {
-        assert_eq!(quoted("a\u{1b}[2J"), "`a\u{fffd}[2J`");
-        assert!(quoted(&"é".repeat(500)).chars().count() < 90);
+        assert_eq!(did_you_mean(&["a", "b", "c"], ""), "did you mean `a`, `b` or `c`?");
+        assert_eq!(did_you_mean(&[], "see --help"), "see --help");
     }
 }

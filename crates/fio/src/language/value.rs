@@ -2,6 +2,8 @@
 
 use iolite_model::{Bytes, Nanos};
 
+use super::error::{OptionError, Result, quoted};
+
 /// The value that an option was given.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionValue<'a> {
@@ -38,8 +40,8 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// There is none, or it is empty.
-    pub fn text(&self) -> Result<&'a str, String> {
-        self.text.map(str::trim).filter(|text| !text.is_empty()).ok_or_else(|| "it needs a value".into())
+    pub fn text(&self) -> Result<&'a str> {
+        self.text.map(str::trim).filter(|text| !text.is_empty()).ok_or(OptionError::NoValue)
     }
 
     /// The same option with another value: for the parts of a list.
@@ -51,7 +53,7 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// The value is no number.
-    pub fn flag(&self) -> Result<bool, String> {
+    pub fn flag(&self) -> Result<bool> {
         match self.text.map(str::trim) {
             None | Some("") => Ok(true),
             Some(_) => Ok(self.integer(i64::MIN, i64::MAX)? != 0),
@@ -62,7 +64,7 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// It is no integer, or out of its bounds.
-    pub fn integer(&self, min: i64, max: i64) -> Result<i64, String> {
+    pub fn integer(&self, min: i64, max: i64) -> Result<i64> {
         let text = self.text()?;
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let size = i128::from(scaled(digits, self.kb_base)?);
@@ -70,20 +72,20 @@ impl<'a> OptionValue<'a> {
         i64::try_from(value)
             .ok()
             .filter(|value| (min..=max).contains(value))
-            .ok_or_else(|| format!("`{text}` is out of its range, {min} to {max}"))
+            .ok_or_else(|| OptionError::out_of_range(text, min, max))
     }
 
     /// A number with a fraction.
     ///
     /// # Errors
     /// It is no number, or out of its bounds.
-    pub fn number(&self, min: f64, max: f64) -> Result<f64, String> {
+    pub fn number(&self, min: f64, max: f64) -> Result<f64> {
         let text = self.text()?.trim_end_matches('%');
-        let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+        let number: f64 = text.parse().map_err(|_| OptionError::malformed(text, "number"))?;
         if number.is_finite() && (min..=max).contains(&number) {
             Ok(number)
         } else {
-            Err(format!("`{text}` is out of its range, {min} to {max}"))
+            Err(OptionError::out_of_range(text, min, max))
         }
     }
 
@@ -91,7 +93,7 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// It is no number, has an unknown unit, or is too large.
-    pub fn size(&self) -> Result<Bytes, String> {
+    pub fn size(&self) -> Result<Bytes> {
         scaled(self.text()?, self.kb_base).map(Bytes)
     }
 
@@ -99,7 +101,7 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// It is neither.
-    pub fn amount(&self) -> Result<Amount, String> {
+    pub fn amount(&self) -> Result<Amount> {
         let text = self.text()?;
         if text.ends_with('%') {
             return self.number(0.0, 100.0).map(Amount::Percent);
@@ -111,7 +113,7 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// It is no time.
-    pub fn time(&self, unit: Unit) -> Result<Nanos, String> {
+    pub fn time(&self, unit: Unit) -> Result<Nanos> {
         let text = self.text()?;
         let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, suffix) = text.split_at(at);
@@ -129,14 +131,19 @@ impl<'a> OptionValue<'a> {
             "m" | "min" => 60e9,
             "h" | "hour" => 3600e9,
             "d" | "day" => 86_400e9,
-            other => return Err(format!("`{other}` is no unit of time: use us, ms, s, m, h or d")),
+            other => {
+                return Err(OptionError::refused(
+                    format!("`{other}` is no unit of time"),
+                    "use us, ms, s, m, h or d",
+                ));
+            }
         };
-        let number: f64 = number.parse().map_err(|_| format!("`{text}` is no time"))?;
+        let number: f64 = number.parse().map_err(|_| OptionError::malformed(text, "time"))?;
         let nanos = number * nanos;
         if nanos.is_finite() && nanos < 9.2e18 {
             Ok(Nanos(nanos as u64))
         } else {
-            Err(format!("`{text}` is too long"))
+            Err(OptionError::refused(format!("{} is too long", quoted(text)), "give a shorter time"))
         }
     }
 
@@ -144,11 +151,12 @@ impl<'a> OptionValue<'a> {
     ///
     /// # Errors
     /// It is none of them.
-    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, String> {
+    pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T> {
         let text = self.text()?;
-        let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let found = choices.iter().find(|(name, _)| *name == text);
-        found.map(|(_, value)| *value).ok_or_else(|| format!("`{text}` is none of {}", names()))
+        found
+            .map(|(_, value)| *value)
+            .ok_or_else(|| OptionError::unknown_word(text, choices.iter().map(|(name, _)| *name)))
     }
 
     /// The values for reads, writes and trims of a list such as `4k,8k`: those that are left out at the end are as the one
@@ -159,11 +167,11 @@ impl<'a> OptionValue<'a> {
     pub fn triplet<T: Copy>(
         &self,
         before: [T; 3],
-        parse: impl Fn(&OptionValue<'a>) -> Result<T, String>,
-    ) -> Result<[T; 3], String> {
+        parse: impl Fn(&OptionValue<'a>) -> Result<T>,
+    ) -> Result<[T; 3]> {
         let parts: Vec<&str> = self.text()?.split(',').map(str::trim).collect();
         if parts.len() > 3 && parts[3..].iter().any(|part| !part.is_empty()) {
-            return Err("it has more than three values: reads, writes, trims".into());
+            return Err(OptionError::refused("it has more than three values", "reads, writes, trims"));
         }
         let mut values = before;
         let mut last = None;
@@ -186,27 +194,32 @@ impl<'a> OptionValue<'a> {
 }
 
 /// A number with a unit of size.
-fn scaled(text: &str, kb_base: u64) -> Result<u64, String> {
+fn scaled(text: &str, kb_base: u64) -> Result<u64> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix("0x") {
         let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
         return match (&digits[..end], &digits[end..]) {
-            (number, "") => u64::from_str_radix(number, 16).map_err(|_| format!("`{text}` is no number")),
-            _ => Err(format!("`{text}` is no hexadecimal number")),
+            (number, "") => {
+                u64::from_str_radix(number, 16).map_err(|_| OptionError::malformed(text, "number"))
+            }
+            _ => Err(OptionError::malformed(text, "hexadecimal number")),
         };
     }
     let at = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
     let (number, suffix) = lower.split_at(at);
-    let scale = scale(suffix.trim(), kb_base)
-        .ok_or_else(|| format!("`{suffix}` is no unit of size: use k, m, g, t or p"))?;
+    let scale = scale(suffix.trim(), kb_base).ok_or_else(|| {
+        OptionError::refused(format!("`{suffix}` is no unit of size"), "use k, m, g, t or p")
+    })?;
     let whole = number.parse::<u64>().ok().map(|number| number.checked_mul(scale));
     match whole {
         Some(Some(value)) => Ok(value),
-        Some(None) => Err(format!("`{text}` is too large")),
+        Some(None) => {
+            Err(OptionError::refused(format!("{} is too large", quoted(text)), "give a smaller one"))
+        }
         None => match number.parse::<f64>() {
             Ok(number) if (number * scale as f64) < 1.8e19 => Ok((number * scale as f64) as u64),
-            _ => Err(format!("`{text}` is no number")),
+            _ => Err(OptionError::malformed(text, "number")),
         },
     }
 }

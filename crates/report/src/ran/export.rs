@@ -39,11 +39,16 @@ const SECONDS: usize = 6;
 const MILLIS: usize = 6;
 const RATIO: usize = 4;
 
+/// Why no text can be written of runs: a bug.
+#[derive(Debug, thiserror::Error)]
+#[error("a bug: no text can be written of the runs: {0}")]
+pub struct ExportError(#[from] csv::Error);
+
 /// The runs in a format, those apart that have not measured anything.
 ///
 /// # Errors
-/// A text can't be made of them, which is a bug.
-pub fn export(runs: &[Listed], format: ExportFormat) -> Result<String, String> {
+/// A text can't be written of them, which is a bug.
+pub fn export(runs: &[Listed], format: ExportFormat) -> Result<String, ExportError> {
     let lines: Vec<Line> =
         runs.iter().filter_map(|run| run.measured.as_ref().map(|phase| line(run, phase))).collect();
     match format {
@@ -53,16 +58,17 @@ pub fn export(runs: &[Listed], format: ExportFormat) -> Result<String, String> {
     }
 }
 
-fn separated(lines: &[Line], separator: u8) -> Result<String, String> {
+fn separated(lines: &[Line], separator: u8) -> Result<String, ExportError> {
     let mut writer = csv::WriterBuilder::new().delimiter(separator).from_writer(Vec::new());
     if let Some(first) = lines.first() {
-        writer.write_record(first.iter().map(|(name, _)| name)).map_err(|error| error.to_string())?;
+        writer.write_record(first.iter().map(|(name, _)| name))?;
     }
     for line in lines {
-        writer.write_record(line.iter().map(|(_, cell)| cell.text())).map_err(|error| error.to_string())?;
+        writer.write_record(line.iter().map(|(_, cell)| cell.text()))?;
     }
-    let bytes = writer.into_inner().map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|error| error.to_string())
+    let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
+    // All that was written is text.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn object(line: Line) -> Value {

@@ -39,39 +39,51 @@ enum Bound {
 )]
 pub struct ConditionError {
     text: String,
-    reason: String,
+    reason: Reason,
+}
+
+/// What is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Reason {
+    #[error("it has neither < nor >")]
+    NoComparison,
+    #[error("a figure stands on the left, perhaps with a kind of operation")]
+    NoFigure,
+    #[error("`{text}` is none of {known}")]
+    UnknownFigure { text: String, known: String },
+    #[error("`{text}` is no {expected}")]
+    NoBound { text: String, expected: &'static str },
+    #[error("a change of {text} needs a sign")]
+    NoSign { text: String },
 }
 
 impl FromStr for Condition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Condition, ConditionError> {
-        let error = |reason: String| ConditionError { text: text.to_owned(), reason };
+        let error = |reason| ConditionError { text: text.to_owned(), reason };
         let Some((left, right)) = text.split_once(['<', '>']) else {
-            return Err(error("it has neither < nor >".to_owned()));
+            return Err(error(Reason::NoComparison));
         };
         let words: Vec<&str> = left.split_whitespace().collect();
         let (kind, figure) = match words[..] {
             [figure] => (None, figure),
             [kind, figure] => (Some(kind), figure),
-            _ => {
-                return Err(error(
-                    "a figure stands on the left, perhaps with a kind of operation".to_owned(),
-                ));
-            }
+            _ => return Err(error(Reason::NoFigure)),
         };
         let kind = kind.map(str::to_owned);
         let known = || Figure::ALL.map(Figure::name).join(", ");
         let figure = Figure::ALL
             .into_iter()
             .find(|known| known.name() == figure)
-            .ok_or_else(|| error(format!("`{figure}` is none of {}", known())))?;
+            .ok_or_else(|| error(Reason::UnknownFigure { text: figure.to_owned(), known: known() }))?;
         let bound = bound(right.trim(), figure).map_err(error)?;
         Ok(Condition { text: text.to_owned(), kind, figure, above: text.contains('>'), bound })
     }
 }
 
-fn bound(text: &str, figure: Figure) -> Result<Bound, String> {
+fn bound(text: &str, figure: Figure) -> Result<Bound, Reason> {
+    let no_bound = |expected| Reason::NoBound { text: text.to_owned(), expected };
     let (sign, number) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(rest), _) => (Some(1.0), rest),
         (_, Some(rest)) => (Some(-1.0), rest),
@@ -79,8 +91,8 @@ fn bound(text: &str, figure: Figure) -> Result<Bound, String> {
     };
     if let Some(percent) = number.strip_suffix('%') {
         let share = percent.trim().parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-        let share = share.ok_or_else(|| format!("`{text}` is no percentage"))?;
-        let sign = sign.ok_or_else(|| format!("a change of {text} needs a sign"))?;
+        let share = share.ok_or_else(|| no_bound("percentage"))?;
+        let sign = sign.ok_or_else(|| Reason::NoSign { text: text.to_owned() })?;
         return Ok(Bound::Share(sign * share / 100.0));
     }
     let value = match figure {
@@ -89,8 +101,8 @@ fn bound(text: &str, figure: Figure) -> Result<Bound, String> {
     };
     let value = value.filter(|value| value.is_finite() && *value >= 0.0);
     let value = value.ok_or_else(|| match figure {
-        Figure::Rate | Figure::Bandwidth => format!("`{text}` is no number per second"),
-        _ => format!("`{text}` is no time"),
+        Figure::Rate | Figure::Bandwidth => no_bound("number per second"),
+        _ => no_bound("time"),
     })?;
     Ok(sign.map_or(Bound::Value(value), |sign| Bound::Change(sign * value)))
 }

@@ -3,7 +3,7 @@
 use iolite_model::Nanos;
 
 use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
-use crate::language::problem::quoted;
+use crate::language::error::{OptionError, Result};
 use crate::language::value::{OptionValue, Unit};
 
 /// Areas of `--debug`.
@@ -44,7 +44,7 @@ pub(super) struct General {
     pub(super) value: &'static str,
     pub(super) help: &'static str,
     /// An empty value is one that was not given.
-    pub(super) apply: fn(&mut Invocation, &str) -> Result<(), String>,
+    pub(super) apply: fn(&mut Invocation, &str) -> Result,
 }
 
 /// Whether an option has a value.
@@ -58,7 +58,7 @@ pub(super) enum Takes {
     Perhaps,
 }
 
-type Apply = fn(&mut Invocation, &str) -> Result<(), String>;
+type Apply = fn(&mut Invocation, &str) -> Result;
 
 const fn flag(name: &'static str, help: &'static str, apply: Apply) -> General {
     General { name, short: None, takes: Takes::Nothing, value: "", help, apply }
@@ -83,14 +83,17 @@ pub(super) const OPTIONS: &[General] = &[
     with("debug", "AREA[,AREA...]", "Trace what happens in these areas; `help` lists them", debug),
     flag("parse-only", "Read and check the jobs, run nothing", |to, _| set(&mut to.parse_only)),
     flag("merge-blktrace-only", "Not built", |_, _| {
-        Err("merging block traces is not built: use blkparse to merge them".into())
+        Err(OptionError::not_built("merging block traces is", "use blkparse to merge them"))
     }),
     with("output", "FILE", "Write results to this file", |to, text| {
         put(&mut to.output, needed(text)?.into())
     }),
     flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
     with("latency-log", "NAME", "Not built", |_, _| {
-        Err("--latency-log is deprecated. Use per-job latency log options, such as `write_lat_log`".into())
+        Err(OptionError::refused(
+            "it is deprecated",
+            "use per-job latency log options, such as `write_lat_log`",
+        ))
     }),
     flag("minimal", "Short for --output-format=terse", |to, _| {
         to.formats = Formats(vec![OutputFormat::Terse]);
@@ -103,16 +106,21 @@ pub(super) const OPTIONS: &[General] = &[
     }),
     with("terse-version", "NUMBER", "Version of the terse form: 2, 3 (default), 4 or 5", |to, text| {
         let version = OptionValue { text: Some(text), kb_base: 1024 }.integer(2, 5)?;
-        put(&mut to.terse_version, u8::try_from(version).map_err(|error| error.to_string())?)
+        put(&mut to.terse_version, version as u8)
     }),
     flag("version", "Tell the version", |to, _| act(to, Action::Version)).short("v"),
     flag("help", "Tell the options of the command line", |to, _| act(to, Action::Help)).short("h"),
     flag("cpuclock-test", "Not built", |_, _| {
-        Err("testing the CPU's clock is not built: each result of ours says what reading the clock costs"
-            .into())
+        Err(OptionError::not_built(
+            "testing the CPU's clock is",
+            "each result of ours says what reading the clock costs",
+        ))
     }),
     perhaps("crctest", "NAME", "Not built", |_, _| {
-        Err("testing the speed of checksums is not built: run a job with `verify` on `ioengine=null`".into())
+        Err(OptionError::not_built(
+            "testing the speed of checksums is",
+            "run a job with `verify` on `ioengine=null`",
+        ))
     }),
     perhaps("cmdhelp", "OPTION", "Describe a job option; `all` describes all", |to, text| {
         act(to, Action::CommandHelp(given(text)))
@@ -145,12 +153,12 @@ pub(super) const OPTIONS: &[General] = &[
     flag("warnings-fatal", "Warnings are errors", |to, _| set(&mut to.warnings_fatal)),
     with("max-jobs", "NUMBER", "The most threads and processes", |to, text| {
         let max = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
-        put(&mut to.max_jobs, u32::try_from(max).map_err(|error| error.to_string())?)
+        put(&mut to.max_jobs, max as u32)
     }),
-    perhaps("server", "ADDRESS", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
-    with("daemonize", "FILE", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
-    with("client", "HOST", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
-    with("remote-config", "FILE", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
+    perhaps("server", "ADDRESS", "Not built: start iolite on each host", |_, _| Err(remote())),
+    with("daemonize", "FILE", "Not built: start iolite on each host", |_, _| Err(remote())),
+    with("client", "HOST", "Not built: start iolite on each host", |_, _| Err(remote())),
+    with("remote-config", "FILE", "Not built: start iolite on each host", |_, _| Err(remote())),
     with("idle-prof", "WHAT", "Tell how idle the CPUs are: system, percpu or calibrate", |to, text| {
         let whats = [
             ("calibrate", IdleProfile::Calibrate),
@@ -175,26 +183,30 @@ pub(super) const OPTIONS: &[General] = &[
     with("trigger", "COMMAND", "What the trigger runs, in a shell", |to, text| {
         put(&mut to.trigger, needed(text)?.to_owned())
     }),
-    with("trigger-remote", "COMMAND", "Not built: start iolite on each host", |_, _| Err(REMOTE.into())),
+    with("trigger-remote", "COMMAND", "Not built: start iolite on each host", |_, _| Err(remote())),
     with("aux-path", "DIRECTORY", "Where state files go", |to, text| {
         put(&mut to.aux_path, needed(text)?.into())
     }),
 ];
 
-const REMOTE: &str =
-    "running jobs on other hosts in fio's way is not built: start iolite on each host, for example with ssh";
+fn remote() -> OptionError {
+    OptionError::not_built(
+        "running jobs on other hosts in fio's way is",
+        "start iolite on each host, for example with ssh",
+    )
+}
 
-fn set(flag: &mut bool) -> Result<(), String> {
+fn set(flag: &mut bool) -> Result {
     *flag = true;
     Ok(())
 }
 
-fn put<T>(to: &mut Option<T>, value: T) -> Result<(), String> {
+fn put<T>(to: &mut Option<T>, value: T) -> Result {
     *to = Some(value);
     Ok(())
 }
 
-fn act(to: &mut Invocation, action: Action) -> Result<(), String> {
+fn act(to: &mut Invocation, action: Action) -> Result {
     to.action = action;
     Ok(())
 }
@@ -203,32 +215,36 @@ fn given(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn needed(text: &str) -> Result<&str, String> {
-    if text.is_empty() { Err("it needs a value".into()) } else { Ok(text) }
+fn needed(text: &str) -> Result<&str> {
+    if text.is_empty() { Err(OptionError::NoValue) } else { Ok(text) }
 }
 
 /// A time; a bare number is in seconds.
-fn time(text: &str) -> Result<Nanos, String> {
+fn time(text: &str) -> Result<Nanos> {
     OptionValue { text: Some(text), kb_base: 1024 }.time(Unit::Seconds)
 }
 
-fn at_least(time: Nanos, min: Nanos) -> Result<Nanos, String> {
-    if time < min { Err(format!("it is too short: at least {min}")) } else { Ok(time) }
+fn at_least(time: Nanos, min: Nanos) -> Result<Nanos> {
+    if time < min {
+        Err(OptionError::refused("it is too short", format!("at least {min}")))
+    } else {
+        Ok(time)
+    }
 }
 
-fn debug(to: &mut Invocation, text: &str) -> Result<(), String> {
+fn debug(to: &mut Invocation, text: &str) -> Result {
     for area in text.split(',') {
         match area {
             "help" => to.action = Action::DebugHelp,
             known if DEBUG_AREAS.contains(&known) => to.debug.push(known.to_owned()),
-            other => return Err(format!("{} is none of {}", quoted(other), DEBUG_AREAS.join(", "))),
+            other => return Err(OptionError::unknown_word(other, DEBUG_AREAS.iter().copied())),
         }
     }
     Ok(())
 }
 
 /// Replaces what was asked for before.
-fn formats(to: &mut Invocation, text: &str) -> Result<(), String> {
+fn formats(to: &mut Invocation, text: &str) -> Result {
     let mut formats = Formats(Vec::new());
     for format in text.split(',') {
         let format = match format.trim() {
@@ -236,7 +252,7 @@ fn formats(to: &mut Invocation, text: &str) -> Result<(), String> {
             "terse" | "minimal" => OutputFormat::Terse,
             "json" => OutputFormat::Json,
             "json+" => OutputFormat::JsonPlus,
-            other => return Err(format!("{} is none of normal, terse, json, json+", quoted(other))),
+            other => return Err(OptionError::unknown_word(other, ["normal", "terse", "json", "json+"])),
         };
         add_format(&mut formats, format);
     }
@@ -250,7 +266,7 @@ fn add_format(formats: &mut Formats, format: OutputFormat) {
     }
 }
 
-fn engine_help(to: &mut Invocation, text: &str) -> Result<(), String> {
+fn engine_help(to: &mut Invocation, text: &str) -> Result {
     let engine = given(text).map(|text| match text.split_once(',') {
         Some((engine, option)) => (engine.to_owned(), given(option)),
         None => (text, None),

@@ -88,17 +88,17 @@ fn what_is_no_job_file_is_reported_with_its_place() {
 #[test]
 fn size_number_and_depth_are_bounded() {
     let large = vec![b' '; LARGEST_FILE + 1];
-    assert!(read_with(&large, &[]).unwrap_err().what.contains("larger than 16 MiB"));
+    assert!(read_with(&large, &[]).unwrap_err().to_string().contains("larger than 16 MiB"));
     let long = format!("[a]\nd={}\n", "x".repeat(LONGEST_LINE));
     assert!(
         read_with(long.as_bytes(), &[]).unwrap_err().to_string().contains(":2:1: the line is longer than 64")
     );
     let many = format!("[a]\n{}", "x\n".repeat(MAX_ENTRIES));
-    assert!(read_with(many.as_bytes(), &[]).unwrap_err().what.contains("more than 100000"));
+    assert!(read_with(many.as_bytes(), &[]).unwrap_err().to_string().contains("more than 100000"));
     // Each level includes the next one twice: what is read is bounded, however often.
     let deep: Vec<(String, String)> = (0..40)
         .map(|level| (format!("dir/{level}"), format!("include {0}\ninclude {0}\n", level + 1)))
         .collect();
     let deep: Vec<(&str, &str)> = deep.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    assert!(read_with(b"[a]\ninclude 0\n", &deep).unwrap_err().what.contains("16 deep"));
+    assert!(read_with(b"[a]\ninclude 0\n", &deep).unwrap_err().to_string().contains("16 deep"));
 }

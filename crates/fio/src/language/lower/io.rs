@@ -5,6 +5,7 @@ use iolite_model::{
     Overwrite, Regions, Start, Target,
 };
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::files::{can_fill, lay_out, reserve};
 use crate::language::options::io::{Direction, access};
@@ -18,7 +19,7 @@ const INTERVAL: Nanos = Nanos(500_000_000);
 ///
 /// # Errors
 /// Settings that do not go together.
-pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask, String> {
+pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
     let mix = mix(spec);
     let backend = backend(spec, mix)?;
     let access = access(spec, mix)?;
@@ -90,14 +91,16 @@ fn mix(spec: &Spec) -> Mix {
     }
 }
 
-fn backend(spec: &Spec, mix: Mix) -> Result<BackendKind, String> {
+fn backend(spec: &Spec, mix: Mix) -> Result<BackendKind> {
     match spec.engine.backend()? {
         BackendKind::Vectored(flags) if spec.io.atomic && spec.engine.name == "pvsync2" => {
             Ok(BackendKind::Vectored(IoFlags { atomic: mix.writes(), ..flags }))
         }
-        BackendKind::Truncate if mix != Mix::Write => {
-            Err("rw: ioengine=ftruncate does something for writes only: use rw=write or randwrite".into())
-        }
+        BackendKind::Truncate if mix != Mix::Write => Err(OptionError::refused(
+            "ioengine=ftruncate does something for writes only",
+            "use rw=write or randwrite",
+        )
+        .at("rw")),
         backend => Ok(backend),
     }
 }
@@ -113,13 +116,16 @@ fn is_nothing(backend: BackendKind) -> bool {
     matches!(backend, BackendKind::Null | BackendKind::Busy(_))
 }
 
-fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) -> Result<Target, String> {
+fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) -> Result<Target> {
     match backend {
         BackendKind::Busy(_) => return Ok(Target::Null { size: Bytes::GIB }),
         BackendKind::Null => {
             let size = FilesTarget::of(files).size();
             return match size {
-                Bytes(0) => Err("size: ioengine=null has no file to take it from: give size".into()),
+                Bytes(0) => {
+                    Err(OptionError::refused("ioengine=null has no file to take it from", "give size")
+                        .at("size"))
+                }
                 size => Ok(Target::Null { size }),
             };
         }
@@ -136,11 +142,13 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
 }
 
 /// Nothing is done that could be over: only time ends it.
-fn busy_stop(spec: &Spec) -> Result<iolite_model::Stop, String> {
+fn busy_stop(spec: &Spec) -> Result<iolite_model::Stop> {
     match spec.job.limit() {
         Some(runtime) => Ok(iolite_model::Stop { runtime: Some(runtime), ..Default::default() }),
-        None => Err("runtime: ioengine=cpuio does not end by itself, nor with other jobs here: give it a \
-         runtime"
-            .into()),
+        None => Err(OptionError::refused(
+            "ioengine=cpuio does not end by itself, nor with other jobs here",
+            "give it a runtime",
+        )
+        .at("runtime")),
     }
 }

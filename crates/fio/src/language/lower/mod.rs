@@ -7,6 +7,7 @@ mod tests;
 
 use iolite_model::{BackendKind, JobTask, Nanos, Target};
 
+use super::error::OptionError;
 use super::options::Spec;
 use super::options::engine::Kind;
 use super::options::files::paths::directory;
@@ -19,14 +20,14 @@ pub use names::preparation;
 ///
 /// # Errors
 /// The settings do not go together: a sentence with its remedy.
-pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> Result<Thread, String> {
+pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> Result<Thread, OptionError> {
     let stand_in = spec.trace.stand_in(spec, place)?;
     let spec = stand_in.as_ref().unwrap_or(spec);
     let task = match spec.engine.kind() {
         Kind::Io => JobTask::Io(Box::new(io::task(spec, place)?)),
         Kind::Names(operation) => JobTask::Metadata(names::task(spec, place, operation)?),
         Kind::Missing(remedy) => {
-            return Err(format!("ioengine: `{}` is not built: {remedy}", spec.engine.name));
+            return Err(OptionError::not_built(format!("`{}` is", spec.engine.name), remedy).at("ioengine"));
         }
     };
     let mut thread = bare(spec, place, settings, task);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::Amount;
@@ -12,21 +13,18 @@ use crate::language::value::Amount;
 ///
 /// # Errors
 /// Settings that do not go with them.
-pub(super) fn task(
-    spec: &Spec,
-    place: ThreadIndex,
-    operation: MetadataOperation,
-) -> Result<MetadataTask, String> {
+pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation) -> Result<MetadataTask> {
     let files = &spec.files;
     let number = if files.names.is_empty() { u64::from(files.number) } else { files.names.len() as u64 };
     let size = match (spec.extents.file_size, spec.extents.size) {
         (Some((_, max)), _) => max,
         (None, Some(Amount::Bytes(size))) => Bytes(size.0 / number),
         (None, Some(Amount::Percent(_))) => {
-            return Err(format!(
-                "size: a percentage means nothing to ioengine={}: give filesize",
-                spec.engine.name
-            ));
+            return Err(OptionError::refused(
+                format!("a percentage means nothing to ioengine={}", spec.engine.name),
+                "give filesize",
+            )
+            .at("size"));
         }
         (None, None) => Bytes(0),
     };

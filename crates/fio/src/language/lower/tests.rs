@@ -1,3 +1,4 @@
+use crate::language::OptionError;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -14,12 +15,12 @@ use crate::language::thread::{ExitAll, ExitWhat, Thread, ThreadIndex};
 const FIRST: ThreadIndex = ThreadIndex { number: 0, job: 0, clone: 0, group: 0, together: false };
 
 /// The thread of a job named `j` with these settings.
-fn thread_at(settings: &[(&str, &str)], place: ThreadIndex) -> Result<Thread, String> {
+fn thread_at(settings: &[(&str, &str)], place: ThreadIndex) -> Result<Thread, OptionError> {
     let settings: Vec<_> = [("name", "j")].iter().chain(settings).copied().collect();
     lower(&spec(&settings)?, place, &[])
 }
 
-fn thread(settings: &[(&str, &str)]) -> Result<Thread, String> {
+fn thread(settings: &[(&str, &str)]) -> Result<Thread, OptionError> {
     thread_at(settings, FIRST)
 }
 
@@ -31,7 +32,7 @@ fn task_of(thread: Thread) -> FileTask {
 }
 
 /// The task of a job of a MiB.
-fn task(settings: &[(&str, &str)]) -> Result<FileTask, String> {
+fn task(settings: &[(&str, &str)]) -> Result<FileTask, OptionError> {
     let settings: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
     thread(&settings).map(task_of)
 }
@@ -240,7 +241,7 @@ fn extents_of_what_is_there_follow_from_its_size() {
         let place = ThreadIndex { number: 2, clone: 2, ..FIRST };
         assert_eq!(extents(&task_at(&settings, place)), [(start, 200 * k - start)]);
     }
-    let beyond = thread(&[("filename", &path), ("offset", "1m")]).unwrap_err();
+    let beyond = thread(&[("filename", &path), ("offset", "1m")]).unwrap_err().to_string();
     assert!(beyond.starts_with("offset: ") && beyond.contains("204800"), "{beyond}");
 }
 
@@ -264,7 +265,7 @@ fn what_only_the_file_determines_is_left_open() {
         (&[("ioengine", "null")], "size: "),
         (&[("ioengine", "mmap"), ("size", "50%")], "size: "),
     ] {
-        let error = task(settings).unwrap_err();
+        let error = task(settings).unwrap_err().to_string();
         assert!(error.starts_with(part), "{settings:?}: {error}");
     }
 }
@@ -497,11 +498,13 @@ fn every_engine_is_built_or_refused_with_a_remedy() {
     for engine in ENGINES {
         let result = spec(&[("ioengine", engine.name)]);
         match engine.kind {
-            Kind::Missing(remedy) => assert!(result.unwrap_err().ends_with(remedy), "{}", engine.name),
+            Kind::Missing(remedy) => {
+                assert!(result.unwrap_err().to_string().ends_with(remedy), "{}", engine.name)
+            }
             Kind::Io | Kind::Names(_) => assert!(result.is_ok(), "{}", engine.name),
         }
     }
-    let unknown = spec(&[("ioengine", "iouring")]).unwrap_err();
+    let unknown = spec(&[("ioengine", "iouring")]).unwrap_err().to_string();
     assert!(unknown.contains("no engine `iouring`") && unknown.contains("io_uring"), "{unknown}");
 }
 
@@ -696,14 +699,14 @@ fn what_does_not_go_together_is_refused() {
         (&[("ioengine", "ftruncate"), ("rw", "read")], "writes only"),
         (&[("ioengine", "libaio"), ("nowait", "1")], "pvsync2 only"),
         (&[("ioengine", "io_uring"), ("uncached", "1")], "pvsync2 only"),
-        (&[("nrfiles", "4000000000")], "are the most"),
+        (&[("nrfiles", "4000000000")], "1 to 1000000"),
         (&[("offset_increment", "10000p")], ""),
         (&[("ioengine", "filestat"), ("wait_for", "x")], "stonewall"),
     ] {
         let place = ThreadIndex { number: 4_000, clone: 4_000, ..FIRST };
         let all: Vec<_> = [("size", "1m")].iter().chain(settings).copied().collect();
         match thread_at(&all, place) {
-            Err(error) => assert!(error.contains(part), "{settings:?}: {error}"),
+            Err(error) => assert!(error.to_string().contains(part), "{settings:?}: {error}"),
             Ok(thread) => assert_eq!(settings[0].0, "offset_increment", "{thread:?}"),
         }
     }
@@ -748,13 +751,15 @@ fn values_that_mean_nothing_are_refused() {
         ("stat_type", "statx", "stat"),
         ("hipri_percentage", "50", "hipri"),
     ] {
-        let error = spec(&[(name, value)]).unwrap_err();
+        let error = spec(&[(name, value)]).unwrap_err().to_string();
         assert!(error.contains(part), "{name}={value}: {error}");
     }
     let many = vec!["1/1"; 257].join(":");
-    assert!(spec(&[("random_distribution", &format!("zoned:{many}"))]).unwrap_err().contains("256"));
+    assert!(
+        spec(&[("random_distribution", &format!("zoned:{many}"))]).unwrap_err().to_string().contains("256")
+    );
     let many = vec!["4k/1"; 65].join(":");
-    assert!(spec(&[("bssplit", &many)]).unwrap_err().contains("64"));
+    assert!(spec(&[("bssplit", &many)]).unwrap_err().to_string().contains("64"));
 }
 
 #[test]
@@ -816,7 +821,8 @@ fn all_files_below_a_directory_are_taken() {
     assert_eq!(task.stop.bytes, Some(Bytes(28672)));
     let empty = place.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    let error = |path: &std::path::Path| thread(&[("opendir", path.to_str().unwrap())]).unwrap_err();
+    let error =
+        |path: &std::path::Path| thread(&[("opendir", path.to_str().unwrap())]).unwrap_err().to_string();
     assert!(error(&empty).contains("no file lies below"), "{}", error(&empty));
     assert!(error(&place.path().join("missing")).contains("check the path"));
 }

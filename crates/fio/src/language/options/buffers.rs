@@ -4,6 +4,7 @@ use iolite_model::{Contents, Fill};
 
 use super::entry::{missing, opt, put};
 use super::verify::pattern;
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -56,7 +57,7 @@ impl Default for Buffers {
 
 impl Buffers {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
         if let Some(task) = thread.io() {
             task.contents = self.contents();
         }
@@ -84,33 +85,32 @@ impl Buffers {
 /// The largest alignment of a buffer: that of the engine's own.
 const ALIGNED: i64 = 4096;
 
-fn percent(given: &OptionValue<'_>) -> Result<u8, String> {
+fn percent(given: &OptionValue<'_>) -> Result<u8> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-fn memory(given: &OptionValue<'_>) -> Result<String, String> {
+fn memory(given: &OptionValue<'_>) -> Result<String> {
     let text = given.text()?;
     match text.split(':').next() {
         Some("malloc" | "shm" | "mmap" | "mmapshared") if !text.contains(':') => Ok(text.to_owned()),
-        Some("mmap" | "mmapshared") => Err("buffers in a file are not built: use mem=malloc".into()),
-        Some("shmhuge" | "mmaphuge") => {
-            Err("huge pages are not built: use mem=malloc; with ioengine=io_uring buffers are \
-         registered once anyway"
-                .into())
-        }
-        Some("cudamalloc") => Err("memory of graphics cards is not built: use mem=malloc".into()),
-        _ => Err(format!("`{text}` is none of malloc, shm, mmap, mmapshared")),
+        Some("mmap" | "mmapshared") => Err(OptionError::not_built("buffers in a file are", "use mem=malloc")),
+        Some("shmhuge" | "mmaphuge") => Err(OptionError::not_built(
+            "huge pages are",
+            "use mem=malloc; with ioengine=io_uring buffers are registered once anyway",
+        )),
+        Some("cudamalloc") => Err(OptionError::not_built("memory of graphics cards is", "use mem=malloc")),
+        _ => Err(OptionError::unknown_word(text, ["malloc", "shm", "mmap", "mmapshared"])),
     }
 }
 
-fn align(given: &OptionValue<'_>) -> Result<u64, String> {
+fn align(given: &OptionValue<'_>) -> Result<u64> {
     let align = given.integer(0, i64::from(i32::MAX))?;
     if align == 0 || (align as u64).is_power_of_two() && align <= ALIGNED {
         Ok(align as u64)
     } else {
-        Err(format!(
-            "`{}`: buffers are aligned to 4096 bytes: give a power of two up to that, or leave it out",
-            given.text()?
+        Err(OptionError::refused(
+            format!("`{}`: buffers are aligned to 4096 bytes", given.text()?),
+            "give a power of two up to that, or leave it out",
         ))
     }
 }

@@ -2,6 +2,7 @@
 
 use iolite_model::{Access, BackendKind, Batch, FileTask, IoFlags, JobTask};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -42,7 +43,7 @@ impl Default for Depth {
 
 impl Depth {
     /// Changes `thread` to what these settings say; its engine and its order of offsets are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
         let JobTask::Io(task) = &mut thread.task else { return Ok(()) };
         if self.offload {
             offload(task)?;
@@ -51,10 +52,10 @@ impl Depth {
         task.concurrency = if task.backend.is_synchronous() { 1 } else { self.iodepth };
         task.batch = self.batches();
         if self.serialize_overlap && task.concurrency > 1 && may_overlap(task) {
-            return Err("serialize_overlap: operations in flight are not kept from overlapping: use iodepth=1, or an \
-                        order in which they do not overlap, such as rw=write or rw=randwrite with one block size and \
-                        without norandommap"
-                .into());
+            let remedy = "use iodepth=1, or an order in which they do not overlap, such as rw=write or rw=randwrite with \
+                          one block size and without norandommap";
+            let refused = OptionError::refused("operations in flight are not kept from overlapping", remedy);
+            return Err(refused.at("serialize_overlap"));
         }
         Ok(())
     }
@@ -77,17 +78,16 @@ impl Depth {
 }
 
 /// Lets a pool of threads, one for each operation in flight, do what this thread would have done itself.
-fn offload(task: &mut FileTask) -> Result<(), String> {
+fn offload(task: &mut FileTask) -> Result {
     match task.backend {
         BackendKind::Sync => task.backend = BackendKind::Threads,
         BackendKind::Vectored(flags) if flags == IoFlags::default() => task.backend = BackendKind::Threads,
         // Submitting does not wait for the device.
         BackendKind::Null | BackendKind::IoUring(_) | BackendKind::Libaio | BackendKind::Threads => {}
         other => {
-            return Err(format!(
-                "io_submit_mode=offload: the {} engine works in its own thread only: use ioengine=psync, or \
-                 io_submit_mode=inline",
-                other.name()
+            return Err(OptionError::refused(
+                format!("io_submit_mode=offload: the {} engine works in its own thread only", other.name()),
+                "use ioengine=psync, or io_submit_mode=inline",
             ));
         }
     }
@@ -107,7 +107,7 @@ fn may_overlap(task: &FileTask) -> bool {
 /// The most that an integer option takes.
 const MAX: i64 = u32::MAX as i64;
 
-fn count(given: &OptionValue<'_>, min: i64) -> Result<u32, String> {
+fn count(given: &OptionValue<'_>, min: i64) -> Result<u32> {
     given.integer(min, MAX).map(|count| count as u32)
 }
 
@@ -199,7 +199,7 @@ mod tests {
     use crate::language::options::option::samples::{io, task};
     use iolite_model::{Bytes, Mix, RingOptions};
 
-    fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, String> {
+    fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, OptionError> {
         io(settings, FileTask { backend, ..task(Mix::Write) }).map(|(_, task)| task)
     }
 
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(on(BackendKind::Libaio, &settings).unwrap().backend, BackendKind::Libaio);
         let flags = IoFlags { hipri: true, ..IoFlags::default() };
         for backend in [BackendKind::Mmap, BackendKind::Vectored(flags)] {
-            assert!(on(backend, &settings).unwrap_err().contains("io_submit_mode=inline"));
+            assert!(on(backend, &settings).unwrap_err().to_string().contains("io_submit_mode=inline"));
         }
     }
 
@@ -253,9 +253,9 @@ mod tests {
             task.target = iolite_model::Target::Null { size: Bytes(size) };
             io(&[("iodepth", iodepth), ("serialize_overlap", "1")], task).map(|_| ())
         };
-        assert_eq!(with(Access::Covering, 1 << 20, "8"), Ok(()));
-        assert_eq!(with(Access::Random, 1 << 20, "1"), Ok(()));
-        assert!(with(Access::Random, 1 << 20, "8").unwrap_err().contains("serialize_overlap"));
+        assert_eq!(with(Access::Covering, 1 << 20, "8").unwrap(), ());
+        assert_eq!(with(Access::Random, 1 << 20, "1").unwrap(), ());
+        assert!(with(Access::Random, 1 << 20, "8").unwrap_err().to_string().contains("serialize_overlap"));
         // Eight blocks in flight on a file of four: the second round meets the first.
         assert!(with(Access::Covering, 4 * 4096, "8").is_err());
     }

@@ -6,6 +6,7 @@ mod priority;
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
 use super::entry::{missing, opt, put};
+use crate::language::error::{OptionError, Result};
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::{OptionValue, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
@@ -174,12 +175,20 @@ impl Engine {
     ///
     /// # Errors
     /// A setting that the engine does not have here.
-    pub(crate) fn backend(&self) -> Result<BackendKind, String> {
+    pub(crate) fn backend(&self) -> Result<BackendKind> {
         if self.nowait && !matches!(self.name, "pvsync2") {
-            return Err("nowait: it is built for ioengine=pvsync2 only: use that, or leave it out".into());
+            return Err(OptionError::refused(
+                "it is built for ioengine=pvsync2 only",
+                "use that, or leave it out",
+            )
+            .at("nowait"));
         }
         if self.uncached && !matches!(self.name, "pvsync2") {
-            return Err("uncached: it is built for ioengine=pvsync2 only: use that, or leave it out".into());
+            return Err(OptionError::refused(
+                "it is built for ioengine=pvsync2 only",
+                "use that, or leave it out",
+            )
+            .at("uncached"));
         }
         let ring = RingOptions {
             submit_polling: self.submit_polling,
@@ -204,7 +213,11 @@ impl Engine {
             "falloc" => BackendKind::Fallocate,
             "ftruncate" => BackendKind::Truncate,
             "cpuio" if self.cpu_load == 0 => {
-                return Err("cpuload: ioengine=cpuio needs to know how busy: give it 1 to 100 percent".into());
+                return Err(OptionError::refused(
+                    "ioengine=cpuio needs to know how busy",
+                    "give it 1 to 100 percent",
+                )
+                .at("cpuload"));
             }
             "cpuio" => {
                 let chunk = Nanos(self.cpu_chunk.0.max(1_000));
@@ -215,30 +228,33 @@ impl Engine {
     }
 }
 
-fn engine(given: &OptionValue<'_>) -> Result<&'static str, String> {
+fn engine(given: &OptionValue<'_>) -> Result<&'static str> {
     let text = given.text()?;
     let name = text.split(':').next().unwrap_or(text);
     match known(name) {
         Some(Known { kind: Kind::Missing(remedy), .. }) => {
-            Err(format!("the engine `{name}` is not built: {remedy}"))
+            Err(OptionError::not_built(format!("the engine `{name}` is"), *remedy))
         }
         Some(engine) => Ok(engine.name),
         None => {
             let built = ENGINES.iter().filter(|engine| !matches!(engine.kind, Kind::Missing(_)));
             let names: Vec<&str> = built.map(|engine| engine.name).collect();
-            Err(format!("there is no engine `{name}`: use one of {}", names.join(", ")))
+            Err(OptionError::refused(
+                format!("there is no engine `{name}`"),
+                format!("use one of {}", names.join(", ")),
+            ))
         }
     }
 }
 
-fn non_vectored(given: &OptionValue<'_>) -> Result<i8, String> {
+fn non_vectored(given: &OptionValue<'_>) -> Result<i8> {
     given.integer(-1, 1).map(|value| value as i8)
 }
 
-fn stat_type(given: &OptionValue<'_>) -> Result<(), String> {
+fn stat_type(given: &OptionValue<'_>) -> Result {
     match given.text()? {
         "stat" => Ok(()),
-        other => Err(format!("`{other}` is not built: use stat")),
+        other => Err(OptionError::not_built(format!("`{other}` is"), "use stat")),
     }
 }
 
@@ -273,7 +289,9 @@ pub const OPTIONS: &[Opt] = &[
         "100",
         "How many operations are polled for: all of them here.",
         |_, g| {
-            g.integer(100, 100).map(drop).map_err(|_| "it is not built but for 100: give hipri alone".into())
+            g.integer(100, 100)
+                .map(drop)
+                .map_err(|_| OptionError::not_built("anything but 100 is", "give hipri alone"))
         },
     )
     .of(&["pvsync2"]),

@@ -1,11 +1,12 @@
 //! Short ways to write an entry of the table.
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::value::OptionValue;
 
 /// Sets an option.
-pub(super) type Set = fn(&mut Spec, &OptionValue<'_>) -> Result<(), String>;
+pub(super) type Set = fn(&mut Spec, &OptionValue<'_>) -> Result;
 
 /// An option that is as in fio, for all engines.
 pub(super) const fn opt(
@@ -52,18 +53,18 @@ impl Opt {
 }
 
 /// Puts a value in its place, if there is one.
-pub(super) fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+pub(super) fn put<T>(place: &mut T, value: Result<T>) -> Result {
     *place = value?;
     Ok(())
 }
 
 /// The text of an option, as a setting that may be absent.
-pub(super) fn text(given: &OptionValue<'_>) -> Result<Option<String>, String> {
+pub(super) fn text(given: &OptionValue<'_>) -> Result<Option<String>> {
     given.text().map(|text| Some(text.to_owned()))
 }
 
 /// An integer that fits into 32 bits.
-pub(super) fn count(given: &OptionValue<'_>, min: u32, max: u32) -> Result<u32, String> {
+pub(super) fn count(given: &OptionValue<'_>, min: u32, max: u32) -> Result<u32> {
     let value = given.integer(i64::from(min), i64::from(max))?;
-    u32::try_from(value).map_err(|_| format!("`{value}` is out of its range, {min} to {max}"))
+    u32::try_from(value).map_err(|_| OptionError::out_of_range(&value.to_string(), min, max))
 }

@@ -3,6 +3,7 @@
 use iolite_model::errno::EILSEQ;
 use iolite_model::{ErrorClass, JobTask, Mix};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -31,7 +32,7 @@ pub struct GoOn {
 
 impl Errors {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
         let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         let io = self.io(task.mix)?;
         let verify = self.ignore[2].is_empty() && self.go_on.verify;
@@ -49,17 +50,19 @@ impl Errors {
     }
 
     /// Engines that work on names count their errors and go on.
-    fn refuse_for_names(&self) -> Result<(), String> {
+    fn refuse_for_names(&self) -> Result {
         if *self == Errors::default() {
             return Ok(());
         }
-        Err("continue_on_error and ignore_error are not for engines that work on names, which count their errors and go on: \
-             leave them out"
-            .into())
+        Err(OptionError::refused(
+            "continue_on_error and ignore_error are not for engines that work on names, which \
+             count their errors and go on",
+            "leave them out",
+        ))
     }
 
     /// Classes of errors of reads and writes after which the job goes on.
-    fn io(&self, mix: Mix) -> Result<Vec<ErrorClass>, String> {
+    fn io(&self, mix: Mix) -> Result<Vec<ErrorClass>> {
         let of = |list: &[i32], go_on: bool| match list {
             [] if go_on => vec![ErrorClass::Device],
             list => list.iter().map(|number| ErrorClass::of(*number)).collect(),
@@ -78,10 +81,11 @@ impl Errors {
                     .filter(|class| *class != ErrorClass::Space)
                     .partition(|class| !(reads.contains(class) && writes.contains(class)));
                 if !alone.is_empty() {
-                    return Err("continue_on_error and ignore_error: in a job that reads and writes, an error stops both \
-                                or neither: name it for both (continue_on_error=io, ignore_error=EIO,EIO), or make two \
-                                jobs of it"
-                        .into());
+                    let refused = OptionError::refused(
+                        "in a job that reads and writes, an error stops both or neither",
+                        "name it for both (continue_on_error=io, ignore_error=EIO,EIO), or make two jobs of it",
+                    );
+                    return Err(refused.at("continue_on_error and ignore_error"));
                 }
                 let space = writes.contains(&ErrorClass::Space).then_some(ErrorClass::Space);
                 Ok(both.into_iter().chain(space).collect())
@@ -125,11 +129,11 @@ const NAMES: [(&str, i32); 30] = [
 ];
 
 /// The lists for reads, writes and verification, each of names and numbers with colons between them.
-fn lists(given: &OptionValue<'_>) -> Result<[Vec<i32>; 3], String> {
+fn lists(given: &OptionValue<'_>) -> Result<[Vec<i32>; 3]> {
     let mut lists = <[Vec<i32>; 3]>::default();
     let parts: Vec<&str> = given.text()?.split(',').collect();
     if parts.len() > lists.len() {
-        return Err("it has more than three lists: reads, writes, verification".into());
+        return Err(OptionError::refused("it has more than three lists", "reads, writes, verification"));
     }
     for (list, part) in lists.iter_mut().zip(parts) {
         for error in part.split(':').map(str::trim).filter(|error| !error.is_empty()) {
@@ -139,10 +143,15 @@ fn lists(given: &OptionValue<'_>) -> Result<[Vec<i32>; 3], String> {
     Ok(lists)
 }
 
-fn number(error: &str) -> Result<i32, String> {
+fn number(error: &str) -> Result<i32> {
     let named = NAMES.iter().find(|(name, _)| *name == error).map(|(_, number)| *number);
     let number = named.or_else(|| error.parse().ok().filter(|number| (1..4096).contains(number)));
-    number.ok_or_else(|| format!("`{error}` is no error that is known here: give its number, see errno(3)"))
+    number.ok_or_else(|| {
+        OptionError::refused(
+            format!("`{error}` is no error that is known here"),
+            "give its number, see errno(3)",
+        )
+    })
 }
 
 const GO_ON: [(&str, GoOn); 8] = {
@@ -192,7 +201,8 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Whether errors after which the job goes on are reported one by one.",
         support: Support::Bounded(
-            "errors are counted by kind and class and reported with the results, with the first offsets: never one by one",
+            "errors are counted by kind and class and reported with the results, with the \
+             first offsets: never one by one",
         ),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
@@ -207,7 +217,7 @@ mod tests {
 
     use ErrorClass::{Again, Device, Other, Short, Space, Unsupported, Verify};
 
-    fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, String> {
+    fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, OptionError> {
         let (_, task) = io(settings, task(mix))?;
         assert_eq!(task.errors.max, None);
         Ok(ErrorClass::ALL.into_iter().filter(|class| !task.errors.stop.contains(class)).collect())
@@ -235,14 +245,12 @@ mod tests {
             ("write", Mix::Write, &[Short, Device]),
             ("write", Mix::Trim, &[Short, Device]),
         ] {
-            assert_eq!(
-                goes_on(&[("continue_on_error", text)], mix).as_deref(),
-                Ok(classes),
-                "{text} {mix:?}"
-            );
+            assert_eq!(goes_on(&[("continue_on_error", text)], mix).unwrap(), classes, "{text} {mix:?}");
         }
         for text in ["read", "write"] {
-            assert!(goes_on(&[("continue_on_error", text)], MIXED).unwrap_err().contains("two jobs"));
+            assert!(
+                goes_on(&[("continue_on_error", text)], MIXED).unwrap_err().to_string().contains("two jobs")
+            );
         }
     }
 
@@ -258,7 +266,7 @@ mod tests {
             ("1", Mix::Read, &[Short, Other]),
             ("EINVAL", Mix::Read, &[Short, Unsupported]),
         ] {
-            assert_eq!(goes_on(&[("ignore_error", text)], mix).as_deref(), Ok(classes), "{text} {mix:?}");
+            assert_eq!(goes_on(&[("ignore_error", text)], mix).unwrap(), classes, "{text} {mix:?}");
         }
         let both = [("continue_on_error", "all"), ("ignore_error", ",ENOSPC")];
         assert_eq!(goes_on(&both, Mix::Write).unwrap(), [Short, Space, Verify]);
@@ -269,7 +277,7 @@ mod tests {
     fn work_on_names_goes_on_anyway() {
         let names = || JobTask::Metadata(iolite_model::MetadataTask::default());
         assert!(lowered(&[], names()).is_ok());
-        assert!(lowered(&[("continue_on_error", "all")], names()).unwrap_err().contains("names"));
+        assert!(lowered(&[("continue_on_error", "all")], names()).unwrap_err().to_string().contains("names"));
     }
 
     #[test]

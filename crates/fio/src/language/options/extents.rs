@@ -8,6 +8,7 @@ use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop};
 
 use super::entry::{opt, put};
 use super::files::paths::{is_device, length, paths};
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::ThreadIndex;
@@ -58,7 +59,7 @@ const FILE_SIZE: u64 = 2;
 ///
 /// # Errors
 /// A file is too small, or a percentage is one of nothing.
-pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec<NamedFile>, String> {
+pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec<NamedFile>> {
     let (paths, files, extents) = (paths(spec, place)?, &spec.files, &spec.extents);
     let number = paths.len() as u64;
     let extent = |(index, path): (usize, PathBuf)| {
@@ -67,7 +68,11 @@ pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec
         let length = length(&path).filter(|_| device || !files.fill);
         let open = extents.size.is_none() && extents.file_size.is_none();
         if open && fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
-            return Err(format!("size: `{}` has none of its own: give it one", path.display()));
+            return Err(OptionError::refused(
+                format!("`{}` has none of its own", path.display()),
+                "give it one",
+            )
+            .at("size"));
         }
         let draw = |(low, high): (Bytes, Bytes)| {
             let drawn = spec.io.draw(place, FILE_SIZE, index as u64, (low.0, high.0));
@@ -91,7 +96,7 @@ struct File {
 }
 
 impl File {
-    fn extent(self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<NamedFile, String> {
+    fn extent(self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<NamedFile> {
         let offset = self.offset(spec, place, number, min)?;
         let mut size = self.size(spec, number, offset, min)?;
         if let Some(end) = self.length.filter(|_| self.device) {
@@ -100,13 +105,16 @@ impl File {
             size = size.map(|size| size.min(rest));
         }
         if size.is_some_and(|size| size < min.0) {
-            return Err(format!(
-                "size: `{}` has {} bytes to work in, and the least operation has {}: make it larger, \
-         or bs smaller",
-                self.path.display(),
-                size.unwrap_or_default(),
-                min.0
-            ));
+            return Err(OptionError::refused(
+                format!(
+                    "`{}` has {} bytes to work in, and the least operation has {}",
+                    self.path.display(),
+                    size.unwrap_or_default(),
+                    min.0
+                ),
+                "make it larger, or bs smaller",
+            )
+            .at("size"));
         }
         Ok(NamedFile { path: self.path, offset: Bytes(offset), size: Bytes(size.unwrap_or(0)) })
     }
@@ -120,10 +128,10 @@ impl File {
         self.given.or(self.length).or(share)
     }
 
-    fn offset(&self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<u64, String> {
+    fn offset(&self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<u64> {
         let extents = &spec.extents;
         let align = if extents.offset_align.0 > 0 { extents.offset_align.0 } else { min.0 };
-        let bytes = |name: &str, amount: Amount| -> Result<u64, String> {
+        let bytes = |name: &'static str, amount: Amount| -> Result<u64> {
             match amount {
                 Amount::Bytes(bytes) => Ok(bytes.0),
                 Amount::Percent(percent) => {
@@ -137,12 +145,13 @@ impl File {
         let apart = bytes("offset_increment", extents.increment)?.checked_mul(u64::from(place.clone));
         let offset = apart.and_then(|apart| offset.checked_add(apart)?.checked_add(end));
         offset.ok_or_else(|| {
-            "offset_increment: the last clones would begin beyond all files: make it smaller".into()
+            OptionError::refused("the last clones would begin beyond all files", "make it smaller")
+                .at("offset_increment")
         })
     }
 
     /// Bytes from `offset` on; `None` where only the file determines.
-    fn size(&self, spec: &Spec, number: u64, offset: u64, min: Bytes) -> Result<Option<u64>, String> {
+    fn size(&self, spec: &Spec, number: u64, offset: u64, min: Bytes) -> Result<Option<u64>> {
         let rest = |whole| self.rest(whole, offset);
         match (spec.extents.size, self.given.or(self.length)) {
             (Some(Amount::Percent(percent)), Some(whole)) => {
@@ -159,20 +168,18 @@ impl File {
     }
 
     /// What there is from `offset` on, of so many bytes.
-    fn rest(&self, whole: u64, offset: u64) -> Result<u64, String> {
+    fn rest(&self, whole: u64, offset: u64) -> Result<u64> {
         whole.checked_sub(offset).ok_or_else(|| {
             let path = self.path.display();
-            format!(
-                "offset: work would begin at byte {offset} of `{path}`, which has {whole}: make it smaller"
-            )
+            let what = format!("work would begin at byte {offset} of `{path}`, which has {whole}");
+            OptionError::refused(what, "make it smaller").at("offset")
         })
     }
 
-    fn unknown(&self, option: &str) -> String {
-        format!(
-            "{option}: `{}` is not there yet, so that a percentage of it means nothing: give bytes",
-            self.path.display()
-        )
+    fn unknown(&self, option: &'static str) -> OptionError {
+        let path = self.path.display();
+        let what = format!("`{path}` is not there yet, so that a percentage of it means nothing");
+        OptionError::refused(what, "give bytes").at(option)
     }
 }
 
@@ -185,7 +192,7 @@ fn share(whole: u64, percent: f64) -> u64 {
 ///
 /// # Errors
 /// A percentage is one of nothing.
-pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<Stop, String> {
+pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<Stop> {
     let loops = u64::from(spec.job.loops);
     let operations = spec.extents.operations.map(|max| max.saturating_mul(loops));
     let runtime: Option<Nanos> = spec.job.limit();
@@ -217,13 +224,15 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
 }
 
 /// What is to be done in a loop, where that is not the files once.
-fn amount(spec: &Spec, known: bool, spans: &[u64]) -> Result<Option<u64>, String> {
+fn amount(spec: &Spec, known: bool, spans: &[u64]) -> Result<Option<u64>> {
     let all = || spans.iter().fold(0u64, |sum, span| sum.saturating_add(*span));
     match (spec.extents.io_size, spec.extents.size, spec.extents.file_size) {
         (Some(Amount::Bytes(size)), ..) => Ok(Some(size.0)),
         (Some(Amount::Percent(percent)), Some(Amount::Bytes(size)), _) => Ok(Some(share(size.0, percent))),
         (Some(Amount::Percent(percent)), ..) if known => Ok(Some(share(all(), percent))),
-        (Some(Amount::Percent(_)), ..) => Err("io_size: its percentage is one of size: give size too".into()),
+        (Some(Amount::Percent(_)), ..) => {
+            Err(OptionError::refused("its percentage is one of size", "give size too").at("io_size"))
+        }
         (None, Some(Amount::Bytes(size)), Some(_)) if size.0 < all() => Ok(Some(size.0)),
         (None, ..) => Ok(None),
     }
@@ -262,12 +271,12 @@ fn up(bytes: u64, unit: u64) -> u64 {
 }
 
 /// An amount of bytes; none and zero are alike.
-fn some(given: &OptionValue<'_>) -> Result<Option<Amount>, String> {
+fn some(given: &OptionValue<'_>) -> Result<Option<Amount>> {
     Ok(Some(given.amount()?).filter(|amount| *amount != Amount::Bytes(Bytes(0))))
 }
 
 /// A size, or two with a `-` or a `:` between them.
-fn sizes(given: &OptionValue<'_>) -> Result<Option<(Bytes, Bytes)>, String> {
+fn sizes(given: &OptionValue<'_>) -> Result<Option<(Bytes, Bytes)>> {
     let whole = given.text()?;
     let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
     let (one, other) = (given.part(one).size()?, given.part(other).size()?);

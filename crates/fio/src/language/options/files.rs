@@ -10,6 +10,7 @@ use iolite_model::{
 pub(crate) mod paths;
 
 use super::entry::{count, opt, put};
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::OptionValue;
@@ -125,7 +126,7 @@ impl Files {
     ///
     /// # Errors
     /// Settings that do not go together.
-    pub(crate) fn lower(&self, spec: &Spec, task: &mut FileTask) -> Result<(), String> {
+    pub(crate) fn lower(&self, spec: &Spec, task: &mut FileTask) -> Result {
         let nothing = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
         task.durability.sync = sync(spec, task.mix)?;
         task.durability.end_sync =
@@ -162,14 +163,20 @@ pub(crate) fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
 ///
 /// # Errors
 /// It can not.
-pub(crate) fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result<(), String> {
+pub(crate) fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result {
     if mix != Mix::Write {
-        return Err(
-            "fill_device: what is there is filled by writes: use rw=write, and read in a job after it".into(),
-        );
+        return Err(OptionError::refused(
+            "what is there is filled by writes",
+            "use rw=write, and read in a job after it",
+        )
+        .at("fill_device"));
     }
     if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
-        return Err("fill_device: random offsets need to know how large the file is to be: give size".into());
+        return Err(OptionError::refused(
+            "random offsets need to know how large the file is to be",
+            "give size",
+        )
+        .at("fill_device"));
     }
     Ok(())
 }
@@ -190,7 +197,7 @@ pub(crate) fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
     }
 }
 
-fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
+fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>> {
     let files = &spec.files;
     let rules = [
         (files.fsync, SyncMethod::Fsync),
@@ -200,15 +207,14 @@ fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>, String> {
     let mut given = rules.into_iter().filter(|(every, _)| *every > 0);
     let rule = given.next().map(|(every, method)| SyncRule { every, method });
     if given.next().is_some() {
-        return Err(
-            "fsync, fdatasync and sync_file_range: a job has one of them here: leave the others out".into()
-        );
+        return Err(OptionError::refused("a job has one of them here", "leave the others out")
+            .at("fsync, fdatasync and sync_file_range"));
     }
     Ok(rule.filter(|_| mix.writes()))
 }
 
 /// Names with colons between them; `\:` is a colon of a name.
-pub(super) fn names(given: &OptionValue<'_>) -> Result<Vec<String>, String> {
+pub(super) fn names(given: &OptionValue<'_>) -> Result<Vec<String>> {
     let mut names = vec![String::new()];
     let mut characters = given.text()?.chars().peekable();
     while let Some(character) = characters.next() {
@@ -221,16 +227,16 @@ pub(super) fn names(given: &OptionValue<'_>) -> Result<Vec<String>, String> {
     }
     names.retain(|name| !name.is_empty());
     match names.iter().any(|name| name == "-") {
-        _ if names.is_empty() => Err("it names nothing".into()),
+        _ if names.is_empty() => Err(OptionError::refused("it names nothing", "give a name")),
         _ if names.iter().any(|name| name.contains('\0')) => {
-            Err("a name holds a NUL byte: leave it out".into())
+            Err(OptionError::refused("a name holds a NUL byte", "leave it out"))
         }
-        true => Err("standard input and output (`-`) are not built: name a file".into()),
+        true => Err(OptionError::not_built("standard input and output (`-`) are", "name a file")),
         false => Ok(names),
     }
 }
 
-fn order(given: &OptionValue<'_>) -> Result<FileOrder, String> {
+fn order(given: &OptionValue<'_>) -> Result<FileOrder> {
     let text = given.text()?;
     let (word, rest) =
         text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(given.part(rest))));
@@ -243,17 +249,19 @@ fn order(given: &OptionValue<'_>) -> Result<FileOrder, String> {
         "zipf" => skew(1.1, f64::MIN_POSITIVE, 100.0).map(FileOrder::Zipf),
         "pareto" => skew(0.2, 1e-9, 1.0 - 1e-9).map(FileOrder::Pareto),
         "normal" | "gauss" => skew(25.0, 1e-9, 100.0).map(FileOrder::Normal),
-        other => {
-            Err(format!("`{other}` is none of roundrobin, random, sequential, zipf, pareto, normal, gauss"))
-        }
+        other => Err(OptionError::unknown_word(
+            other,
+            ["roundrobin", "random", "sequential", "zipf", "pareto", "normal", "gauss"],
+        )),
     }
 }
 
 /// `FLAGS:N`, of which only the number is kept.
-fn range_sync(given: &OptionValue<'_>) -> Result<u32, String> {
+fn range_sync(given: &OptionValue<'_>) -> Result<u32> {
     let text = given.text()?;
-    let (flags, every) =
-        text.split_once(':').ok_or_else(|| format!("`{text}` has no number: write wait_before,write:8"))?;
+    let (flags, every) = text.split_once(':').ok_or_else(|| {
+        OptionError::refused(format!("`{text}` has no number"), "write wait_before,write:8")
+    })?;
     for flag in flags.split(',') {
         given.part(flag).choice(&[("wait_before", ()), ("write", ()), ("wait_after", ())])?;
     }
@@ -305,7 +313,8 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "Where the files are; several directories with a colon between them. Clones with files of their own take turns at several directories.",
+        "Where the files are; several directories with a colon between them. Clones with \
+         files of their own take turns at several directories.",
         |s, g| {
             put(
                 &mut s.files.directories,
@@ -344,9 +353,9 @@ pub const OPTIONS: &[Opt] = &[
         |_, g| match g.text()? {
             "none" => Ok(()),
             "exclusive" | "readwrite" => {
-                Err("it is not built: leave it out, operations on a file are not kept apart".into())
+                Err(OptionError::not_built("it is", "leave it out, operations on a file are not kept apart"))
             }
-            other => Err(format!("`{other}` is none of none, exclusive, readwrite")),
+            other => Err(OptionError::unknown_word(other, ["none", "exclusive", "readwrite"])),
         },
     )
     .bounded("exclusive and readwrite are refused: operations on a file are not kept apart"),

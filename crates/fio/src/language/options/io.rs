@@ -12,6 +12,7 @@ pub use self::distribution::{Distribution, Hot};
 
 use super::entry::{missing, opt, put};
 use super::sizes::used;
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::ThreadIndex;
@@ -137,25 +138,31 @@ impl Io {
 ///
 /// # Errors
 /// A setting that has no such order here.
-pub(crate) fn access(spec: &Spec, mix: Mix) -> Result<Access, String> {
+pub(crate) fn access(spec: &Spec, mix: Mix) -> Result<Access> {
     let zones = spec.io.zones;
     if zones.strided {
         if zones.size.0 == 0 {
-            return Err("zonesize: zonemode=strided needs to know how much is done in a zone: give it".into());
+            return Err(OptionError::refused(
+                "zonemode=strided needs to know how much is done in a zone",
+                "give it",
+            )
+            .at("zonesize"));
         }
         let range = if zones.range.0 > 0 { zones.range } else { zones.size };
         let (amount, skip, random) = (zones.size, zones.skip, spec.io.random);
         return Ok(Access::ZoneCycle(ZoneCycle { range, amount, skip, random }));
     }
     if zones.size.0 > 0 || zones.range.0 > 0 || zones.skip.0 > 0 {
-        return Err("zonesize, zonerange and zoneskip: they mean something with zonemode=strided only: \
-         add it, or leave them out"
-            .into());
+        return Err(OptionError::refused(
+            "they mean something with zonemode=strided only",
+            "add it, or leave them out",
+        )
+        .at("zonesize, zonerange and zoneskip"));
     }
     if spec.io.random { random(spec, mix) } else { sequential(spec, mix) }
 }
 
-fn sequential(spec: &Spec, mix: Mix) -> Result<Access, String> {
+fn sequential(spec: &Spec, mix: Mix) -> Result<Access> {
     let modifier = spec.io.modifier.unwrap_or(0);
     if let Ok(hole) = u64::try_from(modifier) {
         return Ok(if hole == 0 { Access::Sequential } else { Access::SequentialSkip { hole: Bytes(hole) } });
@@ -166,26 +173,29 @@ fn sequential(spec: &Spec, mix: Mix) -> Result<Access, String> {
     if step >= max {
         return Ok(Access::SequentialBack { step });
     }
-    Err(format!(
-        "rw: going back by {step} from the end of each operation is not built where operations have up to {max}: go \
-         back by at least that"
-    ))
+    let what =
+        format!("going back by {step} from the end of each operation, where operations have up to {max}, is");
+    Err(OptionError::not_built(what, "go back by at least that").at("rw"))
 }
 
-fn random(spec: &Spec, mix: Mix) -> Result<Access, String> {
+fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     let directions = used(mix);
     let first = directions.first().copied().unwrap_or(0);
     let distribution = &spec.io.distribution[first];
     if directions.iter().any(|direction| spec.io.distribution[*direction] != *distribution) {
-        return Err("random_distribution: one for reads and another for writes is not built: give one, or \
-         two jobs"
-            .into());
+        return Err(OptionError::not_built(
+            "one for reads and another for writes is",
+            "give one, or two jobs",
+        )
+        .at("random_distribution"));
     }
     let percent = spec.io.random_percent[first];
     if directions.iter().any(|direction| spec.io.random_percent[*direction] != percent) {
-        return Err("percentage_random: one for reads and another for writes is not built: give one, or \
-         two jobs"
-            .into());
+        return Err(OptionError::not_built(
+            "one for reads and another for writes is",
+            "give one, or two jobs",
+        )
+        .at("percentage_random"));
     }
     if percent == 0 {
         return Ok(Access::Sequential);
@@ -201,32 +211,38 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access, String> {
         }
         None => Ok(Access::Covering),
         Some(access) if run == 1 => Ok(access),
-        Some(_) => Err("random_distribution: it goes with neither a number after rw nor percentage_random \
-         here: leave one out"
-            .into()),
+        Some(_) => Err(OptionError::refused(
+            "it goes with neither a number after rw nor percentage_random here",
+            "leave one out",
+        )
+        .at("random_distribution")),
     }
 }
 
 /// How many operations follow each other before the next jump.
-fn run(spec: &Spec, percent: u8) -> Result<u64, String> {
+fn run(spec: &Spec, percent: u8) -> Result<u64> {
     let after_each = match spec.io.modifier {
         None | Some(0 | 1) => 1,
         Some(_) if spec.io.identical => {
-            return Err(
-                "rw_sequencer: identical is not built: use sequential, or leave the number after rw out"
-                    .into(),
-            );
+            return Err(OptionError::not_built(
+                "identical is",
+                "use sequential, or leave the number after rw out",
+            )
+            .at("rw_sequencer"));
         }
-        Some(number) => u64::try_from(number)
-            .map_err(|_| format!("rw: {number} operations in a row are none: give 1 or more"))?,
+        Some(number) => u64::try_from(number).map_err(|_| {
+            OptionError::refused(format!("{number} operations in a row are none"), "give 1 or more").at("rw")
+        })?,
     };
     match 100 % percent {
         0 if percent == 100 || after_each == 1 => Ok(after_each.max(u64::from(100 / percent))),
-        0 => Err("percentage_random: it does not go with a number after rw: leave one out".into()),
-        _ => Err(format!(
-            "percentage_random={percent}: jumps come at equal distances here: give what divides \
-         100, such as 20, 25 or 50"
-        )),
+        0 => Err(OptionError::refused("it does not go with a number after rw", "leave one out")
+            .at("percentage_random")),
+        _ => Err(OptionError::refused(
+            "jumps come at equal distances here",
+            "give what divides 100, such as 20, 25 or 50",
+        )
+        .at(format!("percentage_random={percent}"))),
     }
 }
 
@@ -253,7 +269,7 @@ const DIRECTIONS: &[(&str, (Direction, bool))] = &[
     ("randtrimwrite", (Direction::TrimWrite, true)),
 ];
 
-fn readwrite(io: &mut Io, given: &OptionValue<'_>) -> Result<(), String> {
+fn readwrite(io: &mut Io, given: &OptionValue<'_>) -> Result {
     let text = given.text()?;
     let (word, modifier) = match text.split_once(':') {
         Some((word, modifier)) => {
@@ -266,18 +282,19 @@ fn readwrite(io: &mut Io, given: &OptionValue<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn percent(given: &OptionValue<'_>) -> Result<u8, String> {
+fn percent(given: &OptionValue<'_>) -> Result<u8> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-fn zone_mode(io: &mut Io, given: &OptionValue<'_>) -> Result<(), String> {
+fn zone_mode(io: &mut Io, given: &OptionValue<'_>) -> Result {
     match given.text()? {
         "none" | "0" => put(&mut io.zones.strided, Ok(false)),
         "strided" => put(&mut io.zones.strided, Ok(true)),
-        "zbd" => Err("zoned block devices are not built: use zonemode=strided, which goes through zones of \
-         any device"
-            .into()),
-        other => Err(format!("`{other}` is none of none, strided, zbd")),
+        "zbd" => Err(OptionError::not_built(
+            "zoned block devices are",
+            "use zonemode=strided, which goes through zones of any device",
+        )),
+        other => Err(OptionError::unknown_word(other, ["none", "strided", "zbd"])),
     }
 }
 

@@ -3,6 +3,7 @@
 use iolite_model::Nanos;
 
 use super::entry::{count, missing, opt, put, text};
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{ExitAll, ExitWhat, Thread, ThreadIndex};
@@ -88,7 +89,7 @@ impl Job {
     }
 
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         thread.name.clone_from(&self.name);
         thread.description.clone_from(&self.description);
         thread.exec = [self.prerun.clone(), self.postrun.clone()];
@@ -103,9 +104,10 @@ impl Job {
             task.ramp = self.ramp;
             task.start.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (min.0, max.0)));
         } else if self.wait_for.is_some() || max.0 > 0 {
-            return Err("wait_for and startdelay are not built for engines that do file operations: leave \
-         them out, or put the job behind a stonewall"
-                .into());
+            return Err(OptionError::refused(
+                "wait_for and startdelay are not built for engines that do file operations",
+                "leave them out, or put the job behind a stonewall",
+            ));
         }
         Ok(())
     }
@@ -115,7 +117,7 @@ impl Job {
 const START_DELAY: u64 = 1;
 
 /// A time, or two with a `-` or a `:` between them.
-fn delay(given: &OptionValue<'_>) -> Result<(Nanos, Nanos), String> {
+fn delay(given: &OptionValue<'_>) -> Result<(Nanos, Nanos)> {
     let whole = given.text()?;
     let (one, other) = whole.split_once(['-', ':']).unwrap_or((whole, whole));
     let one = given.part(one).time(Unit::Seconds)?;

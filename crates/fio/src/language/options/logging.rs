@@ -4,6 +4,7 @@ mod logs;
 
 use iolite_model::{JobTask, Nanos};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{LogValue, Thread, ThreadIndex};
@@ -114,16 +115,18 @@ impl Default for Logging {
 
 impl Logging {
     /// Changes `thread` to what these settings say; its name and steady state are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         self.report(thread);
         thread.logs = logs::logs(self, place, thread);
         let interval = logs::interval(self, thread);
         match &mut thread.task {
             JobTask::Io(task) => task.interval = interval,
             JobTask::Metadata(_) if !thread.logs.is_empty() => {
-                return Err("write_bw_log, write_iops_log, write_lat_log and write_hist_log are not for engines that work on \
-                            names: leave them out"
-                    .into());
+                return Err(OptionError::refused(
+                    "write_bw_log, write_iops_log, write_lat_log and write_hist_log are not for \
+                     engines that work on names",
+                    "leave them out",
+                ));
             }
             JobTask::Metadata(task) => task.interval = interval,
         }
@@ -152,30 +155,33 @@ const fn milliseconds(count: u64) -> Nanos {
 }
 
 /// A number of milliseconds.
-fn in_ms(given: &OptionValue<'_>) -> Result<Nanos, String> {
+fn in_ms(given: &OptionValue<'_>) -> Result<Nanos> {
     given.integer(0, MAX).map(|count| milliseconds(count as u64))
 }
 
 /// A number of milliseconds, of which 0 is none.
-fn window(given: &OptionValue<'_>) -> Result<Option<Nanos>, String> {
+fn window(given: &OptionValue<'_>) -> Result<Option<Nanos>> {
     in_ms(given).map(|time| (time.0 > 0).then_some(time))
 }
 
 /// The prefix of a log; empty for the job's name.
-fn prefix(given: &OptionValue<'_>) -> Result<Option<String>, String> {
+fn prefix(given: &OptionValue<'_>) -> Result<Option<String>> {
     Ok(Some(given.text.map(str::trim).unwrap_or_default().to_owned()))
 }
 
-fn percentiles(given: &OptionValue<'_>) -> Result<Vec<f64>, String> {
+fn percentiles(given: &OptionValue<'_>) -> Result<Vec<f64>> {
     let parts = given.text()?.split(':');
-    let numbers: Result<Vec<f64>, String> =
-        parts.map(|part| given.part(part.trim()).number(0.0, 100.0)).collect();
+    let numbers: Result<Vec<f64>> = parts.map(|part| given.part(part.trim()).number(0.0, 100.0)).collect();
     let mut numbers = numbers?;
     if numbers.contains(&0.0) {
-        return Err("percentiles are above 0: leave the 0 out".into());
+        return Err(OptionError::refused("percentiles are above 0", "leave the 0 out"));
     }
     if numbers.len() > MAX_PERCENTILES {
-        return Err(format!("it has {} percentiles: give {MAX_PERCENTILES} at most", numbers.len()));
+        return Err(OptionError::TooMany {
+            count: numbers.len(),
+            items: "percentiles",
+            max: MAX_PERCENTILES,
+        });
     }
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
@@ -193,7 +199,7 @@ const fn flag(
     name: &'static str,
     default: &'static str,
     help: &'static str,
-    set: fn(&mut Spec, &OptionValue<'_>) -> Result<(), String>,
+    set: fn(&mut Spec, &OptionValue<'_>) -> Result,
 ) -> Opt {
     Opt { name, form: Form::Flag, default, help, set, ..Opt::PLAIN }
 }
@@ -214,10 +220,10 @@ pub const OPTIONS: &[Opt] = &[
         support: Support::Bounded("1 only: what has run is reported"),
         set: |_, given| match given.flag()? {
             true => Ok(()),
-            false => {
-                Err("results are not left out: leave it out, and pick the jobs that you want by their names"
-                    .into())
-            }
+            false => Err(OptionError::refused(
+                "results are not left out",
+                "leave it out, and pick the jobs that you want by their names",
+            )),
         },
         ..Opt::PLAIN
     },
@@ -342,7 +348,8 @@ pub const OPTIONS: &[Opt] = &[
         default: "500",
         help: "Milliseconds over which each sample of the bandwidth is taken.",
         support: Support::Bounded(
-            "samples are exact intervals; the shorter of bwavgtime and iopsavgtime is the interval of both, at least 10",
+            "samples are exact intervals; the shorter of bwavgtime and iopsavgtime is the \
+             interval of both, at least 10",
         ),
         set: |spec, given| in_ms(given).map(|time| spec.logging.bw_average = time),
         ..Opt::PLAIN
@@ -517,7 +524,7 @@ mod tests {
     use crate::language::thread::LogKind;
     use iolite_model::{MetadataTask, Mix};
 
-    fn thread(settings: &[(&str, &str)]) -> Result<Thread, String> {
+    fn thread(settings: &[(&str, &str)]) -> Result<Thread, OptionError> {
         io(settings, task(Mix::Read)).map(|(thread, _)| thread)
     }
 
@@ -623,7 +630,7 @@ mod tests {
             assert!(thread(&[(name, value)]).is_err(), "{name}={value}");
         }
         let names = || JobTask::Metadata(MetadataTask::default());
-        assert!(lowered(&[("write_lat_log", "p")], names()).unwrap_err().contains("names"));
+        assert!(lowered(&[("write_lat_log", "p")], names()).unwrap_err().to_string().contains("names"));
         assert!(lowered(&[("group_reporting", "1")], names()).unwrap().reporting.grouped);
     }
 }

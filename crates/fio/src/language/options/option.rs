@@ -1,6 +1,7 @@
 //! An option, defined once: parsing, help, the reference page and the lowering all come from its entry.
 
 use super::Spec;
+use crate::language::error::{OptionError, Result};
 use crate::language::value::OptionValue;
 
 /// An option of fio's.
@@ -21,7 +22,7 @@ pub struct Opt {
     /// Whether it is built here.
     pub support: Support,
     /// Sets it. An error is a sentence without the option's name, with its remedy.
-    pub set: fn(&mut Spec, &OptionValue<'_>) -> Result<(), String>,
+    pub set: fn(&mut Spec, &OptionValue<'_>) -> Result,
 }
 
 /// What the value of an option looks like; for help and for the reference page.
@@ -92,8 +93,8 @@ impl Opt {
     }
 
     /// A setter for options that are [`Support::Missing`]; never called.
-    pub fn refuse(_: &mut Spec, _: &OptionValue<'_>) -> Result<(), String> {
-        Err("it is not built".into())
+    pub fn refuse(_: &mut Spec, _: &OptionValue<'_>) -> Result {
+        Err(OptionError::not_built("it is", "leave it out"))
     }
 }
 
@@ -104,17 +105,18 @@ pub(crate) mod samples {
 
     use iolite_model::{Bytes, FileTask, FilesTarget, JobTask, Mix, Nanos, Target};
 
+    use crate::language::error::OptionError;
     use crate::language::options::{Spec, find};
     use crate::language::thread::{Reporting, Thread, ThreadIndex};
     use crate::language::value::OptionValue;
 
     /// A spec with these settings.
-    pub(crate) fn spec(settings: &[(&str, &str)]) -> Result<Spec, String> {
+    pub(crate) fn spec(settings: &[(&str, &str)]) -> Result<Spec, OptionError> {
         let mut spec = Spec::default();
         for (name, value) in settings {
-            let option = find(name).ok_or_else(|| format!("no option {name}"))?;
+            let option = find(name).unwrap_or_else(|| panic!("no option {name}"));
             let given = OptionValue { text: Some(value), kb_base: spec.logging.kb_base };
-            (option.set)(&mut spec, &given).map_err(|error| format!("{name}: {error}"))?;
+            (option.set)(&mut spec, &given).map_err(|error| error.at((*name).to_owned()))?;
         }
         Ok(spec)
     }
@@ -167,7 +169,7 @@ pub(crate) mod samples {
     }
 
     /// What the groups that are about how a job runs make of these settings and this task.
-    pub(crate) fn lowered(settings: &[(&str, &str)], task: JobTask) -> Result<Thread, String> {
+    pub(crate) fn lowered(settings: &[(&str, &str)], task: JobTask) -> Result<Thread, OptionError> {
         let spec = spec(settings)?;
         let place = ThreadIndex { number: 3, job: 0, clone: 1, group: 0, together: true };
         let mut thread = thread(task);
@@ -183,11 +185,11 @@ pub(crate) mod samples {
     }
 
     /// The same for block I/O: the thread, and its task.
-    pub(crate) fn io(settings: &[(&str, &str)], task: FileTask) -> Result<(Thread, FileTask), String> {
+    pub(crate) fn io(settings: &[(&str, &str)], task: FileTask) -> Result<(Thread, FileTask), OptionError> {
         let thread = lowered(settings, JobTask::Io(Box::new(task)))?;
         match &thread.task {
             JobTask::Io(task) => Ok((thread.clone(), (**task).clone())),
-            JobTask::Metadata(_) => Err("not I/O".into()),
+            JobTask::Metadata(_) => panic!("not I/O"),
         }
     }
 }
@@ -205,7 +207,7 @@ mod tests {
         paths || option.form == Form::Text || matches!(option.support, Support::Missing(_))
     }
 
-    fn set(option: &Opt, text: Option<&str>) -> Result<Spec, String> {
+    fn set(option: &Opt, text: Option<&str>) -> Result<Spec, OptionError> {
         let mut spec = Spec::default();
         (option.set)(&mut spec, &OptionValue { text, kb_base: 1024 }).map(|()| spec)
     }
@@ -237,7 +239,7 @@ mod tests {
         let built =
             |option: &&Opt| !matches!(option.support, Support::Missing(_)) && !option.default.is_empty();
         for option in options::all().filter(built) {
-            assert_eq!(set(option, Some(option.default)), Ok(Spec::default()), "{}", option.name);
+            assert_eq!(set(option, Some(option.default)).unwrap(), Spec::default(), "{}", option.name);
         }
     }
 
@@ -249,7 +251,7 @@ mod tests {
             for word in words {
                 // Some words are known and not built.
                 let refused = set(option, Some(word)).map(|_| ()).err();
-                let fits = refused.as_deref().is_none_or(|why| why.contains("not built"));
+                let fits = refused.as_ref().is_none_or(|why| why.to_string().contains("not built"));
                 assert!(fits, "{}={word}: {refused:?}", option.name);
             }
         }

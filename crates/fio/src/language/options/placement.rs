@@ -2,6 +2,7 @@
 
 use iolite_model::{IoClass, IoPriority, JobTask, MemoryPolicy};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -38,7 +39,7 @@ pub struct Placement {
 
 impl Placement {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         let one = |cpus: &[u32]| cpus.get(place.number as usize % cpus.len().max(1)).copied();
         let cpus = match one(&self.cpus) {
             Some(cpu) if self.split => vec![cpu],
@@ -61,12 +62,11 @@ impl Placement {
                 Ok(())
             }
             JobTask::Metadata(_) if *self == Placement::default() => Ok(()),
-            JobTask::Metadata(_) => {
-                Err("cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio, prioclass, uid, gid, comm and \
-                     ioscheduler are not for engines that work on names: leave them out, or run under taskset, numactl, nice, \
-                     ionice or setpriv"
-                    .into())
-            }
+            JobTask::Metadata(_) => Err(OptionError::refused(
+                "cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio, prioclass, \
+                 uid, gid, comm and ioscheduler are not for engines that work on names",
+                "leave them out, or run under taskset, numactl, nice, ionice or setpriv",
+            )),
         }
     }
 
@@ -97,10 +97,15 @@ const MAX: u32 = 65_535;
 ///
 /// # Errors
 /// It is no such list.
-pub(crate) fn list(text: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn list(text: &str) -> Result<Vec<u32>> {
     let number = |text: &str| {
         let number = text.trim().parse::<u32>().ok().filter(|number| *number <= MAX);
-        number.ok_or_else(|| format!("`{text}` is no number: give numbers and ranges, such as 0,5,8-15"))
+        number.ok_or_else(|| {
+            OptionError::refused(
+                format!("`{text}` is no number"),
+                "give numbers and ranges, such as 0,5,8-15",
+            )
+        })
     };
     let mut numbers = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -113,36 +118,36 @@ pub(crate) fn list(text: &str) -> Result<Vec<u32>, String> {
     numbers.sort_unstable();
     numbers.dedup();
     if numbers.is_empty() {
-        Err("it names nothing: give numbers and ranges, such as 0,5,8-15".into())
+        Err(OptionError::refused("it names nothing", "give numbers and ranges, such as 0,5,8-15"))
     } else {
         Ok(numbers)
     }
 }
 
 /// Nodes; empty for all.
-fn nodes(text: &str) -> Result<Vec<u32>, String> {
+fn nodes(text: &str) -> Result<Vec<u32>> {
     if text == "all" { Ok(Vec::new()) } else { list(text) }
 }
 
-fn memory(given: &OptionValue<'_>) -> Result<MemoryPolicy, String> {
+fn memory(given: &OptionValue<'_>) -> Result<MemoryPolicy> {
     let text = given.text()?;
     let (mode, of) = text.split_once(':').unwrap_or((text, ""));
     match mode {
         "default" | "local" => Ok(MemoryPolicy::Default),
         "bind" | "prefer" | "interleave" if of.is_empty() => {
-            Err(format!("`{mode}` needs its nodes: {mode}:0"))
+            Err(OptionError::refused(format!("`{mode}` needs its nodes"), format!("{mode}:0")))
         }
         "bind" => nodes(of).map(MemoryPolicy::Bind),
         "interleave" => nodes(of).map(MemoryPolicy::Interleave),
         "prefer" => match nodes(of)?[..] {
             [node] => Ok(MemoryPolicy::Prefer(node)),
-            _ => Err("`prefer` takes one node".into()),
+            _ => Err(OptionError::refused("`prefer` takes one node", "give one, as in prefer:0")),
         },
-        _ => Err(format!("`{mode}` is none of default, local, prefer, bind, interleave")),
+        _ => Err(OptionError::unknown_word(mode, ["default", "local", "prefer", "bind", "interleave"])),
     }
 }
 
-fn mask(given: &OptionValue<'_>) -> Result<Vec<u32>, String> {
+fn mask(given: &OptionValue<'_>) -> Result<Vec<u32>> {
     let mask = given.integer(1, i64::MAX)?;
     Ok((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect())
 }
@@ -156,7 +161,7 @@ const ID: Form = Form::Integer { min: 0, max: u32::MAX as i64 };
 const OPENED: Support = Support::Differs("files are made and opened as the user who started the program");
 
 /// The number of a user or a group.
-fn id(given: &OptionValue<'_>) -> Result<u32, String> {
+fn id(given: &OptionValue<'_>) -> Result<u32> {
     given.integer(0, i64::from(u32::MAX)).map(|id| id as u32)
 }
 const SYSTEMD: &str = "start the program in a control group: `systemd-run --scope -p IOWeight=...`";
@@ -281,7 +286,7 @@ mod tests {
     use crate::language::options::option::samples::{io, lowered, task};
     use iolite_model::{MetadataTask, Mix};
 
-    fn placed(settings: &[(&str, &str)]) -> Result<iolite_model::Placement, String> {
+    fn placed(settings: &[(&str, &str)]) -> Result<iolite_model::Placement, OptionError> {
         io(settings, task(Mix::Read)).map(|(_, task)| task.placement)
     }
 
@@ -306,7 +311,7 @@ mod tests {
         let split = ("cpus_allowed_policy", "split");
         assert_eq!(placed(&[("cpus_allowed", "0,5,8"), split]).unwrap().cpus, [0]);
         assert_eq!(placed(&[("cpus_allowed", "4-7"), split]).unwrap().cpus, [7]);
-        assert_eq!(placed(&[split]), Ok(iolite_model::Placement::default()));
+        assert_eq!(placed(&[split]).unwrap(), iolite_model::Placement::default());
     }
 
     #[test]
@@ -322,7 +327,7 @@ mod tests {
         ] {
             assert_eq!(placed(&[("numa_mem_policy", policy)]).unwrap().memory, memory, "{policy}");
         }
-        assert_eq!(placed(&[("numa_cpu_nodes", "all")]), Ok(iolite_model::Placement::default()));
+        assert_eq!(placed(&[("numa_cpu_nodes", "all")]).unwrap(), iolite_model::Placement::default());
         for policy in ["bind", "prefer:0-1", "spread:0", "interleave:"] {
             assert!(placed(&[("numa_mem_policy", policy)]).is_err(), "{policy}");
         }
@@ -351,6 +356,6 @@ mod tests {
     fn work_on_names_is_not_placed() {
         let names = || JobTask::Metadata(MetadataTask::default());
         assert!(lowered(&[], names()).is_ok());
-        assert!(lowered(&[("cpus_allowed", "0")], names()).unwrap_err().contains("taskset"));
+        assert!(lowered(&[("cpus_allowed", "0")], names()).unwrap_err().to_string().contains("taskset"));
     }
 }

@@ -4,6 +4,7 @@ mod arrival;
 
 use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -80,7 +81,7 @@ impl Default for Rate {
 
 impl Rate {
     /// Changes `thread` to what these settings say; its mix, sizes and depth are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
         let JobTask::Io(task) = &mut thread.task else { return self.refuse_for_names() };
         self.set_arrival(task)?;
         let does = arrival::directions(task.mix);
@@ -97,7 +98,7 @@ impl Rate {
     }
 
     /// Engines that make, find and remove names have neither rates nor pauses.
-    fn refuse_for_names(&self) -> Result<(), String> {
+    fn refuse_for_names(&self) -> Result {
         let plain = Rate { cycle: self.cycle, poisson: self.poisson, ..Rate::default() };
         let pauses = Rate {
             think_spin: self.think_spin,
@@ -113,18 +114,21 @@ impl Rate {
         if *self == latency {
             Ok(())
         } else {
-            Err("rate, thinktime, latency_target and max_latency are not for engines that work on names: leave them out".into())
+            Err(OptionError::refused(
+                "rate, thinktime, latency_target and max_latency are not for engines that work on names",
+                "leave them out",
+            ))
         }
     }
 
-    fn set_arrival(&self, task: &mut FileTask) -> Result<(), String> {
+    fn set_arrival(&self, task: &mut FileTask) -> Result {
         let rated = arrival::rated(self, task)?;
         match rated {
-            Some(_) if self.think_time.0 > 0 || self.think_cycles > 0 => {
-                Err("rate and thinktime or thinkcycles: a job has pauses or a rate of its own, not both: \
-                                                     give the rate alone"
-                    .into())
-            }
+            Some(_) if self.think_time.0 > 0 || self.think_cycles > 0 => Err(OptionError::refused(
+                "a job has pauses or a rate of its own, not both",
+                "give the rate alone",
+            )
+            .at("rate and thinktime or thinkcycles")),
             Some(arrival) => {
                 task.arrival = arrival;
                 Ok(())
@@ -143,36 +147,44 @@ impl Rate {
     }
 
     /// A least rate above the rate itself could not be kept.
-    fn check_min(&self, does: [bool; 3]) -> Result<(), String> {
+    fn check_min(&self, does: [bool; 3]) -> Result {
         let above = |rate: &PerDirection<f64>, min: &PerDirection<f64>| {
             let mut pairs = does.iter().zip(rate.iter().zip(min)).filter(|(does, _)| **does);
             pairs.any(|(_, pair)| matches!(pair, (Some(rate), Some(min)) if min > rate))
         };
         if above(&self.bytes, &self.bytes_min) || above(&self.iops, &self.iops_min) {
-            return Err("rate_min and rate_iops_min are above rate and rate_iops: lower them".into());
+            return Err(OptionError::refused(
+                "rate_min and rate_iops_min are above rate and rate_iops",
+                "lower them",
+            ));
         }
         Ok(())
     }
 
-    fn longest(&self, does: [bool; 3]) -> Result<Option<Nanos>, String> {
+    fn longest(&self, does: [bool; 3]) -> Result<Option<Nanos>> {
         let mut bounds = self.max_latency.iter().zip(does).filter(|(_, does)| *does).map(|(bound, _)| *bound);
         let first = bounds.next().flatten();
         if bounds.all(|bound| bound == first) {
             Ok(first)
         } else {
-            Err("max_latency: one bound for all operations of a job: give one value, or make two jobs of it"
-                .into())
+            Err(OptionError::refused(
+                "one bound for all operations of a job",
+                "give one value, or make two jobs of it",
+            )
+            .at("max_latency"))
         }
     }
 
-    fn target(&self, task: &FileTask) -> Result<Option<LatencyTarget>, String> {
+    fn target(&self, task: &FileTask) -> Result<Option<LatencyTarget>> {
         if self.latency_target.0 == 0 {
             return Ok(None);
         }
         if self.latency_percentile >= 100.0 {
-            return Err("latency_target: the largest of all latencies is no figure that a second try would give again: \
-                        give a latency_percentile below 100, such as 99.9"
-                .into());
+            return Err(OptionError::refused(
+                "the largest of all latencies is no figure that a second try would give again",
+                "give a latency_percentile below 100, such as 99.9",
+            )
+            .at("latency_target"));
         }
         let window = if self.latency_window.0 > 0 { self.latency_window } else { Nanos::SECOND };
         Ok(Some(LatencyTarget {
@@ -191,11 +203,11 @@ const RAMP: u64 = 5;
 /// Values for reads, writes and trims: one that is left out at the end is as the one before, an empty one is none.
 fn limits<T: Copy>(
     given: &OptionValue<'_>,
-    parse: impl Fn(&OptionValue<'_>) -> Result<Option<T>, String>,
-) -> Result<PerDirection<T>, String> {
+    parse: impl Fn(&OptionValue<'_>) -> Result<Option<T>>,
+) -> Result<PerDirection<T>> {
     let parts: Vec<&str> = given.text()?.split(',').map(str::trim).collect();
     if parts.len() > 3 {
-        return Err("it has more than three values: reads, writes, trims".into());
+        return Err(OptionError::refused("it has more than three values", "reads, writes, trims"));
     }
     let mut limits = [None; 3];
     for at in 0..limits.len() {
@@ -209,11 +221,11 @@ fn limits<T: Copy>(
 }
 
 /// A rate; 0 is none.
-fn a_second(given: &OptionValue<'_>) -> Result<Option<f64>, String> {
+fn a_second(given: &OptionValue<'_>) -> Result<Option<f64>> {
     given.size().map(|size| (size.0 > 0).then_some(size.0 as f64))
 }
 
-fn microseconds(given: &OptionValue<'_>) -> Result<Nanos, String> {
+fn microseconds(given: &OptionValue<'_>) -> Result<Nanos> {
     given.time(Unit::Microseconds)
 }
 
@@ -300,7 +312,8 @@ pub const OPTIONS: &[Opt] = &[
         form: OPERATIONS,
         help: "Operations a second that the job is held to, as with rate; not together with it.",
         support: Support::Differs(
-            "as rate; operations are counted whatever their size, where fio counts bytes at the smallest size of a range",
+            "as rate; operations are counted whatever their size, where fio counts bytes at \
+             the smallest size of a range",
         ),
         set: |spec, given| limits(given, a_second).map(|limits| spec.rate.iops = limits),
         ..Opt::PLAIN
@@ -400,10 +413,10 @@ pub const OPTIONS: &[Opt] = &[
         help: "Keeps on running after latency_target's answer, changing the depth as needed.",
         support: Support::Differs("0 only: a search ends with its answer"),
         set: |_, given| match given.flag()? {
-            true => {
-                Err("a search ends with its answer: leave it out, then run with the depth that was found"
-                    .into())
-            }
+            true => Err(OptionError::refused(
+                "a search ends with its answer",
+                "leave it out, then run with the depth that was found",
+            )),
             false => Ok(()),
         },
         ..Opt::PLAIN
@@ -454,7 +467,7 @@ mod tests {
     use crate::language::options::option::samples::{io, lowered, spec, task};
     use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace};
 
-    fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), String> {
+    fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), OptionError> {
         io(settings, task(mix)).map(|(_, task)| (task.arrival, task.mix))
     }
 
@@ -477,22 +490,22 @@ mod tests {
     #[test]
     fn a_rate_is_a_schedule() {
         let bytes = |rate| Arrival::ConstantBytes(Bandwidth(rate));
-        assert_eq!(arrival(&[("rate", "1000")], Mix::Read), Ok((bytes(1000.0), Mix::Read)));
-        assert_eq!(arrival(&[("rate", "1000,500")], Mix::Write), Ok((bytes(500.0), Mix::Write)));
-        assert_eq!(arrival(&[("rate", "1000,")], Mix::Write), Ok((Arrival::Closed, Mix::Write)));
-        assert_eq!(arrival(&[("rate", "1,2,3")], Mix::Trim), Ok((bytes(3.0), Mix::Trim)));
+        assert_eq!(arrival(&[("rate", "1000")], Mix::Read).unwrap(), (bytes(1000.0), Mix::Read));
+        assert_eq!(arrival(&[("rate", "1000,500")], Mix::Write).unwrap(), (bytes(500.0), Mix::Write));
+        assert_eq!(arrival(&[("rate", "1000,")], Mix::Write).unwrap(), (Arrival::Closed, Mix::Write));
+        assert_eq!(arrival(&[("rate", "1,2,3")], Mix::Trim).unwrap(), (bytes(3.0), Mix::Trim));
         assert_eq!(
-            arrival(&[("rate_iops", "50")], Mix::Read),
-            Ok((Arrival::Constant(Iops(50.0)), Mix::Read))
+            arrival(&[("rate_iops", "50")], Mix::Read).unwrap(),
+            (Arrival::Constant(Iops(50.0)), Mix::Read)
         );
         let poisson = ("rate_process", "poisson");
         assert_eq!(
-            arrival(&[("rate_iops", "50"), poisson], Mix::Read),
-            Ok((Arrival::Poisson(Iops(50.0)), Mix::Read))
+            arrival(&[("rate_iops", "50"), poisson], Mix::Read).unwrap(),
+            (Arrival::Poisson(Iops(50.0)), Mix::Read)
         );
         assert_eq!(
-            arrival(&[("rate", "50"), poisson], Mix::Read),
-            Ok((Arrival::PoissonBytes(Bandwidth(50.0)), Mix::Read))
+            arrival(&[("rate", "50"), poisson], Mix::Read).unwrap(),
+            (Arrival::PoissonBytes(Bandwidth(50.0)), Mix::Read)
         );
     }
 
@@ -538,8 +551,18 @@ mod tests {
         };
         assert_eq!(by_time(&[]), (0, Nanos(9_000_000_000)));
         assert_eq!(by_time(&[("thinktime_blocks", "5")]), (5, Nanos(9_000_000_000)));
-        assert!(arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("not both"));
-        assert!(arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read).unwrap_err().contains("exclude"));
+        assert!(
+            arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read)
+                .unwrap_err()
+                .to_string()
+                .contains("not both")
+        );
+        assert!(
+            arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read)
+                .unwrap_err()
+                .to_string()
+                .contains("exclude")
+        );
     }
 
     #[test]
@@ -551,7 +574,10 @@ mod tests {
         assert_eq!(thread.rate_iops_min, [None, Some(8.0), None]);
         assert_eq!(thread.rate_cycle, Nanos(500_000_000));
         assert!(
-            io(&[("rate", "1m"), ("rate_min", "2m")], task(Mix::Read)).unwrap_err().contains("lower them")
+            io(&[("rate", "1m"), ("rate_min", "2m")], task(Mix::Read))
+                .unwrap_err()
+                .to_string()
+                .contains("lower them")
         );
     }
 
@@ -571,9 +597,14 @@ mod tests {
         assert!((target.quantile.0 - 0.999).abs() < 1e-12);
         assert_eq!(target.parameter, LoadParameter::Depth { max: 128 });
         assert_eq!(found.errors.max_service, Some(Nanos(2_000_000_000)));
-        let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err();
+        let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err().to_string();
         assert!(error.contains("below 100"), "{error}");
-        assert!(io(&[("latency_run", "1")], task(Mix::Read)).unwrap_err().contains("ends with its answer"));
+        assert!(
+            io(&[("latency_run", "1")], task(Mix::Read))
+                .unwrap_err()
+                .to_string()
+                .contains("ends with its answer")
+        );
         let different = [("max_latency", "1s,2s")];
         assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
         assert_eq!(
@@ -591,7 +622,7 @@ mod tests {
         let names = || JobTask::Metadata(MetadataTask::default());
         assert!(lowered(&[("thinktime_blocks", "3")], names()).is_ok());
         for setting in [("rate", "1m"), ("thinktime", "5"), ("max_latency", "1s"), ("latency_target", "1s")] {
-            assert!(lowered(&[setting], names()).unwrap_err().contains("names"), "{setting:?}");
+            assert!(lowered(&[setting], names()).unwrap_err().to_string().contains("names"), "{setting:?}");
         }
     }
 }

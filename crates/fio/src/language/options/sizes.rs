@@ -3,6 +3,7 @@
 use iolite_model::{Bytes, Mix, SizeLaw, WeightedSize};
 
 use super::entry::{opt, put};
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::OptionValue;
@@ -88,11 +89,7 @@ pub(crate) fn smallest(spec: &Spec, mix: Mix) -> Bytes {
 ///
 /// # Errors
 /// Direct I/O can't do these sizes.
-pub(crate) fn sizes(
-    spec: &Spec,
-    mix: Mix,
-    covering: bool,
-) -> Result<(Bytes, Option<iolite_model::Sizes>), String> {
+pub(crate) fn sizes(spec: &Spec, mix: Mix, covering: bool) -> Result<(Bytes, Option<iolite_model::Sizes>)> {
     let law = |direction: usize| spec.sizes.law(spec.sizes.place(direction, spec.io.random));
     let laws: Vec<SizeLaw> = used(mix).into_iter().map(law).collect();
     let block = smallest(spec, mix);
@@ -100,11 +97,11 @@ pub(crate) fn sizes(
     let alignment = alignment(spec, mix, &laws, covering);
     let smallest = laws.iter().map(divisor).fold(alignment, common);
     if spec.io.direct && !smallest.0.is_multiple_of(SECTOR) {
-        return Err(format!(
-            "bs: with direct=1 all sizes and offsets have to be multiples of {SECTOR} bytes, and \
-         some are multiples of {} only: choose others, or direct=0",
+        let what = format!(
+            "with direct=1 all sizes and offsets have to be multiples of {SECTOR} bytes, and some are multiples of {} only",
             smallest.0
-        ));
+        );
+        return Err(OptionError::refused(what, "choose others, or direct=0").at("bs"));
     }
     if alike && alignment == block {
         return Ok((block, None));
@@ -153,26 +150,29 @@ const ROUNDING: f64 = 1e-6;
 /// The largest operation that buffers are made for.
 const LARGEST: u64 = Bytes::GIB.0;
 
-fn size(given: &OptionValue<'_>) -> Result<Bytes, String> {
+fn size(given: &OptionValue<'_>) -> Result<Bytes> {
     let size = given.size()?;
     if (1..=LARGEST).contains(&size.0) {
         Ok(size)
     } else {
-        Err(format!("`{}` is no size of an operation: give 1 byte to 1 GiB", given.text()?))
+        Err(OptionError::refused(
+            format!("`{}` is no size of an operation", given.text()?),
+            "give 1 byte to 1 GiB",
+        ))
     }
 }
 
-fn range(given: &OptionValue<'_>) -> Result<(Bytes, Bytes), String> {
+fn range(given: &OptionValue<'_>) -> Result<(Bytes, Bytes)> {
     let text = given.text()?;
-    let (one, other) = text
-        .split_once(['-', ':'])
-        .ok_or_else(|| format!("`{text}` is no range: write two sizes, as in 4k-64k"))?;
+    let (one, other) = text.split_once(['-', ':']).ok_or_else(|| {
+        OptionError::refused(format!("`{text}` is no range"), "write two sizes, as in 4k-64k")
+    })?;
     let (one, other) = (size(&given.part(one))?, size(&given.part(other))?);
     Ok((one.min(other), one.max(other)))
 }
 
 /// A range of sizes, or two of them with a slash: for reads, and for the others.
-fn ranges(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result<(), String> {
+fn ranges(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result {
     let commas = given.text()?.replace('/', ",");
     let given = OptionValue { text: Some(&commas), kb_base: given.kb_base };
     sizes.range = given.triplet(sizes.range, range)?;
@@ -181,10 +181,10 @@ fn ranges(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result<(), String> {
 }
 
 /// `SIZE/PERCENT:SIZE/PERCENT`; shares that are left out have equal parts of the rest.
-fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>, String> {
+fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>> {
     let entries: Vec<&str> = given.text()?.split(':').map(str::trim).collect();
     if entries.len() > MAX_SIZES {
-        return Err(format!("it has {} sizes: {MAX_SIZES} are the most", entries.len()));
+        return Err(OptionError::TooMany { count: entries.len(), items: "sizes", max: MAX_SIZES });
     }
     let mut shares = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -198,9 +198,9 @@ fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>, String> {
     let total: f64 = shares.iter().filter_map(|(_, share)| *share).sum();
     let open = shares.iter().filter(|(_, share)| share.is_none()).count();
     if total > 100.0 + ROUNDING || (open == 0 && total < 100.0 - ROUNDING) {
-        return Err(format!(
-            "its shares are {total} % in all: they have to be 100, or one has to be left out to \
-         get the rest"
+        return Err(OptionError::refused(
+            format!("its shares are {total} % in all"),
+            "they have to be 100, or one has to be left out to get the rest",
         ));
     }
     let rest = (100.0 - total).max(0.0) / open.max(1) as f64;
@@ -211,10 +211,10 @@ fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>, String> {
 }
 
 /// Splits for reads, writes and trims; what is left out at the end is as the one before.
-fn splits(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result<(), String> {
+fn splits(sizes: &mut Sizes, given: &OptionValue<'_>) -> Result {
     let parts: Vec<&str> = given.text()?.split(',').map(str::trim).collect();
     if parts.len() > 3 {
-        return Err("it has more than three lists of sizes: reads, writes, trims".into());
+        return Err(OptionError::refused("it has more than three lists of sizes", "reads, writes, trims"));
     }
     let mut last: Vec<WeightedSize> = Vec::new();
     for (index, place) in sizes.split.iter_mut().enumerate() {

@@ -2,6 +2,7 @@
 
 use iolite_model::Nanos;
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{SteadyMeasure, SteadyState, Thread, ThreadIndex};
@@ -41,15 +42,17 @@ impl Default for Steady {
 
 impl Steady {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
         let Some(criterion) = self.criterion.filter(|_| self.duration.0 > 0) else { return Ok(()) };
         let interval = self.interval.0;
         if interval == 0 || self.duration.0 < 2 * interval || !self.duration.0.is_multiple_of(interval) {
-            return Err(format!(
-                "steadystate_duration={}: the window holds values {} apart and has to be a multiple of that, at least \
-                 twice it: give another window, or another steadystate_check_interval",
-                self.duration, self.interval
-            ));
+            let what = format!(
+                "the window holds values {} apart and has to be a multiple of that, at least twice it",
+                self.interval
+            );
+            let refused =
+                OptionError::refused(what, "give another window, or another steadystate_check_interval");
+            return Err(refused.at(format!("steadystate_duration={}", self.duration)));
         }
         let Criterion { measure, slope, limit, percent } = criterion;
         let (duration, ramp, interval) = (self.duration, self.ramp, self.interval);
@@ -67,11 +70,11 @@ const CRITERIA: [(&str, (SteadyMeasure, bool)); 6] = [
     ("lat_slope", (SteadyMeasure::Latency, true)),
 ];
 
-fn criterion(given: &OptionValue<'_>) -> Result<Criterion, String> {
+fn criterion(given: &OptionValue<'_>) -> Result<Criterion> {
     let text = given.text()?;
-    let (name, limit) = text
-        .split_once(':')
-        .ok_or_else(|| format!("`{text}` has no bound: write one after a colon, such as iops:2%"))?;
+    let (name, limit) = text.split_once(':').ok_or_else(|| {
+        OptionError::refused(format!("`{text}` has no bound"), "write one after a colon, such as iops:2%")
+    })?;
     let (measure, slope) = given.part(name.trim()).choice(&CRITERIA)?;
     let percent = limit.trim_end().ends_with('%');
     let max = if percent { 100.0 } else { f64::MAX };
@@ -123,7 +126,10 @@ pub const OPTIONS: &[Opt] = &[
         set: |spec, given| {
             let time = given.time(Unit::Seconds)?;
             if time < Nanos(10_000_000) {
-                return Err("values have to be at least 10ms apart".into());
+                return Err(OptionError::refused(
+                    "values have to be at least 10ms apart",
+                    "give a longer interval",
+                ));
             }
             spec.steady.interval = time;
             Ok(())
@@ -138,7 +144,7 @@ mod tests {
     use crate::language::options::option::samples::{io, task};
     use iolite_model::Mix;
 
-    fn steady(settings: &[(&str, &str)]) -> Result<Option<SteadyState>, String> {
+    fn steady(settings: &[(&str, &str)]) -> Result<Option<SteadyState>, OptionError> {
         io(settings, task(Mix::Read)).map(|(thread, _)| thread.steady)
     }
 
@@ -146,8 +152,8 @@ mod tests {
     fn a_criterion_and_a_window_end_a_job() {
         let second = |count: u64| Nanos(count * 1_000_000_000);
         assert_eq!(
-            steady(&[("ss", "bw_slope:1%"), ("ss_dur", "10s"), ("ss_ramp", "5")]),
-            Ok(Some(SteadyState {
+            steady(&[("ss", "bw_slope:1%"), ("ss_dur", "10s"), ("ss_ramp", "5")]).unwrap(),
+            Some(SteadyState {
                 measure: SteadyMeasure::Bandwidth,
                 slope: true,
                 limit: 1.0,
@@ -155,7 +161,7 @@ mod tests {
                 duration: second(10),
                 ramp: second(5),
                 interval: second(1),
-            }))
+            })
         );
         let found =
             steady(&[("ss", "iops:200"), ("ss_dur", "1"), ("ss_interval", "100ms")]).unwrap().unwrap();
@@ -165,8 +171,8 @@ mod tests {
 
     #[test]
     fn without_a_window_or_a_criterion_nothing_ends() {
-        assert_eq!(steady(&[("ss", "iops:2%")]), Ok(None));
-        assert_eq!(steady(&[("ss_dur", "10s")]), Ok(None));
+        assert_eq!(steady(&[("ss", "iops:2%")]).unwrap(), None);
+        assert_eq!(steady(&[("ss_dur", "10s")]).unwrap(), None);
     }
 
     #[test]

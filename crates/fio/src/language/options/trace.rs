@@ -10,6 +10,7 @@ use iolite_model::{
     TracedKind,
 };
 
+use crate::language::error::{OptionError, Result};
 use crate::language::job_file::HostContext;
 use crate::language::options::Spec;
 use crate::language::options::extents::Extents;
@@ -86,14 +87,14 @@ impl Trace {
     ///
     /// # Errors
     /// One can't be read, is no trace, or has nothing to repeat.
-    pub(crate) fn loaded(&self, context: &HostContext<'_>) -> Result<Option<Trace>, String> {
+    pub(crate) fn loaded(&self, context: &HostContext<'_>) -> Result<Option<Trace>> {
         if self.read.is_empty() {
             return Ok(None);
         }
         let load = |name: &String| {
-            let failed = |what| format!("the trace `{name}`: {what}");
+            let failed = |error: OptionError| error.at(format!("the trace `{name}`"));
             let file = (context.open_trace)(Path::new(name));
-            let file = file.map_err(|error| failed(format!("{error}; check the path")))?;
+            let file = file.map_err(|source| failed(OptionError::unreadable("it", source)))?;
             iolog::read(file).and_then(|found| self.replay(found)).map(Arc::new).map_err(failed)
         };
         let replays = self.read.iter().map(load).collect::<Result<_, _>>()?;
@@ -101,11 +102,14 @@ impl Trace {
     }
 
     /// What is repeated of a trace.
-    fn replay(&self, found: iolog::Iolog) -> Result<Replay, String> {
+    fn replay(&self, found: iolog::Iolog) -> Result<Replay> {
         let iolog::Iolog { files, mut operations, timed } = found;
         operations.retain(|operation| !self.skip.leaves_out(operation.kind));
         if operations.is_empty() {
-            return Err("it has no operation to repeat: look at it, and at replay_skip".into());
+            return Err(OptionError::refused(
+                "it has no operation to repeat",
+                "look at it, and at replay_skip",
+            ));
         }
         let mut ends = vec![1u64; files.len()];
         for operation in &mut operations {
@@ -134,10 +138,14 @@ impl Trace {
     ///
     /// # Errors
     /// The job has settings that say something else.
-    pub(crate) fn stand_in(&self, spec: &Spec, place: ThreadIndex) -> Result<Option<Spec>, String> {
+    pub(crate) fn stand_in(&self, spec: &Spec, place: ThreadIndex) -> Result<Option<Spec>> {
         let Some(replay) = self.of(place) else { return Ok(None) };
         if spec.files.fill {
-            return Err("fill_device: a trace says itself when it is over: leave it or read_iolog out".into());
+            return Err(OptionError::refused(
+                "a trace says itself when it is over",
+                "leave it or read_iolog out",
+            )
+            .at("fill_device"));
         }
         let kinds = replay.operations.kinds();
         let direction = match (kinds.reads, kinds.writes, kinds.trims) {
@@ -176,17 +184,25 @@ impl Trace {
     }
 
     /// Changes `thread` to what these settings say; all other groups have been before.
-    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         if let Some(path) = &self.write {
             let log = written(path, thread)?;
             thread.logs.push(log);
         }
         let Some(replay) = self.of(place) else { return Ok(()) };
         if thread.latency_target.is_some() {
-            return Err("read_iolog: a trace is over when it is through: search for a depth (latency_target) by a job with rw".into());
+            return Err(OptionError::refused(
+                "a trace is over when it is through",
+                "search for a depth (latency_target) by a job with rw",
+            )
+            .at("read_iolog"));
         }
         let Some(task) = thread.io() else {
-            return Err("read_iolog: engines that work on names repeat no trace: use another ioengine".into());
+            return Err(OptionError::refused(
+                "engines that work on names repeat no trace",
+                "use another ioengine",
+            )
+            .at("read_iolog"));
         };
         self.repeat(replay, task)?;
         task.stop = Stop {
@@ -197,21 +213,28 @@ impl Trace {
         Ok(())
     }
 
-    fn repeat(&self, replay: &Replay, task: &mut FileTask) -> Result<(), String> {
+    fn repeat(&self, replay: &Replay, task: &mut FileTask) -> Result {
         if task.verify.is_some() {
-            return Err("verify: what a trace writes is not verified: leave verify or read_iolog out".into());
+            return Err(OptionError::refused(
+                "what a trace writes is not verified",
+                "leave verify or read_iolog out",
+            )
+            .at("verify"));
         }
         let timed = replay.timed && !self.no_stall;
         if timed && task.arrival != Arrival::Closed {
-            return Err("rate, rate_iops and thinktime: the trace says when: leave them out, or give replay_no_stall=1".into());
+            return Err(OptionError::refused(
+                "the trace says when",
+                "leave them out, or give replay_no_stall=1",
+            )
+            .at("rate, rate_iops and thinktime"));
         }
         if timed {
             task.arrival = Arrival::Traced(self.speed_percent);
         }
         if task.durability.sync.take().is_some() {
-            return Err(
-                "fsync, fdatasync and sync_file_range: the trace has the syncs: leave them out".into()
-            );
+            return Err(OptionError::refused("the trace has the syncs", "leave them out")
+                .at("fsync, fdatasync and sync_file_range"));
         }
         let operations = replay.operations.operations();
         let moved = operations.iter().filter(|operation| operation.kind != TracedKind::Trim);
@@ -247,7 +270,7 @@ impl Skip {
         }
     }
 
-    fn parse(text: &str) -> Result<Skip, String> {
+    fn parse(text: &str) -> Result<Skip> {
         let mut skip = Skip::default();
         for word in text.split(',').map(str::trim) {
             match word {
@@ -255,7 +278,7 @@ impl Skip {
                 "write" => skip.writes = true,
                 "trim" => skip.trims = true,
                 "sync" => skip.syncs = true,
-                _ => return Err("it is none of read, write, trim and sync, with commas between them".into()),
+                _ => return Err(OptionError::unknown_word(word, ["read", "write", "trim", "sync"])),
             }
         }
         Ok(skip)
@@ -263,15 +286,18 @@ impl Skip {
 }
 
 /// The log that is a trace of what a thread does.
-fn written(path: &Path, thread: &mut Thread) -> Result<Log, String> {
+fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
     let Some(task) = thread.io() else {
-        return Err("write_iolog: engines that work on names have no trace: leave it out".into());
+        return Err(OptionError::refused("engines that work on names have no trace", "leave it out")
+            .at("write_iolog"));
     };
     let range = |method: Option<SyncMethod>| method == Some(SyncMethod::FileRange);
     if range(task.durability.sync.map(|rule| rule.method)) || range(task.durability.end_sync) {
-        return Err(
-            "write_iolog: a trace has no sync_file_range: use fdatasync, or leave one of the two out".into(),
-        );
+        return Err(OptionError::refused(
+            "a trace has no sync_file_range",
+            "use fdatasync, or leave one of the two out",
+        )
+        .at("write_iolog"));
     }
     Ok(Log {
         kind: LogKind::Trace,
@@ -363,7 +389,7 @@ pub const OPTIONS: &[Opt] = &[
                 spec.trace.align = align;
                 Ok(())
             }
-            _ => Err("it is no power of two: give one, such as 4096".into()),
+            _ => Err(OptionError::refused("it is no power of two", "give one, such as 4096")),
         },
         ..Opt::PLAIN
     },

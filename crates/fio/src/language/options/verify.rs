@@ -11,6 +11,7 @@ use iolite_model::{
     Verify as TaskVerify, WriteDurability,
 };
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -56,18 +57,23 @@ impl Default for Verify {
 
 impl Verify {
     /// Changes `thread` to what these settings say; its target, mix, sizes and contents are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result<(), String> {
+    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         let Some(method) = self.wanted() else {
             if self.only {
-                return Err(
-                    "verify_only: it needs to know how: give the job the verify that it was written with"
-                        .into(),
-                );
+                return Err(OptionError::refused(
+                    "it needs to know how",
+                    "give the job the verify that it was written with",
+                )
+                .at("verify_only"));
             }
             return Ok(());
         };
         let JobTask::Io(task) = &mut thread.task else {
-            return Err("verify: engines that work on names write nothing to verify: leave it out".into());
+            return Err(OptionError::refused(
+                "engines that work on names write nothing to verify",
+                "leave it out",
+            )
+            .at("verify"));
         };
         if method == Method::Check(FioChecksum::Null) && matches!(task.target, Target::Null { .. }) {
             return Ok(());
@@ -76,7 +82,11 @@ impl Verify {
             only_read(task)?;
         }
         if task.mix.trims() {
-            return Err("verify: what a trimmed block holds is for the device to choose: leave the trims or verify out".into());
+            return Err(OptionError::refused(
+                "what a trimmed block holds is for the device to choose",
+                "leave the trims or verify out",
+            )
+            .at("verify"));
         }
         let writes = task.mix.writes();
         let after = writes && self.after;
@@ -125,11 +135,13 @@ impl Verify {
 }
 
 /// Changes a job that writes to one that reads what it would have written.
-fn only_read(task: &mut FileTask) -> Result<(), String> {
+fn only_read(task: &mut FileTask) -> Result {
     if task.mix != Mix::Write {
-        return Err("verify_only: of a job that does not only write it is not known what it has written: verify it by a \
-                    job with rw=read, or in the job itself"
-            .into());
+        return Err(OptionError::refused(
+            "of a job that does not only write it is not known what it has written",
+            "verify it by a job with rw=read, or in the job itself",
+        )
+        .at("verify_only"));
     }
     task.mix = Mix::Read;
     task.durability = WriteDurability::default();
@@ -433,8 +445,8 @@ mod tests {
     use crate::language::options::option::samples::{io, lowered, task};
     use iolite_model::{Contents, FilesTarget, MetadataTask, SyncMethod, WeightedSize};
 
-    fn verified(settings: &[(&str, &str)], task: FileTask) -> Result<TaskVerify, String> {
-        io(settings, task)?.1.verify.ok_or_else(|| "not verified".into())
+    fn verified(settings: &[(&str, &str)], task: FileTask) -> Result<TaskVerify, OptionError> {
+        io(settings, task).map(|(_, task)| task.verify.expect("verified"))
     }
 
     fn when(settings: &[(&str, &str)], mix: Mix) -> (bool, bool, bool) {
@@ -446,7 +458,7 @@ mod tests {
     fn nothing_is_verified_unless_asked() {
         let before = task(Mix::Write);
         assert_eq!(io(&[("do_verify", "1"), ("verify_fatal", "1")], before.clone()).unwrap().1.verify, None);
-        assert_eq!(verified(&[("verify", "0")], before).unwrap_err(), "not verified");
+        assert_eq!(io(&[("verify", "0")], before).unwrap().1.verify, None);
     }
 
     #[test]
@@ -457,10 +469,10 @@ mod tests {
         assert_eq!(when(&[md5], Mix::Read), (true, true, false));
         assert_eq!(when(&[md5, ("do_verify", "0")], Mix::Write), (false, true, false));
         assert_eq!(when(&[md5, ("do_verify", "0")], Mix::ReadPercent(50)), (true, false, false));
-        assert!(verified(&[md5], task(Mix::TrimThenWrite)).unwrap_err().contains("trim"));
-        assert!(verified(&[md5], task(Mix::Trim)).unwrap_err().contains("trim"));
+        assert!(verified(&[md5], task(Mix::TrimThenWrite)).unwrap_err().to_string().contains("trim"));
+        assert!(verified(&[md5], task(Mix::Trim)).unwrap_err().to_string().contains("trim"));
         let names = JobTask::Metadata(MetadataTask::default());
-        assert!(lowered(&[md5], names).unwrap_err().contains("names"));
+        assert!(lowered(&[md5], names).unwrap_err().to_string().contains("names"));
     }
 
     #[test]
@@ -536,7 +548,7 @@ mod tests {
             (&[("verify", "md5"), ("verify_only", "1")][..], Mix::ReadPercent(50)),
             (&[("verify_only", "1")], Mix::Write),
         ] {
-            let error = io(settings, super::tests::task(mix)).unwrap_err();
+            let error = io(settings, super::tests::task(mix)).unwrap_err().to_string();
             assert!(error.contains("verify_only"), "{error}");
         }
     }

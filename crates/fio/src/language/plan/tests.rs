@@ -122,7 +122,7 @@ fn settings_are_reported_by_their_canonical_names_as_written() {
          rw=read\ntime_based=0\ndescription= some text\nrunaway=1\n",
     );
     let problems = plan.unwrap_err().to_string();
-    assert_eq!(problems, "a.fio:12:1: there is no option `runaway`");
+    assert_eq!(problems, "a.fio:12:1: there is no option `runaway`; --cmdhelp lists all");
     let plan = planned(
         "[global]\nioengine=null\nthread\n[a]\nreadwrite=randread\nblocksize=2*$pagesize\nsize=${SIZE}\nthread=1\n\
          rw=read\ndescription= some text\n",

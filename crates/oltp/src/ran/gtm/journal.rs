@@ -79,7 +79,7 @@ fn end_of_data(gtm: &Gtm) -> Result<Option<u64>> {
     let arguments = ["journal", "-show=header", "-noverify", "-forward", files::JOURNAL];
     let printed = match gtm.mupip(&arguments)? {
         Ok(printed) => printed,
-        Err(printed) => printed,
+        Err(printed) => printed.0,
     };
     let line =
         printed.split("End of Data").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
@@ -94,15 +94,15 @@ pub(super) fn recover(gtm: &Gtm) -> Result<()> {
         Ok(_) => return Ok(()),
         Err(printed) => printed,
     };
-    if printed.contains(IN_USE) {
+    if printed.mentions(&[IN_USE]) {
         return Ok(());
     }
-    if UNSETTLED.iter().any(|code| printed.contains(code)) {
+    if printed.mentions(UNSETTLED) {
         let remedy = "a process of GT.M's that was killed has not gone yet: wait some seconds, and try again";
         return Err(engine("close", &gtm.directory, printed.into(), remedy));
     }
     let remedy = "purge the database and create it again";
-    if !printed.contains("MUUSERECOV") {
+    if !printed.mentions(&["MUUSERECOV"]) {
         return Err(engine("close", &gtm.directory, printed.into(), remedy));
     }
     let recovered = gtm.mupip(&["journal", "-recover", "-backward", files::JOURNAL])?;

@@ -150,7 +150,7 @@ impl Gtm {
         Process::start(&self.installation, &self.directory, ENTRY)
     }
 
-    fn mupip(&self, arguments: &[&str]) -> Result<std::result::Result<String, String>> {
+    fn mupip(&self, arguments: &[&str]) -> Result<process::Reply> {
         process::mupip(&self.installation, &self.directory, arguments)
     }
 

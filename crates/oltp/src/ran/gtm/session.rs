@@ -11,6 +11,7 @@ use super::super::contract::{Batch, Cycle, Timed, Within};
 use super::files::{self, Catalogue};
 use super::wire::{self, Answers, Header};
 use super::{BLOCK, Gtm, journal};
+use iolite_db::gtm::process::Refused;
 use iolite_db::gtm::{ENGINE, Process, REMEDY, engine};
 use iolite_db::{Error, Result};
 
@@ -99,21 +100,21 @@ impl GtmSession {
         let command = wire::command(header, width, line);
         let answer = self.process.converse(command.as_bytes(), |fields| answers.take(fields, done));
         let answer = answer.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;
-        let failed = |cause: String| {
-            let full = ["GBLOFLOW", "NOSPC", "ENO28"].iter().any(|code| cause.contains(code));
+        let failed = |cause: Refused| {
+            let full = cause.mentions(&["GBLOFLOW", "NOSPC", "ENO28"]);
             let remedy = if full { "the disk is full: free some space" } else { REMEDY };
             engine("work in", &self.directory, cause.into(), remedy)
         };
         let answer = answer.map_err(failed)?;
         let (began, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
         let began = began.parse::<i64>().ok().filter(|_| !answers.garbled);
-        let began = began.ok_or_else(|| failed(format!("its answer can't be read: {answer}")))?;
+        let began = began.ok_or_else(|| failed(Refused(format!("its answer can't be read: {answer}"))))?;
         for timed in &mut done[from..] {
             timed.started += began * 1000;
             timed.ended += began * 1000;
         }
         match rest.strip_prefix("error ") {
-            Some(cause) => Err(failed(cause.to_owned())),
+            Some(cause) => Err(failed(Refused(cause.to_owned()))),
             None if rest == journal::ON => Ok(()),
             None => Err(self.journal_lost()),
         }

@@ -264,7 +264,7 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
         // Frees the shared memory that killed processes have left. A file that was never finished has none.
         let rundown = || gtm.mupip(&["rundown", "-override", "-file", name]);
         if let Err(printed) = process::once_gone(&[journal::IN_USE], rundown)?
-            && printed.contains(journal::IN_USE)
+            && printed.mentions(&[journal::IN_USE])
         {
             let remedy = "end the runs that use it, and purge it then";
             return Err(engine("purge", &gtm.directory, printed.into(), remedy));

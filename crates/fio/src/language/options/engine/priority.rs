@@ -3,6 +3,7 @@
 use iolite_model::{Bytes, IoPriority, Prioritized, PriorityShare};
 
 use super::super::entry::{opt, put};
+use crate::language::error::{OptionError, Result};
 use crate::language::options::option::{Form, Opt};
 use crate::language::options::placement::class;
 use crate::language::value::OptionValue;
@@ -44,10 +45,13 @@ impl Priorities {
     ///
     /// # Errors
     /// Two ways of saying it.
-    pub(crate) fn shares(&self) -> Result<Vec<PriorityShare>, String> {
+    pub(crate) fn shares(&self) -> Result<Vec<PriorityShare>> {
         let split = self.split.iter().any(|split| !split.is_empty());
         if split && self.percent != [0, 0] {
-            return Err("cmdprio_percentage and cmdprio_bssplit both say which operations have a priority: leave one out".into());
+            return Err(OptionError::refused(
+                "cmdprio_percentage and cmdprio_bssplit both say which operations have a priority",
+                "leave one out",
+            ));
         }
         let mut shares = Vec::new();
         for (place, of) in [Prioritized::Reads, Prioritized::Writes].into_iter().enumerate() {
@@ -68,27 +72,24 @@ impl Priorities {
 }
 
 /// Values for reads and for writes; one counts for both.
-fn pair<T: Clone>(
-    given: &OptionValue<'_>,
-    parse: impl Fn(&OptionValue<'_>) -> Result<T, String>,
-) -> Result<[T; 2], String> {
+fn pair<T: Clone>(given: &OptionValue<'_>, parse: impl Fn(&OptionValue<'_>) -> Result<T>) -> Result<[T; 2]> {
     let parts: Vec<&str> = given.text()?.split(',').collect();
     match parts[..] {
         [one] => parse(&given.part(one)).map(|value| [value.clone(), value]),
         [reads, writes] => Ok([parse(&given.part(reads))?, parse(&given.part(writes))?]),
-        _ => Err("it has more than two values: reads, writes".into()),
+        _ => Err(OptionError::refused("it has more than two values", "reads, writes")),
     }
 }
 
-fn small(max: u8) -> impl Fn(&OptionValue<'_>) -> Result<u8, String> {
+fn small(max: u8) -> impl Fn(&OptionValue<'_>) -> Result<u8> {
     move |given| given.integer(0, i64::from(max)).map(|value| value as u8)
 }
 
 /// `SIZE/PERCENT`, `SIZE/PERCENT/CLASS/LEVEL` or `SIZE/PERCENT/CLASS/LEVEL/HINT`, with colons between them.
-fn split(given: &OptionValue<'_>) -> Result<Vec<Share>, String> {
+fn split(given: &OptionValue<'_>) -> Result<Vec<Share>> {
     let entries: Vec<&str> = given.text()?.split(':').collect();
     if entries.len() > MAX {
-        return Err(format!("it has {} shares: {MAX} are the most", entries.len()));
+        return Err(OptionError::TooMany { count: entries.len(), items: "shares", max: MAX });
     }
     let shares: Vec<Share> =
         entries.into_iter().map(|entry| share(given, entry)).collect::<Result<_, _>>()?;
@@ -96,16 +97,16 @@ fn split(given: &OptionValue<'_>) -> Result<Vec<Share>, String> {
         let total: u32 =
             shares.iter().filter(|other| other.size == one.size).map(|share| u32::from(share.percent)).sum();
         if total > 100 {
-            return Err(format!(
-                "{total} % of the operations of {} would have a priority: 100 is the most",
-                one.size
+            return Err(OptionError::refused(
+                format!("{total} % of the operations of {} would have a priority", one.size),
+                "100 is the most",
             ));
         }
     }
     Ok(shares)
 }
 
-fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share, String> {
+fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share> {
     let parts: Vec<&str> = entry.split('/').collect();
     let number = |text, max| small(max)(&given.part(text));
     let (size, percent, priority) = match parts[..] {
@@ -116,19 +117,24 @@ fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share, String> {
             (size, percent, Some((number(class, 3)?, number(level, 7)?, hint)))
         }
         _ => {
-            return Err(format!(
-                "`{entry}` is no share: write size/percentage, or size/percentage/class/level with a hint behind it if wanted, as in 64k/20/1/0"
+            return Err(OptionError::refused(
+                format!("`{entry}` is no share"),
+                "write size/percentage, or size/percentage/class/level with a hint behind it if \
+                 wanted, as in 64k/20/1/0",
             ));
         }
     };
     let size = given.part(size).size()?;
     if size.0 == 0 {
-        return Err(format!("`{entry}` is of operations without bytes: give a size of bssplit"));
+        return Err(OptionError::refused(
+            format!("`{entry}` is of operations without bytes"),
+            "give a size of bssplit",
+        ));
     }
     Ok(Share { size, percent: number(percent, 100)?, priority })
 }
 
-fn hint(given: &OptionValue<'_>) -> Result<u16, String> {
+fn hint(given: &OptionValue<'_>) -> Result<u16> {
     given.integer(0, 1023).map(|hint| hint as u16)
 }
 
@@ -190,7 +196,7 @@ mod tests {
     use crate::language::options::option::samples::spec;
 
     /// Direction, size, percent and packed priority.
-    fn classes(settings: &[(&str, &str)]) -> Result<Vec<(Prioritized, u64, f64, u16)>, String> {
+    fn classes(settings: &[(&str, &str)]) -> Result<Vec<(Prioritized, u64, f64, u16)>, OptionError> {
         let settings: Vec<_> = [("ioengine", "libaio")].iter().chain(settings).copied().collect();
         let share = |share: &PriorityShare| {
             (share.of, share.size.map_or(0, |size| size.0), share.percent, share.priority.packed())
@@ -222,7 +228,7 @@ mod tests {
                 vec![(Reads, 4096, 10.0, 0x6000), (Writes, 4096, 10.0, 0x6000)],
             ),
         ] {
-            assert_eq!(classes(settings), Ok(expected), "{settings:?}");
+            assert_eq!(classes(settings).unwrap(), expected, "{settings:?}");
         }
     }
 
@@ -236,10 +242,10 @@ mod tests {
             (&[("cmdprio_bssplit", "4k")], "no share"),
             (&[("cmdprio_bssplit", "0/10")], "without bytes"),
         ] {
-            let error = classes(settings).unwrap_err();
+            let error = classes(settings).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         let many = vec!["4k/1"; 65].join(":");
-        assert!(classes(&[("cmdprio_bssplit", &many)]).unwrap_err().contains("64"));
+        assert!(classes(&[("cmdprio_bssplit", &many)]).unwrap_err().to_string().contains("64"));
     }
 }

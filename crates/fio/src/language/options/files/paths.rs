@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::thread::ThreadIndex;
 
@@ -20,7 +21,7 @@ pub(crate) fn directory(spec: &Spec, place: ThreadIndex) -> Option<PathBuf> {
 ///
 /// # Errors
 /// There are too many, or a directory can't be read.
-pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>> {
     let files = &spec.files;
     if !files.names.is_empty() || files.below.is_some() {
         let first = files.directories.first();
@@ -32,7 +33,7 @@ pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>, Str
         return Ok(paths);
     }
     if files.number > MAX_FILES {
-        return Err(format!("nrfiles={}: {MAX_FILES} files of a clone are the most", files.number));
+        return Err(OptionError::out_of_range(&files.number.to_string(), 1, MAX_FILES).at("nrfiles"));
     }
     let device = Path::new(spec.job.file_name());
     if files.number == 1 && files.directories.is_empty() && is_device(device) {
@@ -47,30 +48,35 @@ pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>, Str
 ///
 /// # Errors
 /// It can't be read, holds no file, or too many.
-fn below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), String> {
+fn below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result {
     let before = paths.len();
-    let unreadable = |path: &Path, error: &std::io::Error| {
-        format!("opendir: cannot read the directory `{}`: {error}: check the path", path.display())
+    let unreadable = |path: &Path, source| {
+        OptionError::unreadable(format!("the directory `{}`", path.display()), source).at("opendir")
     };
     let mut directories = vec![directory.to_owned()];
     while let Some(next) = directories.pop() {
-        for entry in fs::read_dir(&next).map_err(|error| unreadable(&next, &error))? {
-            let entry = entry.map_err(|error| unreadable(&next, &error))?;
+        for entry in fs::read_dir(&next).map_err(|error| unreadable(&next, error))? {
+            let entry = entry.map_err(|error| unreadable(&next, error))?;
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => directories.push(entry.path()),
                 Ok(kind) if kind.is_file() => paths.push(entry.path()),
                 _ => {}
             }
             if paths.len() > MAX_FILES as usize {
-                return Err(format!(
-                    "opendir: more than {MAX_FILES} files lie below `{}`",
-                    directory.display()
-                ));
+                return Err(OptionError::refused(
+                    format!("more than {MAX_FILES} files lie below `{}`", directory.display()),
+                    "name a directory with fewer",
+                )
+                .at("opendir"));
             }
         }
     }
     if paths.len() == before {
-        return Err(format!("opendir: no file lies below `{}`: name another directory", directory.display()));
+        return Err(OptionError::refused(
+            format!("no file lies below `{}`", directory.display()),
+            "name another directory",
+        )
+        .at("opendir"));
     }
     paths[before..].sort();
     Ok(())

@@ -2,6 +2,7 @@
 
 use iolite_model::{Access, Bytes, Zone, ZoneSize};
 
+use crate::language::error::{OptionError, Result};
 use crate::language::value::OptionValue;
 
 /// How random offsets are spread.
@@ -49,7 +50,7 @@ const MAX_ZONES: usize = 256;
 const ROUNDING: f64 = 1e-6;
 
 /// Sets the distribution of reads, writes and trims.
-pub(super) fn set(distribution: &mut [Distribution; 3], given: &OptionValue<'_>) -> Result<(), String> {
+pub(super) fn set(distribution: &mut [Distribution; 3], given: &OptionValue<'_>) -> Result {
     let text = given.text()?;
     let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
     let all = |one: Distribution| [one.clone(), one.clone(), one];
@@ -65,54 +66,71 @@ pub(super) fn set(distribution: &mut [Distribution; 3], given: &OptionValue<'_>)
                 [one] => all(zones(one)?),
                 [reads, writes] => [zones(reads)?, zones(writes)?, zones(writes)?],
                 [reads, writes, trims] => [zones(reads)?, zones(writes)?, zones(trims)?],
-                _ => return Err("it has more than three lists of zones: reads, writes, trims".into()),
+                _ => {
+                    return Err(OptionError::refused(
+                        "it has more than three lists of zones",
+                        "reads, writes, trims",
+                    ));
+                }
             }
         }
-        other => return Err(format!("`{other}` is none of random, zipf, pareto, normal, zoned, zoned_abs")),
+        other => {
+            return Err(OptionError::unknown_word(
+                other,
+                ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"],
+            ));
+        }
     };
     Ok(())
 }
 
-fn parameter(
-    text: Option<&str>,
-    default: Option<f64>,
-    check: fn(f64) -> Result<(), String>,
-) -> Result<f64, String> {
+fn parameter(text: Option<&str>, default: Option<f64>, check: fn(f64) -> Result) -> Result<f64> {
     let Some(text) = text else {
-        return default
-            .ok_or_else(|| "normal needs its deviation in percent of the span, as in normal:10".into());
+        return default.ok_or_else(|| {
+            OptionError::refused(
+                "normal needs its deviation in percent of the span",
+                "give it, as in normal:10",
+            )
+        });
     };
     let (value, centre) = text.split_once(':').map_or((text, None), |(value, centre)| (value, Some(centre)));
     if centre.is_some() {
-        return Err(format!("a centre (`{text}`) is not built: leave it out"));
+        return Err(OptionError::not_built(format!("a centre (`{text}`) is"), "leave it out"));
     }
-    let value: f64 = value.trim().parse().map_err(|_| format!("`{}` is no number", value.trim()))?;
+    let value: f64 = value.trim().parse().map_err(|_| OptionError::malformed(value.trim(), "number"))?;
     check(value).map(|()| value)
 }
 
-fn zipf(theta: f64) -> Result<(), String> {
+fn zipf(theta: f64) -> Result {
     if theta.is_finite() && theta > 0.0 && theta != 1.0 {
         Ok(())
     } else {
-        Err(format!("the skew of zipf is {theta}: it has to be above 0, and not 1; 1.1 is common"))
-    }
-}
-
-fn pareto(h: f64) -> Result<(), String> {
-    if h > 0.0 && h < 1.0 {
-        Ok(())
-    } else {
-        Err(format!(
-            "the share of pareto is {h}: it has to be above 0 and below 1; 0.2 is 80 % of the operations on 20 % of the blocks"
+        Err(OptionError::refused(
+            format!("the skew of zipf is {theta}"),
+            "it has to be above 0, and not 1; 1.1 is common",
         ))
     }
 }
 
-fn normal(deviation: f64) -> Result<(), String> {
+fn pareto(h: f64) -> Result {
+    if h > 0.0 && h < 1.0 {
+        Ok(())
+    } else {
+        Err(OptionError::refused(
+            format!("the share of pareto is {h}"),
+            "it has to be above 0 and below 1; 0.2 is 80 % of the operations on 20 % of the blocks",
+        ))
+    }
+}
+
+fn normal(deviation: f64) -> Result {
     if deviation > 0.0 && deviation <= 100.0 {
         Ok(())
     } else {
-        Err(format!("the deviation of normal is {deviation} %: it has to be above 0 and at most 100"))
+        Err(OptionError::refused(
+            format!("the deviation of normal is {deviation} %"),
+            "it has to be above 0 and at most 100",
+        ))
     }
 }
 
@@ -131,12 +149,13 @@ fn share_rest(zones: &mut [Zone]) {
 }
 
 /// Zones from `IO/SIZE:IO/SIZE`.
-fn zones(given: &OptionValue<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>, String> {
+fn zones(given: &OptionValue<'_>, list: &str, absolute: bool) -> Result<Vec<Zone>> {
     let mut zones = Vec::new();
     for entry in list.split(':').map(str::trim) {
         let (io, size) = entry.split_once('/').ok_or_else(|| {
-            format!(
-                "`{entry}` is no zone: write the share of the operations, a slash and the size, as in 60/10"
+            OptionError::refused(
+                format!("`{entry}` is no zone"),
+                "write the share of the operations, a slash and the size, as in 60/10",
             )
         })?;
         let io_percent = share(io)?;
@@ -151,26 +170,29 @@ fn zones(given: &OptionValue<'_>, list: &str, absolute: bool) -> Result<Vec<Zone
         zones.push(Zone { io_percent, size });
     }
     if zones.len() > MAX_ZONES {
-        return Err(format!("it has {} zones: {MAX_ZONES} are the most", zones.len()));
+        return Err(OptionError::TooMany { count: zones.len(), items: "zones", max: MAX_ZONES });
     }
     share_rest(&mut zones);
     let total: f64 = zones.iter().map(|zone| zone.io_percent).sum();
     if (total - 100.0).abs() > ROUNDING {
-        return Err(format!("its zones get {total} % of the operations: it has to be 100 in all"));
+        return Err(OptionError::refused(
+            format!("its zones get {total} % of the operations"),
+            "it has to be 100 in all",
+        ));
     }
     let percent = zones.iter().map(|zone| if let ZoneSize::Percent(size) = zone.size { size } else { 0.0 });
     let size: f64 = percent.sum();
     if size > 100.0 + ROUNDING {
-        return Err(format!("its zones have {size} % of the span: 100 is the most"));
+        return Err(OptionError::refused(format!("its zones have {size} % of the span"), "100 is the most"));
     }
     if zones.iter().any(|zone| matches!(zone.size, ZoneSize::Bytes(Bytes(0)))) {
-        return Err("a zone has no bytes: give it some".into());
+        return Err(OptionError::refused("a zone has no bytes", "give it some"));
     }
     Ok(zones)
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64> {
     let text = text.trim();
     let share = text.parse().ok().filter(|share: &f64| (0.0..=100.0).contains(share));
-    share.ok_or_else(|| format!("`{text}` is no percentage"))
+    share.ok_or_else(|| OptionError::malformed(text, "percentage"))
 }

@@ -3,6 +3,7 @@
 use iolite_model::{Arrival, Bandwidth, FileTask, Iops, KindRates, Mix, Pace};
 
 use super::{PerDirection, Rate};
+use crate::language::error::{OptionError, Result};
 
 /// Whether a mix has reads, writes, trims.
 pub(super) fn directions(mix: Mix) -> [bool; 3] {
@@ -13,11 +14,11 @@ pub(super) fn directions(mix: Mix) -> [bool; 3] {
 ///
 /// # Errors
 /// Rates in bytes and in operations.
-pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>, String> {
+pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>> {
     let asked = |limits: &PerDirection<f64>| limits.iter().any(Option::is_some);
     let by_bytes = asked(&rate.bytes);
     if by_bytes && asked(&rate.iops) {
-        return Err("rate and rate_iops exclude each other: give one of them".into());
+        return Err(OptionError::refused("rate and rate_iops exclude each other", "give one of them"));
     }
     let limits = if by_bytes { rate.bytes } else { rate.iops };
     let [reads, writes, trims] = limits;

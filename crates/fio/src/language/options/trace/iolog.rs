@@ -1,5 +1,7 @@
 //! fio's trace files, versions 2 and 3.
 
+use crate::language::error::{OptionError, Result};
+
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
 
@@ -42,7 +44,7 @@ enum Line<'a> {
 ///
 /// # Errors
 /// It can't be read, or is none: a sentence with the line's number and a remedy.
-pub(super) fn read(mut from: impl BufRead) -> Result<Iolog, String> {
+pub(super) fn read(mut from: impl BufRead) -> Result<Iolog> {
     let mut line = Vec::new();
     next_line(&mut from, &mut line)?;
     let stamped = match line.trim_ascii() {
@@ -55,8 +57,9 @@ pub(super) fn read(mut from: impl BufRead) -> Result<Iolog, String> {
         if !next_line(&mut from, &mut line)? {
             break;
         }
-        let text = std::str::from_utf8(&line).map_err(|_| "it is not text".to_owned());
-        text.and_then(|text| reader.line(text.trim())).map_err(|what| format!("line {number}: {what}"))?;
+        let text =
+            std::str::from_utf8(&line).map_err(|_| OptionError::refused("it is not text", "correct it"));
+        text.and_then(|text| reader.line(text.trim())).map_err(|error| error.at(format!("line {number}")))?;
     }
     let mut found = reader.found;
     if !found.operations.is_sorted_by_key(|operation| operation.at) {
@@ -67,10 +70,10 @@ pub(super) fn read(mut from: impl BufRead) -> Result<Iolog, String> {
 }
 
 /// Takes the next line. False where there is none.
-fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, String> {
+fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
     line.clear();
     let read = from.by_ref().take(LONGEST_LINE).read_until(b'\n', line);
-    let length = read.map_err(|error| format!("cannot read it: {error}; check the path"))?;
+    let length = read.map_err(|source| OptionError::unreadable("it", source))?;
     if length as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
         // A binary trace has no lines.
         return Err(no_iolog(line));
@@ -78,15 +81,20 @@ fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, String
     Ok(length > 0)
 }
 
-fn no_iolog(start: &[u8]) -> String {
+fn no_iolog(start: &[u8]) -> OptionError {
     // BLK_IO_TRACE_MAGIC of linux/blktrace_api.h with a version, in either order of bytes.
     let is_binary = matches!(start, [_, 0x74, 0x61, 0x65, ..] | [0x65, 0x61, 0x74, ..]);
     if is_binary {
-        return "it is a binary trace of blktrace, which is not built: write it as text, a first line `fio version 3 iolog` \
-                and for each operation a line `MICROSECONDS PATH read|write|trim OFFSET LENGTH`, which blkparse -f can print"
-            .into();
+        return OptionError::not_built(
+            "it is a binary trace of blktrace, which is",
+            "write it as text, a first line `fio version 3 iolog` and for each operation a line `MICROSECONDS PATH \
+             read|write|trim OFFSET LENGTH`, which blkparse -f can print",
+        );
     }
-    "its first line is neither `fio version 2 iolog` nor `fio version 3 iolog`: give a file that write_iolog has made".into()
+    OptionError::refused(
+        "its first line is neither `fio version 2 iolog` nor `fio version 3 iolog`",
+        "give a file that write_iolog has written",
+    )
 }
 
 struct Reader {
@@ -99,7 +107,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn line(&mut self, text: &str) -> Result<(), String> {
+    fn line(&mut self, text: &str) -> Result {
         let mut text = text;
         if text.is_empty() {
             return Ok(());
@@ -112,7 +120,10 @@ impl Reader {
         match parse(text)? {
             Line::Nothing => {}
             Line::Wait(_) if self.stamped => {
-                return Err("`wait` is not for version 3, whose lines have times: remove it".into());
+                return Err(OptionError::refused(
+                    "`wait` is not for version 3, whose lines have times",
+                    "remove it",
+                ));
             }
             Line::Wait(time) if time < MIN_WAIT => {}
             Line::Wait(time) => self.now = self.now.saturating_add(time),
@@ -121,15 +132,18 @@ impl Reader {
         Ok(())
     }
 
-    fn operation(&mut self, name: &str, kind: TracedKind, offset: u64, length: u32) -> Result<(), String> {
+    fn operation(&mut self, name: &str, kind: TracedKind, offset: u64, length: u32) -> Result {
         if self.found.operations.len() == MAX_OPERATIONS {
-            return Err(format!("a trace has {MAX_OPERATIONS} operations at most: split it"));
+            return Err(OptionError::refused(
+                format!("a trace has {MAX_OPERATIONS} operations at most"),
+                "split it",
+            ));
         }
         let file = match self.names.get(name) {
             Some(file) => *file,
             None => {
                 let file = u16::try_from(self.found.files.len())
-                    .map_err(|_| "a trace has 65536 files at most: split it".to_owned())?;
+                    .map_err(|_| OptionError::refused("a trace has 65536 files at most", "split it"))?;
                 self.names.insert(name.to_owned(), file);
                 self.found.files.push(name.to_owned());
                 file
@@ -142,11 +156,11 @@ impl Reader {
 }
 
 /// What a line says after its instant: `NAME ACTION` or `NAME ACTION OFFSET LENGTH`. The name may hold spaces.
-fn parse(text: &str) -> Result<Line<'_>, String> {
+fn parse(text: &str) -> Result<Line<'_>> {
     let unknown = || {
-        format!(
-            "`{}` is no line of a trace: write PATH ACTION OFFSET LENGTH",
-            text.chars().take(60).collect::<String>()
+        OptionError::refused(
+            format!("`{}` is no line of a trace", text.chars().take(60).collect::<String>()),
+            "write PATH ACTION OFFSET LENGTH",
         )
     };
     let (rest, last) = last_word(text).ok_or_else(unknown)?;
@@ -164,16 +178,18 @@ fn parse(text: &str) -> Result<Line<'_>, String> {
         "sync" => return Ok(Line::Operation { name, kind: TracedKind::Fsync, offset: 0, length: 0 }),
         "datasync" => return Ok(Line::Operation { name, kind: TracedKind::Fdatasync, offset: 0, length: 0 }),
         other => {
-            return Err(format!(
-                "`{}` is no action of a trace: write read, write, trim, sync, datasync, wait, add, open or close",
-                other.chars().take(30).collect::<String>()
+            return Err(OptionError::refused(
+                format!("`{}` is no action of a trace", other.chars().take(30).collect::<String>()),
+                "write read, write, trim, sync, datasync, wait, add, open or close",
             ));
         }
     };
     let length = u32::try_from(length).ok().filter(|length| *length > 0);
-    let length = length.ok_or("an operation has between 1 byte and 4 GiB: correct its length")?;
+    let length = length.ok_or_else(|| {
+        OptionError::refused("an operation has between 1 byte and 4 GiB", "correct its length")
+    })?;
     if offset.checked_add(u64::from(length)).is_none_or(|end| i64::try_from(end).is_err()) {
-        return Err("it ends beyond the largest offset there is: correct it".into());
+        return Err(OptionError::refused("it ends beyond the largest offset there is", "correct it"));
     }
     Ok(Line::Operation { name, kind, offset, length })
 }
@@ -185,8 +201,8 @@ fn last_word(text: &str) -> Option<(&str, &str)> {
     (!rest.is_empty()).then_some((rest, word))
 }
 
-fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("`{}` is no number", text.chars().take(30).collect::<String>()))
+fn number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| OptionError::malformed(text, "number"))
 }
 
 #[cfg(test)]
@@ -229,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_reported_with_its_line() {
-        let error = |text: &[u8]| read(text).unwrap_err();
+        let error = |text: &[u8]| read(text).unwrap_err().to_string();
         assert!(error(b"").contains("neither"));
         assert!(error(b"fio version 1 iolog\n").contains("neither"));
         assert!(error(&[7, 0x74, 0x61, 0x65, 0, 1, 2]).contains("blktrace"));
@@ -246,7 +262,7 @@ mod tests {
             ("1 f wait 5 0", "not for version 3"),
             ("1", "no line of a trace"),
         ] {
-            let error = read(format!("fio version 3 iolog\n{line}\n").as_bytes()).unwrap_err();
+            let error = read(format!("fio version 3 iolog\n{line}\n").as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with("line 2: ") && error.contains(part), "{line}: {error}");
         }
         assert!(error(b"fio version 3 iolog\n\xff\xfe\n").contains("line 2: it is not text"));

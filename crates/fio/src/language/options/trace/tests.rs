@@ -1,3 +1,4 @@
+use crate::language::OptionError;
 use std::io;
 
 use iolite_model::{BackendKind, Bytes, JobTask, TracedKinds};
@@ -28,12 +29,12 @@ fn clone(number: u32) -> ThreadIndex {
     ThreadIndex { number, job: 0, clone: number, group: 0, together: true }
 }
 
-fn replayed(settings: &[(&str, &str)], number: u32) -> Result<FileTask, String> {
+fn replayed(settings: &[(&str, &str)], number: u32) -> Result<FileTask, OptionError> {
     let mut spec = spec(settings)?;
-    spec.trace = surrounded(TRACE, |around| spec.trace.loaded(around))?.ok_or("no trace")?;
+    spec.trace = surrounded(TRACE, |around| spec.trace.loaded(around))?.unwrap();
     match lower(&spec, clone(number), &[])?.task {
         JobTask::Io(task) => Ok(*task),
-        JobTask::Metadata(_) => Err("not I/O".into()),
+        JobTask::Metadata(_) => panic!("not I/O"),
     }
 }
 
@@ -87,14 +88,14 @@ fn clones_take_turns_at_traces() {
 
 #[test]
 fn what_a_trace_cannot_do_is_refused() {
-    let error = |setting| replayed(&[READ, setting], 0).unwrap_err();
+    let error = |setting| replayed(&[READ, setting], 0).unwrap_err().to_string();
     assert!(error(("verify", "md5")).contains("not verified"));
     assert!(error(("rate", "1m")).contains("replay_no_stall"));
     assert!(error(("thinktime", "1ms")).contains("replay_no_stall"));
     assert!(error(("fsync", "1")).contains("the trace has the syncs"));
     assert!(error(("ioengine", "filecreate")).contains("names"));
     assert!(error(("replay_skip", "read,write,trim,sync")).contains("no operation"));
-    assert!(replayed(&[("read_iolog", "none")], 0).unwrap_err().contains("check the path"));
+    assert!(replayed(&[("read_iolog", "none")], 0).unwrap_err().to_string().contains("check the path"));
     assert!(spec(&[("replay_align", "5000")]).is_err() && spec(&[("replay_skip", "some")]).is_err());
 }
 
@@ -108,10 +109,11 @@ fn a_trace_is_a_log() {
     assert_eq!((written.logs.len(), written.logs[0].kind), (1, LogKind::Trace));
     assert_eq!(written.logs[0].path, PathBuf::from("t.log"));
     assert!(written.io().unwrap().watch.operations);
-    assert!(thread(&[("ioengine", "filecreate")]).unwrap_err().contains("write_iolog"));
+    assert!(thread(&[("ioengine", "filecreate")]).unwrap_err().to_string().contains("write_iolog"));
     assert!(
         thread(&[("rw", "write"), ("sync_file_range", "wait_before,write:4")])
             .unwrap_err()
+            .to_string()
             .contains("write_iolog")
     );
 }

@@ -1,5 +1,7 @@
 //! Patterns: bytes given as text.
 
+use crate::language::error::{OptionError, Result};
+
 use std::fs::File;
 use std::io::Read;
 
@@ -19,12 +21,12 @@ pub struct Pattern {
 ///
 /// # Errors
 /// It is no pattern, or one whose bytes follow from where they are written (`%o`).
-pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<u8>> {
     let pattern = with_offsets(text)?;
     if pattern.offsets.is_empty() {
         return Ok(pattern.bytes);
     }
-    Err("`%o`: only verify_pattern has offsets: leave it out".into())
+    Err(OptionError::refused("`%o`: only verify_pattern has offsets", "leave it out"))
 }
 
 /// What a pattern stands for: hexadecimal digits after `0x`, text in double quotes, the contents of a file whose name is in
@@ -33,7 +35,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// It is no pattern, too long, or its file can't be read.
-pub(crate) fn with_offsets(text: &str) -> Result<Pattern, String> {
+pub(crate) fn with_offsets(text: &str) -> Result<Pattern> {
     let mut pattern = Pattern::default();
     let bytes = &mut pattern.bytes;
     let mut rest = text.trim();
@@ -41,7 +43,9 @@ pub(crate) fn with_offsets(text: &str) -> Result<Pattern, String> {
         rest = if let Some(digits) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
             hexadecimal(digits, bytes)?
         } else if let Some(quoted) = rest.strip_prefix('"') {
-            let (text, after) = quoted.split_once('"').ok_or("a double quote has no end")?;
+            let (text, after) = quoted
+                .split_once('"')
+                .ok_or_else(|| OptionError::refused("a double quote has no end", "add another"))?;
             bytes.extend_from_slice(text.as_bytes());
             after
         } else if let Some(after) = rest.strip_prefix("%o") {
@@ -49,33 +53,38 @@ pub(crate) fn with_offsets(text: &str) -> Result<Pattern, String> {
             bytes.extend_from_slice(&[0; 8]);
             after
         } else if let Some(quoted) = rest.strip_prefix('\'') {
-            let (name, after) = quoted.split_once('\'').ok_or("a single quote has no end")?;
+            let (name, after) = quoted
+                .split_once('\'')
+                .ok_or_else(|| OptionError::refused("a single quote has no end", "add another"))?;
             contents(name, bytes)?;
             after
         } else {
             decimal(rest, bytes)?
         };
         if bytes.len() > LONGEST {
-            return Err(format!("it has more than {LONGEST} bytes: give a shorter one"));
+            return Err(OptionError::refused(
+                format!("it has more than {LONGEST} bytes"),
+                "give a shorter one",
+            ));
         }
     }
     if bytes.is_empty() {
-        return Err("it has no bytes: give some, such as 0xdeadbeef".into());
+        return Err(OptionError::refused("it has no bytes", "give some, such as 0xdeadbeef"));
     }
     Ok(pattern)
 }
 
 /// Adds what a file holds.
-fn contents(name: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
+fn contents(name: &str, bytes: &mut Vec<u8>) -> Result {
     let read = File::open(name).and_then(|file| file.take(LONGEST as u64 + 1).read_to_end(bytes));
-    read.map(drop).map_err(|error| format!("cannot read the pattern in `{name}`: {error}: check the name"))
+    read.map(drop).map_err(|source| OptionError::unreadable(format!("the pattern in `{name}`"), source))
 }
 
-fn hexadecimal<'a>(digits: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
+fn hexadecimal<'a>(digits: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str> {
     let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
     let (digits, rest) = digits.split_at(end);
     if digits.is_empty() {
-        return Err("`0x` needs hexadecimal digits after it".into());
+        return Err(OptionError::refused("`0x` needs hexadecimal digits after it", "add them"));
     }
     let values = digits.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8);
     // An odd number of digits has a zero before the first.
@@ -84,7 +93,7 @@ fn hexadecimal<'a>(digits: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, Stri
     Ok(rest)
 }
 
-fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
+fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str> {
     let sign = usize::from(text.starts_with('-'));
     let mut end = text[sign..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |end| end + sign);
     // The digit may belong to a hexadecimal number behind it: 10xff is 1 and 0xff.
@@ -94,7 +103,10 @@ fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
     let (number, rest) = text.split_at(end);
     let fits = |number: &i64| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(number);
     let value = number.parse().ok().filter(fits).ok_or_else(|| {
-        format!("`{text}` is no pattern: write 0x and hexadecimal digits, text in double quotes, or a number of 32 bits")
+        OptionError::refused(
+            format!("`{text}` is no pattern"),
+            "write 0x and hexadecimal digits, text in double quotes, or a number of 32 bits",
+        )
     })?;
     let all = (value as u32).to_le_bytes();
     let needed = (4 - (value as u32).leading_zeros() as usize / 8).max(1);
@@ -123,7 +135,7 @@ mod tests {
             ("\"ab\"0x0102", &[b'a', b'b', 1, 2]),
             ("0xff\"ab\"-1", &[0xff, b'a', b'b', 0xff, 0xff, 0xff, 0xff]),
         ] {
-            assert_eq!(parse(text).as_deref(), Ok(bytes), "{text}");
+            assert_eq!(parse(text).unwrap(), bytes, "{text}");
         }
     }
 
@@ -143,7 +155,7 @@ mod tests {
             ("12 0xff", "no pattern"),
             ("ü", "no pattern"),
         ] {
-            let error = parse(text).unwrap_err();
+            let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
     }
@@ -158,6 +170,6 @@ mod tests {
         std::fs::write(&path, b"xyz\n").unwrap();
         assert_eq!(parse(&format!("'{}'1", path.display())).unwrap(), b"xyz\n\x01");
         std::fs::write(&path, vec![1; LONGEST + 1]).unwrap();
-        assert!(parse(&format!("'{}'", path.display())).unwrap_err().contains("shorter"));
+        assert!(parse(&format!("'{}'", path.display())).unwrap_err().to_string().contains("shorter"));
     }
 }
