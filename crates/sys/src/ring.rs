@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -87,6 +88,12 @@ const SUBMIT_IDLE: u32 = 100;
 /// device takes.
 const SPIN: Duration = Duration::from_micros(100);
 
+/// How long a ring that is dropped waits for what is in flight: its user has waited before.
+const LAST_OPERATIONS: Duration = Duration::from_millis(50);
+
+/// How long it waits for the end of the kernel's thread.
+const LAST_OF_THREAD: Duration = Duration::from_millis(150);
+
 /// How long the answer to a question to the kernel may take; it is one operation on an idle ring.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -112,6 +119,7 @@ pub struct Ring {
     // flight they are not freed, because the kernel may still write into them after the ring is closed.
     entrance: Entrance,
     ring: IoUring,
+    thread: SubmitThread,
     slots: Slots,
     setup: RingSetup,
     fixed_buffers: bool,
@@ -197,6 +205,7 @@ impl Ring {
         Ok(Ring {
             entrance,
             ring,
+            thread: SubmitThread::default(),
             slots,
             setup,
             fixed_buffers,
@@ -487,6 +496,57 @@ impl Ring {
     }
 }
 
+impl Drop for Ring {
+    /// The kernel takes a closed ring apart later, on a thread of its own. Unless files and buffers are given back before, the
+    /// files stay open meanwhile: their file system can't be unmounted, and nobody gets a lease.
+    fn drop(&mut self) {
+        let start = Instant::now();
+        // Where completions are polled, a wait of the kernel's own would heed no time limit.
+        let at_least = if self.setup.completion_polling { 0 } else { 1 };
+        while self.outstanding() > self.queued() {
+            let left = LAST_OPERATIONS.saturating_sub(start.elapsed());
+            // What hangs keeps its file anyway, and to give that back would wait for it.
+            if left.is_zero() || ignore_signals(self.entrance.enter(0, Some((at_least, left)))).is_err() {
+                return;
+            }
+            self.completions(|_, _, _| {});
+        }
+        if self.setup.submit_polling {
+            self.thread = SubmitThread::of(&self.ring);
+        }
+        // Where it fails the kernel does it later.
+        let _ = self.ring.submitter().unregister_buffers();
+        let _ = self.ring.submitter().unregister_files();
+    }
+}
+
+/// The kernel's thread that submits for a ring. It may be the last to let go of a file, and does so at its own end at the latest.
+#[derive(Default)]
+struct SubmitThread(Option<PathBuf>);
+
+impl SubmitThread {
+    /// That of a ring which has worked: before, the kernel names the thread that has created it.
+    fn of(ring: &IoUring) -> SubmitThread {
+        let path = || {
+            let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", ring.as_raw_fd())).ok()?;
+            let id: u32 =
+                text.lines().find_map(|line| line.strip_prefix("SqThread:"))?.trim().parse().ok()?;
+            Some(format!("/proc/self/task/{id}").into())
+        };
+        SubmitThread(path())
+    }
+}
+
+impl Drop for SubmitThread {
+    /// Waits until the thread has ended, which it does when its ring is closed.
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while self.0.as_ref().is_some_and(|path| path.exists()) && start.elapsed() < LAST_OF_THREAD {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
 /// How an entry of the slot is known to the kernel; that of the first slot's only one is 0, as in a new entry.
 #[inline]
 fn name(slot: usize, part: Part) -> u64 {
@@ -523,8 +583,9 @@ fn ignore_signals(result: io::Result<usize>) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::file::{Access, create_new_with};
-    use crate::testing::LoopDevice;
+    use crate::testing::{LoopDevice, run};
     use std::os::unix::fs::{FileExt, MetadataExt};
+    use std::process::Command;
 
     const WAIT: Duration = Duration::from_secs(5);
 
@@ -754,6 +815,45 @@ mod tests {
             assert_eq!(ring.outstanding(), 16);
             drop(ring);
         }
+    }
+
+    /// Whether nobody else has the file open: only then a lease to write is granted.
+    fn is_free(path: &std::path::Path) -> bool {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        // SAFETY: the descriptor is open, and the call has no pointers.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0 }
+    }
+
+    /// Works on a file of a file system of its own, drops the ring, and asks whether nobody has the file open and the file
+    /// system can be unmounted.
+    fn is_free_after_a_ring(setup: RingSetup) -> Option<(bool, bool)> {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, mount) = (dir.path().join("file"), dir.path().to_str().unwrap());
+        if !run("mount", &["-t", "tmpfs", "-o", "size=4m", "iolite-test", mount]) {
+            return None;
+        }
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        let file = Arc::new(file);
+        let worked = over(&file, 8, setup).map(|mut ring| write_and_read_back(&mut ring));
+        drop(file);
+        let free = is_free(&path);
+        let unmounted = Command::new("umount").arg(mount).status().unwrap().success();
+        if !unmounted {
+            run("umount", &["--lazy", mount]);
+        }
+        worked.map(|()| (free, unmounted))
+    }
+
+    #[test]
+    fn files_are_free_as_soon_as_the_ring_is_dropped() {
+        // A process that another test starts has the file open, too, until it has a program of its own.
+        let free: Vec<_> = (0..20).map_while(|_| is_free_after_a_ring(RingSetup::default())).collect();
+        let at_once = free.iter().filter(|free| **free == (true, true)).count();
+        assert!(at_once >= free.len() * 3 / 4, "a write lease, and unmounting: {free:?}");
+        // The kernel's thread needs a CPU to let go of them, which may take longer than it is waited for.
+        let setup = RingSetup { submit_polling: true, ..RingSetup::default() };
+        let freed: Vec<_> = (0..20).map_while(|_| is_free_after_a_ring(setup)).collect();
+        assert!(freed.is_empty() || freed.contains(&(true, true)), "{freed:?}");
     }
 
     #[test]
