@@ -22,6 +22,9 @@ pub struct GeneratorUse {
     /// Time that the hypervisor ran something else while this host's CPUs had work, summed over CPUs (/proc/stat, `steal`);
     /// `None` where it is not known.
     pub steal: Option<Nanos>,
+    /// CPU time of all other programs and of the kernel's threads, over all CPUs; `None` where it is not known.
+    #[serde(default)]
+    pub others: Option<Nanos>,
     /// CPUs of the host.
     pub cpus: u32,
     /// Whether the threads poll for completions, so that they use all of a CPU by design.
@@ -48,9 +51,11 @@ impl GeneratorUse {
     const MOSTLY: f64 = 0.75;
     /// A thread that waits this much for a CPU adds as much to its response times, and far more to the longest of them.
     const RUN_QUEUE: f64 = 0.05;
-    /// Threads that outnumber the CPUs and use less than this share of them all wait because they wake together; a CPU is to be
-    /// had soon after.
+    /// Threads that use less than this share of all CPUs wait because they wake together, where they outnumber the CPUs or nobody else
+    /// is there to wait for; a CPU is to be had soon after.
     const LIGHT: f64 = 0.5;
+    /// Share of one CPU that a host uses for itself, whatever runs on it.
+    const IDLE: f64 = 0.1;
     /// In shorter phases ticks of the counters and the start of the threads would show.
     const SHORTEST: Nanos = Nanos::SECOND;
     /// The time of waiting for a CPU is exact: only a few turns of the scheduler would show in shorter phases.
@@ -72,18 +77,21 @@ impl GeneratorUse {
             long && !self.polls && awake >= Self::CPU_BOUND && share(self.busiest_cpu) >= Self::MOSTLY;
         let cpu = bound.then(|| share(self.busiest_cpu));
         let cpus = f64::from(self.cpus.max(1));
-        let light = self.threads > self.cpus && self.cpu.0 as f64 / observed / cpus < Self::LIGHT;
+        let alone = self.others.is_some_and(|others| (others.0 as f64) < Self::IDLE * observed);
+        let light = (alone || self.threads > self.cpus) && self.cpu.0 as f64 / observed / cpus < Self::LIGHT;
         let delay = (!light).then(|| share(self.longest_run_delay)).filter(|&share| share >= Self::RUN_QUEUE);
         let steal = self.steal.map(|steal| (steal.0 as f64 / observed / cpus).min(1.0));
-        let steal = steal.filter(|&share| long && share >= Self::STEAL);
-        [cpu.map(HostLimit::CpuBound), delay.map(HostLimit::RunQueue), steal.map(HostLimit::Steal)]
-            .into_iter()
-            .flatten()
-            .collect()
+        let steal = steal.filter(|_| long).and_then(HostLimit::of_steal);
+        [cpu.map(HostLimit::CpuBound), delay.map(HostLimit::RunQueue), steal].into_iter().flatten().collect()
     }
 }
 
 impl HostLimit {
+    /// Stolen time that is seen in the upper percentiles: `share` (0 to 1) of the CPUs' time.
+    pub fn of_steal(share: f64) -> Option<HostLimit> {
+        (share >= GeneratorUse::STEAL).then_some(HostLimit::Steal(share))
+    }
+
     /// As stored: `cpu-bound`, `run-queue`, `steal`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -173,6 +181,25 @@ mod tests {
         assert_eq!(busy.limits(), [HostLimit::RunQueue(0.25)]);
         // With a CPU for each of them, somebody else has it.
         assert_eq!(GeneratorUse { threads: 2, ..late }.limits(), [HostLimit::RunQueue(0.25)]);
+    }
+
+    #[test]
+    fn on_an_idle_host_no_wait_for_a_cpu_is_somebody_elses() {
+        let waits = GeneratorUse {
+            observed: Nanos::SECOND,
+            threads: 1,
+            cpus: 2,
+            cpu: Nanos(600_000_000),
+            longest_run_delay: Nanos(80_000_000),
+            others: Some(Nanos(40_000_000)),
+            ..GeneratorUse::default()
+        };
+        assert_eq!(waits.limits(), [], "the host's own threads are no other load");
+        let limit = [HostLimit::RunQueue(0.08)];
+        assert_eq!(GeneratorUse { others: Some(Nanos(500_000_000)), ..waits }.limits(), limit);
+        assert_eq!(GeneratorUse { others: None, ..waits }.limits(), limit);
+        // Its own threads leave each other no CPU.
+        assert_eq!(GeneratorUse { cpu: Nanos(1_200_000_000), ..waits }.limits(), limit);
     }
 
     #[test]

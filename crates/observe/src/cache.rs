@@ -28,6 +28,7 @@ pub struct CacheProbe<'a> {
     dirty: u64,
     unwritten: Option<f64>,
     compressed: Option<f64>,
+    synchronised: bool,
 }
 
 /// What was counted at an instant.
@@ -51,6 +52,7 @@ impl<'a> CacheProbe<'a> {
             dirty: 0,
             unwritten: None,
             compressed: None,
+            synchronised: false,
         };
         probe.examine(target.and_then(|(file, length)| Some((file.try_clone().ok()?, length))));
         // Last: looking at the target must not come between the counters and the phase.
@@ -64,6 +66,12 @@ impl<'a> CacheProbe<'a> {
         self.storage = Some(storage);
         self.start = self.count();
         self
+    }
+
+    /// Whatever this program writes, it synchronises before the phase ends: nothing of it is dirty then.
+    #[must_use]
+    pub fn synchronised(self) -> CacheProbe<'a> {
+        CacheProbe { synchronised: true, ..self }
     }
 
     /// The phase is released now: what was counted until here created its target, which is this one.
@@ -104,6 +112,7 @@ impl<'a> CacheProbe<'a> {
         let read = self.moved(&end, requested_read, |counters| counters.read, |own| own.read);
         let written = self.moved(&end, requested_written, |counters| counters.written, |own| own.written);
         // Without the target's dirty pages, what was dirtied cannot be distinguished from what was written.
+        let dirty = dirty.or_else(|| self.synchronised.then_some(Ok(0)));
         let own_written = dirty
             .and_then(Result::ok)
             .zip(written.own)
@@ -284,6 +293,23 @@ mod tests {
             return eprintln!("skipped: I/O of tasks is not accounted here");
         }
         assert_eq!(cache.stamp(), CacheStamp::Cached, "{cache:?}");
+    }
+
+    #[test]
+    fn what_is_synchronised_needs_no_file_to_be_known_as_written() {
+        let _own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (storage, directory) = (here(), tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap());
+        let write = |probe: CacheProbe<'_>| {
+            let mut file = File::create(directory.path().join("log")).unwrap();
+            std::io::Write::write_all(&mut file, &[1; 1 << 20]).unwrap();
+            file.sync_data().unwrap();
+            probe.finish(Bytes(0), Bytes(100)).own_written
+        };
+        assert_eq!(write(CacheProbe::start(None, None).on(&storage)), None);
+        match write(CacheProbe::start(None, None).on(&storage).synchronised()) {
+            Some(written) => assert!(written.0 >= 1 << 20, "{written}"),
+            None => eprintln!("skipped: I/O of tasks is not accounted here"),
+        }
     }
 
     #[test]

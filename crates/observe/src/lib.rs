@@ -32,7 +32,8 @@ pub use host::host;
 pub use leaf_counters::LeafCounters;
 pub use probe::{Probe, ProbeError, Subject, probe_from};
 pub use probes::{
-    CgroupIo, Cpu, Devices, Memory, OwnProcess, PageCache, Pressure, busy_cpu, host_probes, steal,
+    CgroupIo, Cpu, Devices, Memory, OwnProcess, PageCache, Pressure, busy_cpu, host_probes, programs_cpu,
+    steal,
 };
 pub use process_io::ProcessIo;
 pub use read_ahead::{ReadAhead, ReadAheadError};

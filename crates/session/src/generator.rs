@@ -9,19 +9,35 @@ use iolite_model::{Access, BackendKind, GeneratorUse, Layer, Nanos, Target, Task
 pub(crate) struct AtRelease {
     when: Instant,
     steal: Option<Nanos>,
+    others: Option<Nanos>,
 }
 
 impl AtRelease {
     pub(crate) fn now() -> AtRelease {
-        AtRelease { when: Instant::now(), steal: iolite_observe::steal() }
+        AtRelease { when: Instant::now(), steal: iolite_observe::steal(), others: others() }
     }
 
     /// Steal since then, as far as it falls to this much time: a ramp is part of what was counted, and not of what was measured.
     fn steal_in(self, measured: Nanos) -> Option<Nanos> {
-        let stolen = iolite_observe::steal()?.0.saturating_sub(self.steal?.0);
-        let passed = self.when.elapsed().as_nanos() as f64;
-        Some(Nanos((stolen as f64 * (measured.0 as f64 / passed.max(1.0)).min(1.0)) as u64))
+        Some(self.share_of(iolite_observe::steal()?.saturating_sub(self.steal?), measured))
     }
+
+    /// CPU time of other programs since then, in the same way.
+    fn others_in(self, measured: Nanos) -> Option<Nanos> {
+        Some(self.share_of(others()?.saturating_sub(self.others?), measured))
+    }
+
+    fn share_of(self, time: Nanos, measured: Nanos) -> Nanos {
+        let passed = self.when.elapsed().as_nanos() as f64;
+        Nanos((time.0 as f64 * (measured.0 as f64 / passed.max(1.0)).min(1.0)) as u64)
+    }
+}
+
+/// CPU time of all programs but this one, since the host started. Processes of this program's count as others, as long as they run.
+fn others() -> Option<Nanos> {
+    let own = iolite_sys::usage::of_this_process().ok()?;
+    let own = Nanos(u64::try_from(own.as_nanos()).ok()?);
+    iolite_observe::programs_cpu().map(|all| all.saturating_sub(own))
 }
 
 /// The limits of the host that the workers of a phase have met. A phase without storage is there to meet them.
@@ -42,6 +58,7 @@ pub(crate) fn limits(
         busiest_cpu: usage.busiest,
         longest_run_delay: usage.longest_run_delay,
         steal: released.and_then(|released| released.steal_in(measured)),
+        others: released.and_then(|released| released.others_in(measured)),
         cpus,
         polls: polls(task),
     };

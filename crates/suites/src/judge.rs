@@ -1,12 +1,16 @@
 //! Judges what was measured by a profile.
 
+mod floor;
+
 use iolite_model::{
-    CacheStamp, Criterion, Ending, Fitness, Floor, Iops, Measure, Nanos, OpKind, Profile, Quantile, Rate,
-    Reason, Verdict, Warning,
+    CacheStamp, Criterion, Ending, Fitness, Iops, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict,
+    Warning,
 };
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
 use crate::phase_warnings::is_short;
+pub(crate) use floor::Capacity;
+use floor::{judge_capacity, judge_floor};
 
 /// A phase that shows what a criterion asks about.
 #[derive(Debug, Clone, Copy)]
@@ -62,23 +66,6 @@ impl Disturbance {
 
 /// Operations in flight at the end of a run that keeps up.
 const FEW_LATE: u64 = 2;
-
-/// The most that random reads did within the bound on their mean response time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Capacity {
-    /// Which reads.
-    pub(crate) measure: Measure,
-    /// Outstanding operations and operations per second; `None` where no load kept the bound.
-    pub(crate) best: Option<(u32, Estimate)>,
-    /// The bound.
-    pub(crate) within: Nanos,
-    /// More outstanding operations were not tried.
-    pub(crate) limited: bool,
-    /// What else was seen meanwhile.
-    pub(crate) disturbed: Option<Disturbance>,
-    /// The user asks for a rate, which takes the place of the profile's.
-    pub(crate) target: bool,
-}
 
 /// Operations that say enough however short the time: as many as bound p99.9.
 const ENOUGH: u64 = 2995;
@@ -157,36 +144,6 @@ fn judge_beside(warning: &Warning) -> Option<Reason> {
     })
 }
 
-/// How much the storage does within the bound on response times, compared with a floor where there is one.
-fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
-    let Capacity { measure, best, within, limited, disturbed, .. } = *capacity;
-    let mut measured = match best {
-        Some((outstanding, rate)) => format!(
-            "up to {} IOPS ({} to {}) within {within}, with {outstanding} outstanding{}",
-            Iops(rate.value),
-            Iops(rate.low),
-            Iops(rate.high),
-            if limited { "; more was not tried" } else { "" }
-        ),
-        None => format!("no load kept a mean of {within}"),
-    };
-    let fitness = match (floor, best) {
-        (Some((bound, factor)), Some((_, rate))) => reaches(&rate, bound, factor),
-        // That the bound was not kept is a criterion of its own.
-        (Some(_), None) => Fitness::Marginal,
-        (None, _) => Fitness::Fit,
-    };
-    let fitness = spared(fitness, disturbed, &mut measured);
-    Reason {
-        fitness,
-        what: format!("{measure}, capacity"),
-        measured,
-        asked: floor.map_or("no rate".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound))),
-        value: best.map_or(f64::NAN, |(_, rate)| rate.value),
-        bound: floor.map_or(f64::NAN, |(bound, _)| bound),
-    }
-}
-
 /// Marginal in place of unfit where something else was seen meanwhile, which is then said.
 fn spared(fitness: Fitness, disturbed: Option<Disturbance>, measured: &mut String) -> Fitness {
     match disturbed {
@@ -195,77 +152,6 @@ fn spared(fitness: Fitness, disturbed: Option<Disturbance>, measured: &mut Strin
             Fitness::Marginal
         }
         _ => fitness,
-    }
-}
-
-/// A floor on throughput; `None` where the user's own rate takes its place.
-fn judge_floor(
-    floor: &Floor,
-    evidence: Option<&Evidence<'_>>,
-    capacities: &[Capacity],
-    direct: bool,
-) -> Option<Reason> {
-    if let Some(capacity) = capacities.iter().find(|capacity| capacity.measure == floor.measure) {
-        let Rate::Operations(bound) = floor.at_least else { return unjudged_floor(floor, "it needs IOPS") };
-        return (!capacity.target).then(|| judge_capacity(capacity, Some((bound.0, floor.marginal_factor))));
-    }
-    let Some(evidence) = evidence else { return unjudged_floor(floor, "not measured") };
-    if let Some(why) = unjudged(evidence) {
-        return unjudged_floor(floor, &why);
-    }
-    let Some(summary) = evidence.result.summary(evidence.kind) else {
-        return unjudged_floor(floor, "no operation succeeded");
-    };
-    // Bytes per second of the same intervals.
-    let bytes = summary.bytes_per_second / summary.rate.value;
-    let (factor, bound) = match floor.at_least {
-        Rate::Operations(rate) => (1.0, rate.0),
-        Rate::Bytes(bandwidth) => (bytes, bandwidth.0),
-    };
-    let rate = summary.rate;
-    let scaled = Estimate {
-        value: rate.value * factor,
-        low: rate.low * factor,
-        high: rate.high * factor,
-        standard_error: rate.standard_error * factor,
-        ..rate
-    };
-    let text = |value: f64| match floor.at_least {
-        Rate::Operations(_) => Rate::Operations(Iops(value)).to_string(),
-        Rate::Bytes(_) => Rate::Bytes(iolite_model::Bandwidth(value)).to_string(),
-    };
-    let mut fitness = reaches(&scaled, bound, floor.marginal_factor);
-    let mut measured = format!("{} ({} to {})", text(scaled.value), text(scaled.low), text(scaled.high));
-    if let Some((cap, but)) = stamp_reservation(evidence, direct) {
-        fitness = fitness.max(cap);
-        measured.push_str(&format!(", but {but}"));
-    }
-    let fitness = spared(fitness, evidence.disturbed, &mut measured);
-    let what = format!("{}, throughput", floor.measure);
-    let asked = format!("at least {}", floor.at_least);
-    Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })
-}
-
-fn unjudged_floor(floor: &Floor, why: &str) -> Option<Reason> {
-    Some(Reason {
-        fitness: Fitness::Marginal,
-        what: format!("{}, throughput", floor.measure),
-        measured: format!("not judged: {why}"),
-        asked: format!("at least {}", floor.at_least),
-        value: f64::NAN,
-        bound: f64::NAN,
-    })
-}
-
-/// Whether throughput reaches a floor: fit where it does with its whole interval, unfit where it misses the margin with
-/// its whole interval.
-fn reaches(rate: &Estimate, bound: f64, marginal_factor: f64) -> Fitness {
-    if rate.value >= bound && rate.low >= bound / marginal_factor {
-        Fitness::Fit
-    } else if rate.high < bound && rate.value < bound / marginal_factor {
-        Fitness::Unfit
-    } else {
-        Fitness::Marginal
     }
 }
 
@@ -398,19 +284,27 @@ fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> 
 
 /// A mean whose interval includes what differs between windows, where there are some.
 fn with_drift(mean: Estimate, evidence: &Evidence<'_>) -> Estimate {
-    let of_window = |window: &&PhaseResult| {
+    between_windows(mean, evidence, |window| {
         let summary = window.summary(evidence.kind)?;
         Some((summary.operations as f64, summary.mean.value * summary.operations as f64))
-    };
-    let windows: Vec<_> = evidence.windows.iter().filter_map(of_window).collect();
-    match Estimate::of_windows(&windows, mean.direction) {
-        Some(apart) if apart.high - apart.low > mean.high - mean.low => Estimate {
-            value: mean.value,
-            low: (mean.value - (apart.value - apart.low)).max(0.0),
-            high: mean.value + (apart.high - apart.value),
+    })
+}
+
+/// The wider of an estimate's own interval and of that between the windows, each of which is a `(base, amount)`.
+fn between_windows(
+    own: Estimate,
+    evidence: &Evidence<'_>,
+    of_window: impl Fn(&PhaseResult) -> Option<(f64, f64)>,
+) -> Estimate {
+    let windows: Vec<_> = evidence.windows.iter().filter_map(|window| of_window(window)).collect();
+    match Estimate::of_windows(&windows, own.direction) {
+        Some(apart) if apart.high - apart.low > own.high - own.low => Estimate {
+            value: own.value,
+            low: (own.value - (apart.value - apart.low)).max(0.0),
+            high: own.value + (apart.high - apart.value),
             ..apart
         },
-        _ => mean,
+        _ => own,
     }
 }
 

@@ -53,6 +53,12 @@ pub fn busy_cpu() -> Option<Nanos> {
     now().map(|ticks| nanos(ticks.busy()))
 }
 
+/// CPU time that all programs and the kernel's threads together have used since the host started, over all CPUs: without interrupts,
+/// which no program has asked for. `None` where /proc/stat can't be read.
+pub fn programs_cpu() -> Option<Nanos> {
+    now().map(|ticks| nanos(ticks.user + ticks.nice + ticks.system))
+}
+
 /// CPU time that the hypervisor gave to others while this host had work, over all CPUs since it started. `None` where /proc/stat
 /// can't be read.
 pub fn steal() -> Option<Nanos> {

@@ -9,7 +9,7 @@ mod pressure;
 mod process;
 
 pub use cgroup::CgroupIo;
-pub use cpu::{Cpu, busy_cpu, steal};
+pub use cpu::{Cpu, busy_cpu, programs_cpu, steal};
 pub use devices::Devices;
 pub use memory::Memory;
 pub use page_cache::PageCache;

@@ -10,6 +10,7 @@ use anyhow::bail;
 use iolite_db::Error;
 use iolite_engine::Control;
 use iolite_model::{Bytes, DbTask, Nanos, Task, Warning};
+use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
 use iolite_suites::{Check, DatabaseSize};
 
@@ -56,9 +57,16 @@ impl Environment<Check> for CheckDatabase {
             bail!("there is no database to run {} on", task.name)
         };
         let limit = left(self.time, session.elapsed());
+        let storage = session.run().info.storage.clone();
+        let counters = LeafCounters::new(&storage);
         session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
             settle(&database, control, limit)?;
-            Ok((run_db_task(&database, &task, number, clock, control, events)?, None))
+            // What settling wrote is not the phase's. The database runs within this program, and its commits are durable: what the
+            // devices do beyond its I/O is others', however many pages and blocks of log a set takes.
+            let probe = CacheProbe::start(counters.as_ref(), None).on(&storage).synchronised();
+            let outcome = run_db_task(&database, &task, number, clock, control, events)?;
+            let (read, written) = events.run().requested(number);
+            Ok((outcome, Some(probe.finish(read, written))))
         });
         Ok(())
     }

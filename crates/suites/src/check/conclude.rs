@@ -127,8 +127,23 @@ impl Check {
         (self.options.direct && !known).then_some(Warning::ForeignLoad { phase, requested, device })
     }
 
+    /// What caps the verdict. Of stolen time that of the whole check, where it is known: a phase may have much of it by chance, and one
+    /// check would be fit and the next one not.
+    fn beside(&self) -> Vec<Warning> {
+        let is_steal = |warning: &&Warning| {
+            matches!(warning, Warning::GeneratorLimited { limit: HostLimit::Steal(_), .. })
+        };
+        let Some(stolen) = self.stolen else { return self.beside.clone() };
+        let whole = HostLimit::of_steal(stolen).map(|limit| Warning::GeneratorLimited {
+            phase: "the whole check".into(),
+            layout: false,
+            limit,
+        });
+        self.beside.iter().filter(|warning| !is_steal(warning)).cloned().chain(whole).collect()
+    }
+
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
-        let beside: Vec<_> = self.beside.iter().cloned().chain(self.written_beside(history)).collect();
+        let beside: Vec<_> = self.beside().into_iter().chain(self.written_beside(history)).collect();
         let knee_of =
             |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
         let stages: Vec<_> = plan::JUDGED

@@ -26,6 +26,10 @@ struct Device {
     channels: usize,
     /// Operations per second at most.
     max: f64,
+    /// Writes per second at most, those of commits among them.
+    writes: f64,
+    /// Bytes per second at most, of reads and of writes.
+    bandwidth: (f64, f64),
     /// Time of a sync.
     sync: f64,
     /// Every so long nothing is served for so long.
@@ -53,6 +57,8 @@ const GOOD: Device = Device {
     spread: 0.25,
     channels: 4,
     max: 5_000.0,
+    writes: f64::INFINITY,
+    bandwidth: (f64::INFINITY, f64::INFINITY),
     sync: 800e3,
     stalls: None,
     credits: None,
@@ -108,14 +114,17 @@ impl Simulation {
         Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0) }
     }
 
-    /// When an operation that may begin at `ready` is done, and when its channel is free.
-    fn serve(&mut self, ready: f64, mean: f64) -> f64 {
+    /// When an operation of so many bytes that may begin at `ready` is done, and when its channel is free.
+    fn serve(&mut self, ready: f64, mean: f64, (writes, bytes): (bool, u64)) -> f64 {
         self.served += 1;
         let device = self.device;
         let max = match device.credits {
             Some((credits, after)) if self.served > credits => after,
             _ => device.max,
         };
+        let (limit, bandwidth) =
+            if writes { (device.writes, device.bandwidth.1) } else { (f64::INFINITY, device.bandwidth.0) };
+        let max = max.min(limit).min(bandwidth / bytes as f64);
         let mut start = ready.max(self.gate);
         if let Some((every, length)) = device.stalls
             && start % (every + length) > every
@@ -144,6 +153,7 @@ impl Simulation {
         let in_database = matches!(task, Task::Database(_));
         let factor = if in_database { device.database } else { 1.0 };
         let (kinds, mean) = kinds(&device, task);
+        let writes = !kinds.contains(&OpKind::Read);
         let open = matches!(task, Task::File(file) if file.asked_rate().is_some());
         let slots = task.concurrency().clamp(1, 256) as usize;
         let rate =
@@ -166,7 +176,7 @@ impl Simulation {
             }
             let Reverse(channel) = free.pop().unwrap();
             let ready = begin + intended.max(channel) as f64;
-            let completed = (self.serve(ready, mean) - begin) as u64;
+            let completed = (self.serve(ready, mean, (writes, bytes_each)) - begin) as u64;
             free.push(Reverse(completed));
             if !open {
                 arrivals.push(Reverse(completed));
@@ -301,6 +311,11 @@ fn options() -> CheckOptions {
     }
 }
 
+/// The shortest that has all windows.
+fn hurried() -> CheckOptions {
+    CheckOptions { time: Nanos(30_000_000_000), ..options() }
+}
+
 /// Checks of each device; more for docs/statistics.md.
 fn simulations() -> u64 {
     std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(1)
@@ -328,6 +343,80 @@ fn each_device_gets_the_verdict_of_its_character() {
         );
         assert!(unlike.len() as f64 <= 0.01 * runs as f64, "{}: {:#?}", device.name, unlike.first());
     }
+}
+
+/// Whatever is poor, each profile whose database suffers from it says so.
+#[test]
+fn a_device_that_is_poor_in_one_respect_is_never_fit() {
+    const MIB: f64 = 1048576.0;
+    let reads = |max| Device { name: "reads", max, ..GOOD };
+    let writes = |writes| Device { name: "writes", writes, ..GOOD };
+    let read = |rate: f64| Device { name: "read bandwidth", bandwidth: (rate * MIB, f64::INFINITY), ..GOOD };
+    let write =
+        |rate: f64| Device { name: "write bandwidth", bandwidth: (f64::INFINITY, rate * MIB), ..GOOD };
+    let sync = |sync| Device { name: "sync", sync, ..GOOD };
+    let slow = |service| Device { name: "latency", service, ..GOOD };
+    let stalls = |every, length| Device { name: "stalls", stalls: Some((every, length)), ..GOOD };
+    let flash = vec![
+        reads(1_000.0),
+        reads(2_300.0),
+        writes(30.0),
+        writes(300.0),
+        writes(1_000.0),
+        writes(1_900.0),
+        read(16.0),
+        read(40.0),
+        read(80.0),
+        write(5.0),
+        write(40.0),
+        write(80.0),
+        sync(12e6),
+        sync(30e6),
+        slow(3e6),
+        stalls(2e9, 0.1e9),
+    ];
+    let etcd =
+        vec![writes(30.0), write(3.0), write(7.0), read(3.0), read(7.0), sync(15e6), stalls(2e9, 0.1e9)];
+    let hdd = vec![reads(40.0), writes(10.0), writes(40.0), read(30.0), write(30.0), sync(60e6), slow(30e6)];
+    for (profile, poor) in [("oltp-flash", flash), ("etcd", etcd), ("hdd", hdd)] {
+        let options = CheckOptions { profile: crate::profiles::built_in(profile).unwrap(), ..hurried() };
+        let (healthy, _) = check(GOOD, 4, options.clone());
+        assert_eq!(healthy.fitness, Fitness::Fit, "{profile}: {healthy:#?}");
+        for device in poor {
+            let (verdict, _) = check(device, 4, options.clone());
+            assert_ne!(verdict.fitness, Fitness::Fit, "{profile}, {}: {verdict:#?}", device.name);
+        }
+    }
+}
+
+/// Near a bound it is chance whether a check is fit or marginal, or marginal or unfit; never whether it is fit or unfit.
+#[test]
+fn near_a_bound_no_device_is_fit_in_one_check_and_unfit_in_another() {
+    for near in [4.0e6, 4.8e6, 5.5e6] {
+        let device = Device { sync: near, ..GOOD };
+        let mut counts = [0u64; 3];
+        for seed in 0..5 * simulations() {
+            counts[check(device, seed, hurried()).0.fitness as usize] += 1;
+        }
+        println!(
+            "commits of {:.1} ms: fit {}, marginal {}, unfit {}",
+            near / 1e6,
+            counts[0],
+            counts[1],
+            counts[2]
+        );
+        assert!(counts[0] == 0 || counts[2] == 0, "{near}: {counts:?}");
+    }
+}
+
+/// 400 checks without one that is unfit bound the rate of false alarms by 0.75 % with 95 % confidence.
+#[test]
+fn a_healthy_device_is_never_unfit() {
+    let runs = if simulations() == 1 { 2 } else { 20 * simulations() };
+    let mut counts = [0u64; 3];
+    (0..runs).for_each(|seed| counts[check(GOOD, 1000 + seed, options()).0.fitness as usize] += 1);
+    println!("of {runs} checks of good flash {} are unfit, {} marginal", counts[2], counts[1]);
+    assert_eq!(counts[2], 0);
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub struct Check {
     left_out: Vec<Warning>,
     /// What was beside the storage: a load generator at its limit, other load on the device.
     beside: Vec<Warning>,
+    /// Share of the CPUs' time that the hypervisor took from the start on; `None` where it is not known.
+    stolen: Option<f64>,
 }
 
 impl CheckOptions {
@@ -121,7 +123,7 @@ impl Check {
             tasks::demand_response(&mut options.profile, bound);
         }
         let ahead = plan::stages(&options);
-        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new(), beside: Vec::new() })
+        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new(), beside: Vec::new(), stolen: None })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
@@ -241,7 +243,7 @@ impl Check {
                 reachable.then(|| tasks::at_target(&self.options, what, layout, target))
             }
             Stage::RandomWrite => {
-                let concurrency = knee(plan::Search::Read8k).map_or(8, |knee| knee.concurrency);
+                let concurrency = knee(plan::Search::Read8k).map_or(0, |knee| knee.concurrency);
                 Some(tasks::random_write(&self.options, layout, concurrency))
             }
             Stage::Commit(pattern) => Some(tasks::commit(&self.options, layout, pattern, runs)),
@@ -288,8 +290,16 @@ impl Procedure for Check {
 
     fn next(&mut self, run: &Run, elapsed: Nanos) -> Step<DatabaseSize> {
         self.take_note(&run.warnings);
+        self.stolen = stolen(run);
         self.step(&run.phases, elapsed)
     }
+}
+
+/// The share of the CPUs' time that the hypervisor has taken since the run's start.
+fn stolen(run: &Run) -> Option<f64> {
+    let readings = run.readings.of("cpu", "");
+    let per_second = readings.last()?.rate(readings.first()?, "steal_seconds")?;
+    Some(per_second / f64::from(run.info.host.cpus.max(1)))
 }
 
 /// What starting and collecting a phase adds to its time.

@@ -62,9 +62,8 @@ pub(super) enum Stage {
 
 /// By which share of the time each stage is to be over: a search that is late ends, and what would end after the whole
 /// time is left out.
-const DEADLINES: [(Stage, f64); 8] = [
+const DEADLINES: [(Stage, f64); 7] = [
     (Stage::Layout, 0.10),
-    (Stage::SequentialRead, 0.13),
     (Stage::Search(Search::Read8k), 0.30),
     (Stage::Search(Search::Read64k), 0.43),
     (Stage::CreateDatabase, 0.80),
@@ -74,10 +73,9 @@ const DEADLINES: [(Stage, f64); 8] = [
 ];
 
 /// The same of a thorough check, most of whose time goes to the fill, to the steady state and to the sustained load.
-const THOROUGH: [(Stage, f64); 10] = [
+const THOROUGH: [(Stage, f64); 9] = [
     (Stage::Layout, 0.25),
     (Stage::Precondition, 0.45),
-    (Stage::SequentialRead, 0.47),
     (Stage::Search(Search::Read8k), 0.53),
     (Stage::Search(Search::Read64k), 0.58),
     (Stage::Sustained, 0.84),
@@ -131,9 +129,12 @@ pub(super) const JUDGED: [Judged; 14] = [
 pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
     let mut stages = vec![Stage::Layout];
     stages.extend(options.thorough.then_some(Stage::Precondition));
-    stages.push(Stage::SequentialRead);
+    // Its windows lie at the ends of what only reads: after the layout, after the searches, before the writes.
+    let mut sequential = std::iter::repeat_n(Stage::SequentialRead, Stage::SequentialRead.windows(options));
+    stages.extend(sequential.next());
     stages.extend(Search::FILE.map(Stage::Search));
     stages.extend(options.thorough.then_some(Stage::Sustained));
+    stages.extend(sequential.next());
     let wanted = |stage: &&Stage| match stage {
         Stage::AtTarget(_) => options.target_iops.is_some(),
         Stage::Commit(Pattern::OverwriteDirect) => options.direct,
@@ -146,6 +147,7 @@ pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
         }
         shuffle(&mut windows, options.seed.wrapping_add(salt));
         stages.extend(windows);
+        stages.extend(sequential.next());
     }
     stages.extend([
         Stage::CreateDatabase,
@@ -219,8 +221,8 @@ impl Stage {
             Stage::AtKnee(Search::RanRead) => 1,
             Stage::AtKnee(_) | Stage::AtTarget(_) if options.time < HURRIED => 2,
             Stage::AtKnee(_) | Stage::AtTarget(_) => 4,
-            Stage::RandomWrite | Stage::Commit(_) if options.time < HURRIED => 1,
-            Stage::RandomWrite | Stage::Commit(_) => 3,
+            Stage::SequentialRead | Stage::RandomWrite | Stage::Commit(_) if options.time < HURRIED => 1,
+            Stage::SequentialRead | Stage::RandomWrite | Stage::Commit(_) => 3,
             _ => 1,
         }
     }

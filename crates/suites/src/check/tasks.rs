@@ -66,6 +66,9 @@ const OPEN_LOOP_DEPTH: u32 = 256;
 /// rate they take longer.
 const OPERATIONS_FOR_P999: f64 = 8000.0;
 
+/// Random writes outstanding at least.
+const WRITES_OUTSTANDING: u32 = 8;
+
 /// Size of the entries in the test that etcd's documentation recommends for its log.
 const ETCD_ENTRY: Bytes = Bytes(2300);
 
@@ -200,7 +203,8 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
             Task::File(FileTask { concurrency: if options.io_uring { 4 } else { 1 }, ..task })
         }
         Stage::SequentialRead => {
-            let task = base(options, "sequential read 1 MiB", layout, mib, 2.0);
+            let task =
+                base(options, "sequential read 1 MiB", layout, mib, 2.0 / stage.windows(options) as f64);
             // Without io_uring it takes a thread for each operation outstanding.
             let workers = if options.io_uring { 1 } else { 4 };
             Task::File(FileTask { access: Access::Sequential, workers, concurrency: 4, ..task })
@@ -330,14 +334,15 @@ fn named(task: Task, name: &str) -> Task {
     }
 }
 
-/// Random writes of 8 KiB over the data file.
+/// Random writes of 8 KiB over the data file, at the concurrency of the reads' knee, but at least as many as a checkpoint keeps
+/// outstanding: how many a device can take is not seen with one at a time.
 pub(super) fn random_write(options: &CheckOptions, layout: Layout, concurrency: u32) -> Task {
     let windows = Stage::RandomWrite.windows(options);
     let task = base(options, "random write 8 KiB", layout, Bytes(8192), 3.0 / windows as f64);
     let share = Bytes(space(options, RANDOM_WRITE_SHARE).0 / windows as u64);
     let stop = Stop { bytes: Some(share), ..task.stop };
     let task = FileTask { mix: Mix::Write, ramp: Nanos(0), stop, ..task };
-    Task::File(with_concurrency(options, task, concurrency))
+    Task::File(with_concurrency(options, task, concurrency.max(WRITES_OUTSTANDING)))
 }
 
 fn database_task(options: &CheckOptions, name: &str, seconds: f64) -> DbTask {

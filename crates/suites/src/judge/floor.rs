@@ -1,0 +1,142 @@
+//! Floors on throughput, and how much the storage does within the bounds on response times.
+
+use iolite_model::{Fitness, Floor, Iops, Measure, Nanos, Rate, Reason};
+use iolite_stats::{Estimate, PhaseResult, SignTest};
+
+use super::{Disturbance, Evidence, between_windows, spared, stamp_reservation, unjudged};
+
+/// The most that random reads did within the bound on their mean response time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capacity {
+    /// Which reads.
+    pub(crate) measure: Measure,
+    /// Outstanding operations and operations per second; `None` where no load kept the bound.
+    pub(crate) best: Option<(u32, Estimate)>,
+    /// The bound.
+    pub(crate) within: Nanos,
+    /// More outstanding operations were not tried.
+    pub(crate) limited: bool,
+    /// What else was seen meanwhile.
+    pub(crate) disturbed: Option<Disturbance>,
+    /// The user asks for a rate, which takes the place of the profile's.
+    pub(crate) target: bool,
+}
+
+/// How much the storage does within the bound on response times, compared with a floor where there is one.
+pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
+    let Capacity { measure, best, within, limited, disturbed, .. } = *capacity;
+    let mut measured = match best {
+        Some((outstanding, rate)) => format!(
+            "up to {} IOPS ({} to {}) within {within}, with {outstanding} outstanding{}",
+            Iops(rate.value),
+            Iops(rate.low),
+            Iops(rate.high),
+            if limited { "; more was not tried" } else { "" }
+        ),
+        None => format!("no load kept a mean of {within}"),
+    };
+    let fitness = match (floor, best) {
+        (Some((bound, factor)), Some((_, rate))) => {
+            reaches(&rate, bound, factor, |_| SignTest::of(&[], bound, 0.0))
+        }
+        // That the bound was not kept is a criterion of its own.
+        (Some(_), None) => Fitness::Marginal,
+        (None, _) => Fitness::Fit,
+    };
+    let fitness = spared(fitness, disturbed, &mut measured);
+    Reason {
+        fitness,
+        what: format!("{measure}, capacity"),
+        measured,
+        asked: floor.map_or("no rate".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound))),
+        value: best.map_or(f64::NAN, |(_, rate)| rate.value),
+        bound: floor.map_or(f64::NAN, |(bound, _)| bound),
+    }
+}
+
+/// A floor on throughput; `None` where the user's own rate takes its place.
+pub(super) fn judge_floor(
+    floor: &Floor,
+    evidence: Option<&Evidence<'_>>,
+    capacities: &[Capacity],
+    direct: bool,
+) -> Option<Reason> {
+    if let Some(capacity) = capacities.iter().find(|capacity| capacity.measure == floor.measure) {
+        let Rate::Operations(bound) = floor.at_least else { return unjudged_floor(floor, "it needs IOPS") };
+        return (!capacity.target).then(|| judge_capacity(capacity, Some((bound.0, floor.marginal_factor))));
+    }
+    let Some(evidence) = evidence else { return unjudged_floor(floor, "not measured") };
+    if let Some(why) = unjudged(evidence) {
+        return unjudged_floor(floor, &why);
+    }
+    let Some(summary) = evidence.result.summary(evidence.kind) else {
+        return unjudged_floor(floor, "no operation succeeded");
+    };
+    // Bytes per second of the same intervals.
+    let bytes = summary.bytes_per_second / summary.rate.value;
+    let (factor, bound) = match floor.at_least {
+        Rate::Operations(rate) => (1.0, rate.0),
+        Rate::Bytes(bandwidth) => (bytes, bandwidth.0),
+    };
+    let per_window = |window: &PhaseResult| {
+        let seconds = window.totals.measured as f64 / 1e9;
+        Some((seconds, window.totals.operations(evidence.kind) as f64))
+    };
+    let rate = between_windows(summary.rate, evidence, per_window);
+    let scaled = Estimate {
+        value: rate.value * factor,
+        low: rate.low * factor,
+        high: rate.high * factor,
+        standard_error: rate.standard_error * factor,
+        ..rate
+    };
+    let text = |value: f64| match floor.at_least {
+        Rate::Operations(_) => Rate::Operations(Iops(value)).to_string(),
+        Rate::Bytes(_) => Rate::Bytes(iolite_model::Bandwidth(value)).to_string(),
+    };
+    let series: Vec<_> = evidence
+        .result
+        .totals
+        .series
+        .iter()
+        .map(|p| (p.seconds, factor * p.operations[evidence.kind] as f64))
+        .collect();
+    let median = |bound| SignTest::of(&series, bound, summary.rate.effective_samples);
+    let mut fitness = reaches(&scaled, bound, floor.marginal_factor, median);
+    let mut measured = format!("{} ({} to {})", text(scaled.value), text(scaled.low), text(scaled.high));
+    if let Some((cap, but)) = stamp_reservation(evidence, direct) {
+        fitness = fitness.max(cap);
+        measured.push_str(&format!(", but {but}"));
+    }
+    let fitness = spared(fitness, evidence.disturbed, &mut measured);
+    let what = format!("{}, throughput", floor.measure);
+    let asked = format!("at least {}", floor.at_least);
+    Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })
+}
+
+fn unjudged_floor(floor: &Floor, why: &str) -> Option<Reason> {
+    Some(Reason {
+        fitness: Fitness::Marginal,
+        what: format!("{}, throughput", floor.measure),
+        measured: format!("not judged: {why}"),
+        asked: format!("at least {}", floor.at_least),
+        value: f64::NAN,
+        bound: f64::NAN,
+    })
+}
+
+/// Whether throughput reaches a floor: fit where it does and is above the margin with certainty, unfit where it is below the margin and
+/// below the floor with certainty.
+///
+/// Certain is what the whole interval shows, or the median of the intervals by the sign test: a stall that widens the interval of a mean
+/// makes neither a fast device slow nor a slow one fast.
+fn reaches(rate: &Estimate, bound: f64, marginal_factor: f64, median: impl Fn(f64) -> SignTest) -> Fitness {
+    let margin = bound / marginal_factor;
+    if rate.value >= bound && (rate.low >= margin || median(margin).above()) {
+        Fitness::Fit
+    } else if rate.value < margin && (rate.high < bound || median(bound).below()) {
+        Fitness::Unfit
+    } else {
+        Fitness::Marginal
+    }
+}
