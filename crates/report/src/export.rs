@@ -1,15 +1,15 @@
 //! Runs as a table in CSV: a row per run, phase and kind of operation.
 //!
 //! Columns: `run`, `started_unix_ns`, `host`, `directory`, `phase`, `name`, `concurrency`, `kind`, `operations`, `errors`, `bytes`, `seconds`,
-//! `iops`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`, `stamp`, `ending`. Percentiles come from the merged
+//! `iops`, `iops_low` and `iops_high` (its 95 % interval), `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`, `stamp`, `ending`. Percentiles come from the merged
 //! histogram; a percentile for which there are too few operations is empty.
 
 use iolite_model::{Ending, OpKind};
 use iolite_results::Run;
 use iolite_results::comparison::Figure;
-use iolite_stats::PhaseResult;
+use iolite_stats::{Estimate, PhaseResult};
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 23] = [
     "run",
     "started_unix_ns",
     "host",
@@ -23,6 +23,8 @@ const COLUMNS: [&str; 21] = [
     "bytes",
     "seconds",
     "iops",
+    "iops_low",
+    "iops_high",
     "bytes_per_second",
     "mean_ns",
     "p50_ns",
@@ -53,7 +55,7 @@ pub fn csv(runs: &[Run]) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 21]> {
+fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
     let totals = &phase.totals;
     if totals.operations(kind) == 0 && totals.errors(kind) == 0 {
         return None;
@@ -61,6 +63,9 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 21]> {
     let summary = phase.summary(kind);
     let figure = |figure: Figure| {
         figure.of(phase, kind).map(|estimate| estimate.value.to_string()).unwrap_or_default()
+    };
+    let end = |of: fn(&Estimate) -> f64| {
+        summary.as_ref().map(|summary| of(&summary.rate).to_string()).unwrap_or_default()
     };
     let ending = match phase.end.ending {
         Ending::Completed => "completed",
@@ -81,12 +86,14 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 21]> {
         totals.bytes(kind).to_string(),
         (totals.measured as f64 / 1e9).to_string(),
         figure(Figure::Rate),
+        end(|rate| rate.low),
+        end(|rate| rate.high),
         figure(Figure::Bandwidth),
         figure(Figure::Mean),
         figure(Figure::P50),
         figure(Figure::P99),
         figure(Figure::P999),
-        summary.map(|summary| summary.max.0.to_string()).unwrap_or_default(),
+        summary.as_ref().map(|summary| summary.max.0.to_string()).unwrap_or_default(),
         phase.end.cache.stamp().to_string(),
         ending.to_owned(),
     ])

@@ -10,7 +10,7 @@ use iolite_model::{
 };
 use iolite_observe::{CacheProbe, ReleaseWatch};
 use iolite_results::ReadBack;
-use iolite_stats::PhaseChanges;
+use iolite_stats::{PhaseChanges, RateBounds};
 use iolite_suites::phase_warnings;
 use iolite_sys::clock::Clock;
 
@@ -118,7 +118,7 @@ impl Session<'_> {
         }
         self.events.event(&Event::PhaseEnded(phase_end(phase, outcome, cache)));
         let Some(result) = self.run().phases.last() else { return };
-        let changes = PhaseChanges::of(result);
+        let (changes, bounds) = (PhaseChanges::of(result), RateBounds::of(result));
         debug_assert!(
             outcome.ending != Ending::Completed || result.totals == outcome.totals,
             "the events of phase {phase} do not add up to what was measured"
@@ -128,6 +128,9 @@ impl Session<'_> {
         let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));
         let warnings = phase_warnings(result, outcome.first_error());
         warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
+        if let Some(bounds) = bounds {
+            self.events.conclude(Concluded::of_phase(phase, &bounds));
+        }
         if let Some(changes) = changes {
             self.events.conclude(Concluded::of_phase(phase, &changes));
         }

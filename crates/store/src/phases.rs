@@ -1,6 +1,6 @@
 //! The runs of one operation on databases, and their phases: for lists of them, and to forget them.
 
-use iolite_model::{DatabaseFacts, DatabaseUse, DbTask, Ending, Nanos, OpKind, RunId, Task};
+use iolite_model::{Concluded, DatabaseFacts, DatabaseUse, DbTask, Ending, Nanos, OpKind, RunId, Task};
 use rusqlite::{Row, TransactionBehavior, params};
 
 use crate::error::Error;
@@ -29,6 +29,8 @@ pub struct DatabasePhase {
     pub usage: Option<DatabaseUse>,
     /// The cache stamp, as text; `None` until it has ended.
     pub stamp: Option<String>,
+    /// What was concluded about it.
+    pub concluded: Vec<Concluded>,
 }
 
 impl Store {
@@ -86,8 +88,14 @@ impl Store {
             facts: self.databases(run, Some(number))?.pop().map(|(_, facts)| facts),
             usage: self.database_uses(run, Some(number))?.pop().map(|(_, usage)| usage),
             stamp: self.get(row, "stamp")?,
+            concluded: self.concluded(run, number)?,
         };
         Ok(Some(phase))
+    }
+
+    fn concluded(&self, run: &RunId, phase: u32) -> Result<Vec<Concluded>, Error> {
+        let sql = "SELECT * FROM conclusion WHERE run = ?1 AND phase = ?2 ORDER BY sequence";
+        collect(self, sql, params![run.0, phase], |row| read::concluded(self, row))
     }
 
     fn whole(&self, run: &RunId, phase: u32) -> Result<Vec<(OpKind, u64)>, Error> {

@@ -356,13 +356,7 @@ impl Store {
 
     fn conclusions(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
         collect(self, "SELECT * FROM conclusion WHERE run = ?1", params![run.0], |row| {
-            let concluded = Concluded {
-                kind: self.get(row, "kind")?,
-                phase: self.get(row, "phase")?,
-                value: serde_json::from_str(&self.get::<String>(row, "json")?)
-                    .map_err(|error| self.unreadable("a conclusion", error))?,
-            };
-            Ok((self.get(row, "sequence")?, Event::Concluded(Box::new(concluded))))
+            Ok((self.get(row, "sequence")?, Event::Concluded(Box::new(concluded(self, row)?))))
         })
     }
 
@@ -469,4 +463,14 @@ pub(crate) fn ending(store: &Store, row: &Row<'_>) -> Result<Option<Ending>, Err
         ("failed", Some(error)) => Ok(Some(Ending::Failed(error))),
         _ => Err(store.unreadable("an ending", name)),
     }
+}
+
+/// A row of the table of conclusions.
+pub(crate) fn concluded(store: &Store, row: &Row<'_>) -> Result<Concluded, Error> {
+    Ok(Concluded {
+        kind: store.get(row, "kind")?,
+        phase: store.get(row, "phase")?,
+        value: serde_json::from_str(&store.get::<String>(row, "json")?)
+            .map_err(|error| store.unreadable("a conclusion", error))?,
+    })
 }

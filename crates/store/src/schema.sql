@@ -308,6 +308,15 @@ SELECT r.run, r.probe, r.subject, r.at_ns / 1e9 AS at_s, v.value ->> '$.name' AS
        v.value ->> '$.value' AS value
   FROM reading AS r, json_each(r.json) AS v;
 
+-- The 95 % intervals of a phase's rates and means, within the phase.
+CREATE VIEW rate_bounds AS
+SELECT c.run, c.phase, k.value ->> '$.kind' AS kind,
+       k.value ->> '$.rate_low' AS iops_low, k.value ->> '$.rate_high' AS iops_high,
+       (k.value ->> '$.mean_low') / 1e6 AS mean_response_low_ms,
+       (k.value ->> '$.mean_high') / 1e6 AS mean_response_high_ms
+  FROM conclusion AS c, json_each(c.json, '$.kinds') AS k
+ WHERE c.kind = 'rate-bounds';
+
 -- What the user says of a run.
 CREATE TABLE note (
     run                     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
@@ -343,10 +352,12 @@ SELECT p.run, p.number AS phase, p.name, p.concurrency, c.kind, c.operations, c.
        c.bytes * 1e3 / nullif(m.ns, 0) AS mb_per_s,
        c.response_sum_ns / 1e6 / nullif(c.operations, 0) AS mean_response_ms,
        c.response_max_ns / 1e6 AS max_response_ms,
+       b.iops_low, b.iops_high, b.mean_response_low_ms, b.mean_response_high_ms,
        p.stamp
   FROM counted AS c
   JOIN measured AS m ON m.run = c.run AND m.phase = c.phase
-  JOIN phase AS p ON p.run = c.run AND p.number = c.phase;
+  JOIN phase AS p ON p.run = c.run AND p.number = c.phase
+  LEFT JOIN rate_bounds AS b ON b.run = c.run AND b.phase = c.phase AND b.kind = c.kind;
 
 CREATE VIEW timeline AS
 SELECT i.run, i.phase, i.stage, i.start_ns / 1e9 AS start_s, i.length_ns / 1e9 AS length_s, o.kind,
@@ -447,12 +458,22 @@ SELECT p.operation,
        p.durability AS Durability,
        p.timed_by AS TimedBy,
        p.stamp AS Stamp,
+       100 * (read_bounds.iops_high - read_bounds.iops_low) / (read_bounds.iops_high + read_bounds.iops_low) AS ReadsPlusMinusPct,
+       100 * (write_bounds.iops_high - write_bounds.iops_low) / (write_bounds.iops_high + write_bounds.iops_low) AS WritesPlusMinusPct,
+       100 * (commit_bounds.iops_high - commit_bounds.iops_low) / (commit_bounds.iops_high + commit_bounds.iops_low)
+           AS CommitsPlusMinusPct,
        p.phase
   FROM database_phase AS p
   JOIN worker AS w ON w.run = p.run AND w.phase = p.phase
   LEFT JOIN worker_op AS reads ON reads.worker = w.id AND reads.kind = 'read'
   LEFT JOIN worker_op AS writes ON writes.worker = w.id AND writes.kind = 'write'
-  LEFT JOIN worker_op AS commits ON commits.worker = w.id AND commits.kind = 'commit';
+  LEFT JOIN worker_op AS commits ON commits.worker = w.id AND commits.kind = 'commit'
+  LEFT JOIN rate_bounds AS read_bounds
+    ON read_bounds.run = p.run AND read_bounds.phase = p.phase AND read_bounds.kind = 'read'
+  LEFT JOIN rate_bounds AS write_bounds
+    ON write_bounds.run = p.run AND write_bounds.phase = p.phase AND write_bounds.kind = 'write'
+  LEFT JOIN rate_bounds AS commit_bounds
+    ON commit_bounds.run = p.run AND commit_bounds.phase = p.phase AND commit_bounds.kind = 'commit';
 
 CREATE VIEW RanRead AS
 SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Writes, ReadsPerSec, WritesPerSec,
@@ -460,7 +481,7 @@ SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Wr
        ReadMeanMs, ReadP50Ms, ReadP95Ms, ReadP99Ms, ReadP999Ms, ReadMaxMs,
        WriteMeanMs, WriteP50Ms, WriteP95Ms, WriteP99Ms, WriteP999Ms, WriteMaxMs,
        Commits, CommitsPerSec, CommitMeanMs, CommitP50Ms, CommitP95Ms, CommitP99Ms, CommitP999Ms, CommitMaxMs,
-       Engine, Durability, TimedBy, Stamp, phase
+       Engine, Durability, TimedBy, Stamp, ReadsPlusMinusPct, WritesPlusMinusPct, CommitsPlusMinusPct, phase
   FROM database_worker WHERE operation = 'ran-read' ORDER BY Batch, phase, Job;
 
 CREATE VIEW RanWrite AS
@@ -469,7 +490,7 @@ SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Wr
        ReadMeanMs, ReadP50Ms, ReadP95Ms, ReadP99Ms, ReadP999Ms, ReadMaxMs,
        WriteMeanMs, WriteP50Ms, WriteP95Ms, WriteP99Ms, WriteP999Ms, WriteMaxMs,
        Commits, CommitsPerSec, CommitMeanMs, CommitP50Ms, CommitP95Ms, CommitP99Ms, CommitP999Ms, CommitMaxMs,
-       Engine, Durability, TimedBy, Stamp, phase
+       Engine, Durability, TimedBy, Stamp, ReadsPlusMinusPct, WritesPlusMinusPct, CommitsPlusMinusPct, phase
   FROM database_worker WHERE operation = 'ran-write' ORDER BY Batch, phase, Job;
 
 CREATE VIEW RanIO AS
@@ -478,7 +499,7 @@ SELECT RunDate, RunTime, Batch, "Database", Namespace, Processes, Job, Reads, Wr
        ReadMeanMs, ReadP50Ms, ReadP95Ms, ReadP99Ms, ReadP999Ms, ReadMaxMs,
        WriteMeanMs, WriteP50Ms, WriteP95Ms, WriteP99Ms, WriteP999Ms, WriteMaxMs,
        Commits, CommitsPerSec, CommitMeanMs, CommitP50Ms, CommitP95Ms, CommitP99Ms, CommitP999Ms, CommitMaxMs,
-       Engine, Durability, TimedBy, Stamp, phase
+       Engine, Durability, TimedBy, Stamp, ReadsPlusMinusPct, WritesPlusMinusPct, CommitsPlusMinusPct, phase
   FROM database_worker WHERE operation = 'ran-io' ORDER BY Batch, phase, Job;
 
 -- Rates and response times are of the measured time. Devices and databases count over the whole phase, ramp and drain
@@ -489,6 +510,12 @@ WITH measured AS (
            max(operations) FILTER (WHERE kind = 'read') AS reads,
            max(operations) FILTER (WHERE kind = 'write') AS writes,
            max(operations) FILTER (WHERE kind = 'commit') AS commits,
+           max(iops_low) FILTER (WHERE kind = 'read') AS reads_low,
+           max(iops_high) FILTER (WHERE kind = 'read') AS reads_high,
+           max(iops_low) FILTER (WHERE kind = 'write') AS writes_low,
+           max(iops_high) FILTER (WHERE kind = 'write') AS writes_high,
+           max(iops_low) FILTER (WHERE kind = 'commit') AS commits_low,
+           max(iops_high) FILTER (WHERE kind = 'commit') AS commits_high,
            max(mean_response_ms) FILTER (WHERE kind = 'read') AS read_mean_ms,
            max(max_response_ms) FILTER (WHERE kind = 'read') AS read_max_ms,
            max(mean_response_ms) FILTER (WHERE kind = 'write') AS write_mean_ms,
@@ -520,6 +547,9 @@ SELECT p.run, p.phase, p.name, p.operation, p.database, p.engine, p.durability, 
        coalesce(m.reads, 0) / nullif(m.seconds, 0) AS reads_per_s,
        coalesce(m.writes, 0) / nullif(m.seconds, 0) AS writes_per_s,
        coalesce(m.commits, 0) / nullif(m.seconds, 0) AS commits_per_s,
+       m.reads_low AS reads_per_s_low, m.reads_high AS reads_per_s_high,
+       m.writes_low AS writes_per_s_low, m.writes_high AS writes_per_s_high,
+       m.commits_low AS commits_per_s_low, m.commits_high AS commits_per_s_high,
        m.read_mean_ms, m.read_max_ms, m.write_mean_ms, m.write_max_ms, m.commit_mean_ms, m.commit_max_ms,
        coalesce(w.reads, 0) AS logical_reads,
        coalesce(w.writes, 0) AS logical_writes,

@@ -78,7 +78,7 @@ fn perftools_columns_have_their_names_and_come_first() {
         let statement = store.connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
         let columns: Vec<_> = statement.column_names().collect();
         assert_eq!(columns[..13].join(" "), NAMES);
-        assert_eq!(columns.len(), 38);
+        assert_eq!(columns.len(), 41);
     }
 }
 
@@ -104,6 +104,35 @@ fn perftools_views_have_response_times_and_what_they_rest_on() {
     let facts = "PostgreSQL|relaxed|database";
     assert_eq!(of("RanWrite"), [format!("{none}|{write}|300|100.000|{commit}|{facts}|1")]);
     assert_eq!(of("RanIO"), [format!("{read}|{write}|{zero}|{facts}|2")]);
+}
+
+/// A rate without its stamp or its interval is taken for more than it is: the best of several is then the one that a cache served.
+#[test]
+fn each_rate_of_the_views_has_its_stamp_and_its_interval() {
+    let (_dir, store) = store();
+    let kinds = ["read", "write", "commit"].map(|kind| {
+        format!(
+            r#"{{"kind":"{kind}","rate_low":190.0,"rate_high":210.0,"mean_low":900000.0,"mean_high":null}}"#
+        )
+    });
+    let bounds = format!(r#"{{"kinds":[{}]}}"#, kinds.join(","));
+    let insert = "INSERT INTO conclusion SELECT run, 1000 + number, 'rate-bounds', number, ?1 FROM phase WHERE number < 3";
+    store.connection.execute(insert, [bounds]).unwrap();
+    let stamp = "partly cached (37 %)";
+    let of = |columns: &str, view: &str| {
+        table(&store.connection, &format!("SELECT {columns} FROM {view} ORDER BY phase"))
+    };
+    let summary = of("iops_low, iops_high, mean_response_low_ms, mean_response_high_ms, stamp", "summary");
+    assert_eq!(summary[0], format!("190.000|210.000|0.900|NULL|{stamp}"));
+    assert_eq!(summary[5], format!("NULL|NULL|NULL|NULL|{stamp}"), "a phase without its end has none");
+    let job = "Stamp, ReadsPlusMinusPct, WritesPlusMinusPct, CommitsPlusMinusPct";
+    for view in ["RanRead", "RanWrite", "RanIO"] {
+        assert_eq!(of(job, view)[0], format!("{stamp}|5.000|5.000|5.000"), "{view}");
+    }
+    let rates = ["reads", "writes", "commits"].map(|kind| format!("{kind}_per_s_low, {kind}_per_s_high"));
+    let summary = of(&format!("stamp, {}", rates.join(", ")), "database_summary");
+    assert_eq!(summary[0], format!("{stamp}|190.000|210.000|NULL|NULL|NULL|NULL"));
+    assert_eq!(summary[1], format!("{stamp}|NULL|NULL|190.000|210.000|190.000|210.000"));
 }
 
 #[test]

@@ -141,6 +141,7 @@ impl Runs {
             usage: phase.usage,
             whole: phase.whole,
             stamp: phase.stamp,
+            bounds: ListedPhase::bounds_of(&phase.concluded),
             totals,
             workers: ListedPhase::of_workers(&workers),
         };

@@ -289,6 +289,8 @@ fn known(run: &Listed, phase: &ListedPhase) -> Line {
         Some(Ending::Failed(error)) => Some(error.as_str()),
         _ => None,
     };
+    let low = |kind| phase.bounds.rate(kind).map(|bounds| bounds.0);
+    let high = |kind| phase.bounds.rate(kind).map(|bounds| bounds.1);
     vec![
         ("Engine", of(|facts| &facts.engine)),
         ("Version", of(|facts| &facts.version)),
@@ -298,6 +300,12 @@ fn known(run: &Listed, phase: &ListedPhase) -> Line {
         ("WritePath", of(|facts| &facts.write_path)),
         ("TimedBy", Cell::Text(phase.task.timed_by.name().into())),
         ("Stamp", Cell::text_of(phase.stamp.as_deref())),
+        ("ReadsPSLow", Cell::real(low(OpKind::Read), RATE)),
+        ("ReadsPSHigh", Cell::real(high(OpKind::Read), RATE)),
+        ("WritesPSLow", Cell::real(low(OpKind::Write), RATE)),
+        ("WritesPSHigh", Cell::real(high(OpKind::Write), RATE)),
+        ("CommitsPSLow", Cell::real(low(OpKind::Commit), RATE)),
+        ("CommitsPSHigh", Cell::real(high(OpKind::Commit), RATE)),
         ("BlockBytes", Cell::count(facts.map(|facts| facts.block.0))),
         ("SizeBytes", Cell::count(facts.map(|facts| facts.size.0))),
         ("Host", Cell::Text(run.host.clone())),

@@ -1,20 +1,20 @@
 //! The list of a tool's runs, as text and as JSON.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iolite_model::{Ending, Iops, Nanos, Quantile};
+use iolite_model::{Ending, Iops, Nanos, OpKind, Quantile};
 use iolite_stats::{Estimate, StoredTotals};
 use serde_json::{Value, json};
 
 use super::listed::{Listed, ListedPhase};
 use crate::styler::{Style, Styler};
-use crate::table::NONE;
+use crate::table::{NONE, percent};
 
 /// Name and version of the document.
 pub const HISTORY_FORMAT: &str = "iolite-history/1";
 
 /// Columns of the table.
-const COLUMNS: [&str; 11] =
-    ["run", "date", "time", "jobs", "seconds", "", "per second", "mean", "p99", "max", "ended"];
+const COLUMNS: [&str; 13] =
+    ["run", "date", "time", "jobs", "seconds", "", "per second", "±", "mean", "p99", "max", "stamp", "ended"];
 
 /// The column that distinguishes kinds of operation.
 const KIND: usize = 5;
@@ -43,7 +43,7 @@ pub fn history(runs: &[Listed], style: Style) -> String {
     out + &styler.item(
         "",
         0,
-        "times: UTC; mean, p99, max: response; -: nothing, or too few operations to tell",
+        "times: UTC; mean, p99, max: response; ±: half of the rate's 95 % interval; -: nothing, or too few operations to tell",
     )
 }
 
@@ -71,7 +71,7 @@ fn table(runs: &[Listed], styler: Styler) -> String {
     });
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if index == 0 { 2 } else { 0 }, 2));
-        if (3..COLUMNS.len() - 1).contains(&index) && index != KIND {
+        if (3..COLUMNS.len() - 2).contains(&index) && index != KIND {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -88,30 +88,33 @@ fn name(run: &Listed) -> String {
 fn rows(run: &Listed) -> Vec<[String; COLUMNS.len()]> {
     let (date, time) = run.started();
     let mut first: [String; COLUMNS.len()] = std::array::from_fn(|_| String::new());
-    (first[0], first[1], first[2], first[10]) = (name(run), date, time, run.state().to_owned());
+    (first[0], first[1], first[2], first[12]) = (name(run), date, time, run.state().to_owned());
     let Some(phase) = &run.measured else { return vec![first] };
     first[3] = phase.task.workers.to_string();
     first[4] = format!("{:.1}", phase.seconds());
     let kinds = phase.kinds();
     let mut rows = Vec::with_capacity(kinds.len());
-    for (number, (_, kind, totals)) in kinds.iter().enumerate() {
+    for (number, (of, kind, totals)) in kinds.iter().enumerate() {
         let mut row = if number == 0 { first.clone() } else { std::array::from_fn(|_| String::new()) };
         row[KIND] = (*kind).to_owned();
-        figures(&mut row, phase, totals);
+        figures(&mut row, phase, *of, totals);
         rows.push(row);
     }
     rows
 }
 
-fn figures(row: &mut [String; COLUMNS.len()], phase: &ListedPhase, totals: &StoredTotals) {
+fn figures(row: &mut [String; COLUMNS.len()], phase: &ListedPhase, kind: OpKind, totals: &StoredTotals) {
     let none = || NONE.to_owned();
     let p99 = Quantile(0.99);
     let resolved = Estimate::resolves(p99, totals.operations());
     let shown = |time: Option<Nanos>| time.map_or_else(none, |time| time.to_string());
     row[6] = phase.per_second(totals.operations()).map_or_else(none, |rate| Iops(rate).to_string());
-    row[7] = shown(totals.mean().map(|mean| Nanos(mean.round() as u64)));
-    row[8] = shown(totals.quantile(p99).filter(|_| resolved));
-    row[9] = shown(totals.max());
+    let bounds = phase.bounds.rate(kind).filter(|(low, high)| low + high > 0.0);
+    row[7] = bounds.map_or_else(none, |(low, high)| percent((high - low) / (high + low)));
+    row[8] = shown(totals.mean().map(|mean| Nanos(mean.round() as u64)));
+    row[9] = shown(totals.quantile(p99).filter(|_| resolved));
+    row[10] = shown(totals.max());
+    row[11] = phase.stamp.clone().unwrap_or_else(none);
     if totals.errors() > 0 {
         row[6] += &format!(" ({})", crate::styler::errors(totals.errors()));
     }
@@ -146,6 +149,7 @@ fn run(run: &Listed) -> Value {
         "version": facts.map(|facts| &facts.version),
         "durability": facts.map(|facts| facts.durability.name()),
         "timed_by": phase.map(|phase| phase.task.timed_by.name()),
+        "stamp": phase.map(|phase| &phase.stamp),
         "jobs": phase.map(|phase| phase.task.workers),
         "measured_seconds": phase.map(ListedPhase::seconds),
         "operations": phase.map(operations).unwrap_or_default(),
@@ -153,12 +157,14 @@ fn run(run: &Listed) -> Value {
 }
 
 fn operations(phase: &ListedPhase) -> Vec<Value> {
-    let kinds = phase.kinds().into_iter().map(|(kind, _, totals)| {
+    let kinds = phase.kinds().into_iter().map(|(of, _, totals)| {
         let mut value = json!({
-            "kind": kind.name(),
+            "kind": of.name(),
             "operations": totals.operations(),
             "errors": totals.errors(),
             "per_second": phase.per_second(totals.operations()),
+            "per_second_low": phase.bounds.rate(of).map(|bounds| bounds.0),
+            "per_second_high": phase.bounds.rate(of).map(|bounds| bounds.1),
             "mean_ns": totals.mean(),
             "max_ns": totals.max().map(|max| max.0),
         });

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    DatabaseFacts, DatabaseUse, DbOperation, DbTask, Ending, Interval, Nanos, OpKind, RunId, Stage,
-    WorkerTotals,
+    Concluded, DatabaseFacts, DatabaseUse, DbOperation, DbTask, Ending, Interval, Nanos, OpKind, RunId,
+    Stage, WorkerTotals,
 };
-use iolite_stats::{HistogramError, StoredTotals};
+use iolite_stats::{HistogramError, RateBounds, StoredTotals};
 
 /// A phase of one of the tools' runs, or a run that has none (yet).
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,8 @@ pub struct ListedPhase {
     pub whole: Vec<(OpKind, u64)>,
     /// The cache stamp, as text; `None` until it has ended.
     pub stamp: Option<String>,
+    /// How certain the rates are; nothing of a phase that runs or was cut short.
+    pub bounds: RateBounds,
     /// The operations in the measured time, all workers together.
     pub totals: ListedTotals,
     /// Reads and writes of each worker; none of a phase that runs or was cut short.
@@ -80,6 +82,11 @@ impl ListedTotals {
 }
 
 impl ListedPhase {
+    /// How certain the rates are, from what was concluded about a phase.
+    pub fn bounds_of(concluded: &[Concluded]) -> RateBounds {
+        concluded.iter().find_map(Concluded::read).unwrap_or_default()
+    }
+
     /// Operations of each worker that the export includes: reads and writes.
     pub fn of_workers(workers: &[WorkerTotals]) -> Vec<[u64; 2]> {
         let operations = |worker: &WorkerTotals, kind| {

@@ -42,11 +42,12 @@ pub(super) fn section(
     let ratios = Ratios::of(phase, used);
     let title = styler.clean(format_args!("physical against logical, over {}", used.observed));
     let mut out = styler.paint(Emphasis::Strong, &title) + "\n" + &counts(phase, used, styler);
+    let counted = counted_by(facts);
     let notes = [
         unseen(used),
         ramp(phase, used),
-        reads(phase, &ratios),
-        sets(phase, used, &ratios),
+        reads(phase, &ratios, counted),
+        sets(phase, used, &ratios, counted),
         log(used, &ratios),
         writer(phase, used, &ratios),
         Some(cpu(used, facts, &ratios)),
@@ -124,8 +125,16 @@ fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
     Some(Note::plain("over", text))
 }
 
+/// Whose count of the database's calls it is. A database within this program counts nothing: the program does it in its place.
+fn counted_by(facts: Option<&DatabaseFacts>) -> &'static str {
+    match facts {
+        Some(facts) if is_embedded(facts) => "by this program's count of the database's calls",
+        _ => "by the database's own count",
+    }
+}
+
 /// What block reads took, or what sets had to read.
-fn reads(phase: &PhaseResult, ratios: &Ratios) -> Option<Note> {
+fn reads(phase: &PhaseResult, ratios: &Ratios, counted: &str) -> Option<Note> {
     if let Some(per_set) = ratios.device_reads_per_set {
         let text = format!(
             "{} device reads per set, of everybody on it: what sets change is read first, where it is not in the \
@@ -136,13 +145,12 @@ fn reads(phase: &PhaseResult, ratios: &Ratios) -> Option<Note> {
     }
     let own = ratios.database_reads_per_read;
     let Some(device) = ratios.device_reads_per_read else {
-        return own.map(|own| {
-            Note::plain("reads", format!("{} reads per block read, by the database's own count", short(own)))
-        });
+        return own
+            .map(|own| Note::plain("reads", format!("{} reads per block read, {counted}", short(own))));
     };
     let mut text = format!("{} device reads per block read", short(device));
     if let Some(own) = own {
-        text += &format!(" ({} by the database's own count)", short(own));
+        text += &format!(" ({} {counted})", short(own));
     }
     let sets = Logical::of(phase).sets > 0;
     if device < 1.0 - ALIKE {
@@ -160,12 +168,12 @@ fn reads(phase: &PhaseResult, ratios: &Ratios) -> Option<Note> {
 }
 
 /// What sets took in the data files and on the device.
-fn sets(phase: &PhaseResult, used: &DatabaseUse, ratios: &Ratios) -> Option<Note> {
+fn sets(phase: &PhaseResult, used: &DatabaseUse, ratios: &Ratios, counted: &str) -> Option<Note> {
     let logical = Logical::of(phase);
     let mut parts = Vec::new();
     if let Some(own) = ratios.database_writes_per_set {
         let of_what = shared(own, "sets were coalesced into each", "all are still in its log and in memory");
-        parts.push(format!("{} data writes per set by the database's own count{of_what}", short(own)));
+        parts.push(format!("{} data writes per set {counted}{of_what}", short(own)));
     }
     if let (Some(writes), Some(bytes)) = (ratios.device_writes_per_set, ratios.device_written_bytes_per_set) {
         let whose = if used.log_device.is_some() { "" } else { ", the log's among them" };

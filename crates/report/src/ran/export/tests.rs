@@ -2,7 +2,7 @@ use super::*;
 use crate::ran::{ListedTotals, history, history_json};
 use crate::styler::Style;
 use iolite_model::{Bytes, Durability, HistogramBytes, OpTotals, RunId, Stop, TimedBy, WorkerTotals};
-use iolite_stats::Histogram;
+use iolite_stats::{Histogram, KindBounds, RateBounds};
 
 const RAN_IO: DbOperation =
     DbOperation::RanIo { transaction_length: 50, hang: Nanos(2_000_000), read_percent: 70 };
@@ -75,6 +75,18 @@ fn usage() -> DatabaseUse {
     }
 }
 
+/// 140 to 160 of each kind per second.
+fn bounds(kinds: &[OpKind]) -> RateBounds {
+    let of = |kind: &OpKind| KindBounds {
+        kind: kind.name().into(),
+        rate_low: Some(140.0),
+        rate_high: Some(160.0),
+        mean_low: None,
+        mean_high: None,
+    };
+    RateBounds { kinds: kinds.iter().map(of).collect() }
+}
+
 /// A run of two workers that did 100 and 200 operations of each of these kinds.
 fn listed(operation: DbOperation, kinds: &[OpKind]) -> Listed {
     let workers = [worker(0, kinds, 100), worker(1, kinds, 200)];
@@ -104,6 +116,7 @@ fn listed(operation: DbOperation, kinds: &[OpKind]) -> Listed {
             usage: Some(usage()),
             whole: kinds.iter().map(|&kind| (kind, 330)).collect(),
             stamp: Some("device".into()),
+            bounds: bounds(kinds),
             totals: ListedTotals::of(&workers, &[]).unwrap(),
             workers: ListedPhase::of_workers(&workers),
         }),
@@ -250,5 +263,19 @@ fn a_history_shows_each_run_and_how_it_ended() {
     assert_eq!(run["operations"][0]["kind"], "read");
     assert_eq!(run["operations"][0]["mean_ns"], 1_040_000.0);
     assert_eq!(run["operations"][0]["per_second"], 150.0);
+    assert_eq!((&run["operations"][0]["per_second_low"], &run["stamp"]), (&140.0.into(), &"device".into()));
     assert_eq!(run["operations"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn each_rate_has_its_interval_and_its_stamp() {
+    let line = first_line(&export(&[io()], ExportFormat::Csv).unwrap(), b',');
+    for rate in ["ReadsPS", "WritesPS", "CommitsPS"] {
+        let bounds = ["Low", "High"].map(|end| value(&line, &format!("{rate}{end}")));
+        assert_eq!(bounds, ["140.000", "160.000"], "{rate}");
+    }
+    assert_eq!(value(&line, "Stamp"), "device");
+    let read = listed(DbOperation::RanRead, &[OpKind::Read]);
+    let line = first_line(&export(&[read], ExportFormat::Tsv).unwrap(), b'\t');
+    assert_eq!((value(&line, "ReadsPSLow"), value(&line, "WritesPSLow")), ("140.000", ""));
 }
