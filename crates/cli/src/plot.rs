@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures};
+use iolite_report::aligned;
 use iolite_report::plot::{Chart, chart, svg, terminal};
 use iolite_results::Run;
 use iolite_store::Store;
@@ -117,21 +118,14 @@ fn write_png(picture: &str, file: &Path) -> Result<(), UsageError> {
 /// The figures of logs, one line each.
 fn table(figures: &[Figures]) -> String {
     let number = |value: f64| if value < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") };
-    let mut rows = vec![["series", "unit", "min", "mean", "max", "standard deviation"].map(str::to_owned)];
-    rows.extend(figures.iter().map(|figures| {
+    let heading = ["series", "unit", "min", "mean", "max", "standard deviation"].map(str::to_owned);
+    let rows = figures.iter().map(|figures| {
         let [min, mean, max, deviation] =
             [figures.min, figures.mean, figures.max, figures.deviation].map(number);
         [clean(&figures.name), figures.unit.to_owned(), min, mean, max, deviation]
-    }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
-    let line = |row: &[String; 6]| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
+    });
+    let lines = aligned(std::iter::once(heading).chain(rows), 0, |column| column > 1);
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// No escape sequence of a file's name reaches a terminal.

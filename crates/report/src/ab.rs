@@ -5,12 +5,12 @@
 //! `figures` (list: `part`, `kind`, `figure`, `decides`, `a`, `b`, `ratio` (b over a) with `ratio_low` and `ratio_high`, `pairs`, `finding`),
 //! `warnings` and `ending`.
 
-use comfy_table::{Cell, ContentArrangement, Table, presets};
 use iolite_results::Run;
 use iolite_results::ab::{AB_ERROR, AbConcluded, AbEnd, AbFigure, figures};
 use iolite_results::comparison::Finding;
 use serde_json::{Value, json as document};
 
+use crate::grid::aligned;
 use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler};
 use crate::{answer, machine};
@@ -69,10 +69,7 @@ pub fn text(report: &AbReport<'_>, style: Style) -> String {
 }
 
 fn table<'a>(figures: impl Iterator<Item = &'a AbFigure>, styler: Styler) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.add_row(COLUMNS.map(Cell::new));
-    for figure in figures {
+    let row = |figure: &AbFigure| {
         let interval = &figure.interval;
         let cells = [
             figure.kind.name().to_owned(),
@@ -83,12 +80,10 @@ fn table<'a>(figures: impl Iterator<Item = &'a AbFigure>, styler: Styler) -> Str
             format!("{} to {}", percent(interval.low), percent(interval.high)),
             words(figure.finding).to_owned(),
         ];
-        table.add_row(cells.map(|cell| Cell::new(styler.clean(cell))));
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
-    }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+        cells.map(|cell| styler.clean(cell))
+    };
+    let rows = std::iter::once(COLUMNS.map(str::to_owned)).chain(figures.map(row));
+    aligned(rows, 2, |_| false).into_iter().map(|line| line + "\n").collect()
 }
 
 fn percent(ratio: f64) -> String {

@@ -8,11 +8,11 @@
 //! `ratio_high` (95 % interval), `p`, `smallest_detectable` (a share; null where it is unknown) and `finding` (`better`, `worse`,
 //! `no-difference-shown`).
 
-use comfy_table::{Cell, ContentArrangement, Table, presets};
 use iolite_results::comparison::{Comparison, FigureComparison, Finding, PartComparison};
 use iolite_stats::{Covers, Difference};
 use serde_json::{Value, json};
 
+use crate::grid::aligned;
 use crate::styler::{Emphasis, Style, Styler};
 
 /// Name and version of the document.
@@ -61,19 +61,14 @@ fn table_of(part: &PartComparison, styler: Styler) -> String {
         pair(&before.to_string(), &after.to_string()),
         pair(&part.stamps.0, &part.stamps.1)
     );
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.add_row(COLUMNS.map(Cell::new));
+    let mut rows = vec![COLUMNS.map(str::to_owned)];
     let mut kind = None;
     for figure in &part.figures {
         let name = if kind == Some(figure.kind) { "" } else { figure.kind.name() };
         kind = Some(figure.kind);
-        table.add_row(cells(name, figure).map(|cell| Cell::new(styler.clean(cell))));
+        rows.push(cells(name, figure).map(|cell| styler.clean(cell)));
     }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
-    }
-    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    let lines = aligned(rows, 2, |_| false).into_iter().map(|line| line + "\n");
     styler.paint(Emphasis::Strong, &styler.clean(title)) + "\n" + &lines.collect::<String>()
 }
 

@@ -6,6 +6,7 @@ use iolite_stats::{Estimate, Knee, PhaseResult};
 use crate::chart::bars;
 use crate::styler::{Emphasis, Styler};
 use crate::{KneeFound, Report};
+use unicode_width::UnicodeWidthStr;
 
 /// Columns of the text under the knee's name.
 const INDENT: usize = 6;
@@ -115,7 +116,6 @@ fn picture(tested: &[&PhaseResult], knee: &Knee, word: &str, styler: Styler) -> 
 
 /// The cells right-aligned in columns as wide as the loads above them.
 fn columns(cells: &[String], loads: &[String]) -> String {
-    let column =
-        |(cell, load): (&String, &String)| format!("{cell:>width$} ", width = load.chars().count().max(2));
+    let column = |(cell, load): (&String, &String)| format!("{cell:>width$} ", width = load.width().max(2));
     cells.iter().zip(loads).map(column).collect()
 }

@@ -21,7 +21,8 @@ use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use serde_json::{Value, json};
 
-use crate::run::{Cells, columns, phase_json};
+use crate::grid::{Line, columns};
+use crate::run::phase_json;
 use crate::styler::{Emphasis, Style, Styler, count};
 use crate::table::NONE;
 use crate::text::filled;
@@ -75,19 +76,6 @@ impl LatencyReport {
             warnings: run.warnings.clone(),
             ending: crate::ending(run),
         })
-    }
-}
-
-/// A line of the table: load, rate, quantile, operations, what it was for, how it came out.
-struct Row([String; 6]);
-
-impl Cells<6> for Row {
-    fn label(&self) -> &str {
-        ""
-    }
-
-    fn cells(&self) -> &[String; 6] {
-        &self.0
     }
 }
 
@@ -149,13 +137,14 @@ fn table(report: &LatencyReport, styler: Styler) -> String {
         LoadParameter::Rate { .. } => "asked",
     };
     let quantile = report.target.quantile.to_string();
-    let heading = Row([load, "IOPS", &quantile, "operations", "for", ""].map(str::to_owned));
-    let rows: Vec<Row> = report.tries.iter().map(|each| row(each, report, styler)).collect();
-    let lines: Vec<&Row> = std::iter::once(&heading).chain(&rows).collect();
+    let heading = Line::new("", [load, "IOPS", &quantile, "operations", "for", ""].map(str::to_owned));
+    let rows = report.tries.iter().map(|each| Line::new("", row(each, report, styler)));
+    let lines: Vec<_> = std::iter::once(heading).chain(rows).collect();
     columns(&lines, &SPARED, 0, styler)
 }
 
-fn row(each: &Try, report: &LatencyReport, styler: Styler) -> Row {
+/// Load, rate, quantile, operations, what it was for, how it came out.
+fn row(each: &Try, report: &LatencyReport, styler: Styler) -> [String; 6] {
     let load = match (each.load, report.target.parameter) {
         (Load::Depth(depth), LoadParameter::Depth { .. }) => depth.to_string(),
         (Load::Depth(depth), _) => format!("{depth} outstanding"),
@@ -174,7 +163,7 @@ fn row(each: &Try, report: &LatencyReport, styler: Styler) -> Row {
         TryOutcome::Behind => format!("{} {} behind", styler.glyph("✗", "x"), count(each.backlog)),
     };
     let quantile = each.quantile.map_or(NONE.to_owned(), |quantile| styler.clean(quantile));
-    Row([load, each.rate.to_string(), quantile, count(each.operations), purpose.to_owned(), outcome])
+    [load, each.rate.to_string(), quantile, count(each.operations), purpose.to_owned(), outcome]
 }
 
 fn rendered(load: Load) -> String {

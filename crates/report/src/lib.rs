@@ -15,6 +15,7 @@ pub mod comparison;
 pub mod durability;
 pub mod explain;
 pub mod export;
+mod grid;
 mod html;
 pub mod iometer;
 mod json;
@@ -43,6 +44,7 @@ pub mod tproc_c;
 pub mod waits;
 mod words;
 
+pub use grid::aligned;
 pub use html::page;
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};

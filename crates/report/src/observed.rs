@@ -5,6 +5,7 @@ use iolite_results::{Readings, Run};
 use serde_json::{Value, json};
 
 use crate::chart::course;
+use crate::grid::aligned;
 use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
@@ -180,14 +181,8 @@ fn table(lines: &[Line], styler: Styler) -> String {
             [styler.clean(&line.subject), line.label.to_owned(), mean, median, p95, max]
         }))
         .collect();
-    let widths: [usize; 6] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
     let mut out = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        let mut text = format!("{:<a$}  {:<b$}", row[0], row[1], a = widths[0], b = widths[1]);
-        for column in 2..6 {
-            text += &format!("  {:>width$}", row[column], width = widths[column]);
-        }
+    for (number, text) in aligned(rows, 0, |column| column > 1).into_iter().enumerate() {
         let line = number.checked_sub(1).and_then(|number| lines.get(number));
         let over_time = line.and_then(|line| {
             let series: Vec<_> =

@@ -4,10 +4,10 @@
 //! `directory`, `command` (list), `phases` (number), `ending` (as in a run, kind `running` while it goes on), `verdict`
 //! (null, or `profile` and `fitness`), `tags`, `notes` (lists).
 
-use comfy_table::{Cell, ContentArrangement, Table, presets};
 use iolite_model::{Ending, Fitness, Nanos};
 use serde_json::{Value, json};
 
+use crate::grid::aligned;
 use crate::styler::{Style, Styler};
 
 /// Name and version of the document.
@@ -71,10 +71,7 @@ impl RunLine {
 /// The list for a terminal; a note stands beneath its run.
 pub fn list(runs: &[RunLine], style: Style) -> String {
     let styler = Styler(style);
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.add_row(COLUMNS.map(Cell::new));
-    for run in runs {
+    let row = |run: &RunLine| {
         let cells = [
             run.id.clone(),
             run.started(),
@@ -83,12 +80,10 @@ pub fn list(runs: &[RunLine], style: Style) -> String {
             run.result(),
             run.tags.join(", "),
         ];
-        table.add_row(cells.map(|cell| Cell::new(styler.clean(cell))));
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
-    }
-    let mut lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+        cells.map(|cell| styler.clean(cell))
+    };
+    let rows = std::iter::once(COLUMNS.map(str::to_owned)).chain(runs.iter().map(row));
+    let mut lines = aligned(rows, 2, |_| false).into_iter().map(|line| line + "\n");
     let mut out: String = lines.next().unwrap_or_default();
     for (run, line) in runs.iter().zip(lines) {
         out += &line;

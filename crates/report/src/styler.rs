@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 
+use anstyle::AnsiColor;
 use iolite_model::Iops;
+use unicode_width::UnicodeWidthStr;
 
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +53,14 @@ impl Styler {
 
     /// The text in a colour, where colours are on.
     pub(crate) fn paint(self, ink: Emphasis, text: &str) -> String {
-        let code = match ink {
-            Emphasis::Good => "1;32",
-            Emphasis::Caution => "1;33",
-            Emphasis::Bad => "1;31",
-            Emphasis::Strong => "1",
+        let bold = anstyle::Style::new().bold();
+        let style = match ink {
+            Emphasis::Good => bold.fg_color(Some(AnsiColor::Green.into())),
+            Emphasis::Caution => bold.fg_color(Some(AnsiColor::Yellow.into())),
+            Emphasis::Bad => bold.fg_color(Some(AnsiColor::Red.into())),
+            Emphasis::Strong => bold,
         };
-        if self.0.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.0.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// The cleaned text after a label of the given width in columns, wrapped, with the further lines indented to it.
@@ -79,9 +82,8 @@ impl Styler {
         let mut lines = vec![String::new()];
         for word in with_units(text) {
             let word = word.as_str();
-            if let Some(line) = lines
-                .last_mut()
-                .filter(|line| line.is_empty() || line.chars().count() + 1 + word.chars().count() <= room)
+            if let Some(line) =
+                lines.last_mut().filter(|line| line.is_empty() || line.width() + 1 + word.width() <= room)
             {
                 if !line.is_empty() {
                     line.push(' ');

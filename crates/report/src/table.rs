@@ -7,6 +7,7 @@ use iolite_stats::{Estimate, PhaseResult, Summary};
 use crate::Report;
 use crate::styler::{self, Emphasis, Styler};
 use crate::words;
+use unicode_width::UnicodeWidthStr;
 
 /// The quantiles that have a column.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
@@ -303,7 +304,7 @@ fn draw(rows: Vec<Row>, styler: Styler) -> String {
         .map(|h| styler.clean(h));
     let width_of = |column: usize| {
         let cells = rows.iter().map(|row| &row.cells[column]).chain([&header[column]]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0) + 2
+        cells.map(|cell| cell.width()).max().unwrap_or(0) + 2
     };
     let shown: Vec<usize> =
         (0..COLUMNS).filter(|column| styler.width() >= FULL || !SPARED.contains(column)).collect();
@@ -341,7 +342,7 @@ fn draw(rows: Vec<Row>, styler: Styler) -> String {
 }
 
 fn is_long(row: &Row, room: usize) -> bool {
-    row.name.chars().count() + 2 > room
+    row.name.width() + 2 > room
 }
 
 /// The drawn lines with what stands between them: headings, long names, notes.
@@ -363,7 +364,7 @@ fn assemble(rows: &[Row], lines: &[String], room: usize, styler: Styler) -> Stri
         }
         out += &if row.is_knee { styler.paint(Emphasis::Strong, line) } else { line.clone() };
         let notes = styler.clean(row.notes.join(", "));
-        let fits = line.chars().count() + 2 + notes.chars().count() <= styler.width();
+        let fits = line.width() + 2 + notes.width() <= styler.width();
         if notes.is_empty() {
             out.push('\n');
         } else if fits {

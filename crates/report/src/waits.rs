@@ -10,6 +10,7 @@ use crate::run::{Note, rendered};
 use crate::styler::{Emphasis, Style, Styler, count};
 use crate::text::filled;
 use crate::{answer, machine};
+use unicode_width::UnicodeWidthStr;
 
 /// Name and version of the document of `iolite waits watch`.
 pub const JSON_FORMAT: &str = "iolite-waits/1";
@@ -111,7 +112,7 @@ pub(crate) fn section(found: &WaitsFound, styler: Styler) -> String {
 fn shares(label: &'static str, list: &[WaitShare], styler: Styler) -> String {
     let max = list.iter().map(|one| one.sessions).fold(0.0, f64::max);
     let shown = &list[..list.len().min(SHOWN)];
-    let widest = shown.iter().map(|one| styler.clean(&one.name).chars().count()).max().unwrap_or(0);
+    let widest = shown.iter().map(|one| styler.clean(&one.name).width()).max().unwrap_or(0);
     let mut out = String::new();
     for (number, one) in shown.iter().enumerate() {
         let label = if number == 0 { label } else { "" };

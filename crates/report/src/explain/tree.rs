@@ -4,6 +4,7 @@ use iolite_model::{Bytes, Iops, Nanos};
 use serde_json::{Map, Value};
 
 use crate::styler::{Emphasis, Styler, count};
+use unicode_width::UnicodeWidthStr;
 
 /// Columns of a key with its value; the meaning stands behind them.
 const EXCERPT: usize = 42;
@@ -194,7 +195,7 @@ impl Walk {
         let styler = self.styler;
         let mark = if matters { "* " } else { "  " };
         let excerpt = format!("{}{mark}{}", "  ".repeat(depth), styler.clean(excerpt));
-        let width = excerpt.chars().count();
+        let width = excerpt.width();
         let painted = if matters { styler.paint(Emphasis::Strong, &excerpt) } else { excerpt };
         if text.is_empty() {
             return painted + "\n";

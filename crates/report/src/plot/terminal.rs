@@ -1,6 +1,10 @@
 //! A chart as text: lines in braille, fields as shades.
 
+use std::fmt::Display;
+
 use crate::styler::escaped;
+use anstyle::AnsiColor;
+use unicode_width::UnicodeWidthStr;
 
 use super::axis::Axis;
 use super::chart::{Chart, Panel};
@@ -21,7 +25,20 @@ const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x8
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
 /// Colours of the series, as the terminal's palette has them: blue, red, green, magenta, yellow, cyan.
-const COLORS: [u8; 6] = [34, 31, 32, 35, 33, 36];
+const COLORS: [AnsiColor; 6] = [
+    AnsiColor::Blue,
+    AnsiColor::Red,
+    AnsiColor::Green,
+    AnsiColor::Magenta,
+    AnsiColor::Yellow,
+    AnsiColor::Cyan,
+];
+
+/// In the colour of a series.
+fn colored(series: usize, text: impl Display) -> String {
+    let style = COLORS[series % COLORS.len()].on_default();
+    format!("{style}{text}{style:#}")
+}
 
 /// A grid of characters, each with the series that drew last on it.
 struct Canvas {
@@ -78,7 +95,7 @@ impl Canvas {
         for &(shade, bits, series) in &self.cells[row * self.columns..(row + 1) * self.columns] {
             let c = if bits == 0 { shade } else { char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' ') };
             match series.filter(|_| in_color) {
-                Some(series) => out.push_str(&format!("\x1b[{}m{c}\x1b[0m", COLORS[series % COLORS.len()])),
+                Some(series) => out.push_str(&colored(series, c)),
                 None => out.push(c),
             }
         }
@@ -96,7 +113,7 @@ pub fn terminal(chart: &Chart, columns: usize, in_color: bool) -> String {
     }
     for (number, series) in chart.series.iter().enumerate() {
         let mark = match in_color {
-            true => format!("\x1b[{}m──\x1b[0m", COLORS[number % COLORS.len()]),
+            true => colored(number, "──"),
             false => "──".to_owned(),
         };
         out += &format!("{mark} {} ({})\n", escaped(&series.name), escaped(&series.run));
@@ -143,10 +160,10 @@ fn ticks(axis: &Axis, columns: usize) -> String {
     let mut out = String::new();
     for tick in &axis.ticks {
         let label: String = escaped(&tick.label).chars().collect();
-        let width = label.chars().count();
+        let width = label.width();
         let at = (axis.place(tick.at) * (columns - 1) as f64).round() as usize;
         let start = at.saturating_sub(width / 2).min(columns.saturating_sub(width));
-        let free = out.chars().count();
+        let free = out.width();
         if free == 0 || start > free {
             out += &" ".repeat(start.saturating_sub(free));
             out += &label;

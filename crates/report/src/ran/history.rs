@@ -1,11 +1,11 @@
 //! The list of a tool's runs, as text and as JSON.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iolite_model::{Ending, Iops, Nanos, OpKind, Quantile};
 use iolite_stats::{Estimate, StoredTotals};
 use serde_json::{Value, json};
 
 use super::listed::{Listed, ListedPhase};
+use crate::grid::aligned;
 use crate::styler::{Style, Styler};
 use crate::table::{NONE, percent};
 
@@ -62,20 +62,10 @@ fn heading(run: &Listed) -> String {
 }
 
 fn table(runs: &[Listed], styler: Styler) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.add_row(COLUMNS.map(Cell::new));
-    let rows = runs.iter().flat_map(rows);
-    rows.for_each(|row| {
-        table.add_row(row.map(|cell| Cell::new(styler.clean(cell))));
-    });
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
-        if (3..COLUMNS.len() - 2).contains(&index) && index != KIND {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    let rows = runs.iter().flat_map(rows).map(|row| row.map(|cell| styler.clean(cell)));
+    let rows = std::iter::once(COLUMNS.map(str::to_owned)).chain(rows);
+    let right = |column| (3..COLUMNS.len() - 2).contains(&column) && column != KIND;
+    aligned(rows, 2, right).into_iter().map(|line| line + "\n").collect()
 }
 
 /// The run's id, and which of its steps this is where it has several.

@@ -5,7 +5,8 @@ use iolite_stats::PhaseResult;
 
 use super::database::is_embedded;
 use super::ratios::{Log, Logical, Ratios};
-use crate::run::{Cells, INDENT, Note, columns, rendered};
+use crate::grid::{Line, columns};
+use crate::run::{INDENT, Note, rendered};
 use crate::styler::{Emphasis, Styler, count};
 use crate::table::{NONE, percent};
 
@@ -16,21 +17,6 @@ const SPARED: [usize; 3] = [1, 3, 4];
 
 /// A ratio this far from 1 is no longer 1 to a reader.
 const ALIKE: f64 = 0.02;
-
-struct Line {
-    label: &'static str,
-    cells: [String; COLUMNS],
-}
-
-impl Cells<COLUMNS> for Line {
-    fn label(&self) -> &str {
-        self.label
-    }
-
-    fn cells(&self) -> &[String; COLUMNS] {
-        &self.cells
-    }
-}
 
 /// The whole section.
 pub(super) fn section(
@@ -67,18 +53,18 @@ fn counts(phase: &PhaseResult, used: &DatabaseUse, styler: Styler) -> String {
         logical.set.to_string(),
         count(logical.commits),
     ];
-    let mut lines = vec![Line { label: "", cells: heading }, Line { label: "asked for", cells: asked }];
+    let mut lines = vec![Line::new("", heading), Line::new("asked for", asked)];
     if let Some(data) = used.data_device {
         let label = if used.log_device.is_some() { "device of the data" } else { "device" };
-        lines.push(Line { label, cells: of_device(data) });
+        lines.push(Line::new(label, of_device(data)));
     }
-    lines.extend(used.log_device.map(|log| Line { label: "device of the log", cells: of_device(log) }));
+    lines.extend(used.log_device.map(|log| Line::new("device of the log", of_device(log))));
     lines.extend(of_database(&used.database));
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, styler)
+    columns(&lines, &SPARED, INDENT, styler)
 }
 
 /// What the database counts of its data and of its log; nothing where it counts nothing.
-fn of_database(own: &Physical) -> Vec<Line> {
+fn of_database(own: &Physical) -> Vec<Line<COLUMNS>> {
     if *own == Physical::default() {
         return Vec::new();
     }
@@ -98,7 +84,7 @@ fn of_database(own: &Physical) -> Vec<Line> {
         size(own.log_write_bytes),
         number(own.log_syncs),
     ];
-    vec![Line { label: "database: data", cells: data }, Line { label: "database: log", cells: log }]
+    vec![Line::new("database: data", data), Line::new("database: log", log)]
 }
 
 fn of_device(device: DeviceCounters) -> [String; COLUMNS] {

@@ -3,6 +3,7 @@
 use iolite_model::{Iops, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Estimate, Histogram, PhaseChanges, PhaseResult, Summary};
 
+use crate::grid::{Line, columns};
 use crate::styler::{Styler, count};
 use crate::table::{NONE, mebibytes, nanos, percent};
 
@@ -19,17 +20,10 @@ const SPARED: [usize; 6] = [3, 6, 0, 9, 5, 2];
 /// A service time that differs from the response time by less than this share is the same to a reader.
 const ALIKE: f64 = 0.01;
 
-/// A line of figures.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
-    pub(crate) label: String,
-    pub(crate) cells: [String; COLUMNS],
-}
-
 /// Lines of figures under one heading.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<Line<COLUMNS>>,
 }
 
 impl Figures {
@@ -61,15 +55,15 @@ impl Figures {
     }
 
     fn push(&mut self, label: String, cells: [String; COLUMNS], styler: Styler) {
-        self.lines.push(Line { label, cells: cells.map(|cell| styler.clean(cell)) });
+        self.lines.push(Line::new(label, cells.map(|cell| styler.clean(cell))));
     }
 
     /// The lines under their heading, indented; `rate` is what operations a second are called.
     pub(crate) fn draw(&self, indent: usize, rate: &str, styler: Styler) -> String {
         let heading =
             ["operations", rate, "±", "MiB/s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
-        let heading = Line { label: String::new(), cells: heading.map(|title| styler.clean(title)) };
-        let lines: Vec<&Line> = std::iter::once(&heading).chain(&self.lines).collect();
+        let heading = Line::new("", heading.map(|title| styler.clean(title)));
+        let lines: Vec<_> = std::iter::once(heading).chain(self.lines.iter().cloned()).collect();
         columns(&lines, &SPARED, indent, styler)
     }
 }
@@ -95,54 +89,6 @@ fn quantiles(cells: &mut [String; COLUMNS], operations: u64, value: impl Fn(Quan
         let is_resolved = Estimate::resolves(quantile, operations);
         let rendered = value(quantile).filter(|_| is_resolved).map(nanos);
         cells[column] = rendered.unwrap_or_else(|| NONE.to_owned());
-    }
-}
-
-/// Lines of cells in columns, the cells to the right; columns are spared in this order until the rest fits.
-pub(crate) fn columns<const N: usize>(
-    lines: &[&impl Cells<N>],
-    spared: &[usize],
-    indent: usize,
-    styler: Styler,
-) -> String {
-    let width = |cell: &str| cell.chars().count();
-    let label = lines.iter().map(|line| width(line.label())).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        lines.iter().map(|line| width(&line.cells()[column])).max().unwrap_or(0)
-    });
-    let mut shown: Vec<usize> = (0..N).collect();
-    for column in spared {
-        let needed = indent + label + shown.iter().map(|&column| widths[column] + 2).sum::<usize>();
-        if needed <= styler.width() {
-            break;
-        }
-        shown.retain(|other| other != column);
-    }
-    let mut out = String::new();
-    for line in lines {
-        let mut text = format!("{:indent$}{:<label$}", "", line.label());
-        for &column in &shown {
-            text += &format!("  {:>width$}", line.cells()[column], width = widths[column]);
-        }
-        out += text.trim_end();
-        out.push('\n');
-    }
-    out
-}
-
-/// A line with a label and cells.
-pub(crate) trait Cells<const N: usize> {
-    fn label(&self) -> &str;
-    fn cells(&self) -> &[String; N];
-}
-
-impl Cells<COLUMNS> for Line {
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    fn cells(&self) -> &[String; COLUMNS] {
-        &self.cells
     }
 }
 

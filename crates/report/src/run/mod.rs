@@ -13,7 +13,6 @@ mod json;
 mod notes;
 mod phase;
 
-pub(crate) use figures::{Cells, columns};
 pub(crate) use json::operations as operations_json;
 pub use json::phase as phase_json;
 pub use json::{JSON_FORMAT, json, verified_json};

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, CachePoint, Iops, OpKind, Order, StudyWindow};
 
 use super::{StudyReport, asked, rates, result, slowest};
-use crate::run::{Cells, columns};
+use crate::grid::{Line, columns};
 use crate::styler::{Styler, count};
 use crate::table::{NONE, mebibytes, nanos};
 
@@ -12,25 +12,10 @@ const COLUMNS: usize = 10;
 /// What is left out first where there is no room.
 const SPARED: [usize; 3] = [7, 5, 2];
 
-struct Line {
-    label: String,
-    cells: [String; COLUMNS],
-}
-
-impl Cells<COLUMNS> for Line {
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    fn cells(&self) -> &[String; COLUMNS] {
-        &self.cells
-    }
-}
-
 pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> String {
     let heading =
         ["reads", "requests", "asked", "on device", "IOPS", "MiB/s", "mean", "p50", "p99", "cached"];
-    let mut lines = vec![Line { label: String::new(), cells: heading.map(str::to_owned) }];
+    let mut lines = vec![Line::new("", heading.map(str::to_owned))];
     for order in [Order::Random, Order::Sequential] {
         let mut of_order: Vec<_> =
             report.windows.iter().filter(|window| window.circumstance.order == order).collect();
@@ -38,11 +23,11 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> Strin
         of_order.sort_by_key(|window| window.circumstance.way);
         if let Some(block) = of_order.first().and_then(|window| block(report, window)) {
             let label = format!("{}, {block}", order.name());
-            lines.push(Line { label, cells: Default::default() });
+            lines.push(Line::new(label, Default::default()));
             lines.extend(of_order.into_iter().map(|window| line(report, window, styler)));
         }
     }
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, styler)
+    columns(&lines, &SPARED, 0, styler)
         + &styler.item(
             "",
             0,
@@ -58,7 +43,7 @@ fn block(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>) -> 
     }
 }
 
-fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, styler: Styler) -> Line {
+fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, styler: Styler) -> Line<COLUMNS> {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     if let Some(asked) = asked(report, window) {
         cells[0] = count(asked.operations);

@@ -4,7 +4,7 @@ use iolite_model::{Bytes, Iops, Order, ReadAheadPoint, StudyWindow};
 
 use super::{StudyReport, asked, rates, result, slowest};
 use crate::chart::bars;
-use crate::run::{Cells, columns};
+use crate::grid::{Line, columns};
 use crate::styler::{Styler, count};
 use crate::table::{NONE, mebibytes, nanos};
 
@@ -13,21 +13,6 @@ const COLUMNS: usize = 9;
 /// What is left out first where there is no room.
 const SPARED: [usize; 3] = [4, 7, 2];
 
-struct Line {
-    label: String,
-    cells: [String; COLUMNS],
-}
-
-impl Cells<COLUMNS> for Line {
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    fn cells(&self) -> &[String; COLUMNS] {
-        &self.cells
-    }
-}
-
 pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> String {
     let mut settings: Vec<Bytes> =
         report.windows.iter().map(|window| window.circumstance.read_ahead).collect();
@@ -35,8 +20,8 @@ pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> S
     let titles = ["", "MiB/s", "requests", "of", "p99", "", "IOPS", "p99", "read per byte"];
     let over = ["", "sequential", "", "", "", "", "random", "", ""];
     let cells = over.map(str::to_owned);
-    let mut lines = vec![Line { label: String::new(), cells }];
-    lines.push(Line { label: "read-ahead".into(), cells: titles.map(str::to_owned) });
+    let mut lines = vec![Line::new("", cells)];
+    lines.push(Line::new("read-ahead", titles.map(str::to_owned)));
     let throughput = |order| {
         let of = |&setting: &Bytes| {
             let window = find(report, setting, order)?;
@@ -52,7 +37,7 @@ pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> S
     for (number, &setting) in settings.iter().enumerate() {
         lines.push(line(report, setting, [&sequential[number], &random[number]], styler));
     }
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, styler)
+    columns(&lines, &SPARED, 0, styler)
         + &styler.item(
             "",
             0,
@@ -70,7 +55,12 @@ fn find(
     report.windows.iter().find(|window| window.circumstance == ReadAheadPoint { read_ahead, order })
 }
 
-fn line(report: &StudyReport<ReadAheadPoint>, setting: Bytes, bars: [&String; 2], styler: Styler) -> Line {
+fn line(
+    report: &StudyReport<ReadAheadPoint>,
+    setting: Bytes,
+    bars: [&String; 2],
+    styler: Styler,
+) -> Line<COLUMNS> {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     (cells[0], cells[5]) = (bars[0].clone(), bars[1].clone());
     if let Some(window) = find(report, setting, Order::Sequential) {

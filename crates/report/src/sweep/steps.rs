@@ -5,9 +5,10 @@ use iolite_stats::{Estimate, PhaseResult, SweptStep};
 
 use super::SweepReport;
 use crate::chart::lying;
-use crate::run::{Cells, columns};
+use crate::grid::{Line, columns};
 use crate::styler::{Emphasis, Styler};
 use crate::table::{NONE, nanos, percent, stamp};
+use unicode_width::UnicodeWidthStr;
 
 const COLUMNS: usize = 10;
 
@@ -20,21 +21,6 @@ const SPARED: [usize; 4] = [4, 6, 5, 2];
 
 /// Columns of a bar: no fewer, and no more than a glance takes in.
 const BAR: std::ops::RangeInclusive<usize> = 8..=30;
-
-struct Line {
-    label: &'static str,
-    cells: [String; COLUMNS],
-}
-
-impl Cells<COLUMNS> for Line {
-    fn label(&self) -> &str {
-        self.label
-    }
-
-    fn cells(&self) -> &[String; COLUMNS] {
-        &self.cells
-    }
-}
 
 /// What the lines of a group are about.
 #[derive(Clone, Copy)]
@@ -62,14 +48,14 @@ pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
         return String::new();
     }
     let heading = ["jobs", "IOPS", "±", "mean", "p50", "p95", "p99", "p99.9", "max", "cache"];
-    let mut lines = vec![Line { label: "", cells: heading.map(|title| styler.clean(title)) }];
+    let mut lines = vec![Line::new("", heading.map(|title| styler.clean(title)))];
     let groups = groups(report.terms.operation);
     for &(label, group) in groups {
         for (number, step) in report.steps.iter().enumerate() {
             let label = if number == 0 { label } else { "" };
             let mut cells = cells(step, group);
             cells[0] = jobs(report, step, styler);
-            lines.push(Line { label, cells: cells.map(|cell| styler.clean(cell)) });
+            lines.push(Line::new(label, cells.map(|cell| styler.clean(cell))));
         }
     }
     let mut legend = String::from(
@@ -84,7 +70,7 @@ pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
     if groups.len() > 1 {
         legend += "; all: the time that a job takes for one operation, its share of the commit included";
     }
-    columns(&lines.iter().collect::<Vec<_>>(), &SPARED, 0, styler) + &styler.item("", 0, legend)
+    columns(&lines, &SPARED, 0, styler) + &styler.item("", 0, legend)
 }
 
 fn mark(styler: Styler) -> &'static str {
@@ -146,9 +132,9 @@ pub(super) fn picture(report: &SweepReport, styler: Styler) -> String {
     let rates: Vec<String> = points.iter().map(|point| Iops(point.1).to_string()).collect();
     let means: Vec<String> = points.iter().map(|point| styler.clean(Nanos(point.2.round() as u64))).collect();
     let widest = |cells: &mut dyn Iterator<Item = usize>| cells.max().unwrap_or(0);
-    let jobs = widest(&mut points.iter().map(|point| point.0.chars().count())).max("jobs".len());
-    let rate = widest(&mut rates.iter().map(|cell| cell.chars().count()));
-    let mean = widest(&mut means.iter().map(|cell| cell.chars().count()));
+    let jobs = widest(&mut points.iter().map(|point| point.0.width())).max("jobs".len());
+    let rate = widest(&mut rates.iter().map(|cell| cell.width()));
+    let mean = widest(&mut means.iter().map(|cell| cell.width()));
     // Two spaces between the columns.
     let room = styler.width().saturating_sub(jobs + rate + mean + 8) / 2;
     let room = room.clamp(*BAR.start(), *BAR.end());

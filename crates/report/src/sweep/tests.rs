@@ -328,7 +328,7 @@ VERDICT: none (the sweep did not come to its end)
 fn colour_changes_nothing_but_colour() {
     for report in [reads(), mixed()] {
         let colored = text(&report, Style { color: true, ..WIDE });
-        assert!(colored.contains("\x1b[1;33mVERDICT: marginal"), "{colored}");
+        assert!(colored.contains("\x1b[1m\x1b[33mVERDICT: marginal"), "{colored}");
         let mut plain = String::new();
         let mut rest = colored.as_str();
         while let Some((before, after)) = rest.split_once('\x1b') {

@@ -6,7 +6,8 @@ use iolite_stats::KneeFound;
 use super::{TprocCPhase, TprocCReport, header, legend};
 use crate::answer;
 use crate::chart::bars;
-use crate::run::{Cells, INDENT, columns};
+use crate::grid::{Line, columns};
+use crate::run::INDENT;
 use crate::styler::{Emphasis, Styler, count};
 use crate::table::NONE;
 use crate::text::filled;
@@ -16,21 +17,6 @@ const COLUMNS: usize = 8;
 const SPARED: [usize; 4] = [7, 5, 1, 3];
 /// The quantiles of New-Order's response times that have a column.
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
-
-struct Line {
-    label: String,
-    cells: [String; COLUMNS],
-}
-
-impl Cells<COLUMNS> for Line {
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    fn cells(&self) -> &[String; COLUMNS] {
-        &self.cells
-    }
-}
 
 /// The complete terminal output of a sweep.
 pub(super) fn text(report: &TprocCReport, styler: Styler) -> String {
@@ -52,15 +38,15 @@ fn table(report: &TprocCReport, styler: Styler) -> String {
     let nopm = |phase: &TprocCPhase| phase.counted.as_ref().map_or(0.0, |counted| counted.nopm());
     let bars = bars(report.phases.iter().map(nopm).collect(), styler);
     let heading = ["NOPM", "", "TPM", "mean", "p50", "p90", "p99", "deadlocks"].map(str::to_owned);
-    let mut lines = vec![Line { label: "users".to_owned(), cells: heading }];
+    let mut lines = vec![Line::new("users", heading)];
     let at = report.knee.as_ref().map(|found| found.knee.concurrency);
     for (phase, bar) in report.phases.iter().zip(bars) {
         let users = phase.result.info.task.concurrency();
         let mark = if at == Some(users) { styler.glyph("▸ ", "> ") } else { "  " };
-        lines.push(Line { label: format!("{mark}{users}"), cells: cells(phase, bar, styler) });
+        lines.push(Line::new(format!("{mark}{users}"), cells(phase, bar, styler)));
     }
     let title = styler.paint(Emphasis::Strong, "NOPM by virtual users, response times of New-Order");
-    title + "\n" + &columns(&lines.iter().collect::<Vec<_>>(), &SPARED, INDENT, styler)
+    title + "\n" + &columns(&lines, &SPARED, INDENT, styler)
 }
 
 fn cells(phase: &TprocCPhase, bar: String, styler: Styler) -> [String; COLUMNS] {

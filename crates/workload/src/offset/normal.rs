@@ -1,9 +1,9 @@
 //! The normal law, cut off at the span's ends.
 
+use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::rand_core::Rng;
 
 use crate::error::WorkloadError;
-use crate::unit;
 
 /// Blocks around the middle of the span.
 #[derive(Debug, Clone)]
@@ -36,24 +36,12 @@ impl Normal {
     #[inline]
     pub(crate) fn block(&self, generator: &mut impl Rng) -> u64 {
         loop {
-            let place = 0.5 + self.deviation * standard(generator);
+            let standard: f64 = StandardNormal.sample(generator);
+            let place = 0.5 + self.deviation * standard;
             if (0.0..1.0).contains(&place) {
                 // Rounding may make the product the whole span.
                 return ((place * self.blocks as f64) as u64).min(self.blocks - 1);
             }
-        }
-    }
-}
-
-/// A standard normal draw by the polar method: Marsaglia & Bray (1964), A convenient method for generating normal
-/// variables, SIAM Review 6(3). Its second draw is left unused, so that no state is kept.
-#[inline]
-fn standard(generator: &mut impl Rng) -> f64 {
-    loop {
-        let (x, y) = (2.0 * unit(generator) - 1.0, 2.0 * unit(generator) - 1.0);
-        let square = x * x + y * y;
-        if square > 0.0 && square < 1.0 {
-            return x * (-2.0 * square.ln() / square).sqrt();
         }
     }
 }
