@@ -244,12 +244,77 @@ impl From<ChartKind> for PlotKind {
 }
 
 #[cfg(test)]
+#[allow(clippy::print_stdout)]
+#[path = "../../fio/tests/stirrer/mod.rs"]
+mod stirrer;
+
+#[cfg(test)]
 mod tests {
-    use super::*;
     use clap::CommandFactory;
+
+    use super::stirrer::{Stirrer, fuzz};
+    use super::*;
 
     #[test]
     fn the_arguments_are_consistent() {
         Args::command().debug_assert();
+    }
+
+    const WORDS: &[&str] = &[
+        "setup",
+        "run",
+        "sweep",
+        "create-globals",
+        "count-subscripts",
+        "get-sizes",
+        "export",
+        "history",
+        "stop",
+        "purge",
+        "--jobs",
+        "--size",
+        "--time",
+        "--durability=full",
+        "--transaction-length",
+        "--hang",
+        "--interval",
+        "--globals",
+        "--help",
+        "2ms",
+        "100",
+        "1e400",
+        "-1",
+        "10GB",
+        "0x",
+        "18446744073709551616",
+        "4KiB..",
+        "sqlite:x",
+        "postgres://",
+        "=",
+        "--",
+        "",
+        "\u{1f980}",
+        "nan",
+        "50%",
+        "1,2,4",
+        "1:",
+        "@",
+    ];
+
+    /// The verbs and options of PerfTools' programs are only parsed: nothing is run.
+    #[test]
+    fn no_arguments_of_a_verb_make_it_stumble() {
+        let mut stirrer = Stirrer::new(0x0009_e7f0, WORDS);
+        let mut accepted = 0;
+        fuzz("options of PerfTools' verbs", 2000, || {
+            let tool = ["ranread", "ranwrite", "ranio"][stirrer.below(3)];
+            let mut words = vec!["iolite".to_owned(), tool.to_owned()];
+            for _ in 0..stirrer.below(8) {
+                let (word, more) = (WORDS[stirrer.below(WORDS.len())], WORDS[stirrer.below(WORDS.len())]);
+                words.push(if stirrer.below(6) == 0 { format!("{word}{more}") } else { word.to_owned() });
+            }
+            accepted += u32::from(Args::try_parse_from(&words).is_ok());
+        });
+        assert!(accepted > 0, "not one command line was right");
     }
 }

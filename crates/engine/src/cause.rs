@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use iolite_model::BackendKind;
-use iolite_model::errno::{EIO, EMFILE, ENFILE};
+use iolite_model::errno::{EINVAL, EIO, EMFILE, ENFILE};
+use iolite_model::{BackendKind, ErrorClass};
 
 /// What an error most likely comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Cause {
     NotPermitted,
     /// A device may not be opened by this user.
     DeviceNotPermitted,
+    /// The file system has no direct I/O.
+    NoDirectIo,
     /// io_uring is disabled by a setting or a container's filter of system calls.
     RingDisabled,
     /// The file system is mounted read-only.
@@ -36,17 +38,27 @@ pub enum Cause {
 pub enum Origin<'a> {
     /// Something at a path.
     Path(&'a Path),
+    /// The opening of a file that is there.
+    Open(&'a Path),
     /// The start of a back end.
     Backend(&'a BackendKind),
 }
 
+impl<'a> Origin<'a> {
+    /// Of what was to be done at a path.
+    pub(crate) fn of(action: &str, path: &'a Path) -> Origin<'a> {
+        if action == "open" { Origin::Open(path) } else { Origin::Path(path) }
+    }
+}
+
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Missing,
         Cause::Exists,
         Cause::NotPermitted,
         Cause::DeviceNotPermitted,
+        Cause::NoDirectIo,
         Cause::RingDisabled,
         Cause::ReadOnly,
         Cause::Full,
@@ -60,6 +72,8 @@ impl Cause {
         match error.raw_os_error() {
             Some(EMFILE | ENFILE) => return Some(Cause::OpenFiles),
             Some(EIO) => return Some(Cause::Device),
+            // open(2): the file system does not support O_DIRECT. No other flag is asked for that could be refused like this.
+            Some(EINVAL) if matches!(origin, Origin::Open(_)) => return Some(Cause::NoDirectIo),
             _ => {}
         }
         match (error.kind(), origin) {
@@ -67,11 +81,13 @@ impl Cause {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported,
                 Origin::Backend(BackendKind::IoUring(_)),
             ) => Some(Cause::RingDisabled),
-            (io::ErrorKind::PermissionDenied, Origin::Path(path)) if path.starts_with("/dev") => {
+            (io::ErrorKind::PermissionDenied, Origin::Path(path) | Origin::Open(path))
+                if path.starts_with("/dev") =>
+            {
                 Some(Cause::DeviceNotPermitted)
             }
-            (io::ErrorKind::PermissionDenied, Origin::Path(_)) => Some(Cause::NotPermitted),
-            (io::ErrorKind::NotFound, Origin::Path(_)) => Some(Cause::Missing),
+            (io::ErrorKind::PermissionDenied, Origin::Path(_) | Origin::Open(_)) => Some(Cause::NotPermitted),
+            (io::ErrorKind::NotFound, Origin::Path(_) | Origin::Open(_)) => Some(Cause::Missing),
             (io::ErrorKind::AlreadyExists, _) => Some(Cause::Exists),
             (io::ErrorKind::ReadOnlyFilesystem, _) => Some(Cause::ReadOnly),
             (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(Cause::Full),
@@ -89,6 +105,9 @@ impl Cause {
             Cause::DeviceNotPermitted => {
                 "only root and the device's group may open it; in a container the device must be passed through, too"
             }
+            Cause::NoDirectIo => {
+                "the file system does not support direct I/O (O_DIRECT): leave `direct` out, or measure on another one"
+            }
             Cause::RingDisabled => {
                 "io_uring is disabled (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use another \
                  back end (libaio, threads), or enable it"
@@ -97,10 +116,10 @@ impl Cause {
                 "it is mounted read-only: choose another or remount it (mount -o remount,rw); where errors made it \
                  read-only, the kernel log (dmesg) has them"
             }
-            Cause::Full => "free some space, or ask for less of it",
+            Cause::Full => ErrorClass::Space.remedy(),
             Cause::OpenFiles => "use fewer files, or raise the limit on open ones (ulimit -n)",
             Cause::Memory => "use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)",
-            Cause::Device => "the storage failed: look at the kernel log (dmesg)",
+            Cause::Device => ErrorClass::Device.remedy(),
         }
     }
 }
@@ -129,6 +148,8 @@ mod tests {
             (1, Origin::Path(device), Cause::DeviceNotPermitted),
             (1, Origin::Backend(&ring), Cause::RingDisabled),
             (38, Origin::Backend(&ring), Cause::RingDisabled),
+            (22, Origin::Open(file), Cause::NoDirectIo),
+            (13, Origin::Open(device), Cause::DeviceNotPermitted),
             (30, Origin::Path(file), Cause::ReadOnly),
             (28, Origin::Path(file), Cause::Full),
             (122, Origin::Path(file), Cause::Full),

@@ -20,7 +20,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A test file cannot be made or opened.
-    #[error("cannot {action} the test file {path}: {source}{}", advice(.source, Origin::Path(.path)))]
+    #[error("cannot {action} the test file {path}: {source}{}", advice(.source, Origin::of(.action, .path)))]
     File {
         /// `make`, `open`...
         action: &'static str,

@@ -28,8 +28,8 @@ mod watch;
 pub use admit::{NamedDevice, Overwriting, contents};
 pub use backend::{
     Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Sim,
-    SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Truncate,
-    Uring, Vectored,
+    SimDamage, SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads,
+    Truncate, Uring, Vectored,
 };
 pub use cause::{Cause, Origin};
 pub use error::EngineError;

@@ -21,7 +21,7 @@ use crate::placement;
 use crate::rate;
 use crate::target::Targets;
 use crate::validate::validate;
-use crate::verify::{Checker, State, Subject, Unchecked, Verification};
+use crate::verify::{Checker, Subject, Unchecked, Verification, can_be_created};
 use crate::watch::{Unwatched, Watcher};
 
 /// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way to measure
@@ -46,6 +46,7 @@ pub fn run_file_task_on<B: Backend>(
         return Err(EngineError::Task { task: task.name.clone(), reason });
     }
     let phase = Phase::new(task.clone(), phase, Targets::none())?;
+    phase.begin_state()?;
     let outcome = phase.group(0, task.workers, clock, control).run(None, sink, |worker| {
         let (phase, make) = (phase.clone(), make.clone());
         move |start| {
@@ -122,7 +123,7 @@ impl Phase {
             return Err(EngineError::Task { task: task.name, reason: reason.into() });
         }
         if let Some(state) = task.verify.as_ref().and_then(|verify| verify.state.as_deref()) {
-            State::can_be_saved(state)?;
+            can_be_created(state)?;
         }
         let targets = Targets::open(&mut task, scratch, control)?;
         Phase::new(task, number, targets)
@@ -157,8 +158,22 @@ impl Phase {
             let phase = Phase { targets: self.targets.for_a_worker(), ..self.clone() };
             move |start| phase.work(worker, start)
         };
+        self.begin_state()?;
         let group = self.group(first, workers, clock, control);
-        Ok(group.run(line, sink, work)?)
+        let outcome = group.run(line, sink, work);
+        if let (Err(_), Some(verification)) = (&outcome, &self.verification) {
+            verification.discard_state();
+        }
+        Ok(outcome?)
+    }
+
+    /// Creates the verification state that the task asks for.
+    fn begin_state(&self) -> Result<(), EngineError> {
+        let Some(verification) = &self.verification else { return Ok(()) };
+        verification.begin_state(&self.task, |worker| {
+            let (part, base) = (self.stream(worker)?.part(), self.targets.base());
+            Ok(part.start + base..part.end + base)
+        })
     }
 
     /// What is left to do after the measurement: whether the rate was kept, and verification.
@@ -285,15 +300,21 @@ impl Phase {
         EngineError::Backend { backend: self.task.backend, source }
     }
 
-    /// What a worker is to do.
-    fn plan(&self, worker: u32) -> Result<Plan, EngineError> {
+    /// The operations of a worker.
+    fn stream(&self, worker: u32) -> Result<OpStream, EngineError> {
         let task = &self.task;
-        let stream = OpStream::new(task, worker).ok_or_else(|| EngineError::TooSmall {
+        OpStream::new(task, worker).ok_or_else(|| EngineError::TooSmall {
             task: task.name.clone(),
             size: task.target.size(),
             workers: task.workers,
             block: task.largest(),
-        })?;
+        })
+    }
+
+    /// What a worker is to do.
+    fn plan(&self, worker: u32) -> Result<Plan, EngineError> {
+        let task = &self.task;
+        let stream = self.stream(worker)?;
         let refused = |error: iolite_workload::WorkloadError| EngineError::Task {
             task: task.name.clone(),
             reason: error.to_string(),

@@ -458,7 +458,7 @@ const SIM: SimParameters = SimParameters {
     block: BLOCK,
     latency: SimLatency::Constant(Duration::from_millis(2)),
     channels: None,
-    faults: SimFaults { error: 0.0, error_number: 5, short: 0.0, lost: 0.0, torn: 0.0 },
+    faults: SimFaults { error: 0.0, error_number: 5, short: 0.0, lost: 0.0, torn: 0.0, damage: None },
     stall: None,
 };
 
@@ -543,7 +543,7 @@ fn simulated_faults_are_counted_and_lost_writes_are_not() {
     let mut task = sim_task(operations(1000));
     task.mix = Mix::Write;
     let latency = SimLatency::Constant(Duration::from_micros(10));
-    let faults = SimFaults { error: 0.1, error_number: 28, short: 0.1, lost: 0.5, torn: 0.0 };
+    let faults = SimFaults { error: 0.1, error_number: 28, short: 0.1, lost: 0.5, torn: 0.0, damage: None };
     let outcome = simulate(&task, SimParameters { latency, faults, ..SIM });
     let (good, bad) = (outcome.totals.operations(OpKind::Write), outcome.totals.errors(OpKind::Write));
     // 19 % fail or are short; the standard deviation is 1.2 %.

@@ -52,6 +52,25 @@ impl ErrorClass {
         }
     }
 
+    /// What to do about it.
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            ErrorClass::Short => "the target ends before it, or its file system moves less: check its size",
+            ErrorClass::Device => "the storage failed: look at the kernel log (dmesg)",
+            ErrorClass::Space => "free some space, or ask for less of it",
+            ErrorClass::Again => {
+                "wait for free requests: ask for fewer operations at a time, or leave `nowait` out"
+            }
+            ErrorClass::Unsupported => {
+                "its file system or device does not do this: use another back end, or other options"
+            }
+            ErrorClass::Verify => {
+                "the data is not what was written: the kinds of damage say what the storage did (docs/safety.md)"
+            }
+            ErrorClass::Other => "the error says what was refused",
+        }
+    }
+
     /// As printed and stored.
     pub const fn name(self) -> &'static str {
         match self {

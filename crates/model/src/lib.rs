@@ -90,7 +90,7 @@ pub use tproc_c::{
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
-pub use verify::{Checksum, Finding, FioChecksum, Verified, Verify};
+pub use verify::{Checksum, Damage, Finding, FioChecksum, Verified, Verify};
 pub use waits::{Blocker, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;
 

@@ -1,5 +1,6 @@
 //! Whether what is read is what was written.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -188,6 +189,9 @@ pub struct Verified {
     pub unreadable: u64,
     /// Not all was compared: interrupted.
     pub incomplete: bool,
+    /// The wrong ones by kind of damage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub damage: BTreeMap<Damage, u64>,
     /// The first ones found wrong or unreadable, up to [`Verified::LISTED`].
     pub first: Vec<Finding>,
 }
@@ -197,8 +201,49 @@ pub struct Verified {
 pub struct Finding {
     /// Where it is, in bytes from the target's start; with several files counted through them, and `what` names the file.
     pub offset: u64,
+    /// What kind of damage; none where it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<Damage>,
     /// What is wrong, as text.
     pub what: String,
+}
+
+/// What has become of a unit that is not what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Damage {
+    /// Nothing that this run has written there is there.
+    Lost,
+    /// An earlier write of this run is there.
+    Stale,
+    /// Data is there that this run has written elsewhere.
+    Misplaced,
+    /// Only some sectors of a write are there.
+    Torn,
+    /// All sectors are there, and the data is not what was written.
+    Corrupt,
+    /// One of both: units in fio's format have no marks that would separate them.
+    TornOrCorrupt,
+    /// Data that is not iolite's, or of another format.
+    Foreign,
+    /// A later write than the last known.
+    Newer,
+}
+
+impl Damage {
+    /// As printed and stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Damage::Lost => "lost",
+            Damage::Stale => "stale",
+            Damage::Misplaced => "misplaced",
+            Damage::Torn => "torn",
+            Damage::Corrupt => "corrupt",
+            Damage::TornOrCorrupt => "torn or corrupt",
+            Damage::Foreign => "foreign",
+            Damage::Newer => "newer",
+        }
+    }
 }
 
 impl Verified {
@@ -212,15 +257,30 @@ impl Verified {
         self.unknown += other.unknown;
         self.unreadable += other.unreadable;
         self.incomplete |= other.incomplete;
+        for (damage, units) in other.damage {
+            *self.damage.entry(damage).or_default() += units;
+        }
         self.first.extend(other.first);
         self.first.sort_by_key(|finding| finding.offset);
         self.first.truncate(Verified::LISTED);
     }
 
-    /// Notes a unit that is not what was written.
-    pub fn note(&mut self, offset: u64, what: impl FnOnce() -> String) {
+    /// Counts a unit that is not what was written.
+    pub fn note_damage(&mut self, offset: u64, damage: Damage, what: impl FnOnce() -> String) {
+        self.wrong += 1;
+        *self.damage.entry(damage).or_default() += 1;
+        self.list(offset, Some(damage), what);
+    }
+
+    /// Counts a unit that can't be read.
+    pub fn note_unreadable(&mut self, offset: u64, what: impl FnOnce() -> String) {
+        self.unreadable += 1;
+        self.list(offset, None, what);
+    }
+
+    fn list(&mut self, offset: u64, damage: Option<Damage>, what: impl FnOnce() -> String) {
         if self.first.len() < Verified::LISTED {
-            self.first.push(Finding { offset, what: what() });
+            self.first.push(Finding { offset, damage, what: what() });
         }
     }
 }

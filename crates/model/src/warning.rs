@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::ErrorClass;
 use crate::host_limit::HostLimit;
 use crate::units::{Bytes, Iops, Nanos};
 
@@ -81,7 +82,7 @@ pub enum Warning {
         device: String,
     },
     /// Operations failed.
-    #[error("`{phase}`: {errors} operations failed, the first with: {first}; look at the kernel log (dmesg)")]
+    #[error("`{phase}`: {errors} operations failed, the first with: {first}; {}", .class.remedy())]
     Errors {
         /// The phase.
         phase: String,
@@ -89,6 +90,8 @@ pub enum Warning {
         errors: u64,
         /// The first one's error.
         first: String,
+        /// Its class.
+        class: ErrorClass,
     },
     /// io_uring can't be used.
     #[error(
@@ -221,6 +224,17 @@ pub enum Warning {
         longest: Nanos,
         /// Number of stalls.
         stalls: u32,
+    },
+    /// The program was not run.
+    #[error(
+        "the program did not run for {length}, {at} after the start of the run: it was stopped (SIGSTOP, Ctrl-Z), or the host was \
+         suspended or had no CPU for it; a stall at that time is not the device's"
+    )]
+    Suspended {
+        /// When, since the start of the run.
+        at: Nanos,
+        /// How long.
+        length: Nanos,
     },
     /// The rate rises and falls regularly.
     #[error(

@@ -13,6 +13,9 @@ use crate::probe::{Probe, ProbeError, Subject};
 /// How long the last reading may take before the sampler is left behind: a probe may wait for a server that hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A wait that ends so much later than it was to is one in which the program was not run.
+const SUSPENDED: u64 = 1_000_000_000;
+
 /// When probes are read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
@@ -109,6 +112,8 @@ struct Sampling<S> {
     sink: S,
     /// Instant of the next reading, since the clock's origin.
     next: u64,
+    /// Until when it waits, since the clock's origin.
+    awake: u64,
     /// CPU time of this thread when it began.
     cpu_before: u64,
     /// Since when CPU time is compared with time, since the clock's origin.
@@ -126,12 +131,24 @@ impl<S: Sink> Sampling<S> {
         let probes = probes.into_iter().map(|probe| Watched { probe, failed: false }).collect();
         let now = clock.elapsed();
         let next = following(now, schedule.interval.0);
-        Sampling { probes, schedule, clock, sink, next, cpu_before: thread_time(), since: now, skipped: 0 }
+        Sampling {
+            probes,
+            schedule,
+            clock,
+            sink,
+            next,
+            awake: next,
+            cpu_before: thread_time(),
+            since: now,
+            skipped: 0,
+        }
     }
 
     /// Time until the next instant.
-    fn wait(&self) -> Duration {
-        Duration::from_nanos(self.next.saturating_sub(self.clock.elapsed()))
+    fn wait(&mut self) -> Duration {
+        let now = self.clock.elapsed();
+        self.awake = self.next.max(now);
+        Duration::from_nanos(self.awake - now)
     }
 
     /// An instant has come: reads, unless that has been too expensive so far. An instant that was slept through is left out.
@@ -139,6 +156,11 @@ impl<S: Sink> Sampling<S> {
         let now = self.clock.elapsed();
         if now < self.next {
             return;
+        }
+        let late = now - self.awake.min(now);
+        if late >= SUSPENDED {
+            let (at, length) = (Nanos(self.awake), Nanos(late));
+            self.sink.event(&Event::Warning(Warning::Suspended { at, length }));
         }
         let passed = following(now, self.schedule.interval.0) - self.next;
         self.skipped += passed / self.schedule.interval.0 - 1;

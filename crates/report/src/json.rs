@@ -239,13 +239,14 @@ fn rate(rate: RateKept) -> Value {
 }
 
 pub(crate) fn verified(verified: &Verified) -> Value {
-    let finding = |finding: &Finding| json!({ "offset": finding.offset, "what": finding.what });
+    let finding = |finding: &Finding| json!({ "offset": finding.offset, "damage": finding.damage, "what": finding.what });
     json!({
         "units": verified.units,
         "wrong": verified.wrong,
         "unknown": verified.unknown,
         "unreadable": verified.unreadable,
         "incomplete": verified.incomplete,
+        "damage": verified.damage,
         "first": verified.first.iter().map(finding).collect::<Vec<_>>(),
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured, Outcome, run_set};
 use iolite_model::{
-    Bytes, Cache, Concluded, Ending, Event, JobTask, PhaseEnd, PhaseInfo, Sink, Target, Task, Warning,
+    Bytes, Cache, Concluded, Ending, Event, JobTask, Nanos, PhaseEnd, PhaseInfo, Sink, Target, Task, Warning,
 };
 use iolite_observe::{CacheProbe, ReleaseWatch};
 use iolite_results::ReadBack;
@@ -126,7 +126,8 @@ impl Session<'_> {
         // What has ended a phase inside a database is reported as its end; it need not be the storage's fault.
         let ended = matches!((&info.task, &outcome.ending), (Task::Database(_), Ending::Failed(_)));
         let new = |warning: &Warning| !(ended && matches!(warning, Warning::Errors { .. }));
-        let warnings = phase_warnings(result, outcome.first_error());
+        let mut warnings = phase_warnings(result, outcome.first_error());
+        warnings.retain(|warning| !self.was_suspended(result.info.started, warning));
         warnings.into_iter().filter(new).for_each(|warning| self.events.warn(warning));
         if let Some(bounds) = bounds {
             self.events.conclude(Concluded::of_phase(phase, &bounds));
@@ -134,11 +135,20 @@ impl Session<'_> {
         if let Some(changes) = changes {
             self.events.conclude(Concluded::of_phase(phase, &changes));
         }
-        let measured = iolite_model::Nanos(outcome.totals.measured);
+        let measured = Nanos(outcome.totals.measured);
         let released = self.events.released(phase);
         let cpus = self.run().info.host.cpus;
         let limits = generator::limits(&info.task, &outcome.usage, measured, released, cpus);
         limits.into_iter().for_each(|warning| self.events.warn(warning));
+    }
+
+    /// Whether a warning of a phase is about a stall that was a time in which the program was not run.
+    fn was_suspended(&self, started: Nanos, warning: &Warning) -> bool {
+        let Warning::Stalls { longest, .. } = warning else { return false };
+        self.run().warnings.iter().any(|known| match known {
+            Warning::Suspended { at, length } => *at >= started && length.0 >= longest.0 / 2,
+            _ => false,
+        })
     }
 
     /// The path of the one file that all these tasks go to, which need not be there yet: to see how much of it is in the page

@@ -293,6 +293,8 @@ impl Row<'_> {
         let (outstanding, cache) = (&end.outstanding, &end.cache);
         let (rate, verified) = (end.rate.as_ref(), end.verified.as_ref());
         let count = |of: fn(&Verified) -> u64| verified.map(|verified| integer(of(verified)));
+        let damage = verified.map(|verified| serde_json::to_string(&verified.damage)).transpose();
+        let damage = json("the kinds of damage", damage)?;
         let changed = self.execute(
             "UPDATE phase SET ending = :ending, failure = :failure, measured_ns = :measured,
                     outstanding_at_end = :at_end, outstanding_lost = :lost, outstanding_oldest_ns = :oldest,
@@ -304,6 +306,7 @@ impl Row<'_> {
                     stamp = :stamp, rate_asked = :asked, rate_achieved = :achieved, rate_kept = :kept,
                     verified_units = :units, verified_wrong = :wrong, verified_unknown = :unknown,
                     verified_unreadable = :unreadable, verified_incomplete = :incomplete,
+                    verified_damage = :damage,
                     ended_sequence = :sequence
               WHERE run = :run AND number = :number",
             named_params! {
@@ -334,6 +337,7 @@ impl Row<'_> {
                 ":unknown": count(|verified| verified.unknown),
                 ":unreadable": count(|verified| verified.unreadable),
                 ":incomplete": verified.map(|verified| verified.incomplete),
+                ":damage": damage,
                 ":sequence": self.sequence,
                 ":run": self.run,
                 ":number": end.phase,
@@ -390,9 +394,14 @@ impl Row<'_> {
 
     fn findings(&self, phase: u32, findings: &[Finding]) -> Outcome {
         for (position, finding) in findings.iter().enumerate() {
+            let damage = finding.damage.map(serde_json::to_value).transpose();
+            let damage = json("a kind of damage", damage)?
+                .as_ref()
+                .and_then(serde_json::Value::as_str)
+                .map(str::to_owned);
             self.execute(
-                "INSERT INTO finding (run, phase, position, offset, what) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![self.run, phase, integer(position as u64), integer(finding.offset), finding.what,],
+                "INSERT INTO finding (run, phase, position, offset, damage, what) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![self.run, phase, integer(position as u64), integer(finding.offset), damage, finding.what],
             )?;
         }
         Ok(())

@@ -211,9 +211,15 @@ impl Store {
 
     fn verified(&self, run: &RunId, phase: u32, row: &Row<'_>) -> Result<Option<Verified>, Error> {
         let Some(units) = optional(self, row, "verified_units")? else { return Ok(None) };
-        let sql = "SELECT offset, what FROM finding WHERE run = ?1 AND phase = ?2 ORDER BY position";
+        let sql = "SELECT offset, damage, what FROM finding WHERE run = ?1 AND phase = ?2 ORDER BY position";
         let first = collect(self, sql, params![run.0, phase], |row| {
-            Ok(Finding { offset: unsigned(self, row, "offset")?, what: self.get(row, "what")? })
+            let damage: Option<String> = self.get(row, "damage")?;
+            let damage = damage.map(|name| serde_json::from_value(Value::String(name))).transpose();
+            Ok(Finding {
+                offset: unsigned(self, row, "offset")?,
+                damage: damage.map_err(|error| self.unreadable("the damage of a unit", error))?,
+                what: self.get(row, "what")?,
+            })
         })?;
         let verified = Verified {
             units,
@@ -221,6 +227,8 @@ impl Store {
             unknown: unsigned(self, row, "verified_unknown")?,
             unreadable: unsigned(self, row, "verified_unreadable")?,
             incomplete: self.get(row, "verified_incomplete")?,
+            damage: serde_json::from_str(&self.get::<String>(row, "verified_damage")?)
+                .map_err(|error| self.unreadable("the kinds of damage", error))?,
             first,
         };
         Ok(Some(verified))

@@ -96,6 +96,8 @@ CREATE TABLE phase (
     verified_unknown        INTEGER,
     verified_unreadable     INTEGER,
     verified_incomplete     INTEGER CHECK (verified_incomplete IN (0, 1)),
+    -- JSON: wrong units by kind of damage.
+    verified_damage         TEXT,
     released_sequence       INTEGER,
     released_unix_ns        INTEGER,
     ended_sequence          INTEGER,
@@ -220,6 +222,8 @@ CREATE TABLE finding (
     phase                   INTEGER NOT NULL,
     position                INTEGER NOT NULL,
     offset                  INTEGER NOT NULL,
+    -- Kind of damage; NULL where the unit can't be read.
+    damage                  TEXT,
     what                    TEXT NOT NULL,
     PRIMARY KEY (run, phase, position),
     FOREIGN KEY (run, phase) REFERENCES phase (run, number) ON DELETE CASCADE

@@ -219,9 +219,14 @@ fn troubled(phase: u32) -> Event {
             unknown: 3,
             unreadable: 1,
             incomplete: true,
+            damage: [(Damage::Misplaced, 1), (Damage::Stale, 1)].into(),
             first: vec![
-                Finding { offset: 4096, what: "from another place: 8192".into() },
-                Finding { offset: 0, what: "an older write".into() },
+                Finding {
+                    offset: 4096,
+                    damage: Some(Damage::Misplaced),
+                    what: "from another place: 8192".into(),
+                },
+                Finding { offset: 0, damage: None, what: "an older write".into() },
             ],
         }),
         ..end

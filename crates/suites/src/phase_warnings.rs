@@ -1,6 +1,6 @@
 //! Warnings about a phase that has been measured.
 
-use iolite_model::{Ending, Iops, Mix, Nanos, Task, Warning};
+use iolite_model::{Ending, ErrorClass, Iops, Mix, Nanos, Task, Warning};
 use iolite_stats::{Change, PhaseChanges, PhaseResult};
 
 /// Measured time below which a figure is said to rest on little.
@@ -18,7 +18,8 @@ pub fn phase_warnings(result: &PhaseResult, first_error: Option<&str>) -> Vec<Wa
     if errors > 0 {
         let listed = result.end.errors.first().map(|tally| tally.first.as_str());
         let first = listed.or(first_error).unwrap_or("an unknown error").to_owned();
-        warnings.push(Warning::Errors { phase: name(), errors, first });
+        let class = result.end.errors.first().map_or(ErrorClass::Other, |tally| tally.class);
+        warnings.push(Warning::Errors { phase: name(), errors, first, class });
     }
     let outstanding = result.end.outstanding;
     if outstanding.lost > 0 {

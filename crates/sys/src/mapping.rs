@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
@@ -117,6 +118,27 @@ impl Mapping {
         if fault::during(into as usize, length, copy) { self.mend(into, length) } else { Ok(length) }
     }
 
+    /// Stores eight bytes at once, least significant byte first, so that whoever else has the file, or has it when this process
+    /// is killed, finds the old or the new ones.
+    ///
+    /// # Errors
+    /// As `write`; `InvalidInput` where the offset is no multiple of eight or the file ended before it when it was mapped.
+    #[inline]
+    pub fn store(&self, offset: u64, value: u64) -> io::Result<()> {
+        if !self.writable {
+            return Err(io::Error::from_raw_os_error(libc::EACCES));
+        }
+        let (at, length) = self.part(offset, 8);
+        if length < 8 || offset % 8 != 0 {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let value = value.to_le();
+        // SAFETY: the eight bytes lie within the mapping (see `part`), are aligned because mappings begin at a page, and are only
+        // ever copied from and to or stored like this; any bytes are a valid u64.
+        let store = || unsafe { AtomicU64::from_ptr(at.cast()).store(value, Ordering::Release) };
+        if fault::during(at as usize, 8, store) { self.mend(at, 8).map(drop) } else { Ok(()) }
+    }
+
     /// Maps pages of a range anew that a fault has replaced, and reports the fault.
     #[cold]
     fn mend(&self, at: *mut u8, length: usize) -> io::Result<usize> {
@@ -201,6 +223,20 @@ mod tests {
         mapping.sync(9999, u64::MAX).unwrap();
         assert_eq!(file.metadata().unwrap().len(), 10_000);
         assert_eq!(mapping.length(), 10_000);
+    }
+
+    #[test]
+    fn eight_bytes_are_stored_at_once_or_refused() {
+        let (mapping, file) = mapped(4096, true);
+        mapping.store(4088, 0x0102_0304_0506_0708).unwrap();
+        let mut read = [0; 8];
+        file.read_exact_at(&mut read, 4088).unwrap();
+        assert_eq!(u64::from_le_bytes(read), 0x0102_0304_0506_0708);
+        for offset in [4, 4096, u64::MAX - 7] {
+            assert!(mapping.store(offset, 1).is_err(), "{offset}");
+        }
+        file.set_len(0).unwrap();
+        assert_eq!(mapping.store(0, 1).unwrap_err().raw_os_error(), Some(libc::EIO));
     }
 
     #[test]

@@ -1,4 +1,9 @@
-//! A file system in memory with two states: what programs see, and what a crash leaves.
+//! A file system in memory with two states: what programs see, and what a crash leaves. Faults are injected by a [`Script`]. Tests of
+//! several crates use it, each a part.
+
+#![allow(dead_code, unreachable_pub, unused_imports)]
+
+mod script;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,8 +14,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
     Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyEmpty,
-    ReplyEntry, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
+
+pub(crate) use script::{Call, Fault, Rule, Script};
+
+/// O_DIRECT, of all architectures that tests run on.
+const DIRECT: i32 = if cfg!(target_arch = "aarch64") { 0o200_000 } else { 0o40_000 };
 
 /// Nothing is to be kept by the kernel: what is read after the crash is what the file system has.
 const TTL: Duration = Duration::ZERO;
@@ -31,17 +41,26 @@ struct State {
 
 /// The disk: what is on it outlives a mount.
 #[derive(Clone)]
-pub(crate) struct Volatile(Arc<Mutex<State>>);
+pub(crate) struct Volatile {
+    state: Arc<Mutex<State>>,
+    script: Arc<Script>,
+}
 
 impl Volatile {
     /// An empty one. After `syncs_kept` synchronisations, further ones are acknowledged and not done.
     pub(crate) fn new(syncs_kept: Option<u64>) -> Volatile {
         let root = BTreeMap::from([(INodeNo::ROOT.0, Node::Directory(BTreeMap::new()))]);
-        Volatile(Arc::new(Mutex::new(State { now: root.clone(), durable: root, next: 2, kept: syncs_kept })))
+        let state = State { now: root.clone(), durable: root, next: 2, kept: syncs_kept };
+        Volatile { state: Arc::new(Mutex::new(state)), script: Arc::default() }
     }
 
     pub(crate) fn mount(&self, at: &Path) -> std::io::Result<BackgroundSession> {
         fuser::spawn_mount(self.clone(), at, &Config::default())
+    }
+
+    /// What goes wrong.
+    pub(crate) fn script(&self) -> &Script {
+        &self.script
     }
 
     /// Forgets what is not durable.
@@ -67,7 +86,7 @@ impl Volatile {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,6 +243,16 @@ impl Filesystem for Volatile {
         }
     }
 
+    fn open(&self, _: &Request, _: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        if flags.0 & DIRECT != 0
+            && let Some(Fault::Error(number)) = self.script.next(Call::DirectOpen)
+        {
+            return reply.error(Errno::from_i32(number));
+        }
+        // What programs transfer is transferred as they say, not by pages.
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
     fn read(
         &self,
         _: &Request,
@@ -235,11 +264,19 @@ impl Filesystem for Volatile {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        let fault = self.script.next(Call::Read);
+        match fault {
+            Some(Fault::Error(number)) => return reply.error(Errno::from_i32(number)),
+            Some(Fault::Hang) => return self.script.hold(reply),
+            _ => {}
+        }
         match self.state().now.get(&inode.0) {
             Some(Node::File(bytes)) => {
                 let start = usize::try_from(offset).unwrap().min(bytes.len());
-                let end = (start + size as usize).min(bytes.len());
-                reply.data(&bytes[start..end]);
+                let length = transferred(size as usize, fault);
+                let mut data = bytes[start..(start + length).min(bytes.len())].to_vec();
+                corrupt(&mut data, fault);
+                reply.data(&data);
             }
             _ => reply.error(Errno::EISDIR),
         }
@@ -257,11 +294,19 @@ impl Filesystem for Volatile {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        let fault = self.script.next(Call::Write);
+        match fault {
+            Some(Fault::Error(number)) => return reply.error(Errno::from_i32(number)),
+            Some(Fault::Hang) => return self.script.hold(reply),
+            _ => {}
+        }
+        let mut data = data[..transferred(data.len(), fault)].to_vec();
+        corrupt(&mut data, fault);
         match self.state().now.get_mut(&inode.0) {
             Some(Node::File(bytes)) => {
                 let start = usize::try_from(offset).unwrap();
                 bytes.resize(bytes.len().max(start + data.len()), 0);
-                bytes[start..start + data.len()].copy_from_slice(data);
+                bytes[start..start + data.len()].copy_from_slice(&data);
                 reply.written(u32::try_from(data.len()).unwrap());
             }
             _ => reply.error(Errno::EISDIR),
@@ -273,6 +318,11 @@ impl Filesystem for Volatile {
     }
 
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        match self.script.next(Call::Sync) {
+            Some(Fault::Error(number)) => return reply.error(Errno::from_i32(number)),
+            Some(Fault::Hang) => return self.script.hold(reply),
+            _ => {}
+        }
         self.state().sync(inode.0);
         reply.ok();
     }
@@ -280,5 +330,18 @@ impl Filesystem for Volatile {
     fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         self.state().sync(inode.0);
         reply.ok();
+    }
+}
+
+/// Bytes of a transfer that take place.
+fn transferred(length: usize, fault: Option<Fault>) -> usize {
+    if fault == Some(Fault::Short) { length / 2 } else { length }
+}
+
+fn corrupt(data: &mut [u8], fault: Option<Fault>) {
+    if fault == Some(Fault::Corrupt)
+        && let Some(byte) = data.get_mut(100)
+    {
+        *byte ^= 1;
     }
 }

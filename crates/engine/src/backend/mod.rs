@@ -32,7 +32,7 @@ pub(crate) use invalidating::Invalidating;
 pub use libaio::Libaio;
 pub use mmap::Mmap;
 pub use null::Null;
-pub use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
+pub use sim::{Sim, SimDamage, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
 pub use space::{Fallocate, Truncate};
 pub use splice::Splice;
 pub use sync::Sync;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use iolite_model::errno::{EINVAL, EIO};
 use iolite_workload::unit;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Exp1, StandardNormal};
 use rand_xoshiro::SplitMix64;
 
@@ -72,14 +72,31 @@ pub struct SimFaults {
     pub short: f64,
     /// A write that is reported as completed has not happened.
     pub lost: f64,
-    /// Of a write that is reported as completed only the first sectors have been written.
+    /// Of a write that is reported as completed only the first sectors have been written, at least one.
     pub torn: f64,
+    /// It damages data in another way, with this probability.
+    pub damage: Option<(SimDamage, f64)>,
+}
+
+/// What a simulated device does to data without reporting an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SimDamage {
+    /// A write over data does not happen.
+    Stale,
+    /// A write goes to the place after its own.
+    Misplaced,
+    /// A read returns what is in the place after its own, or at the start where there is none.
+    Misread,
+    /// A bit of a write is flipped.
+    Corrupt,
+    /// Something else is written.
+    Foreign,
 }
 
 impl Default for SimFaults {
     /// Nothing goes wrong; errors, once probable, are EIO.
     fn default() -> SimFaults {
-        SimFaults { error: 0.0, error_number: EIO, short: 0.0, lost: 0.0, torn: 0.0 }
+        SimFaults { error: 0.0, error_number: EIO, short: 0.0, lost: 0.0, torn: 0.0, damage: None }
     }
 }
 
@@ -143,6 +160,8 @@ struct PendingOperation {
     result: Result<u32, i32>,
     /// Bytes that really reach the image.
     kept: u32,
+    /// The damage to its data, and a number that says where.
+    damage: Option<(SimDamage, u64)>,
 }
 
 /// A simulated device. Operations come back when their simulated latency is over in real time; that is when a write
@@ -213,11 +232,48 @@ impl Sim {
         let moved = if short <= faults.short { less(op.length) } else { op.length };
         let kept = match op.io {
             IoOp::Write if lost <= faults.lost => 0,
-            IoOp::Write if torn <= faults.torn => less(moved),
+            IoOp::Write if torn <= faults.torn => less(moved).max(SECTOR).min(moved),
             _ => moved,
         };
         let result = if error <= faults.error { Err(faults.error_number) } else { Ok(moved) };
-        PendingOperation { op: *op, result, kept }
+        let damage = faults.damage.and_then(|(damage, probability)| {
+            let (strikes, place) = (unit(&mut self.random) < probability, self.random.random());
+            strikes.then_some((damage, place))
+        });
+        PendingOperation { op: *op, result, kept, damage }
+    }
+
+    /// Writes what of an operation reaches the image.
+    fn write(&mut self, op: &Op, kept: u32, damage: Option<(SimDamage, u64)>) {
+        let data = &mut self.buffers[op.slot as usize][..kept as usize];
+        let mut offset = op.offset;
+        match damage {
+            Some((SimDamage::Stale, _)) => {
+                let mut before = vec![0; data.len()];
+                self.image.read(offset, &mut before);
+                if before.iter().any(|byte| *byte != 0) {
+                    return;
+                }
+            }
+            Some((SimDamage::Misplaced, _)) => offset += u64::from(op.length),
+            Some((SimDamage::Corrupt, place)) if !data.is_empty() => {
+                data[(place >> 3) as usize % data.len()] ^= 1 << (place & 7);
+            }
+            Some((SimDamage::Foreign, place)) => SplitMix64::seed_from_u64(place).fill_bytes(data),
+            _ => {}
+        }
+        self.image.write(offset, data);
+    }
+
+    /// Reads; returns the bytes read.
+    fn read(&mut self, op: &Op, moved: u32, damage: Option<(SimDamage, u64)>) -> u32 {
+        let after = op.offset + u64::from(op.length);
+        let offset = match damage {
+            Some((SimDamage::Misread, _)) if after < self.image.lock().len() as u64 => after,
+            Some((SimDamage::Misread, _)) => 0,
+            _ => op.offset,
+        };
+        self.image.read(offset, &mut self.buffers[op.slot as usize][..moved as usize]) as u32
     }
 
     /// Brings an operation back: its effect takes place now.
@@ -226,22 +282,19 @@ impl Sim {
         let result = match fate {
             None => Err(EIO),
             Some(PendingOperation { result: Err(number), .. }) => Err(number),
-            Some(PendingOperation { op, result: Ok(moved), kept }) => {
-                let buffer = &mut self.buffers[slot as usize];
-                match op.io {
-                    IoOp::Read => Ok(self.image.read(op.offset, &mut buffer[..moved as usize]) as u32),
-                    IoOp::Write | IoOp::LinkedWrite => {
-                        self.image.write(op.offset, &buffer[..kept as usize]);
-                        let room = (self.image.lock().len() as u64).saturating_sub(op.offset);
-                        Ok(moved.min(u32::try_from(room).unwrap_or(u32::MAX)))
-                    }
-                    IoOp::Trim => {
-                        self.image.trim(op.offset, u64::from(kept));
-                        Ok(0)
-                    }
-                    IoOp::Sync(_) => Ok(0),
+            Some(PendingOperation { op, result: Ok(moved), kept, damage }) => match op.io {
+                IoOp::Read => Ok(self.read(&op, moved, damage)),
+                IoOp::Write | IoOp::LinkedWrite => {
+                    self.write(&op, kept, damage);
+                    let room = (self.image.lock().len() as u64).saturating_sub(op.offset);
+                    Ok(moved.min(u32::try_from(room).unwrap_or(u32::MAX)))
                 }
-            }
+                IoOp::Trim => {
+                    self.image.trim(op.offset, u64::from(kept));
+                    Ok(0)
+                }
+                IoOp::Sync(_) => Ok(0),
+            },
         };
         Returned { slot, result, more: false }
     }

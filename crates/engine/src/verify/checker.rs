@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_model::Verified;
 use iolite_workers::WorkerEnd;
-use iolite_workload::{Expected, Seal};
+use iolite_workload::{Expected, Seal, Wrong};
 
 use crate::backend::Op;
 use crate::target::Targets;
+use crate::verify::journal::Journal;
 use crate::verify::written::Known;
 use crate::verify::written::Written;
 
@@ -54,6 +55,8 @@ pub(crate) struct Judge {
 pub(crate) struct Checker {
     judge: Judge,
     written: Written,
+    /// The same in a file, where it is to outlive the program.
+    journal: Option<Journal>,
     /// Compare reads as they come back.
     reads: bool,
     /// By slot: the operation on its way.
@@ -86,10 +89,17 @@ impl InFlight {
 
 impl Checker {
     /// For a worker with so many slots.
-    pub(crate) fn new(judge: Judge, written: Written, kept: Kept, reads: bool, slots: u32) -> Checker {
+    pub(crate) fn new(
+        judge: Judge,
+        (written, journal): (Written, Option<Journal>),
+        kept: Kept,
+        reads: bool,
+        slots: u32,
+    ) -> Checker {
         Checker {
             judge,
             written,
+            journal,
             reads,
             in_flight: vec![None; slots.max(1) as usize],
             verified: Verified::default(),
@@ -107,6 +117,22 @@ impl Checker {
             }
         }
         self.in_flight[op.slot as usize] = Some(new);
+        if let (Some(journal), Some(number)) = (&mut self.journal, number) {
+            journal.begin(&self.written, op.offset, op.length, number);
+        }
+    }
+
+    /// Notes a write as over, and again those that are still in flight to the same units.
+    fn settle(&mut self, write: &InFlight) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.settle(&self.written, write.offset, write.length);
+        if write.contested {
+            for other in self.in_flight.iter().flatten().filter(|other| other.overlaps(write)) {
+                if let Some(number) = other.number {
+                    journal.begin(&self.written, other.offset, other.length, number);
+                }
+            }
+        }
     }
 
     fn compare(&mut self, read: &InFlight, buffer: &[u8]) -> bool {
@@ -126,6 +152,7 @@ impl Judge {
     pub(super) fn compare(&self, unit: &[u8], offset: u64, known: Known, verified: &mut Verified) {
         let expected = match known {
             Known::Write(number) => Expected::Exactly(number),
+            Known::AtLeast(number) | Known::InFlight(number) => Expected::AtLeast(number),
             Known::Some => Expected::Any,
             Known::Never if self.anyone => Expected::Anyone,
             Known::Never | Known::Anything => {
@@ -133,10 +160,21 @@ impl Judge {
                 return;
             }
         };
+        let wrong = self.seal.inspect(unit, self.targets.locate(offset).1, expected).err();
+        // A write that was in flight when the program ended, or that is later than the state, may be there in part.
+        let in_flight = |wrong: &Wrong| match (known, wrong) {
+            (Known::InFlight(before), Wrong::Torn { newest, .. }) => *newest > before,
+            (Known::InFlight(_), Wrong::FioPayload { .. } | Wrong::FioPattern { .. }) => true,
+            (Known::AtLeast(number), Wrong::Torn { newest, .. }) => *newest > number,
+            _ => false,
+        };
+        if wrong.as_ref().is_some_and(in_flight) {
+            verified.unknown += 1;
+            return;
+        }
         verified.units += 1;
-        if let Err(wrong) = self.seal.inspect(unit, self.targets.locate(offset).1, expected) {
-            verified.wrong += 1;
-            verified.note(offset, || self.described(offset, &wrong.to_string()));
+        if let Some(wrong) = wrong {
+            verified.note_damage(offset, wrong.damage(), || self.described(offset, &wrong.to_string()));
         }
     }
 
@@ -180,6 +218,9 @@ impl Checks for Checker {
             None if done && self.reads => return self.compare(&in_flight, buffer),
             None => {}
         }
+        if in_flight.number.is_some() {
+            self.settle(&in_flight);
+        }
         true
     }
 
@@ -187,6 +228,12 @@ impl Checks for Checker {
         // What was given up on may still be written.
         for lost in self.in_flight.iter().flatten().filter(|lost| lost.number.is_some()) {
             self.written.failed(lost.offset, lost.length);
+            if let Some(journal) = &mut self.journal {
+                journal.settle(&self.written, lost.offset, lost.length);
+            }
+        }
+        if let Some(error) = self.journal.and_then(Journal::finish) {
+            end.failure = end.failure.take().or(Some(error.into()));
         }
         end.verified = Some(self.verified);
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(self.written);

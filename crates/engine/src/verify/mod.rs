@@ -1,6 +1,7 @@
 //! Whether what is read is what was written: stamped on the way out, remembered, compared on the way back.
 
 mod checker;
+mod journal;
 mod later;
 mod read_back;
 mod state;
@@ -10,5 +11,5 @@ mod written;
 pub(crate) use checker::{Checker, Checks, Unchecked};
 pub use later::SavedState;
 pub(crate) use read_back::read_back;
-pub(crate) use state::State;
+pub(crate) use state::can_be_created;
 pub(crate) use verification::{Subject, Verification};

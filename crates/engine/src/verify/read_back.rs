@@ -117,14 +117,13 @@ impl Reader<'_> {
                 }
                 None if self.written.known(offset) == Known::Anything => self.verified.unknown += 1,
                 None => {
-                    self.verified.unreadable += 1;
                     let why = || match result {
                         Ok(_) => "it can't be read: the target ends before it".to_owned(),
                         Err(number) => {
                             format!("it can't be read: {}", io::Error::from_raw_os_error(number))
                         }
                     };
-                    self.verified.note(offset, || self.judge.described(offset, &why()));
+                    self.verified.note_unreadable(offset, || self.judge.described(offset, &why()));
                 }
             }
         }

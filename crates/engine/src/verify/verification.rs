@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
-use std::sync::PoisonError;
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use iolite_model::{Bytes, Ending, FileTask, Fill, Nanos, NullSink, OpKind, Stop, Verified, Verify};
 use iolite_stats::PhaseTotals;
@@ -18,7 +18,8 @@ use crate::target::Targets;
 use crate::verify::checker::Checker;
 use crate::verify::checker::Judge;
 use crate::verify::checker::Kept;
-use crate::verify::state::State;
+use crate::verify::journal::Journal;
+use crate::verify::state::StateFile;
 use crate::verify::written::Written;
 
 /// Bytes read at a time when all is read back.
@@ -45,6 +46,8 @@ pub(crate) struct Verification {
     seal: Seal,
     /// What its workers have written.
     written: Kept,
+    /// Where that is kept for another time, once the phase has begun.
+    state: Arc<OnceLock<StateFile>>,
 }
 
 impl Verification {
@@ -64,7 +67,14 @@ impl Verification {
             Fill::Pattern(pattern) => seal.with_pattern(pattern, &verify.offsets),
             _ => seal,
         };
-        Ok(Verification { verify: verify.clone(), unit, run, seal, written: Kept::default() })
+        Ok(Verification {
+            verify: verify.clone(),
+            unit,
+            run,
+            seal,
+            written: Kept::default(),
+            state: Arc::default(),
+        })
     }
 
     /// The number in all headers.
@@ -86,14 +96,37 @@ impl Verification {
         part: Range<u64>,
         slots: u32,
     ) -> Result<Checker, EngineError> {
-        // Where nothing is written, nothing is to be remembered.
-        let part = if of.task.mix.writes() { part } else { part.start..part.start };
+        let part = remembered(&of.task, part);
         let written = Written::new(worker, part, self.unit).ok_or(EngineError::worker(
             "there is no memory to remember what it writes: give a larger verification unit, or a smaller target",
         ))?;
         let judge =
             Judge { seal: self.seal.clone(), anyone: self.verify.anyone, targets: of.targets.for_a_worker() };
-        Ok(Checker::new(judge, written, self.written.clone(), self.verify.reads, slots))
+        let journal = self.state.get().map(|state| Journal::new(state, worker)).transpose()?;
+        Ok(Checker::new(judge, (written, journal), self.written.clone(), self.verify.reads, slots))
+    }
+
+    /// Creates the verification state, if one is to be kept: from now on it says what was written, whatever becomes of the program.
+    /// `part` returns the place of a worker's operations.
+    pub(crate) fn begin_state(
+        &self,
+        task: &FileTask,
+        part: impl Fn(u32) -> Result<Range<u64>, EngineError>,
+    ) -> Result<(), EngineError> {
+        let Some(path) = &self.verify.state else { return Ok(()) };
+        let parts = (0..task.workers).map(|worker| Ok(remembered(task, part(worker)?)));
+        let parts = parts.collect::<Result<Vec<_>, EngineError>>()?;
+        let state = StateFile::create(path, task, self.run, self.unit, parts)?;
+        // A phase begins once.
+        let _ = self.state.set(state);
+        Ok(())
+    }
+
+    /// Removes the state of a phase that could not be run.
+    pub(crate) fn discard_state(&self) {
+        if let Some(state) = self.state.get() {
+            state.remove();
+        }
     }
 
     /// Reads back and keeps what the task says, when the measurement is over.
@@ -110,14 +143,9 @@ impl Verification {
         // A worker that hangs takes what it knows with it.
         let complete = written.len() == of.workers as usize;
         outcome.verified.get_or_insert_default().incomplete |= !complete;
-        if let Some(path) = &self.verify.state {
-            if !complete {
-                let source = io::Error::other("a worker did not report what it had written");
-                return Err(EngineError::State { action: "write", path: path.clone(), source });
-            }
-            let state = State { task: of.task.clone(), run: self.run, written };
-            state.save(path)?;
-            written = state.written;
+        // A state that is not closed counts later writes as right.
+        if let Some(state) = self.state.get().filter(|_| complete) {
+            state.close()?;
         }
         if self.verify.after {
             // Comparing what is in memory with itself would say nothing.
@@ -174,4 +202,9 @@ impl Verification {
         found.incomplete |= outcome.ending != Ending::Completed;
         Ok((found, outcome.totals))
     }
+}
+
+/// What is to be remembered of a worker's part: nothing, where nothing is written.
+fn remembered(task: &FileTask, part: Range<u64>) -> Range<u64> {
+    if task.mix.writes() { part } else { part.start..part.start }
 }

@@ -18,6 +18,10 @@ pub(crate) enum Known {
     Never,
     /// It holds the write of this number.
     Write(u32),
+    /// It holds the write of this number or a later one: what is known is older than the data may be.
+    AtLeast(u32),
+    /// It holds the write of this number, or a later one that was in flight when the program ended, or parts of both.
+    InFlight(u32),
     /// It holds some write of this run.
     Some,
     /// It may hold anything: a write of it has failed.
@@ -36,6 +40,10 @@ pub(crate) struct Written {
     /// Writes issued.
     pub(crate) writes: u64,
     pub(crate) units: Vec<u32>,
+    /// Units, in order, to which writes were in flight when the program ended that wrote them.
+    pub(crate) in_flight: Vec<usize>,
+    /// The data may be later than what is known of it: that program has not ended its phase.
+    pub(crate) open: bool,
 }
 
 impl Written {
@@ -46,7 +54,15 @@ impl Written {
         let mut units = Vec::new();
         units.try_reserve_exact(count).ok()?;
         units.resize(count, NEVER);
-        Some(Written { worker, first: part.start, unit, writes: 0, units })
+        Some(Written {
+            worker,
+            first: part.start,
+            unit,
+            writes: 0,
+            units,
+            in_flight: Vec::new(),
+            open: false,
+        })
     }
 
     /// The number of the next write. After some four thousand million writes numbers come again: only a write lost so
@@ -74,12 +90,16 @@ impl Written {
 
     /// What is known of the unit at this offset.
     pub(crate) fn known(&self, offset: u64) -> Known {
-        let index = offset.checked_sub(self.first).map(|distance| distance / u64::from(self.unit));
-        let unit = index.and_then(|index| self.units.get(usize::try_from(index).ok()?));
-        match unit.copied().unwrap_or(NEVER) {
+        let distance = offset.checked_sub(self.first).map(|distance| distance / u64::from(self.unit));
+        let Some(index) = distance.and_then(|index| usize::try_from(index).ok()) else { return Known::Never };
+        let in_flight = !self.in_flight.is_empty() && self.in_flight.binary_search(&index).is_ok();
+        match self.units.get(index).copied().unwrap_or(NEVER) {
             NEVER => Known::Never,
-            SOME => Known::Some,
             ANYTHING => Known::Anything,
+            SOME if in_flight => Known::InFlight(NEVER),
+            SOME => Known::Some,
+            number if in_flight => Known::InFlight(number),
+            number if self.open => Known::AtLeast(number),
             number => Known::Write(number),
         }
     }
@@ -92,13 +112,17 @@ impl Written {
         Some(start..start + length)
     }
 
-    fn set(&mut self, offset: u64, length: u32, value: u32) {
-        let Some(distance) = offset.checked_sub(self.first) else { return };
+    /// Units of an operation, by number.
+    pub(crate) fn of(&self, offset: u64, length: u32) -> Range<usize> {
+        let Some(distance) = offset.checked_sub(self.first) else { return 0..0 };
         let first = (distance / u64::from(self.unit)) as usize;
-        let count = length.div_ceil(self.unit) as usize;
-        if let Some(units) = self.units.get_mut(first..first + count) {
-            units.fill(value);
-        }
+        let end = first.saturating_add(length.div_ceil(self.unit) as usize);
+        if end <= self.units.len() { first..end } else { 0..0 }
+    }
+
+    fn set(&mut self, offset: u64, length: u32, value: u32) {
+        let units = self.of(offset, length);
+        self.units[units].fill(value);
     }
 }
 

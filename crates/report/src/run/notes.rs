@@ -170,7 +170,7 @@ fn cache(phase: &PhaseResult, together: bool) -> Option<Note> {
 
 /// What verification found, after a label, with the first findings.
 pub(super) fn verified(found: &Verified, label: &str, styler: Styler) -> String {
-    let Verified { units, wrong, unknown, unreadable, incomplete, first } = found;
+    let Verified { units, wrong, unknown, unreadable, incomplete, damage, first } = found;
     let bad = *wrong + *unreadable > 0;
     let mut parts = Vec::new();
     parts.push(match (bad, *units) {
@@ -178,6 +178,8 @@ pub(super) fn verified(found: &Verified, label: &str, styler: Styler) -> String 
         (false, 0) => "nothing was compared".to_owned(),
         (false, _) => format!("all {} units are what was written", count(*units)),
     });
+    let kinds = damage.iter().map(|(damage, units)| format!("{} {}", count(*units), damage.name()));
+    parts.extend(kinds);
     if *unreadable > 0 {
         parts.push(format!("{} could not be read", count(*unreadable)));
     }

@@ -1,6 +1,6 @@
 use iolite_model::{
-    Access, Arrival, Bytes, ErrorClass, ErrorTally, Finding, Iops, MetadataOperation, MetadataTask, Mix,
-    Nanos, Outstanding, RateKept, Stop, Stuck,
+    Access, Arrival, Bytes, Damage, ErrorClass, ErrorTally, Finding, Iops, MetadataOperation, MetadataTask,
+    Mix, Nanos, Outstanding, RateKept, Stop, Stuck,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -83,7 +83,12 @@ fn verified() -> PhaseResult {
         unknown: 7,
         unreadable: 1,
         incomplete: true,
-        first: vec![Finding { offset: 4096, what: "holds what belongs at byte 8192".into() }],
+        damage: [(Damage::Misplaced, 1)].into(),
+        first: vec![Finding {
+            offset: 4096,
+            damage: Some(Damage::Misplaced),
+            what: "holds what belongs at byte 8192".into(),
+        }],
     });
     phase.end.ending = Ending::Interrupted;
     phase
@@ -169,8 +174,8 @@ fn a_whole_run() {
        stuck    write at byte 8192 of worker 0, on its way for 5.00 s
                 and 2 more
        ended    interrupted
-       verified WRONG: 1 of 500 units are not what was written; 1 could not be read; 7 could not be compared (not
-                written, or being written); not all was compared: interrupted
+       verified WRONG: 1 of 500 units are not what was written; 1 misplaced; 1 could not be read; 7 could not be
+                compared (not written, or being written); not all was compared: interrupted
                 at byte 4096: holds what belongs at byte 8192
 
     4. create
@@ -455,6 +460,8 @@ fn the_keys_are_a_promise() {
     .phases[].stuck[].offset
     .phases[].stuck[].worker
     .phases[].task
+    .phases[].verified.damage.misplaced
+    .phases[].verified.first[].damage
     .phases[].verified.first[].offset
     .phases[].verified.first[].what
     .phases[].verified.incomplete
@@ -498,8 +505,8 @@ fn a_verification_is_reported_alone_too() {
     ");
     insta::assert_snapshot!(verified_text(&task, &verified().end.verified.unwrap()), @"
     target    log (1 MiB, made for this, growing)
-    verified  WRONG: 1 of 500 units are not what was written; 1 could not be read; 7 could not be compared (not
-              written, or being written); not all was compared: interrupted
+    verified  WRONG: 1 of 500 units are not what was written; 1 misplaced; 1 could not be read; 7 could not be
+              compared (not written, or being written); not all was compared: interrupted
               at byte 4096: holds what belongs at byte 8192
     ");
     let document = verified_json(&task, &found);
@@ -529,7 +536,7 @@ proptest! {
         end.errors = vec![ErrorTally {
             kind: OpKind::Read, class: ErrorClass::Other, count: 1, first_offsets: vec![], first: error.clone(), number: None,
         }];
-        let finding = Finding { offset: 0, what: error.clone() };
+        let finding = Finding { offset: 0, damage: None, what: error.clone() };
         end.verified = Some(Verified { wrong: 1, first: vec![finding], ..Verified::default() });
         report.ending = Ending::Failed(error);
         let text = text(&report, Style { color: false, unicode, width });

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Device, Ending, Nanos, OpKind, Outstanding, Warning};
+use iolite_model::{Bytes, Device, Ending, ErrorClass, Nanos, OpKind, Outstanding, Warning};
 use proptest::prelude::*;
 
 use super::*;
@@ -358,7 +358,7 @@ proptest! {
         (device.name, device.model) = (name.clone(), Some(format!("\x1b[2J{model}")));
         report.phases = vec![synthetic::phase(0, synthetic::read(&name, 8192, 1), &[(OpKind::Read, 40.0, 1e5, 8192, 1)])];
         report.phases[0].end.ending = Ending::Failed(error.clone());
-        report.warnings = vec![Warning::Errors { phase: name, errors: 1, first: error.clone() }];
+        report.warnings = vec![Warning::Errors { phase: name, errors: 1, first: error.clone(), class: ErrorClass::Device }];
         report.ending = Ending::Failed(error);
         let text = text(&report, Style { color: false, unicode, width });
         prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");

@@ -14,8 +14,9 @@ mod search;
 mod windows;
 
 use iolite_model::{
-    Access, Arrival, Concluded, Ending, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget, Load,
-    LoadParameter, Nanos, OnError, Quantile, Start, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
+    Access, Arrival, Concluded, Ending, ErrorClass, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget,
+    Load, LoadParameter, Nanos, OnError, Quantile, Start, Stop, Target, Task, Try, TryOutcome, TryPurpose,
+    Verify,
 };
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
@@ -86,7 +87,7 @@ impl From<LatencyConclusion> for LatencyAnswer {
 pub enum LatencyFailure {
     /// Operations failed.
     #[error(
-        "with {load}, {errors} operations failed, the first with: {first}; look at the kernel log (dmesg)"
+        "with {load}, {errors} operations failed, the first with: {first}; {}", .class.remedy()
     )]
     Errors {
         /// Load of the try.
@@ -95,6 +96,8 @@ pub enum LatencyFailure {
         errors: u64,
         /// The first one's error.
         first: String,
+        /// Its class.
+        class: ErrorClass,
     },
     /// Operations never came back.
     #[error(

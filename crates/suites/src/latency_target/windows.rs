@@ -1,6 +1,6 @@
 //! What one window says of its load.
 
-use iolite_model::{Iops, Nanos, OpKind, RateKept};
+use iolite_model::{ErrorClass, Iops, Nanos, OpKind, RateKept};
 use iolite_stats::{Histogram, PhaseResult};
 
 use super::operations::{BEYOND, needed, window_for};
@@ -131,7 +131,8 @@ impl<'a> Window<'a> {
         let errors = self.result.errors();
         if errors > 0 {
             let first = end.errors.first().map_or("an unknown error", |tally| &tally.first).to_owned();
-            return Some(LatencyFailure::Errors { load, errors, first });
+            let class = end.errors.first().map_or(ErrorClass::Other, |tally| tally.class);
+            return Some(LatencyFailure::Errors { load, errors, first, class });
         }
         let outstanding = end.outstanding;
         if outstanding.lost > 0 {

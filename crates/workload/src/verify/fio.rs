@@ -158,7 +158,7 @@ impl FioSeal {
         let mut differs = starts.map(is);
         match differs.next().flatten() {
             Some(at) if differs.all(|differs| differs.is_some()) => {
-                Err(Wrong::Pattern { at: (at + header) as u32 })
+                Err(Wrong::FioPattern { at: (at + header) as u32 })
             }
             _ => Ok(()),
         }
@@ -177,13 +177,15 @@ impl FioSeal {
         if header.offset != offset {
             return Err(Wrong::Misdirected { belongs: header.offset });
         }
-        let Expected::Exactly(known) = expected else { return Ok(()) };
+        let (Expected::Exactly(known) | Expected::AtLeast(known)) = expected else { return Ok(()) };
         let mask = if header.bits < 64 { (1 << header.bits) - 1 } else { u64::MAX };
         let (found, known) = (header.sequence as u32, (u64::from(known) & mask) as u32);
         match found.cmp(&known) {
             std::cmp::Ordering::Less => Err(Wrong::Stale { found, expected: known }),
-            std::cmp::Ordering::Greater => Err(Wrong::Newer { found, expected: known }),
-            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Greater if expected != Expected::AtLeast(known) => {
+                Err(Wrong::Newer { found, expected: known })
+            }
+            std::cmp::Ordering::Greater | std::cmp::Ordering::Equal => Ok(()),
         }
     }
 
@@ -195,7 +197,7 @@ impl FioSeal {
             true => unit.iter().zip(self.pattern.iter().cycle()).position(|(one, other)| one != other),
             false => unit.iter().enumerate().position(|(at, byte)| *byte != self.pattern_at(offset, at)),
         };
-        differs.map_or(Ok(()), |at| Err(Wrong::Pattern { at: at as u32 }))
+        differs.map_or(Ok(()), |at| Err(Wrong::FioPattern { at: at as u32 }))
     }
 }
 

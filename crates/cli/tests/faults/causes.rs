@@ -1,0 +1,110 @@
+//! Each cause of a system's error, produced, and the remedy that the program names.
+
+use std::fs;
+use std::process::Command;
+
+use iolite_engine::Cause;
+
+use crate::common::{Loop, Mount, TestDirectory, is_root, skip, stderr};
+use crate::{ended_by_itself, injected, run};
+
+/// A task on something that exists.
+fn on(path: &str, rest: &str) -> String {
+    format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{path}', overwrite = 'anything' }}\n\
+         backend = 'sync'\nmix = 'read'\nstop.operations = 10\n{rest}\n"
+    )
+}
+
+/// What the run prints names the remedy.
+fn is_remedied(cause: Cause, command: &mut Command) {
+    let output = command.output().unwrap();
+    injected("causes of errors", 1);
+    ended_by_itself(&output);
+    assert_ne!(output.status.code(), Some(0), "{cause:?}");
+    let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+#[test]
+fn what_is_not_there_or_is_there_already_is_named_with_its_remedy() {
+    let place = TestDirectory::new();
+    let missing = place.data().join("missing").display().to_string();
+    is_remedied(Cause::Missing, &mut run(&place, &on(&missing, "")));
+    let (mine, state) = (place.data().join("mine"), place.data().join("state"));
+    fs::write(&mine, vec![0; 1 << 20]).unwrap();
+    fs::write(&state, "mine").unwrap();
+    let rest = format!("verify = {{ check = 'crc32c', state = '{}' }}", state.display());
+    let text = on(&mine.display().to_string(), &rest).replace("mix = 'read'", "mix = 'write'");
+    is_remedied(Cause::Exists, &mut run(&place, &text));
+    assert_eq!(fs::read_to_string(state).unwrap(), "mine");
+}
+
+#[test]
+fn what_is_full_or_read_only_is_named_with_its_remedy() {
+    let place = TestDirectory::new();
+    let small = place.root.path().join("small");
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &small) else { return };
+    let lay_out = "[[tasks]]\n[tasks.io]\nname = 'measured'\nbackend = 'sync'\nmix = 'read'\nstop.operations = 10\n\
+                   target.file = { name = 'data', size = '64MiB', create = true, preallocate = true }\n";
+    let there = |place: &TestDirectory| {
+        let job = place.root.path().join("job.toml");
+        fs::write(&job, lay_out).unwrap();
+        let mut command = Command::new(crate::common::IOLITE);
+        command.arg("run").arg(job).arg("--directory").arg(&small).arg("--results").arg(place.results());
+        command
+    };
+    is_remedied(Cause::Full, &mut there(&place));
+    drop(mount);
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "ro", "tmpfs"], &small) else { return };
+    is_remedied(Cause::ReadOnly, &mut there(&place));
+}
+
+#[test]
+fn what_another_user_owns_is_named_with_its_remedy() {
+    if !is_root() {
+        return skip("another user's files need root to be created").unwrap_or(());
+    }
+    // Everybody may run the program and look for the files there.
+    let directory =
+        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
+    let directory = directory.unwrap();
+    let program = directory.path().join("iolite");
+    fs::copy(crate::common::IOLITE, &program).unwrap();
+    let place = TestDirectory::new();
+    let Some(device) = Loop::new(&place, 1 << 20) else { return };
+    let mine = directory.path().join("mine");
+    fs::write(&mine, vec![0; 1 << 20]).unwrap();
+    fs::set_permissions(&mine, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    for (path, cause) in
+        [(mine.display().to_string(), Cause::NotPermitted), (device.0.clone(), Cause::DeviceNotPermitted)]
+    {
+        let job = directory.path().join("job.toml");
+        fs::write(&job, on(&path, "")).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).arg("run").arg(job);
+        command
+            .current_dir("/tmp")
+            .args(["--directory", "/tmp"])
+            .env("HOME", "/nonexistent")
+            .env_remove("XDG_DATA_HOME");
+        is_remedied(cause, &mut command);
+    }
+}
+
+#[test]
+fn memory_that_is_not_to_be_had_is_named_with_its_remedy() {
+    let place = TestDirectory::new();
+    let file = place.data().join("sparse");
+    fs::File::create(&file).unwrap().set_len(16 << 30).unwrap();
+    let rest = "block = '1GiB'\nconcurrency = 8";
+    let text =
+        on(&file.display().to_string(), rest).replace("'sync'", "'threads'").replace("'anything'", "'never'");
+    let command = run(&place, &text);
+    let mut limited = Command::new("prlimit");
+    limited.arg("--as=2147483648").arg(command.get_program()).args(command.get_args());
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        return skip("no prlimit(1)").unwrap_or(());
+    }
+    is_remedied(Cause::Memory, &mut limited);
+}

@@ -1,0 +1,195 @@
+//! A file system that does on each call what a script says.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use fuser::BackgroundSession;
+use serde_json::Value;
+
+use crate::common::{TestDirectory, json, skip, stderr};
+use crate::fuse::{Call, Fault, Rule, Volatile};
+use crate::{ended_by_itself, injected, nothing_is_lost, run};
+
+const OPERATIONS: u64 = 200;
+
+struct Faulty {
+    place: TestDirectory,
+    disk: Volatile,
+    session: Option<BackgroundSession>,
+}
+
+impl Faulty {
+    /// With a file of 256 blocks. `None`, with the reason printed, where no FUSE file system can be mounted.
+    fn new() -> Option<Faulty> {
+        let (place, disk) = (TestDirectory::new(), Volatile::new(None));
+        let at = place.root.path().join("mounted");
+        fs::create_dir(&at).unwrap();
+        let session = match disk.mount(&at) {
+            Ok(session) => session,
+            Err(error) => return skip(&format!("no FUSE file system can be mounted: {error}")),
+        };
+        fs::write(at.join("mine"), vec![1; 1 << 20]).unwrap();
+        Some(Faulty { place, disk, session: Some(session) })
+    }
+
+    /// Runs a task on the file with these faults; returns the measured phase.
+    fn run(&self, rules: Vec<Rule>, rest: &str, code: i32) -> Value {
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'measured'\n\
+             target.existing = {{ path = '{}', overwrite = 'anything' }}\nbackend = 'sync'\ninterval = '50ms'\n\
+             errors.stop = []\n{rest}\n",
+            self.place.root.path().join("mounted/mine").display()
+        );
+        self.disk.script().set(rules);
+        let command = run(&self.place, &text).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = command.unwrap();
+        self.release_at_the_end(&mut child);
+        let output = child.wait_with_output().unwrap();
+        ended_by_itself(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{}\n{}",
+            stderr(&output),
+            String::from_utf8_lossy(&output.stdout)
+        );
+        nothing_is_lost(&self.place, 1);
+        json(&output)["phases"][0].clone()
+    }
+
+    /// The kernel does not let a process go that waits for a file system's answer: what hangs is answered once the run has stored
+    /// its end.
+    fn release_at_the_end(&self, child: &mut Child) {
+        let ended = || {
+            self.place.results().exists() && {
+                let database = rusqlite::Connection::open(self.place.results()).unwrap();
+                database.busy_timeout(Duration::from_secs(10)).unwrap();
+                let sql = "SELECT count(*) FROM run WHERE ending IS NOT NULL";
+                database.query_row(sql, [], |row| row.get::<_, i64>(0)).is_ok_and(|runs| runs > 0)
+            }
+        };
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while child.try_wait().unwrap().is_none() && !ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.disk.script().let_go();
+    }
+
+    fn struck(&self, rule: usize) -> u64 {
+        self.disk.script().struck(rule)
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        self.disk.script().set(Vec::new());
+        self.disk.script().let_go();
+        if let Some(session) = self.session.take() {
+            let _ = session.umount_and_join();
+        }
+    }
+}
+
+fn writes() -> String {
+    format!("mix = 'write'\nstop.operations = {OPERATIONS}")
+}
+
+/// The errors of a class that were counted.
+fn counted(phase: &Value, class: &str) -> u64 {
+    let tallies = phase["errors"].as_array().unwrap();
+    tallies.iter().filter(|tally| tally["class"] == class).map(|tally| tally["count"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_delay_of_each_call_is_in_each_response_time() {
+    let Some(faulty) = Faulty::new() else { return };
+    let delay = Rule::new(Call::Write, Fault::Delay(Duration::from_millis(5)));
+    let phase = faulty.run(vec![delay], &writes(), 0);
+    injected("delays", faulty.struck(0));
+    assert_eq!(faulty.struck(0), OPERATIONS);
+    let operations = phase["operations"].as_array().unwrap();
+    let of_writes = operations.iter().find(|operation| operation["kind"] == "write").unwrap();
+    assert!(of_writes["response_ns"]["p50"]["high"].as_f64().unwrap() >= 5e6, "{of_writes}");
+}
+
+#[test]
+fn errors_are_counted_to_the_last_one_by_class() {
+    for (number, class) in [(5, "device"), (28, "space"), (122, "space"), (30, "other"), (121, "device")] {
+        for call in [Call::Write, Call::Read] {
+            let Some(faulty) = Faulty::new() else { return };
+            let mix = if call == Call::Write { "write" } else { "read" };
+            let rest = format!("mix = '{mix}'\nstop.operations = {OPERATIONS}");
+            let rules = vec![Rule::new(call, Fault::Error(number)).after(20).every(9)];
+            let phase = faulty.run(rules, &rest, 3);
+            injected("errors of calls", faulty.struck(0));
+            assert_eq!(counted(&phase, class), faulty.struck(0), "{number} {mix}: {}", phase["errors"]);
+        }
+    }
+}
+
+#[test]
+fn a_failed_synchronisation_is_counted() {
+    let Some(faulty) = Faulty::new() else { return };
+    let rules = vec![Rule::new(Call::Sync, Fault::Error(5)).every(4)];
+    let rest = writes() + "\ndurability.sync = { every = 1, method = 'fsync' }";
+    let phase = faulty.run(rules, &rest, 3);
+    injected("errors of synchronisations", faulty.struck(0));
+    assert!(counted(&phase, "device") >= OPERATIONS / 4, "{}", phase["errors"]);
+}
+
+#[test]
+fn short_transfers_are_counted() {
+    for (call, mix) in [(Call::Write, "write"), (Call::Read, "read")] {
+        let Some(faulty) = Faulty::new() else { return };
+        let rest = format!("mix = '{mix}'\nstop.operations = {OPERATIONS}");
+        let phase = faulty.run(vec![Rule::new(call, Fault::Short).every(10)], &rest, 3);
+        injected("short transfers", faulty.struck(0));
+        assert_eq!(counted(&phase, "short"), faulty.struck(0), "{mix}: {}", phase["errors"]);
+    }
+}
+
+#[test]
+fn corruption_is_found_by_verification_unit_by_unit() {
+    for (call, loops) in [(Call::Write, 1), (Call::Read, 1)] {
+        let Some(faulty) = Faulty::new() else { return };
+        let rest = format!(
+            "mix = 'write'\naccess = 'sequential'\nstop.loops = {loops}\n\
+             verify = {{ check = 'crc32c', after = true, block = '4KiB' }}"
+        );
+        let phase = faulty.run(vec![Rule::new(call, Fault::Corrupt).every(16)], &rest, 4);
+        injected("flipped bits", faulty.struck(0));
+        let verified = &phase["verified"];
+        assert_eq!(verified["damage"]["corrupt"], faulty.struck(0), "{call:?}: {verified}");
+        assert_eq!(verified["damage"].as_object().unwrap().len(), 1, "{verified}");
+    }
+}
+
+#[test]
+fn calls_that_hang_are_reported_with_their_place() {
+    for (call, mix) in [(Call::Write, "write"), (Call::Read, "read")] {
+        let Some(faulty) = Faulty::new() else { return };
+        let rules = vec![Rule::new(call, Fault::Hang).after(50)];
+        let rest = format!("mix = '{mix}'\nstop.runtime = '1s'");
+        let phase = faulty.run(rules, &rest, 1);
+        injected("calls that hang", 1);
+        assert_eq!(phase["outstanding"]["lost"], 1, "{phase}");
+        assert_eq!(phase["stuck"][0]["kind"], mix, "{phase}");
+    }
+}
+
+#[test]
+fn a_file_system_without_direct_io_is_an_error_with_its_remedy() {
+    let Some(faulty) = Faulty::new() else { return };
+    faulty.disk.script().set(vec![Rule::new(Call::DirectOpen, Fault::Error(22))]);
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\n\
+         backend = 'sync'\ndirect = true\nmix = 'read'\nstop.operations = 10\n",
+        faulty.place.root.path().join("mounted/mine").display()
+    );
+    let output = run(&faulty.place, &text).output().unwrap();
+    injected("file systems without O_DIRECT", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("does not support direct I/O"), "{}", stderr(&output));
+}

@@ -1,0 +1,172 @@
+//! A host that refuses what the program needs.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use crate::common::{IOLITE, Loop, Mount, TestDirectory, is_root, json, skip, stderr};
+use crate::results::remounted;
+use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
+
+/// The same command with others before it.
+fn within(wrapper: &[&str], command: &Command) -> Option<Output> {
+    let mut wrapped = Command::new(wrapper[0]);
+    wrapped.args(&wrapper[1..]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    match wrapped.output() {
+        Ok(output) if matches!(output.status.code(), Some(126 | 127)) => {
+            skip(&format!("{}: {}", wrapper[0], stderr(&output).trim()))
+        }
+        Ok(output) => Some(output),
+        Err(error) => skip(&format!("{}: {error}", wrapper[0])),
+    }
+}
+
+#[test]
+fn a_limit_on_open_files_is_an_error_with_its_remedy() {
+    let place = TestDirectory::new();
+    let paths: Vec<_> = (0..64).map(|file| place.data().join(format!("f{file}"))).collect();
+    paths.iter().for_each(|path| fs::write(path, [0; 8192]).unwrap());
+    let files =
+        paths.iter().map(|path| format!("--filename={}", path.display())).collect::<Vec<_>>().join(":");
+    let names = files.replace(":--filename=", ":");
+    let mut command = Command::new(IOLITE);
+    command.args(["fio", "--name=x", "--rw=randread", "--bs=4k", "--size=256k", &names]);
+    let Some(output) = within(&["prlimit", "--nofile=24:24"], &command) else { return };
+    injected("limits on open files", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("ulimit -n"), "{text}");
+}
+
+/// Refuses io_uring_setup with EPERM as a container's seccomp profile does, then runs what follows.
+const NO_RING: &str = "\
+my $prctl = `uname -m` =~ /aarch64/ ? 167 : 157;
+my $filter = join '', map { pack 'SCCL', @$_ } [0x20,0,0,0], [0x15,0,1,425], [0x06,0,0,0x50001], [0x06,0,0,0x7fff0000];
+my $program = pack 'S x6 P', 4, $filter;
+syscall($prctl, 38, 1, 0, 0, 0) == 0 && syscall($prctl, 22, 2, $program) == 0 or exit 127;
+exec @ARGV;
+";
+
+#[test]
+fn without_io_uring_the_remedy_names_what_disables_it() {
+    let place = TestDirectory::new();
+    let text = writes("stop.operations = 100").replace("'sync'", "{ io-uring = {} }");
+    let command = run(&place, &text);
+    let Some(output) = within(&["perl", "-e", NO_RING, "--"], &command) else { return };
+    injected("system call filters", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("kernel.io_uring_disabled") && text.contains("seccomp"), "{text}");
+    // What chooses its back end itself takes another one, and reports it.
+    let check = place.check(&place.data(), &["--budget-time", "10s", "--budget-space", "64M", "--json"]);
+    let Some(output) = within(&["perl", "-e", NO_RING, "--"], &check) else { return };
+    ended_by_itself(&output);
+    let warned = json(&output)["warnings"].to_string();
+    assert!(warned.contains("io_uring"), "{warned}");
+}
+
+#[test]
+fn without_io_uring_by_its_sysctl_it_is_the_same() {
+    let setting = "/proc/sys/kernel/io_uring_disabled";
+    // It is the whole host's setting: others that run beside would lose their rings.
+    if std::env::var_os("IOLITE_TEST_SYSCTL").is_none() || !is_root() {
+        return skip("kernel.io_uring_disabled is the whole host's (IOLITE_TEST_SYSCTL=1 as root tries it)")
+            .unwrap_or(());
+    }
+    let place = TestDirectory::new();
+    let before = fs::read_to_string(setting).unwrap();
+    fs::write(setting, "2").unwrap();
+    let text = writes("stop.operations = 100").replace("'sync'", "{ io-uring = {} }");
+    let output = run(&place, &text).output();
+    fs::write(setting, before).unwrap();
+    let output = output.unwrap();
+    injected("settings of the kernel", 1);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("kernel.io_uring_disabled"), "{}", stderr(&output));
+}
+
+/// The wall clock has no namespace: only the monotonic one is set.
+#[test]
+fn clocks_that_are_set_differently_change_no_measured_time() {
+    let place = TestDirectory::new();
+    let command = run(&place, &writes("stop.runtime = '500ms'"));
+    let wrapper = ["unshare", "--time", "--fork", "--monotonic", "864000", "--boottime", "864000"];
+    let Some(output) = within(&wrapper, &command) else { return };
+    if stderr(&output).contains("unshare") {
+        return skip(stderr(&output).trim()).unwrap_or(());
+    }
+    injected("clocks set differently", 1);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let measured = json(&output)["phases"][0]["measured_seconds"].as_f64().unwrap();
+    assert!((0.5..60.0).contains(&measured), "{measured}");
+    nothing_is_lost(&place, 1);
+    eprintln!("skipped: a step of the wall clock would be the whole host's");
+}
+
+#[test]
+fn a_full_temporary_directory_stops_no_run() {
+    let place = TestDirectory::new();
+    let small = place.root.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"], &small) else { return };
+    let _ = std::io::copy(&mut std::io::repeat(1), &mut fs::File::create(small.join("filler")).unwrap());
+    for command in [
+        run(&place, &writes("stop.operations = 200")),
+        place.check(&place.data(), &["--budget-time", "10s", "--budget-space", "64M", "--json"]),
+    ] {
+        let mut command = command;
+        let output = command.env("TMPDIR", &small).output().unwrap();
+        injected("full temporary directories", 1);
+        ended_by_itself(&output);
+        assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{}", stderr(&output));
+    }
+    nothing_is_lost(&place, 1);
+}
+
+#[test]
+fn a_directory_removed_in_mid_run_loses_no_result() {
+    let place = TestDirectory::new();
+    let mut command = run(&place, &writes("stop.runtime = '2s'"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 5);
+    fs::remove_dir_all(place.data()).unwrap();
+    injected("removed directories", 1);
+    let output = child.wait_with_output().unwrap();
+    ended_by_itself(&output);
+    nothing_is_lost(&place, 5);
+    assert_eq!(json(&output)["phases"].as_array().unwrap().len(), 1, "{}", stderr(&output));
+}
+
+/// ext4 makes itself read-only after an error of its own.
+#[test]
+fn a_file_system_that_becomes_read_only_in_mid_run_is_counted_as_errors() {
+    let place = TestDirectory::new();
+    let Some(device) = Loop::new(&place, 64 << 20) else { return };
+    let formatted = Command::new("mkfs.ext4").args(["-q", "-F", &device.0]).output();
+    if !formatted.is_ok_and(|output| output.status.success()) {
+        return skip("no mkfs.ext4").unwrap_or(());
+    }
+    let at = place.root.path().join("mounted");
+    let Some(_mount) = Mount::new(&["-o", "errors=remount-ro", &device.0], &at) else { return };
+    let job = place.root.path().join("job.toml");
+    let grow = "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.file = { name = 'data', size = '4MiB', create = true }\n\
+                backend = 'sync'\nmix = 'write'\ninterval = '50ms'\nerrors.stop = []\nstop.runtime = '3s'\n\
+                durability.sync = { every = 1, method = 'fsync' }\n";
+    fs::write(&job, grow).unwrap();
+    let mut command = Command::new(IOLITE);
+    command.arg("run").arg(job).arg("--directory").arg(&at).arg("--results").arg(place.results());
+    command.args(["--json", "--quiet"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    place.wait_for_intervals(&mut child, 5);
+    if !remounted(&at, "remount,abort") {
+        let _ = child.kill();
+        let _ = child.wait();
+        return skip("ext4 is not made to give up here").unwrap_or(());
+    }
+    injected("file systems that became read-only", 1);
+    let output = child.wait_with_output().unwrap();
+    ended_by_itself(&output);
+    let document = json(&output);
+    assert_ne!(document["phases"][0]["errors"].as_array().unwrap().len(), 0, "{document}");
+    nothing_is_lost(&place, 5);
+}

@@ -1,0 +1,129 @@
+//! A program that is stopped in the middle: signals, a closed terminal, kill -9 again and again.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{IOLITE, TestDirectory, entries, json, skip, stderr};
+use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
+
+fn spawn(place: &TestDirectory, stop: &str) -> Child {
+    run(place, &writes(stop)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn signals_end_a_run_that_keeps_its_results_and_removes_its_files() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let place = TestDirectory::new();
+        let mut child = spawn(&place, "stop.runtime = '1h'");
+        place.wait_for_intervals(&mut child, 5);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        injected("signals", 1);
+        assert_eq!(output.status.code(), Some(130), "{signal:?}: {}", stderr(&output));
+        assert_eq!(json(&output)["ending"]["kind"], "interrupted");
+        assert_eq!(entries(&place.data()), [""; 0]);
+        assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
+        nothing_is_lost(&place, 5);
+    }
+}
+
+/// The results database is read as another program would, just before each kill: all that was there then is there at the end.
+#[test]
+fn a_hundred_kills_lose_no_result() {
+    let place = TestDirectory::new();
+    let (mut runs, mut intervals) = (0, 0);
+    for kill in 0..100 {
+        let mut child = spawn(&place, "stop.runtime = '1h'");
+        // At another moment each time: while tables are created, between intervals, within one.
+        place.wait_for_intervals(&mut child, intervals + kill % 3);
+        let (before_runs, before) = stored(&place);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(place.ask::<String>("PRAGMA integrity_check"), "ok", "kill {kill}");
+        let (now_runs, now) = stored(&place);
+        assert!(now_runs >= before_runs && now >= before, "kill {kill}: {before} intervals, then {now}");
+        assert!(before_runs >= runs && before >= intervals, "kill {kill}");
+        (runs, intervals) = (now_runs, now);
+    }
+    injected("kills", 100);
+    let output = run(&place, &writes("stop.operations = 100")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(entries(&place.data()), [""; 0], "leftovers of 100 dead runs");
+    nothing_is_lost(&place, intervals);
+}
+
+fn stored(place: &TestDirectory) -> (i64, i64) {
+    if !place.results().exists() {
+        return (0, 0);
+    }
+    let database = rusqlite::Connection::open(place.results()).unwrap();
+    database.busy_timeout(Duration::from_secs(10)).unwrap();
+    let count = |table: &str| {
+        // Tables that are not there yet hold nothing.
+        database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap_or(0)
+    };
+    (count("run"), count("interval"))
+}
+
+#[test]
+fn a_time_in_which_the_program_was_stopped_is_not_the_devices() {
+    let place = TestDirectory::new();
+    let mut child = spawn(&place, "stop.runtime = '6s'");
+    place.wait_for_intervals(&mut child, 20);
+    let process = Pid::from_child(&child);
+    kill_process(process, Signal::STOP).unwrap();
+    // What is injected is a time: it is no wait for anything.
+    std::thread::sleep(Duration::from_millis(2500));
+    kill_process(process, Signal::CONT).unwrap();
+    injected("stops of the process", 1);
+    let output = child.wait_with_output().unwrap();
+    ended_by_itself(&output);
+    let document = json(&output);
+    let kinds: Vec<&str> = document["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|warning| warning["kind"].as_str())
+        .collect();
+    assert!(kinds.contains(&"suspended"), "{}", document["warnings"]);
+    assert!(!kinds.contains(&"stalls"), "{}", document["warnings"]);
+    nothing_is_lost(&place, 20);
+}
+
+/// `script` gives the program a terminal, which is gone when `script` is.
+#[test]
+fn a_closed_terminal_ends_a_run_that_keeps_its_results() {
+    if Command::new("script").arg("--version").output().is_err() {
+        return skip("no script(1) to give the program a terminal").unwrap_or(());
+    }
+    let place = TestDirectory::new();
+    let job = place.root.path().join("job.toml");
+    std::fs::write(&job, writes("stop.runtime = '1h'")).unwrap();
+    let line = format!(
+        "exec {IOLITE} run {} --directory {} --results {}",
+        job.display(),
+        place.data().display(),
+        place.results().display()
+    );
+    let mut command = Command::new("script");
+    command.args(["-q", "-c", &line, "/dev/null"]).stdin(Stdio::null());
+    let mut terminal = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    place.wait_for_intervals(&mut terminal, 5);
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    injected("closed terminals", 1);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while place.ask::<Option<String>>("SELECT ending FROM run").as_deref() != Some("interrupted")
+        || !entries(&place.data()).is_empty()
+    {
+        assert!(
+            Instant::now() < deadline,
+            "the run goes on without its terminal: {:?}",
+            entries(&place.data())
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    nothing_is_lost(&place, 5);
+}

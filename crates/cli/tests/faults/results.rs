@@ -1,0 +1,123 @@
+//! A results database that can't be used, from the start or from some moment on.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::{Mount, TestDirectory, entries, is_root, json, skip, stderr};
+use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
+
+#[test]
+fn a_database_that_another_program_locks_for_a_while_loses_nothing() {
+    let place = TestDirectory::new();
+    let mut command = run(&place, &writes("stop.runtime = '3s'"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 5);
+    let other = rusqlite::Connection::open(place.results()).unwrap();
+    other.busy_timeout(Duration::from_secs(10)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // What is injected is a time: it is no wait for anything.
+    std::thread::sleep(Duration::from_secs(1));
+    other.execute_batch("ROLLBACK").unwrap();
+    injected("locked results", 1);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = json(&output)["phases"][0]["series"].as_array().unwrap().len() as i64;
+    nothing_is_lost(&place, printed.min(50));
+    assert_eq!(place.ask::<String>("SELECT ending FROM run"), "completed");
+}
+
+#[test]
+fn results_that_are_damaged_or_read_only_are_an_error_before_anything_is_measured() {
+    let place = TestDirectory::new();
+    for damage in ["not a database", "header", "read-only"] {
+        let _ = fs::remove_file(place.results());
+        match damage {
+            "not a database" => fs::write(place.results(), vec![b'x'; 8192]).unwrap(),
+            "header" => {
+                assert!(run(&place, &writes("stop.operations = 10")).status().unwrap().success());
+                let mut bytes = fs::read(place.results()).unwrap();
+                bytes[..16].fill(0x55);
+                fs::write(place.results(), bytes).unwrap();
+            }
+            _ if is_root() => {
+                // Permissions do not bind root; a directory in the place does.
+                fs::create_dir(place.results()).unwrap();
+            }
+            _ => {
+                fs::write(place.results(), "").unwrap();
+                let mut permissions = fs::metadata(place.results()).unwrap().permissions();
+                permissions.set_readonly(true);
+                fs::set_permissions(place.results(), permissions).unwrap();
+            }
+        }
+        let before = fs::read(place.results()).ok();
+        let output = run(&place, &writes("stop.operations = 10")).output().unwrap();
+        injected("results that can't be used", 1);
+        ended_by_itself(&output);
+        assert_eq!(output.status.code(), Some(2), "{damage}: {}", stderr(&output));
+        assert!(stderr(&output).contains("results.db"), "{damage}: {}", stderr(&output));
+        assert_eq!(fs::read(place.results()).ok(), before, "{damage}: it is left as it was");
+        assert_eq!(entries(&place.data()), [""; 0], "{damage}");
+        let _ = fs::remove_dir(place.results());
+    }
+}
+
+#[test]
+fn results_on_a_full_or_read_only_file_system_do_not_end_a_run() {
+    let place = TestDirectory::new();
+    let small = place.root.path().join("small");
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], &small) else { return };
+    for fault in ["full", "read-only"] {
+        let job = place.root.path().join("job.toml");
+        fs::write(&job, writes("stop.runtime = '3s'")).unwrap();
+        let results = small.join(format!("{fault}.db"));
+        let mut command = std::process::Command::new(crate::common::IOLITE);
+        command.arg("run").arg(job).arg("--directory").arg(place.data()).arg("--results").arg(&results);
+        command
+            .args(["--json", "--quiet"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stored = || {
+            let count = || {
+                let database = rusqlite::Connection::open(&results)?;
+                database.busy_timeout(Duration::from_secs(5))?;
+                database.query_row("SELECT count(*) FROM interval", [], |row| row.get::<_, i64>(0))
+            };
+            if results.exists() { count().unwrap_or_default() } else { 0 }
+        };
+        let before = loop {
+            assert!(child.try_wait().unwrap().is_none(), "{fault}: the run ended too early");
+            match stored() {
+                0..5 => std::thread::sleep(Duration::from_millis(10)),
+                enough => break enough,
+            }
+        };
+        if fault == "full" {
+            // Until there is no byte left.
+            let _ =
+                std::io::copy(&mut std::io::repeat(1), &mut fs::File::create(small.join("filler")).unwrap());
+        } else if !remounted(&small, "remount,ro") {
+            let _ = child.kill();
+            let _ = child.wait();
+            return skip("a file system in use is not remounted read-only here").unwrap_or(());
+        }
+        injected("results on a file system that fails", 1);
+        let output = child.wait_with_output().unwrap();
+        ended_by_itself(&output);
+        assert_eq!(json(&output)["ending"]["kind"], "completed", "{fault}: {}", stderr(&output));
+        assert!(stored() >= before, "{fault}: {} of {before}", stored());
+        println!("results lost: 0");
+        let _ = fs::remove_file(small.join("filler"));
+    }
+    drop(mount);
+}
+
+/// Remounts a file system.
+pub(crate) fn remounted(at: &std::path::Path, options: &str) -> bool {
+    let mut command = std::process::Command::new("mount");
+    command.args(["-o", options]).arg(at).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
