@@ -23,6 +23,7 @@ mod knees;
 pub mod latency_target;
 mod live;
 mod machine;
+mod meanwhile;
 pub mod observed;
 pub mod parts;
 pub mod plot;

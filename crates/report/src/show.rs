@@ -18,8 +18,8 @@ use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
 use crate::waits::WaitsReport;
 use crate::{
-    Report, ab, classic, durability, iometer, latency_target, observed, pts, ran, run as job, study, sweep,
-    tproc_c, waits,
+    Report, ab, classic, durability, iometer, latency_target, meanwhile, observed, pts, ran, run as job,
+    study, sweep, tproc_c, waits,
 };
 
 /// How a run is printed.
@@ -36,7 +36,16 @@ pub enum Format {
 /// The output of a run: what its command prints when it ends.
 pub fn show(run: &Run, format: Format, style: Style) -> String {
     let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
-    match procedure.as_str() {
+    let shown = of_procedure(&procedure, run, format, style);
+    match (format, procedure.as_str()) {
+        // An observation is about nothing else.
+        (Format::Json | Format::Short, _) | (_, "observe") => shown,
+        (Format::Text, _) => crate::text::filled([shown, meanwhile::text(run, style)]),
+    }
+}
+
+fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> String {
+    match procedure {
         "check" => check(run, format, style),
         "ab" => match AbReport::of(run) {
             Some(report) => either(format, || ab::text(&report, style), || ab::json(&report)),
