@@ -4,6 +4,7 @@ mod cgroup;
 mod cpu;
 mod devices;
 mod memory;
+mod network;
 mod page_cache;
 mod pressure;
 mod process;
@@ -19,6 +20,7 @@ pub use process::OwnProcess;
 use iolite_model::Storage;
 
 use crate::probe::Probe;
+use network::Network;
 
 /// The probes that every run reads: of the host, and of the block devices beneath `storage` (`None` for all disks of the host).
 ///
@@ -31,6 +33,7 @@ pub fn host_probes(storage: Option<&Storage>) -> Vec<Box<dyn Probe>> {
     probes.extend(Memory::open().ok().map(boxed));
     probes.extend(Pressure::open().map(boxed));
     probes.extend(PageCache::open().ok().map(boxed));
+    probes.extend(Network::open().map(boxed));
     probes.extend(CgroupIo::of_this_process().map(boxed));
     probes.extend(OwnProcess::open().ok().map(boxed));
     probes
