@@ -403,7 +403,7 @@ fn the_import_check_finds_circles_and_ways_through_the_root() {
 /// What only those who measure or decide have a use for, and where that is done. cli turns arguments into options, begins a session,
 /// has it drive a procedure, and prints the run: it needs none of these words. That it does not depend on the crates `stats`, `workers` and
 /// `workload` is held by their absence in its row of ARCHITECTURE.md.
-const MEASURING: [(&str, &str); 22] = [
+const MEASURING: [(&str, &str); 21] = [
     ("Instant", "time is taken in session and below"),
     ("thread::spawn", "threads are started in session and below"),
     ("thread::Builder", "threads are started in session and below"),
@@ -415,7 +415,6 @@ const MEASURING: [(&str, &str); 22] = [
     ("phase_by", "session runs the steps of a procedure"),
     ("run_metadata_task", "session runs the steps of a procedure"),
     ("inside_database", "session runs the steps of a procedure"),
-    ("transactions(", "session runs the steps of a procedure"),
     (".prepare(", "session prepares the steps of a procedure"),
     ("PhaseInfo", "session announces phases"),
     ("tproc_c::check", "a check is a step of a procedure"),

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metadata::MetadataTask;
-use crate::task::{FileTask, Task};
+use crate::phase::Task;
+use crate::task::FileTask;
 
 /// Tasks in the order in which they are done.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -23,9 +23,12 @@ mod load;
 mod metadata;
 mod oplog;
 mod parse;
+mod phase;
+mod phase_task;
 mod priority;
 mod profile;
 mod pts;
+mod ran;
 mod reading;
 mod record;
 mod storage;
@@ -64,9 +67,12 @@ pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use parse::ParseError;
+pub use phase::Task;
+pub use phase_task::{Layer, PhaseTask};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
 pub use pts::{PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
+pub use ran::{DbOperation, DbTask};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
     Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,
@@ -81,8 +87,8 @@ pub use target::{
     ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
 };
 pub use task::{
-    Advice, Batch, DbOperation, DbTask, FileTask, Flow, Layer, MemoryPolicy, Mix, OpenSync, PageCache,
-    Placement, Start, SyncMethod, SyncRule, Task, Watch, WriteDurability,
+    Advice, Batch, FileTask, Flow, MemoryPolicy, Mix, OpenSync, PageCache, Placement, Start, SyncMethod,
+    SyncRule, Watch, WriteDurability,
 };
 pub use tproc_c::{
     TprocCChecked, TprocCCondition, TprocCCounted, TprocCCounts, TprocCDatabase, TprocCTask, TprocCViolation,

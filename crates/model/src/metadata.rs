@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
+use crate::phase_task::{Layer, PhaseTask};
 use crate::units::{Bytes, Nanos};
 
 /// Creating, finding and removing files, by `workers` threads, each in a directory tree of its own inside the run's scratch
@@ -62,6 +63,40 @@ impl Default for MetadataTask {
             interval: Nanos::SECOND,
             seed: 1,
         }
+    }
+}
+
+impl PhaseTask for MetadataTask {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn layer(&self) -> Layer {
+        Layer::Metadata
+    }
+
+    fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    fn ramp(&self) -> Nanos {
+        self.ramp
+    }
+
+    fn interval(&self) -> Nanos {
+        self.interval
+    }
+
+    fn is_uniform(&self) -> bool {
+        false
+    }
+
+    fn reseed(&mut self, by: u64) {
+        self.seed = self.seed.wrapping_add(by);
     }
 }
 

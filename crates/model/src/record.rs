@@ -11,8 +11,8 @@ use crate::concluded::Conclusion;
 use crate::cache::Cache;
 use crate::fault::{ErrorTally, Stuck};
 use crate::kind::OpKind;
+use crate::phase::Task;
 use crate::storage::{Host, Storage};
-use crate::task::Task;
 use crate::units::{Iops, Nanos};
 use crate::verify::Verified;
 

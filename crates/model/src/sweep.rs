@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::task::DbOperation;
+use crate::ran::DbOperation;
 use crate::units::{Iops, Nanos};
 
 /// What a sweep is to be like.

@@ -1,50 +1,18 @@
-//! What is to be done, as plain data: every job language, suite and command lowers to a [`Task`].
+//! Block I/O as plain data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Regions};
 use crate::arrival::{Arrival, Stop};
 use crate::backend::BackendKind;
-use crate::database::TimedBy;
 use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
-use crate::metadata::MetadataTask;
+use crate::phase_task::{Layer, PhaseTask};
 use crate::priority::{IoPriority, PriorityShare};
 use crate::target::Target;
-use crate::tproc_c::TprocCTask;
 use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
 use crate::verify::Verify;
-
-/// One phase of work.
-// There are few of them, and they live as long as a run does.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
-    /// Block I/O on a file, on a device or on nothing.
-    File(FileTask),
-    /// Creating, finding and removing files.
-    Metadata(MetadataTask),
-    /// Operations inside a database.
-    Database(DbTask),
-    /// Transactions of TPROC-C inside a database.
-    TprocC(TprocCTask),
-}
-
-/// Which layer of the system a phase exercises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// The measuring program itself, on the null back end.
-    Calibration,
-    /// Block I/O through the file system, or on a device.
-    File,
-    /// Names of a file system.
-    Metadata,
-    /// Operations through a database.
-    Database,
-}
 
 /// Block I/O by `workers` threads or processes, with `concurrency` operations outstanding among them.
 ///
@@ -366,101 +334,52 @@ pub enum Mix {
     Traced(TracedKinds),
 }
 
-/// Operations inside a database by `workers` sessions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DbTask {
-    /// Name shown in results, for example `RanRead`.
-    pub name: String,
-    /// What each session does.
-    pub operation: DbOperation,
-    /// Sessions ("jobs" in PerfTools).
-    pub workers: u32,
-    /// What ends the phase.
-    pub stop: Stop,
-    /// Time at the start that is recorded apart and left out of the totals.
-    pub ramp: Nanos,
-    /// Length of the intervals of the time series.
-    pub interval: Nanos,
-    /// Seed of every generator of this phase.
-    pub seed: u64,
-    /// Who times each operation.
-    #[serde(default)]
-    pub timed_by: TimedBy,
-}
+impl PhaseTask for FileTask {
+    fn name(&self) -> &str {
+        &self.name
+    }
 
-/// The operations of InterSystems PerfTools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DbOperation {
-    /// Reads of random physical blocks by number.
-    RanRead,
-    /// Transactions of `transaction_length` sets of random subscripts, each followed by a pause of `hang`.
-    RanWrite {
-        /// Sets per transaction.
-        transaction_length: u32,
-        /// Pause after each transaction.
-        hang: Nanos,
-    },
-    /// In each cycle either a batch of block reads or a transaction of sets, by the roll of a die.
-    RanIo {
-        /// Operations per batch.
-        transaction_length: u32,
-        /// Pause after each batch.
-        hang: Nanos,
-        /// Probability of a batch of reads, in percent (0 to 100).
-        read_percent: u8,
-    },
-}
-
-impl Task {
-    /// Name shown to people.
-    pub fn name(&self) -> &str {
-        match self {
-            Task::File(task) => &task.name,
-            Task::Metadata(task) => &task.name,
-            Task::Database(task) => &task.name,
-            Task::TprocC(task) => &task.name,
+    fn layer(&self) -> Layer {
+        match self.target {
+            Target::Null { .. } => Layer::Calibration,
+            _ => Layer::File,
         }
     }
 
-    /// The layer it exercises.
-    pub fn layer(&self) -> Layer {
-        match self {
-            Task::File(FileTask { target: Target::Null { .. }, .. }) => Layer::Calibration,
-            Task::File(_) => Layer::File,
-            Task::Metadata(_) => Layer::Metadata,
-            Task::Database(_) | Task::TprocC(_) => Layer::Database,
-        }
+    fn workers(&self) -> u32 {
+        self.workers
     }
 
-    /// Operations outstanding at once.
-    pub fn concurrency(&self) -> u32 {
-        match self {
-            Task::File(task) => task.concurrency,
-            Task::Metadata(task) => task.workers,
-            Task::Database(task) => task.workers,
-            Task::TprocC(task) => task.users,
-        }
+    fn concurrency(&self) -> u32 {
+        self.concurrency
     }
 
-    /// What ends the phase.
-    pub fn stop(&self) -> Stop {
-        match self {
-            Task::File(task) => task.stop,
-            Task::Metadata(task) => task.stop,
-            Task::Database(task) => task.stop,
-            Task::TprocC(task) => task.stop,
-        }
+    fn threads(&self) -> u32 {
+        if self.backend == BackendKind::Threads { self.concurrency } else { self.workers }
     }
 
-    /// Time at the start that is left out of the totals.
-    pub fn ramp(&self) -> Nanos {
-        match self {
-            Task::File(task) => task.ramp,
-            Task::Metadata(task) => task.ramp,
-            Task::Database(task) => task.ramp,
-            Task::TprocC(task) => task.ramp,
-        }
+    fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    fn ramp(&self) -> Nanos {
+        self.ramp
+    }
+
+    fn interval(&self) -> Nanos {
+        self.interval
+    }
+
+    fn delay(&self) -> Nanos {
+        self.start.delay
+    }
+
+    fn is_uniform(&self) -> bool {
+        !matches!(self.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
+    }
+
+    fn reseed(&mut self, by: u64) {
+        self.seed = self.seed.wrapping_add(by);
     }
 }
 

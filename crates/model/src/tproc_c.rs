@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::Stop;
 use crate::concluded::Conclusion;
 use crate::kind::OpKind;
+use crate::phase_task::{Layer, PhaseTask};
 use crate::units::{Iops, Nanos};
 
 /// Transactions of TPROC-C by virtual users.
@@ -36,6 +37,36 @@ pub struct TprocCTask {
     pub seed: u64,
     /// Kinds of operation that are counted: the transactions, and those that are rolled back.
     pub kinds: Vec<OpKind>,
+}
+
+impl PhaseTask for TprocCTask {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn layer(&self) -> Layer {
+        Layer::Database
+    }
+
+    fn workers(&self) -> u32 {
+        self.users
+    }
+
+    fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    fn ramp(&self) -> Nanos {
+        self.ramp
+    }
+
+    fn interval(&self) -> Nanos {
+        self.interval
+    }
+
+    fn reseed(&mut self, by: u64) {
+        self.seed = self.seed.wrapping_add(by);
+    }
 }
 
 /// The database of a TPROC-C run, as it was when the run began.

@@ -179,14 +179,12 @@ pub(crate) fn phase(result: &PhaseResult) -> Value {
 
 /// What was asked, as a job in TOML has it (docs/job.md) and as the store keeps it, with its `kind`.
 pub(crate) fn task(task: &Task) -> Value {
-    let (kind, fields) = match task {
-        Task::File(task) => ("file", serde_json::to_value(task)),
-        Task::Metadata(task) => ("metadata", serde_json::to_value(task)),
-        Task::Database(task) => ("database", serde_json::to_value(task)),
-        Task::TprocC(task) => ("tproc-c", serde_json::to_value(task)),
-    };
-    // A task is text and numbers, which always serialise.
-    let mut value = fields.unwrap_or_default();
+    // A task is text and numbers, which always serialise: an object of one entry, its kind with its fields.
+    let tagged = serde_json::to_value(task).ok().and_then(|value| match value {
+        Value::Object(tagged) => tagged.into_iter().next(),
+        _ => None,
+    });
+    let (kind, mut value) = tagged.unwrap_or_default();
     value["kind"] = kind.into();
     value
 }

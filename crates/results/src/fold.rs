@@ -1,8 +1,6 @@
 //! A phase that has begun: its intervals added up as they come.
 
-use iolite_model::{
-    Bytes, Cache, Ending, Interval, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, Stage, Task,
-};
+use iolite_model::{Bytes, Cache, Ending, Interval, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, Stage};
 use iolite_stats::{Merger, PhaseResult, PhaseTotals, Timetable};
 
 /// A phase between its start and its end.
@@ -18,13 +16,7 @@ pub(crate) struct OpenPhase {
 
 impl OpenPhase {
     pub(crate) fn new(info: PhaseInfo) -> OpenPhase {
-        let interval = match &info.task {
-            Task::File(task) => task.interval,
-            Task::Metadata(task) => task.interval,
-            Task::Database(task) => task.interval,
-            Task::TprocC(task) => task.interval,
-        };
-        let (ramp, interval) = (info.task.ramp().0, interval.0.max(1));
+        let (ramp, interval) = (info.task.ramp().0, info.task.interval().0.max(1));
         let merger = Merger::new(Timetable { ramp_end: ramp, interval, end: u64::MAX });
         OpenPhase { info, merger, read: Bytes(0), written: Bytes(0), measured: Nanos(0) }
     }

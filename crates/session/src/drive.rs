@@ -1,7 +1,7 @@
 //! The driver: step after step of a procedure.
 
-use anyhow::bail;
-use iolite_model::{DbTask, Event, JobTask, Sink, Task, TprocCTask};
+use anyhow::{anyhow, bail};
+use iolite_model::{Event, JobTask, Sink, Task};
 use iolite_suites::{Conclusions, CutShort, Nothing, Procedure, Step};
 
 use crate::ending::describe;
@@ -20,24 +20,21 @@ pub trait Environment<P: Procedure> {
         preparation: P::Preparation,
     ) -> anyhow::Result<()>;
 
-    /// Runs a task inside a database.
+    /// Runs a task inside a database: of a workload that this environment knows.
     ///
     /// # Errors
     /// The run can't go on. A phase that fails is no error: its ending says so.
-    fn inside_database(&mut self, _session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
-        bail!("there is no database to run {} on", task.name)
-    }
-
-    /// Runs transactions of TPROC-C.
-    ///
-    /// # Errors
-    /// As [`inside_database`](Environment::inside_database).
-    fn transactions(&mut self, _session: &mut Session<'_>, task: TprocCTask) -> anyhow::Result<()> {
-        bail!("there is no database to run {} on", task.name)
+    fn inside_database(&mut self, _session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+        Err(no_database(&task))
     }
 
     /// Notified of a step that failed.
     fn failed(&mut self, _procedure: &mut P, _error: &anyhow::Error) {}
+}
+
+/// The error of an environment without the database of a task.
+pub(crate) fn no_database(task: &Task) -> anyhow::Error {
+    anyhow!("there is no database to run {} on", task.name())
 }
 
 /// The environment of procedures that need nothing.
@@ -121,8 +118,7 @@ impl Session<'_> {
             match task {
                 Task::File(task) => jobs.push(JobTask::Io(Box::new(task))),
                 Task::Metadata(task) => jobs.push(JobTask::Metadata(task)),
-                Task::Database(task) => environment.inside_database(self, task)?,
-                Task::TprocC(task) => environment.transactions(self, task)?,
+                workload => environment.inside_database(self, workload)?,
             }
         }
         if jobs.is_empty() {

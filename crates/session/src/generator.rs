@@ -53,7 +53,7 @@ pub(crate) fn limits(
     }
     let used = GeneratorUse {
         observed: measured,
-        threads: threads(task),
+        threads: task.threads(),
         cpu: Nanos(usage.user.0.saturating_add(usage.system.0)),
         busiest_cpu: usage.busiest,
         longest_run_delay: usage.longest_run_delay,
@@ -75,16 +75,6 @@ fn is_layout(task: &Task) -> bool {
         && task.access == Access::Sequential
         && task.durability.sync.is_none()
         && task.durability.open.is_none()
-}
-
-fn threads(task: &Task) -> u32 {
-    match task {
-        Task::File(task) if task.backend == BackendKind::Threads => task.concurrency,
-        Task::File(task) => task.workers,
-        Task::Metadata(task) => task.workers,
-        Task::Database(task) => task.workers,
-        Task::TprocC(task) => task.users,
-    }
 }
 
 fn polls(task: &Task) -> bool {

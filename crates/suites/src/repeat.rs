@@ -1,6 +1,6 @@
 //! One task, once or several times.
 
-use iolite_model::{DbTask, Ending, Nanos, Task, TprocCTask};
+use iolite_model::{Ending, Nanos, Task};
 use iolite_results::Run;
 
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
@@ -27,18 +27,11 @@ impl Procedure for Repeat {
             Some(Ending::Failed(reason)) => Step::Failed(reason.clone()),
             None | Some(Ending::Completed) if self.ahead > 0 => {
                 self.ahead -= 1;
-                Step::Run(vec![seeded(self.task.clone(), u64::from(run.next_phase()))])
+                let mut task = self.task.clone();
+                task.reseed(u64::from(run.next_phase()));
+                Step::Run(vec![task])
             }
             _ => Step::Done(Conclusions::default()),
         }
-    }
-}
-
-/// The task with the random numbers of its phase.
-fn seeded(task: Task, phase: u64) -> Task {
-    match task {
-        Task::Database(task) => Task::Database(DbTask { seed: task.seed.wrapping_add(phase), ..task }),
-        Task::TprocC(task) => Task::TprocC(TprocCTask { seed: task.seed.wrapping_add(phase), ..task }),
-        other @ (Task::File(_) | Task::Metadata(_)) => other,
     }
 }

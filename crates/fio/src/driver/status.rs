@@ -86,12 +86,7 @@ impl State {
     fn started(&mut self, info: &PhaseInfo) {
         // Which thread it is only the watchers know: a search and a preparation are phases too.
         let Some(thread) = (self.thread_of)(info.index) else { return };
-        let (ramp, interval) = match &info.task {
-            iolite_model::Task::File(task) => (task.ramp, task.interval),
-            iolite_model::Task::Metadata(task) => (task.ramp, task.interval),
-            iolite_model::Task::Database(task) => (task.ramp, task.interval),
-            iolite_model::Task::TprocC(task) => (task.ramp, task.interval),
-        };
+        let (ramp, interval) = (info.task.ramp(), info.task.interval());
         let timetable = Timetable { ramp_end: ramp.0, interval: interval.0, end: u64::MAX };
         // A further try of the same thread takes the place of the one before.
         self.running.retain(|_, running| running.result.thread.number != thread.number);

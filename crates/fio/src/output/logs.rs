@@ -11,7 +11,7 @@ use crate::language::thread::{Log, LogKind};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use iolite_model::{Event, Interval, Nanos, OpKind, OperationLog, Sink, Stage, Task};
+use iolite_model::{Event, Interval, Nanos, OpKind, OperationLog, Sink, Stage};
 
 use super::iolog::Iolog;
 use super::windows::{Entry, WindowValue, Windows};
@@ -90,12 +90,7 @@ impl LogWriter {
         let mut writer = LogWriter { phases: HashMap::new(), files: Vec::new(), numbers: HashMap::new() };
         for (number, thread) in threads {
             let task = thread.task.task();
-            let workers = match &task {
-                Task::File(task) => task.workers,
-                Task::Metadata(task) => task.workers,
-                Task::Database(task) => task.workers,
-                Task::TprocC(task) => task.users,
-            };
+            let workers = task.workers();
             let logs = thread.logs.iter().map(|log| writer.open(log, thread, workers)).collect();
             let phase = Phase {
                 logs,

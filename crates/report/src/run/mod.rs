@@ -114,7 +114,7 @@ fn groups(phases: &[PhaseResult]) -> Vec<Group> {
         let same = |group: &&mut Group| {
             group.name == *name
                 && group.merged.info.started == phase.info.started
-                && delay(&group.merged) == delay(phase)
+                && group.merged.info.task.delay() == phase.info.task.delay()
                 && group.merged.totals.measured.abs_diff(phase.totals.measured) <= TOGETHER.0
         };
         match groups.iter_mut().find(same) {
@@ -135,13 +135,6 @@ fn groups(phases: &[PhaseResult]) -> Vec<Group> {
 
 /// How far apart the ends of phases may be that are reported as one.
 const TOGETHER: Nanos = Nanos(50_000_000);
-
-fn delay(phase: &PhaseResult) -> Nanos {
-    match &phase.info.task {
-        Task::File(task) => task.start.delay,
-        Task::Metadata(_) | Task::Database(_) | Task::TprocC(_) => Nanos(0),
-    }
-}
 
 /// The kinds whose operations are the phase's flow: commits where each write is one, else what was asked for.
 fn flow(phase: &PhaseResult) -> Vec<OpKind> {

@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::bail;
 use iolite_db::Error;
 use iolite_engine::Control;
-use iolite_model::{Bytes, DbTask, Nanos, Task, Warning};
+use iolite_model::{Bytes, Nanos, Task, Warning};
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
 use iolite_suites::{Check, DatabaseSize};
 
-use crate::drive::Environment;
+use crate::drive::{Environment, no_database};
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
 
@@ -52,9 +52,9 @@ impl Environment<Check> for CheckDatabase {
         Ok(())
     }
 
-    fn inside_database(&mut self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
-        let Some(database) = self.database.clone() else {
-            bail!("there is no database to run {} on", task.name)
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+        let (Task::Database(task), Some(database)) = (&task, self.database.clone()) else {
+            return Err(no_database(&task));
         };
         let limit = left(self.time, session.elapsed());
         let storage = session.run().info.storage.clone();
@@ -64,7 +64,7 @@ impl Environment<Check> for CheckDatabase {
             // What settling wrote is not the phase's. The database runs within this program, and its commits are durable: what the
             // devices do beyond its I/O is others', however many pages and blocks of log a set takes.
             let probe = CacheProbe::start(counters.as_ref(), None).on(&storage).synchronised();
-            let outcome = run_db_task(&database, &task, number, clock, control, events)?;
+            let outcome = run_db_task(&database, task, number, clock, control, events)?;
             let (read, written) = events.run().requested(number);
             Ok((outcome, Some(probe.finish(read, written))))
         });

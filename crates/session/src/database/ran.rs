@@ -11,7 +11,7 @@ use iolite_suites::{Nothing, Procedure, database_warnings, small_database};
 use super::ask::{ANSWER, is_standby};
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
-use crate::drive::Environment;
+use crate::drive::{Environment, no_database};
 use crate::patience::patiently;
 use crate::session::Session;
 
@@ -179,8 +179,11 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &RanDatabase {
         match nothing {}
     }
 
-    fn inside_database(&mut self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
-        self.measure(session, task)
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+        match task {
+            Task::Database(task) => self.measure(session, task),
+            other => Err(no_database(&other)),
+        }
     }
 }
 

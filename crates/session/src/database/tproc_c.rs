@@ -12,7 +12,7 @@ use iolite_suites::{Nothing, Procedure, SingleStep};
 
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
-use crate::drive::Environment;
+use crate::drive::{Environment, no_database};
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
 
@@ -104,8 +104,11 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &TprocCSite {
         match nothing {}
     }
 
-    fn transactions(&mut self, session: &mut Session<'_>, task: TprocCTask) -> anyhow::Result<()> {
-        self.measure(session, &task)
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+        match task {
+            Task::TprocC(task) => self.measure(session, &task),
+            other => Err(no_database(&other)),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The changes within a phase, as they are recorded.
 
-use iolite_model::{Arrival, Conclusion, OpKind, Task};
+use iolite_model::{Conclusion, OpKind};
 use serde::{Deserialize, Serialize};
 
 use super::{Change, changes};
@@ -24,7 +24,7 @@ impl PhaseChanges {
     /// The changes within a phase that asks for the same load all the time; `None` where it did not, and where nothing
     /// changed.
     pub fn of(phase: &PhaseResult) -> Option<PhaseChanges> {
-        if !is_uniform(&phase.info.task) {
+        if !phase.info.task.is_uniform() {
             return None;
         }
         let operation = main_kind(phase);
@@ -84,17 +84,6 @@ fn main_kind(phase: &PhaseResult) -> OpKind {
 
 fn series(phase: &PhaseResult, kind: OpKind) -> Vec<(f64, f64)> {
     phase.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect()
-}
-
-/// Whether a task asks for the same all the time: bursts, pauses and traces have a course of their own.
-fn is_uniform(task: &Task) -> bool {
-    match task {
-        Task::File(task) => {
-            !matches!(task.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
-        }
-        Task::Metadata(_) => false,
-        Task::Database(_) | Task::TprocC(_) => true,
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,102 @@
+//! One phase of work, as plain data: every job language, suite and command lowers to a [`Task`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::arrival::Stop;
+use crate::metadata::MetadataTask;
+use crate::phase_task::{Layer, PhaseTask};
+use crate::ran::DbTask;
+use crate::task::FileTask;
+use crate::tproc_c::TprocCTask;
+use crate::units::Nanos;
+
+/// One phase of work.
+// There are few of them, and they live as long as a run does.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Block I/O on a file, on a device or on nothing.
+    File(FileTask),
+    /// Creating, finding and removing files.
+    Metadata(MetadataTask),
+    /// Operations inside a database.
+    Database(DbTask),
+    /// Transactions of TPROC-C inside a database.
+    TprocC(TprocCTask),
+}
+
+impl Task {
+    fn phase_task(&self) -> &dyn PhaseTask {
+        match self {
+            Task::File(task) => task,
+            Task::Metadata(task) => task,
+            Task::Database(task) => task,
+            Task::TprocC(task) => task,
+        }
+    }
+
+    fn phase_task_mut(&mut self) -> &mut dyn PhaseTask {
+        match self {
+            Task::File(task) => task,
+            Task::Metadata(task) => task,
+            Task::Database(task) => task,
+            Task::TprocC(task) => task,
+        }
+    }
+
+    /// Name shown in results.
+    pub fn name(&self) -> &str {
+        self.phase_task().name()
+    }
+
+    /// The layer it exercises.
+    pub fn layer(&self) -> Layer {
+        self.phase_task().layer()
+    }
+
+    /// Threads, processes or sessions that do it.
+    pub fn workers(&self) -> u32 {
+        self.phase_task().workers()
+    }
+
+    /// Operations outstanding at once.
+    pub fn concurrency(&self) -> u32 {
+        self.phase_task().concurrency()
+    }
+
+    /// Threads of this program that issue operations.
+    pub fn threads(&self) -> u32 {
+        self.phase_task().threads()
+    }
+
+    /// What ends the phase.
+    pub fn stop(&self) -> Stop {
+        self.phase_task().stop()
+    }
+
+    /// Time at the start that is left out of the totals.
+    pub fn ramp(&self) -> Nanos {
+        self.phase_task().ramp()
+    }
+
+    /// Length of the intervals of the time series.
+    pub fn interval(&self) -> Nanos {
+        self.phase_task().interval()
+    }
+
+    /// Time from the phase's start to its first operation.
+    pub fn delay(&self) -> Nanos {
+        self.phase_task().delay()
+    }
+
+    /// Whether it asks for the same all the time.
+    pub fn is_uniform(&self) -> bool {
+        self.phase_task().is_uniform()
+    }
+
+    /// Gives it other random numbers, which follow from its own and this.
+    pub fn reseed(&mut self, by: u64) {
+        self.phase_task_mut().reseed(by);
+    }
+}
