@@ -16,6 +16,7 @@ use iolite_suites::Ab;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 use crate::{exit, output, run as jobs, setup, signals};
 
 const EXAMPLES: &str = "\
@@ -69,6 +70,9 @@ pub(crate) struct AbArgs {
     allow_overwrite: Vec<PathBuf>,
 
     #[command(flatten)]
+    writes: WriteArgs,
+
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -90,7 +94,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
     let figure = args.figure.or_else(|| Ab::usual_figure(&a)).ok_or_else(no_task)?;
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let both = Job { name: String::new(), tasks: [a.tasks.clone(), b.tasks.clone()].concat() };
-    let mut session = jobs::begin(&both, &args.directory, &args.output, &control)?;
+    let mut session = jobs::begin(&both, &args.directory, &args.writes, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
     let name = |job: &Job, path: &PathBuf| match job.name.as_str() {
         "" => path.display().to_string(),

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
-use iolite_model::{Bytes, ClassicTerms, Concluded, Ending, Filesystem, Host, Nanos};
+use iolite_model::{Bytes, ClassicTerms, Concluded, Ending, Filesystem, Host, Nanos, WritePlan};
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Environment, Session, ending};
 use iolite_suites::{Classic, ClassicPreparation, ClassicRequest, ClassicTest};
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
@@ -65,6 +66,9 @@ pub(crate) struct ClassicArgs {
     pub(crate) keep_cache: bool,
 
     #[command(flatten)]
+    pub(crate) writes: WriteArgs,
+
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -91,10 +95,16 @@ pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
     let terms = terms(&args, &iolite_observe::host())?;
     check_space(&args, &terms, &storage.filesystem)?;
     let control = Control::new(signals::interrupt_flag()?);
+    let mut procedure = Classic::new(terms.clone());
+    // Files are removed between the tests.
+    let limits = args.writes.limits();
+    let plan = WritePlan { space: Classic::space(&terms), ..limits.plan(procedure.steps(), &storage) };
+    let plan = args.writes.accept(plan, &storage, args.output.quiet)?;
     let mut session = setup::begin(storage, &directory, &args.output, Nanos(0), &control)?;
+    session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("classic", directory.display().to_string())));
     session.conclude(Concluded::of(&terms));
-    let failure = session.drive(&mut Classic::new(terms), &mut Files).err();
+    let failure = session.drive(&mut procedure, &mut Files).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
-use iolite_model::{Bytes, Concluded, IometerTerms, Nanos};
+use iolite_model::{BackendKind, Bytes, Concluded, IometerTerms, Nanos};
 use iolite_results::RunRequest;
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
 
 /// Smallest test file: a block of the largest usual size for every operation of a small test.
@@ -85,6 +86,9 @@ pub(crate) struct PlaceArgs {
     /// Workers, where no file says it
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     workers: u32,
+
+    #[command(flatten)]
+    writes: WriteArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -168,7 +172,10 @@ fn test(
     let control = Control::new(signals::interrupt_flag()?);
     let each = run_time.0.saturating_add(terms.ramp.0);
     let duration = Nanos(each.saturating_mul(terms.points.len() as u64));
+    let planned = Iometer::new(&terms, IometerAccess { backend: BackendKind::Sync, direct: false });
+    let plan = place.writes.plan(planned.steps(), &storage, place.output.quiet)?;
     let mut session = setup::begin(storage, &directory, &place.output, duration, &control)?;
+    session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("iometer", name)));
     session.conclude(Concluded::of(&terms));
     let (direct, backend) = (session.takes_direct_io()?, session.many_in_flight());

@@ -30,6 +30,7 @@ mod study;
 mod tproc_c;
 mod verify;
 mod waits;
+mod writes;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -16,10 +16,8 @@ use iolite_sys::device;
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
-
-/// Throughput that the budget assumes where a device's own is not known yet.
-const ASSUMED: u64 = 500 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,6 +72,9 @@ pub(crate) struct PtsArgs {
     pub(crate) resume: Option<String>,
 
     #[command(flatten)]
+    pub(crate) writes: WriteArgs,
+
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -118,12 +119,17 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let allowed = allowed(&args, &terms)?;
     let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
     if !args.output.quiet {
-        output::note(&budget(&terms));
+        output::note(&format!(
+            "{} is overwritten; compare with the drive's rated endurance",
+            terms.target.display()
+        ));
     }
     let control = Control::new(signals::interrupt_flag()?);
     let storage = iolite_observe::storage_of_target(&terms.target)?;
+    let plan = args.writes.accept(Pts::writes(&terms), &storage, args.output.quiet)?;
     let mut session = setup::begin(storage, &std::env::temp_dir(), &args.output, terms.longest(), &control)?;
     session.scratch().allow_overwriting(allowed);
+    session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("pts", terms.target.display().to_string())));
     session.conclude(Concluded::of(&terms));
     if let Some(earlier) = earlier {
@@ -204,16 +210,11 @@ fn terms(args: &PtsArgs, found: &InspectedTarget) -> Result<PtsTerms, UsageError
 
 /// What will be written, and for how long.
 fn budget(terms: &PtsTerms) -> String {
-    let longest = terms.longest();
-    let rounds = (longest.as_secs_f64() * ASSUMED as f64) as u64;
+    let plan = Pts::writes(terms);
+    let line = iolite_report::write_plan::line(&plan).unwrap_or_default();
+    let shown = terms.target.display();
     format!(
-        "{} is overwritten: {} by preconditioning, and in at most {:.1} hours of rounds (steady state comes earlier) up to {} at an \
-         assumed {}/s; compare with the drive's rated endurance",
-        terms.target.display(),
-        terms.preconditioning(),
-        longest.as_secs_f64() / 3600.0,
-        Bytes(rounds),
-        Bytes(ASSUMED)
+        "{shown} is overwritten ({line}, steady state comes earlier); compare with the drive's rated endurance"
     )
 }
 

@@ -184,6 +184,16 @@ fn what_rests_on_a_mounted_image_is_in_use() {
 }
 
 #[test]
+fn a_device_whose_data_another_program_writes_is_in_use() {
+    let place = TestDirectory::new();
+    let image = precious(&place, "image");
+    let (Some(first), Some(second)) = (Loop::over(&image, false), Loop::over(&image, false)) else { return };
+    let script = "file = open(sys.argv[1], 'r+b')";
+    let Some(_holder) = Holder::doing(script, Path::new(&second.0)) else { return };
+    refused(&place, Path::new(&first.0), &image, "or a device of the same data, open");
+}
+
+#[test]
 fn a_device_that_holds_something_is_overwritten_only_if_it_is_named() {
     let place = TestDirectory::new();
     let image = place.root.path().join("image");

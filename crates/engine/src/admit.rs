@@ -69,10 +69,11 @@ impl Default for Overwriting {
 }
 
 /// What a block device holds, by its signature; `None` where that is nothing known, or it is no device that can be read.
-pub fn contents(path: &Path) -> Option<&'static str> {
+pub fn contents(path: &Path) -> Option<String> {
     let found = device::open_existing(path, Access::default(), false).ok()?;
-    found.device?;
-    signature::find(&found.file, device::size_of(&found.file).ok()?).ok().flatten()
+    let number = found.device?;
+    let own = signature::find(&found.file, device::size_of(&found.file).ok()?).ok()?;
+    own.map(str::to_owned).or_else(|| device::partition_contents(number))
 }
 
 impl Overwriting {
@@ -232,10 +233,13 @@ impl Admitted {
         if let Some(holder) = holders::locked_by(&claim) {
             return guarded(format!("{holder} has locked it; end that first"));
         }
-        let holder =
-            if number.is_some() { holders::device_opened_by(&claim) } else { holders::opened_by(&claim) };
+        let holder = match number {
+            Some(number) => holders::devices_opened_by(&device::related(number)),
+            None => holders::opened_by(&claim),
+        };
         if let Some(holder) = holder {
-            return guarded(format!("{holder} has it open; end that first"));
+            let what = if number.is_some() { "it, or a device of the same data," } else { "it" };
+            return guarded(format!("{holder} has {what} open; end that first"));
         }
         // Ours for the run's life: two runs on one file would take each other's data for damage.
         if let Err(std::fs::TryLockError::WouldBlock) = claim.try_lock() {
@@ -256,11 +260,14 @@ impl Admitted {
         let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
         let size = device::size_of(claim).map_err(failed)?;
         let holds = match number {
-            Some(_) => signature::find(claim, size).map_err(failed)?,
+            Some(number) => {
+                let own = signature::find(claim, size).map_err(failed)?;
+                own.map(str::to_owned).or_else(|| device::partition_contents(number))
+            }
             None => None,
         };
         if overwrite == Overwrite::Blank {
-            if let Some(what) = holds {
+            if let Some(what) = &holds {
                 return guarded(format!(
                     "it is not blank, it holds {what}: wipe it yourself (wipefs), or say `overwrite = \"anything\"`"
                 ));

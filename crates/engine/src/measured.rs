@@ -175,7 +175,8 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// Whether all that this worker may issue has been issued.
     #[inline(always)]
     fn exhausted(&self) -> bool {
-        self.plan.share.operations == 0 || self.plan.share.bytes == 0
+        let share = &self.plan.share;
+        share.operations == 0 || share.bytes == 0 || share.written < u64::from(self.plan.largest)
     }
 
     /// Submits all that is due and fits. Returns the present instant, and the one at which the next operation is due.
@@ -274,6 +275,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             IoKind::Trim => IoOp::Trim,
             IoKind::Sync(method) => IoOp::Sync(method),
             IoKind::Write => {
+                self.plan.share.written = self.plan.share.written.saturating_sub(u64::from(planned.length));
                 // A synchronous back end frees a slot as soon as it has taken it: fresh data for each write all the same.
                 self.held_data[slot as usize] = match () {
                     () if self.plan.filler.refills() => Data::None,

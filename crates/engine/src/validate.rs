@@ -136,21 +136,41 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
 }
 
 fn ends(stop: &Stop) -> bool {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
-        *stop;
+    let Stop {
+        runtime,
+        bytes,
+        operations,
+        loops,
+        worker_bytes,
+        worker_operations,
+        written,
+        full,
+        in_flight: _,
+    } = *stop;
     full || runtime.is_some()
         || bytes.or(worker_bytes).is_some()
         || operations.or(worker_operations).is_some()
+        || written.is_some()
         || loops.is_some()
 }
 
 /// Whether a limit is 0.
 fn nothing_to_do(stop: &Stop) -> bool {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full: _, in_flight: _ } =
-        *stop;
+    let Stop {
+        runtime,
+        bytes,
+        operations,
+        loops,
+        worker_bytes,
+        worker_operations,
+        written,
+        full: _,
+        in_flight: _,
+    } = *stop;
     runtime == Some(Nanos(0))
         || bytes.or(worker_bytes) == Some(Bytes(0))
         || operations.or(worker_operations) == Some(0)
+        || written == Some(Bytes(0))
         || loops == Some(0)
 }
 

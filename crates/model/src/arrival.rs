@@ -121,6 +121,9 @@ pub struct Stop {
     pub worker_bytes: Option<Bytes>,
     /// Operations of each worker, the ramp included.
     pub worker_operations: Option<u64>,
+    /// Bytes written at most over all workers, the ramp included: an operation that could go beyond is not begun. Each worker has
+    /// an even part, and its first one that is used up ends that worker, whatever is left to read.
+    pub written: Option<Bytes>,
     /// A write for which there is no space left ends the phase, and is no error. Files that are to grow and have no size may then
     /// take their whole file system.
     pub full: bool,

@@ -43,6 +43,7 @@ mod verdict;
 mod verify;
 mod waits;
 mod warning;
+mod write_plan;
 
 pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
@@ -99,6 +100,7 @@ pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Damage, Finding, FioChecksum, Verified, Verify};
 pub use waits::{Blocker, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;
+pub use write_plan::{DriveWear, WritePlan};
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.
 pub const MODEL_VERSION: u32 = 1;

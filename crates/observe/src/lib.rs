@@ -22,6 +22,7 @@ mod sampler;
 mod scheduler;
 mod storage;
 mod sysfs;
+mod wear;
 
 pub use beneath::storage_beneath;
 pub use cache::{CacheProbe, ReleaseWatch};
@@ -40,3 +41,4 @@ pub use read_ahead::{ReadAhead, ReadAheadError};
 pub use sampler::{RunClock, Sampler, Schedule};
 pub use scheduler::{IoScheduler, IoSchedulerError};
 pub use storage::{rotational, storage, storage_of_target, volatile};
+pub use wear::wear;

@@ -44,6 +44,7 @@ mod text;
 pub mod tproc_c;
 pub mod waits;
 mod words;
+pub mod write_plan;
 
 pub use grid::aligned;
 pub use html::page;

@@ -97,7 +97,8 @@ pub(crate) fn extent(task: &Task) -> String {
 }
 
 fn stop(stop: Stop) -> Vec<String> {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight } = stop;
+    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, written, full, in_flight } =
+        stop;
     let mut ends = Vec::new();
     ends.extend(runtime.map(|runtime| format!("for {runtime}")));
     ends.extend(bytes.map(|bytes| format!("until {bytes}")));
@@ -108,6 +109,7 @@ fn stop(stop: Stop) -> Vec<String> {
     }));
     ends.extend(worker_bytes.map(|bytes| format!("until {bytes} of each worker")));
     ends.extend(worker_operations.map(|n| format!("until {} operations of each worker", count(n))));
+    ends.extend(written.map(|bytes| format!("until {bytes} are written")));
     ends.extend(full.then(|| "until there is no space left".to_owned()));
     ends.extend(in_flight.then(|| "counting what is in flight then".to_owned()));
     ends

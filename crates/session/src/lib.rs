@@ -22,6 +22,7 @@ mod start;
 mod stored;
 mod study;
 mod verify;
+mod writes;
 
 pub use database::{CheckDatabase, DatabaseStorage, RanDatabase, TprocCSite, WaitsWatch, answered};
 pub use drive::{Bare, Environment};
@@ -34,3 +35,4 @@ pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};
 pub use study::StudyEnvironment;
 pub use verify::SavedVerification;
+pub use writes::{WriteLimits, WriteRefusal};

@@ -25,6 +25,8 @@ impl Session<'_> {
     /// # Errors
     /// One of them makes no sense, could not be made ready, or has failed.
     pub(crate) fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
+        let held = self.held_to_allowance(tasks)?;
+        let tasks = &*held;
         let first = self.run().next_phase();
         let infos = self.announce(first, tasks.iter().map(JobTask::task));
         let path = self.path(tasks);
@@ -43,13 +45,12 @@ impl Session<'_> {
         let mut events = ReleaseWatch::new(&mut self.events, &mut probe, move || open(&path?, reach));
         let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
         drop(events);
-        let (mut read, mut written) = (Bytes(0), Bytes(0));
-        for info in &infos {
-            let (of_read, of_written) = self.run().requested(info.index);
-            (read.0, written.0) = (read.0 + of_read.0, written.0 + of_written.0);
-        }
+        let requested: Vec<_> = infos.iter().map(|info| self.run().requested(info.index)).collect();
+        let (read, written): (Vec<Bytes>, Vec<Bytes>) = requested.into_iter().unzip();
+        let sum = |each: &[Bytes]| Bytes(each.iter().map(|bytes| bytes.0).sum());
         // Tasks that run together share the device: what it counted is reported for all of them.
-        let cache = probe.finish(read, written);
+        let cache = probe.finish(sum(&read), sum(&written));
+        self.take_from_allowance(tasks, &written);
         // Only now: what is read to be verified is not what was measured.
         match run.map(Measured::verify) {
             Ok(outcomes) => self.end_set(infos, outcomes, cache),

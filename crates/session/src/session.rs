@@ -10,6 +10,7 @@ use iolite_sys::clock::Clock;
 use crate::calibrate::calibrate;
 use crate::events::Events;
 use crate::start::Setup;
+use crate::writes::WriteAllowance;
 
 /// One run.
 pub struct Session<'a> {
@@ -19,6 +20,8 @@ pub struct Session<'a> {
     started: u64,
     pub(crate) scratch: Scratch,
     pub(crate) counters: Option<LeafCounters>,
+    /// What may still be written, where that is limited.
+    pub(crate) allowance: Option<WriteAllowance>,
 }
 
 impl<'a> Session<'a> {
@@ -54,7 +57,7 @@ impl<'a> Session<'a> {
         let started = clock.now();
         let probes = host_probes(Some(&info.storage));
         events.sample(probes, schedule, RunClock { clock, origin: started });
-        Ok(Session { control, events, clock, started, scratch, counters })
+        Ok(Session { control, events, clock, started, scratch, counters, allowance: None })
     }
 
     /// What has happened so far.

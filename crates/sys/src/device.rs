@@ -1,5 +1,7 @@
 //! Block devices and files that the user names: opened without surprises, and what speaks against writing to them.
 
+mod related;
+
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -12,7 +14,9 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, major, minor, openat, openat2}
 use rustix::ioctl::{self, Getter};
 
 use crate::file::Access;
-use crate::holders::{Backing, loop_backing, loops_over};
+use crate::holders::{Backing, loops_over};
+
+pub use related::{partition_contents, related};
 
 /// `BLKGETSIZE64` of linux/fs.h: defined with a size_t, but a u64 is what is written.
 const BLKGETSIZE64: ioctl::Opcode = ioctl::opcode::read::<usize>(0x12, 114);
@@ -224,34 +228,8 @@ impl Part {
 /// There is no such device, or /proc or /sys can't be read: then nothing is known either.
 pub fn in_use(number: Number) -> io::Result<Vec<String>> {
     let mut reasons = used(number)?;
-    let mut below = number;
-    // A loop device may rest on another one; no chain is longer than there are loop devices.
-    for _ in 0..CHAIN {
-        let name = Part::at(sys_directory(below)?)?.name;
-        let Some(backing) = loop_backing(&name) else { break };
-        for other in loops_over(backing).into_iter().filter(|other| *other != name) {
-            reasons.extend(used_by_name(&other).into_iter().map(|why| format!("{why}, over the same data")));
-        }
-        let Backing::Device(device) = backing else { break };
-        below = (major(device), minor(device));
-        reasons.extend(used(below)?.into_iter().map(|why| format!("it rests on {why}")));
-    }
-    for part in Part::all(number)? {
-        let device = rustix::fs::makedev(part.number.0, part.number.1);
-        reasons.extend(
-            loops_over(Backing::Device(device))
-                .into_iter()
-                .map(|name| format!("{name} rests on {}", part.name)),
-        );
-    }
+    reasons.extend(related::used(number)?);
     Ok(reasons)
-}
-
-/// What is known against writing to a loop device of this name.
-fn used_by_name(name: &str) -> Vec<String> {
-    let number = fs::read_to_string(format!("/sys/block/{name}/dev")).ok();
-    let number = number.and_then(|number| parse_number(number.trim()));
-    number.and_then(|number| used(number).ok()).unwrap_or_default()
 }
 
 /// What is known of the device itself and its partitions.

@@ -111,9 +111,11 @@ pub fn opened_by(file: &File) -> Option<String> {
     })
 }
 
-/// Which other process has a block device open for writing; `None` where none is seen.
-pub fn device_opened_by(file: &File) -> Option<String> {
-    open_elsewhere(file, true)
+/// Which other process has one of these block devices open for writing; `None` where none is seen.
+pub fn devices_opened_by(numbers: &[(u32, u32)]) -> Option<String> {
+    let devices: Vec<Backing> =
+        numbers.iter().map(|&(major, minor)| Backing::Device(rustix::fs::makedev(major, minor))).collect();
+    others().find(|pid| holds(*pid, &devices, true)).map(named)
 }
 
 fn unseen() -> String {
@@ -135,33 +137,36 @@ fn others() -> impl Iterator<Item = u32> {
     numbers.filter(move |number| *number != own)
 }
 
-/// The descriptors of a process that are this file.
-fn descriptors(pid: u32, what: Backing) -> Vec<String> {
+/// The descriptors of a process that are one of these files or devices.
+fn descriptors(pid: u32, what: &[Backing]) -> Vec<String> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let is = |entry: &fs::DirEntry| {
         // Only what leads to a path: a pipe or a socket is never waited for.
         fs::read_link(entry.path()).is_ok_and(|target| target.is_absolute())
-            && fs::metadata(entry.path()).is_ok_and(|metadata| backing_of(&metadata) == what)
+            && fs::metadata(entry.path()).is_ok_and(|metadata| what.contains(&backing_of(&metadata)))
     };
     entries.filter(is).filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-fn open_elsewhere(file: &File, writing: bool) -> Option<String> {
-    let what = backing_of(&file.metadata().ok()?);
-    let writes = |pid: u32, descriptor: &String| {
+/// Whether a process has one of these open, or, with `writing`, open for writing.
+fn holds(pid: u32, what: &[Backing], writing: bool) -> bool {
+    let writes = |descriptor: &String| {
         let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
         flags.is_some_and(|flags| flags & libc::O_ACCMODE != libc::O_RDONLY)
     };
-    let holds =
-        |pid: &u32| descriptors(*pid, what).iter().any(|descriptor| !writing || writes(*pid, descriptor));
-    others().find(holds).map(named)
+    descriptors(pid, what).iter().any(|descriptor| !writing || writes(descriptor))
+}
+
+fn open_elsewhere(file: &File, writing: bool) -> Option<String> {
+    let what = [backing_of(&file.metadata().ok()?)];
+    others().find(|pid| holds(*pid, &what, writing)).map(named)
 }
 
 /// Whether this process itself has the file open more than once.
 fn is_open_twice(file: &File) -> bool {
-    file.metadata().is_ok_and(|metadata| descriptors(std::process::id(), backing_of(&metadata)).len() > 1)
+    file.metadata().is_ok_and(|metadata| descriptors(std::process::id(), &[backing_of(&metadata)]).len() > 1)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod file;
 pub mod holders;
 pub mod identity;
 pub mod mapping;
+pub mod nvme;
 pub mod page_cache;
 pub mod placement;
 pub mod priority;

@@ -16,6 +16,8 @@ pub struct Share {
     /// Bytes; `u64::MAX` for no limit, and with a fixed size, where whole operations say the same. While any is left
     /// another operation may be issued, so that the last one may go beyond by less than its size.
     pub bytes: u64,
+    /// Bytes that may be written; `u64::MAX` for no limit. A write that would go beyond is not issued.
+    pub written: u64,
 }
 
 impl Share {
@@ -59,9 +61,10 @@ impl Share {
         let paired = if matches!(task.mix, Mix::TrimThenWrite | Mix::ReadThenWrite(100)) { 2 } else { 1 };
         let max = min(&by_bytes).map_or(u64::MAX, |units| units.saturating_mul(paired));
         let operations = min(&by_operations).unwrap_or(u64::MAX);
+        let written = stop.written.map_or(u64::MAX, |bytes| bytes.0 / workers);
         match count {
-            Count::Blocks(_) => Share { operations: operations.min(max), bytes: u64::MAX },
-            Count::Bytes => Share { operations, bytes: max },
+            Count::Blocks(_) => Share { operations: operations.min(max), bytes: u64::MAX, written },
+            Count::Bytes => Share { operations, bytes: max, written },
         }
     }
 }

@@ -7,6 +7,7 @@ use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
 use crate::shared_args::positive;
+use crate::writes::KeepFreeArgs;
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -59,6 +60,9 @@ pub(crate) struct CheckArgs {
     /// --thorough 1.8 times the free space, of which the data file takes four fifths]
     #[arg(long, visible_alias = "max-write", value_name = "SIZE")]
     pub(crate) budget_space: Option<Bytes>,
+
+    #[command(flatten)]
+    pub(crate) keep: KeepFreeArgs,
 
     /// Go through the page cache instead of around it (no O_DIRECT): shows what a cache hides
     #[arg(long)]

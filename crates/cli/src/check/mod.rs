@@ -4,14 +4,14 @@ mod args;
 mod options;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending};
+use iolite_model::{Concluded, Ending, WritePlan};
 use iolite_report::Format;
 use iolite_results::{Run, RunRequest};
-use iolite_session::{CheckDatabase, Session, Setup, describe};
+use iolite_session::{CheckDatabase, Session, Setup, WriteLimits, describe};
 use iolite_suites::Check;
 
 use crate::exit::Exit;
-use crate::{output, setup, signals};
+use crate::{output, setup, signals, writes};
 pub(crate) use args::CheckArgs;
 use options::Options;
 
@@ -24,10 +24,15 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let options = Options::from_args(args)?;
     let results = setup::usable_results(options.results.clone())?;
     setup::clear_leftovers(&options.directory, options.quiet);
+    // The procedure itself keeps its budget.
+    let plan = WritePlan { bytes: options.space, duration: options.time, ..WritePlan::default() };
+    let plan = WriteLimits::default().on(plan, &options.run.storage);
+    writes::show(&plan, options.quiet || options.json);
     let setup =
         Setup { directory: &options.directory, results, view: setup::view(options.live(), options.time) };
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("check", "")));
+    session.conclude(Concluded::of(&plan));
     let mut check = match begin(&options, &mut session) {
         Ok(check) => check,
         Err(error) => {

@@ -23,7 +23,7 @@ pub(super) struct Options {
     pub(super) time: Nanos,
     pub(super) space: Bytes,
     pub(super) thorough: bool,
-    /// Free space of the file system.
+    /// Free space of the file system, without what is kept back.
     pub(super) free: Bytes,
     pub(super) buffered: bool,
     /// Where the results go; `None` where there is no home to put them.
@@ -43,7 +43,12 @@ impl Options {
         let storage = iolite_observe::storage(&directory)?;
         // A file system without a size (ramfs) does not report free space either.
         let sized = storage.filesystem.size.0 > 0;
-        let free = if sized { storage.filesystem.free } else { args.budget_space.unwrap_or_default() };
+        let free = if sized {
+            let kept = args.keep.limits().kept(&storage.filesystem);
+            Bytes(storage.filesystem.free.0.saturating_sub(kept.0))
+        } else {
+            args.budget_space.unwrap_or_default()
+        };
         let (usual_time, usual_space) = if args.thorough {
             (CheckOptions::THOROUGH_TIME, CheckOptions::thorough_space(free))
         } else {
@@ -115,12 +120,16 @@ fn check_budgets(
         return Err(UsageError::new(CheckError::Space(space).to_string()).into());
     }
     if space < CheckOptions::SMALLEST {
-        return Err(CheckError::Space(space))
-            .with_context(|| format!("{} has {free} free", directory.display()));
+        return Err(CheckError::Space(space)).with_context(|| {
+            format!("{} has {free} free beyond what is kept back (--keep-free)", directory.display())
+        });
     }
     if space > free {
-        let message =
-            format!("--budget-space {space} is more than the {free} free in {}", directory.display());
+        let message = format!(
+            "--budget-space {space} is more than the {free} free in {} beyond what is kept back (by default 5 %, at least 1 GiB): give less, \
+                 or keep less back (--keep-free)",
+            directory.display()
+        );
         return Err(UsageError::new(message).into());
     }
     Ok(())

@@ -33,7 +33,7 @@ pub(super) fn ask(threads: &[Thread]) -> anyhow::Result<()> {
 }
 
 /// Devices that hold something and are written to, and what they hold.
-fn held(threads: &[Thread]) -> BTreeMap<&Path, &'static str> {
+fn held(threads: &[Thread]) -> BTreeMap<&Path, String> {
     let mut held = BTreeMap::new();
     for thread in threads {
         let JobTask::Io(task) = &thread.task else { continue };

@@ -7,6 +7,7 @@ use iolite_model::Nanos;
 
 use crate::exit;
 use crate::shared_args::{OutputArgs, percent, positive};
+use crate::writes::WriteArgs;
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -55,6 +56,9 @@ pub(crate) struct RunArgs {
     /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
     #[arg(long, value_name = "DEVICE")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -106,6 +110,9 @@ pub(crate) struct LatencyTargetArgs {
     /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
     #[arg(long, value_name = "DEVICE")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

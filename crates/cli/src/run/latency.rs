@@ -34,7 +34,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
         Job { tasks: [job.tasks.clone(), vec![JobTask::Io(Box::new(tried))]].concat(), ..job.clone() };
     job::check(&whole)?;
     let devices = setup::named_devices(&args.allow_overwrite)?;
-    let mut session = begin(&whole, &args.directory, &args.output, &control)?;
+    let mut session = begin(&whole, &args.directory, &args.writes, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
     session.conclude(Concluded::of(&RunRequest::new("latency-target", "")));
     session.conclude(Concluded::of(&LatencyTerms { task: base, target }));

@@ -6,7 +6,7 @@ mod latency;
 use std::path::Path;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Job, Verified};
+use iolite_model::{Concluded, Ending, Job, JobTask, Task, Verified};
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, Session, ending};
 use iolite_suites::JobList;
@@ -14,6 +14,7 @@ use iolite_suites::JobList;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
 
 pub(crate) use args::{LatencyTargetArgs, RunArgs};
@@ -31,7 +32,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     }
     job::check(&job)?;
     let devices = setup::named_devices(&args.allow_overwrite)?;
-    let mut session = begin(&job, &args.directory, &args.output, &control)?;
+    let mut session = begin(&job, &args.directory, &args.writes, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
     session.conclude(Concluded::of(&RunRequest::new("run", job.name.clone())));
     let failure = session.drive(&mut JobList::new(&job), &mut Bare).err();
@@ -45,6 +46,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 pub(crate) fn begin<'a>(
     job: &Job,
     directory: &Path,
+    writes: &WriteArgs,
     output: &OutputArgs,
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
@@ -62,7 +64,11 @@ pub(crate) fn begin<'a>(
         Some(storage) => storage,
         None => iolite_observe::storage(&directory)?,
     };
-    setup::begin(storage, &directory, output, setup::duration(&job.sets()), control)
+    let sets: Vec<Vec<Task>> = job.sets().iter().map(|set| set.iter().map(JobTask::task).collect()).collect();
+    let plan = writes.plan(sets.iter().map(Vec::as_slice), &storage, output.quiet)?;
+    let mut session = setup::begin(storage, &directory, output, setup::duration(&job.sets()), control)?;
+    session.plan_writes(&plan);
+    Ok(session)
 }
 
 fn exit_of(run: &Run) -> Exit {

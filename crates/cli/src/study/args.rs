@@ -8,6 +8,7 @@ use iolite_model::{Bytes, Nanos, Order, Overwrite};
 
 use crate::exit;
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,6 +84,9 @@ pub(crate) struct CacheArgs {
     pub(crate) block: Bytes,
 
     #[command(flatten)]
+    pub(crate) writes: WriteArgs,
+
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -99,6 +103,9 @@ pub(crate) struct ReadAheadArgs {
     /// Size of each read
     #[arg(long, value_name = "SIZE", default_value = "8KiB")]
     pub(crate) block: Bytes,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -133,6 +140,9 @@ pub(crate) struct BlockSizeArgs {
     /// Operations outstanding at once
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) depth: u32,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -5,8 +5,8 @@ mod place;
 
 use iolite_engine::Control;
 use iolite_model::{
-    BackendKind, BlockPoint, Bytes, CachePoint, Concluded, Conclusion, Nanos, Overwrite, ReadAheadPoint,
-    StudySetting, StudyWindow,
+    BackendKind, BlockPoint, Bytes, CachePoint, Concluded, Conclusion, Overwrite, ReadAheadPoint,
+    StudySetting, StudyWindow, Task,
 };
 use iolite_observe::ReadAhead;
 use iolite_report::study::Circumstance;
@@ -16,6 +16,7 @@ use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy, 
 
 use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
 pub(crate) use args::StudyArgs;
 use args::{BlockSizeArgs, CacheArgs, ReadAheadArgs, StudyKind};
@@ -42,7 +43,7 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
     let device = args.device.as_deref().map(|path| place::beneath(&place, path)).transpose()?;
     let subject = place.subject(args.block, Overwrite::Never, true)?;
     let mut study = CacheStudy { subject, device, block: args.block, window: args.target.window };
-    let mut session = begin::<CachePoint>(&place, &args.output, duration(&study, study.window), &control)?;
+    let mut session = begin::<CachePoint, _>(&place, &study, &args.writes, &args.output, &control)?;
     study.subject.direct = takes_direct(&mut session, &place)?;
     study.keep_multiples(place.logical_block()).into_iter().for_each(|warning| session.warn(warning));
     conduct(session, study, &args.output, Ok)
@@ -61,7 +62,7 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
     let present = setting.original();
     let (block, window) = (args.block, args.target.window);
     let mut study = ReadAheadStudy { subject, settings, present, block, window };
-    let mut session = begin::<ReadAheadPoint>(&place, &args.output, duration(&study, window), &control)?;
+    let mut session = begin::<ReadAheadPoint, _>(&place, &study, &args.writes, &args.output, &control)?;
     session.conclude(Concluded::of(&StudySetting { device: setting.device().to_owned(), original: present }));
     study.subject.direct = takes_direct(&mut session, &place)?;
     output::note(&format!(
@@ -91,7 +92,7 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
     let backend = BackendKind::Sync;
     let mut study = BlockSizeStudy { subject, blocks, read_percents, order, backend, depth, window };
     let devices = setup::named_devices(&args.allow_overwrite)?;
-    let mut session = begin::<BlockPoint>(&place, &args.output, duration(&study, window), &control)?;
+    let mut session = begin::<BlockPoint, _>(&place, &study, &args.writes, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
     if depth > 1 {
         study.backend = session.many_in_flight();
@@ -117,18 +118,17 @@ fn blocks(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Vec<Bytes>, UsageE
     Ok(blocks)
 }
 
-/// How long the windows of a study take.
-fn duration(study: &impl Study, window: Nanos) -> Nanos {
-    Nanos(window.0.saturating_mul(study.steps(0).len() as u64))
-}
-
-fn begin<'a, C: Circumstance>(
+fn begin<'a, C: Circumstance, S: Study>(
     place: &StudyPlace,
+    study: &S,
+    writes: &WriteArgs,
     output: &OutputArgs,
-    duration: Nanos,
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    let mut session = setup::begin(place.storage.clone(), &place.directory, output, duration, control)?;
+    let steps: Vec<Task> = study.steps(0).into_iter().map(|step| Task::File(step.task)).collect();
+    let plan = writes.plan(steps.chunks(1), &place.storage, output.quiet)?;
+    let mut session = setup::begin(place.storage.clone(), &place.directory, output, plan.duration, control)?;
+    session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new(C::STUDY, place.name.display().to_string())));
     Ok(session)
 }

@@ -31,9 +31,18 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
     }
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
-        task.stop;
-    if bytes.or(worker_bytes).is_some() {
+    let Stop {
+        runtime,
+        bytes,
+        operations,
+        loops,
+        worker_bytes,
+        worker_operations,
+        written,
+        full,
+        in_flight: _,
+    } = task.stop;
+    if bytes.or(worker_bytes).or(written).is_some() {
         return refuse("bytes don't end operations on names: give operations or a runtime instead");
     }
     if full {

@@ -226,8 +226,17 @@ fn span(task: &FileTask, context: &SystemContext) -> Option<Bytes> {
 
 /// How much data a task moves.
 fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
-    let Stop { runtime, bytes, operations, loops, worker_bytes, worker_operations, full, in_flight: _ } =
-        task.stop;
+    let Stop {
+        runtime,
+        bytes,
+        operations,
+        loops,
+        worker_bytes,
+        worker_operations,
+        written,
+        full,
+        in_flight: _,
+    } = task.stop;
     let (mean, workers) = (task.mean_size(), f64::from(task.workers));
     let rate = task.asked_rate().zip(runtime).map(|(rate, runtime)| rate.0 * mean * runtime.as_secs_f64());
     let limits = [
@@ -236,6 +245,7 @@ fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
         loops.zip(span(task, context)).map(|(loops, span)| f64::from(loops) * span.0 as f64),
         worker_bytes.map(|bytes| bytes.0 as f64 * workers),
         worker_operations.map(|operations| operations as f64 * workers * mean),
+        written.filter(|_| !task.mix.reads()).map(|bytes| bytes.0 as f64),
         rate,
     ];
     let min = limits.into_iter().flatten().reduce(f64::min);

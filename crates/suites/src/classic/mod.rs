@@ -51,6 +51,14 @@ impl Classic {
         Classic { terms, ahead }
     }
 
+    /// The tasks that are left, those that start together in one slice.
+    pub fn steps(&self) -> impl Iterator<Item = &[Task]> {
+        self.ahead.as_slice().iter().filter_map(|stage| match stage {
+            Stage::Run(tasks) => Some(tasks.as_slice()),
+            Stage::Remove(_) => None,
+        })
+    }
+
     /// Bytes that the files of these terms take at most at one time.
     pub fn space(terms: &ClassicTerms) -> Bytes {
         let dd = terms.dd.map_or(0, |dd| dd.size.0.saturating_add(dd.flush.0));

@@ -45,6 +45,11 @@ impl Iometer {
         );
         Iometer { ahead: steps.into_iter() }
     }
+
+    /// The tasks that are left, those that start together in one slice.
+    pub fn steps(&self) -> impl Iterator<Item = &[Task]> {
+        self.ahead.as_slice().iter().map(Vec::as_slice)
+    }
 }
 
 impl Procedure for Iometer {

@@ -7,7 +7,9 @@
 mod tasks;
 mod terms;
 
-use iolite_model::{Concluded, Nanos, PtsPhase, PtsSection, PtsTerms, PtsTest, Task, Warning};
+use iolite_model::{
+    Bytes, Concluded, Nanos, PtsPhase, PtsSection, PtsTerms, PtsTest, Task, Warning, WritePlan,
+};
 use iolite_results::{PtsProgress, Run};
 
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
@@ -34,6 +36,27 @@ impl Pts {
     /// What the tests leave out on a device, or a file, as warnings.
     pub fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
         terms::left_out(terms, is_device)
+    }
+
+    /// What the tests write at most: the preconditioning, the write saturation, and rounds for as long as they may last, without
+    /// what is only read in them.
+    pub fn writes(terms: &PtsTerms) -> WritePlan {
+        let of_time = |section: &PtsSection| {
+            let cells = terms.cells(*section, 1);
+            let writing = |read_percent: u8| 1.0 - f64::from(read_percent) / 100.0;
+            let round: f64 =
+                cells.iter().map(|cell| writing(cell.read_percent) * terms.cell.as_secs_f64()).sum();
+            round * f64::from(terms.max_rounds)
+        };
+        let (saturation, rounds): (Vec<PtsSection>, Vec<PtsSection>) =
+            terms.sections().into_iter().partition(|section| section.test == PtsTest::WriteSaturation);
+        let saturated = if saturation.is_empty() { 0 } else { terms.saturated().0 };
+        WritePlan {
+            bytes: Bytes(terms.preconditioning().0.saturating_add(saturated)),
+            timed: Nanos::from_secs_f64(rounds.iter().map(of_time).sum()),
+            duration: terms.longest(),
+            ..WritePlan::default()
+        }
     }
 
     /// The tests of these terms.

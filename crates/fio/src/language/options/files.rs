@@ -304,7 +304,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::Text,
         "",
         "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
-         `\\:`. OptionValue again it adds to those before, of global sections too. A job without it makes files of its own, see \
+         `\\:`. Given again it adds to those before, of global sections too. A job without it makes files of its own, see \
          filename_format.",
         |s, g| names(g).map(|names| s.files.names.extend(names)),
     ),

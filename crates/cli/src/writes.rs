@@ -1,0 +1,86 @@
+//! What a command may write: the arguments, the plan that is shown before it begins, and its refusal.
+
+use iolite_model::{Bytes, Filesystem, Storage, Task, WritePlan};
+use iolite_session::WriteLimits;
+
+use crate::exit::UsageError;
+use crate::output;
+
+/// Limits of what is written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WriteArgs {
+    /// Bytes that may be written in all: refused before it begins where more is planned, ended where phases that run for a time
+    /// come to it
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_write: Option<Bytes>,
+
+    #[command(flatten)]
+    pub(crate) keep: KeepFreeArgs,
+}
+
+/// Free space that is left.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KeepFreeArgs {
+    /// Free space that the run's files leave on their file system [default: 5 % of it, at least 1GiB]
+    #[arg(long, value_name = "SIZE", env = "IOLITE_KEEP_FREE", hide_env_values = true)]
+    pub(crate) keep_free: Option<Bytes>,
+}
+
+impl KeepFreeArgs {
+    /// The limits, without one of bytes.
+    pub(crate) fn limits(&self) -> WriteLimits {
+        WriteLimits { max: None, keep_free: self.keep_free }
+    }
+}
+
+impl WriteArgs {
+    /// The limits.
+    pub(crate) fn limits(&self) -> WriteLimits {
+        WriteLimits { max: self.max_write, ..self.keep.limits() }
+    }
+
+    /// Plans sets of tasks, shows the plan, and returns it.
+    ///
+    /// # Errors
+    /// It does not keep the limits.
+    pub(crate) fn plan<'a>(
+        &self,
+        sets: impl IntoIterator<Item = &'a [Task]>,
+        storage: &Storage,
+        quiet: bool,
+    ) -> Result<WritePlan, UsageError> {
+        accept(self.limits(), self.limits().plan(sets, storage), &storage.filesystem, quiet)
+    }
+
+    /// As [`plan`](WriteArgs::plan), of what is planned already.
+    ///
+    /// # Errors
+    /// It does not keep the limits.
+    pub(crate) fn accept(
+        &self,
+        plan: WritePlan,
+        storage: &Storage,
+        quiet: bool,
+    ) -> Result<WritePlan, UsageError> {
+        accept(self.limits(), self.limits().on(plan, storage), &storage.filesystem, quiet)
+    }
+}
+
+/// Shows a plan that keeps the limits.
+fn accept(
+    limits: WriteLimits,
+    plan: WritePlan,
+    filesystem: &Filesystem,
+    quiet: bool,
+) -> Result<WritePlan, UsageError> {
+    limits.check(&plan, Some(filesystem)).map_err(|refusal| UsageError(refusal.to_string()))?;
+    show(&plan, quiet);
+    Ok(plan)
+}
+
+/// Shows what will be written, unless nothing is to be printed.
+pub(crate) fn show(plan: &WritePlan, quiet: bool) {
+    if let Some(line) = iolite_report::write_plan::line(plan).filter(|_| !quiet) {
+        output::note(&line);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a run will write, in one line: printed before it begins.
+
+use iolite_model::{DriveWear, WritePlan};
+
+/// The plan in words; `None` where nothing is written.
+pub fn line(plan: &WritePlan) -> Option<String> {
+    if plan.bytes.0 == 0 && plan.timed.0 == 0 {
+        return None;
+    }
+    let most = plan.most();
+    let mut text = match (plan.bytes.0, plan.timed.0) {
+        (_, 0) => format!("writes up to {most}"),
+        (0, _) => format!("writes for {}: up to {most} at an assumed {}/s", plan.timed, WritePlan::ASSUMED),
+        _ => format!(
+            "writes {} and then for {}: up to {most} in all at an assumed {}/s",
+            plan.bytes,
+            plan.timed,
+            WritePlan::ASSUMED
+        ),
+    };
+    if let Some(max) = plan.max {
+        text += &format!(" (--max-write {max})");
+    }
+    if plan.duration.0 > 0 {
+        text += &format!("; takes about {}", plan.duration);
+    }
+    let worn = plan.drives.iter().map(|drive| worn(drive, plan));
+    text += &worn.collect::<String>();
+    Some(text)
+}
+
+fn worn(drive: &DriveWear, plan: &WritePlan) -> String {
+    let DriveWear { device, used_percent, .. } = drive;
+    match (drive.share(plan.most()), drive.rated(), *used_percent) {
+        (Some(share), Some(rated), 0) => {
+            format!(
+                "; at most {share:.3} % of the endurance of {device} (rated for {rated} or more, less than 1 % used)"
+            )
+        }
+        (Some(share), Some(rated), used) => {
+            format!("; {share:.3} % of the endurance of {device} (rated for about {rated}, {used} % used)")
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::{Bytes, Nanos};
+
+    #[test]
+    fn a_plan_is_one_line() {
+        let plan = WritePlan {
+            bytes: Bytes(8 << 30),
+            timed: Nanos(9 * Nanos::SECOND.0),
+            duration: Nanos(40 * Nanos::SECOND.0),
+            ..WritePlan::default()
+        };
+        let known = WritePlan { timed: Nanos(0), ..plan.clone() };
+        let wear = |used_percent| DriveWear {
+            device: "nvme0n1".into(),
+            used_percent,
+            written: Bytes(30_000_000_000_000),
+        };
+        let limited =
+            WritePlan { max: Some(Bytes(10 << 30)), drives: vec![wear(5), wear(0)], ..plan.clone() };
+        let lines = [line(&known), line(&plan), line(&limited), line(&WritePlan::default())];
+        insta::assert_snapshot!(lines.map(|line| line.unwrap_or("-".into())).join("\n"), @"");
+    }
+}
