@@ -33,7 +33,7 @@ truth: needs
 	.ci/truth target/release/iolite
 
 dist:
-	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg
+	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg readelf:binutils
 	.ci/dist
 	@for package in dist/*_$$(dpkg --print-architecture).deb; do .ci/test_deb $$package; done
 

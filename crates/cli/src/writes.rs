@@ -73,7 +73,7 @@ fn accept(
     filesystem: &Filesystem,
     quiet: bool,
 ) -> Result<WritePlan, UsageError> {
-    limits.check(&plan, Some(filesystem)).map_err(|refusal| UsageError(refusal.to_string()))?;
+    limits.check(&plan, Some(filesystem)).map_err(UsageError::new)?;
     show(&plan, quiet);
     Ok(plan)
 }

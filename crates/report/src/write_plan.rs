@@ -31,14 +31,16 @@ pub fn line(plan: &WritePlan) -> Option<String> {
 
 fn worn(drive: &DriveWear, plan: &WritePlan) -> String {
     let DriveWear { device, used_percent, .. } = drive;
-    match (drive.share(plan.most()), drive.rated(), *used_percent) {
+    let shown = |share: f64| match share {
+        share if share < 0.001 => "less than 0.001 %".to_owned(),
+        share => format!("{share:.3} %"),
+    };
+    match (drive.share(plan.most()).map(shown), drive.rated(), *used_percent) {
         (Some(share), Some(rated), 0) => {
-            format!(
-                "; at most {share:.3} % of the endurance of {device} (rated for {rated} or more, less than 1 % used)"
-            )
+            format!("; {share} of the endurance of {device} (rated for {rated} or more, less than 1 % used)")
         }
         (Some(share), Some(rated), used) => {
-            format!("; {share:.3} % of the endurance of {device} (rated for about {rated}, {used} % used)")
+            format!("; {share} of the endurance of {device} (rated for about {rated}, {used} % used)")
         }
         _ => String::new(),
     }
@@ -66,6 +68,11 @@ mod tests {
         let limited =
             WritePlan { max: Some(Bytes(10 << 30)), drives: vec![wear(5), wear(0)], ..plan.clone() };
         let lines = [line(&known), line(&plan), line(&limited), line(&WritePlan::default())];
-        insta::assert_snapshot!(lines.map(|line| line.unwrap_or("-".into())).join("\n"), @"");
+        insta::assert_snapshot!(lines.map(|line| line.unwrap_or("-".into())).join("\n"), @"
+        writes up to 8 GiB; takes about 40.0 s
+        writes 8 GiB and then for 9.00 s: up to 12.4 GiB in all at an assumed 500 MiB/s; takes about 40.0 s
+        writes 8 GiB and then for 9.00 s: up to 10 GiB in all at an assumed 500 MiB/s (--max-write 10 GiB); takes about 40.0 s; 0.002 % of the endurance of nvme0n1 (rated for about 546 TiB, 5 % used); less than 0.001 % of the endurance of nvme0n1 (rated for 2.66 PiB or more, less than 1 % used)
+        -
+        ");
     }
 }

@@ -156,6 +156,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.stop.runtime
     .phases[].task.stop.worker_bytes
     .phases[].task.stop.worker_operations
+    .phases[].task.stop.written
     .phases[].task.target.file.create
     .phases[].task.target.file.name
     .phases[].task.target.file.per_worker

@@ -476,7 +476,7 @@ fn the_keys_are_a_promise() {
     ");
     let mut task = Vec::new();
     keys(&document["phases"][3]["task"], ".task", &mut task);
-    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.in_flight .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.sync .task.together .task.tree .task.workers");
+    insta::assert_snapshot!(task.join(" "), @".task.files .task.files_per_directory .task.interval .task.kind .task.name .task.operation .task.ramp .task.random .task.seed .task.size .task.stop.bytes .task.stop.full .task.stop.in_flight .task.stop.loops .task.stop.operations .task.stop.runtime .task.stop.worker_bytes .task.stop.worker_operations .task.stop.written .task.sync .task.together .task.tree .task.workers");
 }
 
 #[test]
