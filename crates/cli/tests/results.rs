@@ -49,6 +49,34 @@ fn shown_as_printed(place: &TestDirectory, arguments: &[&str]) {
     assert_eq!(stored, printed, "{arguments:?}");
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&from_store), keys(&stored), "{arguments:?}");
+    explained(place, &json_run.stdout);
+}
+
+/// A document that was printed is one that `explain` knows.
+fn explained(place: &TestDirectory, document: &[u8]) {
+    let file = place.root.path().join("document.json");
+    fs::write(&file, document).unwrap();
+    for all in [&[][..], &["--all"]] {
+        let mut command = Command::new(IOLITE);
+        let output = command.arg("explain").arg(&file).args(all).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success() && output.stdout.len() > 100, "{all:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn lists_comparisons_and_histories_are_explained_too() {
+    let place = TestDirectory::new();
+    let db = blocks(&place);
+    for _ in 0..2 {
+        done(&place, &["ranread", "run", "--db", &db, "--jobs", "1", "--runtime", "200ms", "--quiet"]);
+    }
+    for arguments in [
+        &["results", "list", "--json"][..],
+        &["results", "compare", "latest~1", "latest", "--json"],
+        &["ranread", "history", "--json"],
+    ] {
+        explained(&place, &iolite(&place, arguments).stdout);
+    }
 }
 
 fn job(place: &TestDirectory, name: &str, text: &str) -> String {

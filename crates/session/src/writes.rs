@@ -70,6 +70,10 @@ impl WriteLimits {
             return Ok(());
         };
         let kept = self.kept(filesystem);
+        // Who keeps nothing back wants to see what a full disk does.
+        if kept.0 == 0 {
+            return Ok(());
+        }
         let left = Bytes(filesystem.free.0.saturating_sub(plan.space.0));
         if filesystem.free.0 < plan.space.0.saturating_add(kept.0) {
             let place = filesystem.mount_point.display().to_string();
@@ -220,7 +224,7 @@ mod tests {
         let refused = limits.check(&plan(0, 4), Some(&filesystem(8, 4))).unwrap_err().to_string();
         assert!(refused.contains("1.00 GiB are kept back"), "{refused}");
         let own = WriteLimits { keep_free: Some(Bytes(0)), ..limits };
-        assert_eq!(own.check(&plan(0, 4), Some(&filesystem(8, 4))), Ok(()));
+        assert_eq!(own.check(&plan(0, 9), Some(&filesystem(8, 4))), Ok(()));
         assert_eq!(
             limits.check(&plan(100, 0), Some(&filesystem(1, 0))),
             Ok(()),

@@ -209,7 +209,7 @@ const PRECONDITIONED: &[Meaning] = &[
     key("deviation_percent", One(Percent), "how far one of them lies from that mean at most"),
 ];
 
-const TOP: &[Meaning] = &[
+pub(super) const TOP: &[Meaning] = &[
     main("format", One(Plain), "what kind of document it is"),
     main("verdict", Part(VERDICT), "the answer"),
     main("answer", Part(ANSWER), "what was searched for"),
@@ -232,6 +232,11 @@ const TOP: &[Meaning] = &[
 
 /// Keys that are walked through apart.
 const APART: [&str; 2] = ["phases", "warnings"];
+
+/// Whether a key at the top means in every document what it means here.
+pub(super) fn is_common(key: &str) -> bool {
+    matches!(key, "format" | "run" | "verdict" | "ending" | "calibration" | "findings")
+}
 
 /// Walks through a document.
 pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {

@@ -5,6 +5,7 @@ mod fio_caveats;
 mod iolite;
 mod iolite_caveats;
 pub mod job;
+mod others;
 mod tree;
 
 use serde_json::Value;
@@ -42,6 +43,9 @@ pub fn result(result: ResultToExplain<'_>, style: Style) -> Result<String, NoRes
     }
     match document.get("format").and_then(Value::as_str) {
         Some(format) if iolite::knows(format) => Ok(iolite::explain(document, result.all, styler)),
+        Some(format) if let Some(what) = others::what(format) => {
+            Ok(others::explain(document, what, result.all, styler))
+        }
         Some(format) => Err(NoResult { found: format!("format `{}`", styler.clean(format)) }),
         None => Err(NoResult { found: shape(document, styler) }),
     }
