@@ -352,3 +352,75 @@ fn gtm_goes_on_after_all_of_it_was_killed() {
     subject.done("ranwrite", "purge", &[]);
     assert_eq!(fs::read_dir(subject.place.data()).unwrap().count(), 0);
 }
+
+/// A hot standby of a private PostgreSQL, in a directory as `iolite db start` lays it out.
+struct Standby {
+    directory: tempfile::TempDir,
+    db: String,
+}
+
+impl Drop for Standby {
+    fn drop(&mut self) {
+        let _ = Command::new(IOLITE).args(["db", "stop", "postgres"]).arg(self.directory.path()).output();
+    }
+}
+
+impl Standby {
+    fn of(primary: &Subject) -> Standby {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (PathBuf::from(&primary.stop.as_ref().unwrap()[1]), directory.path().to_owned());
+        let server = |verb| {
+            let output = Command::new(IOLITE).args(["db", verb, "postgres"]).arg(&to).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            String::from_utf8(output.stdout).unwrap().lines().next().unwrap().to_owned()
+        };
+        server("start");
+        server("stop");
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(to.join("data")).unwrap());
+        fs::remove_dir_all(to.join("data")).unwrap();
+        let conf = fs::read_to_string(from.join("iolite.conf")).unwrap();
+        let port = conf.lines().find_map(|line| line.strip_prefix("port = ")).unwrap();
+        // Beside the server itself, wherever Debian has it.
+        let versions = fs::read_dir("/usr/lib/postgresql").unwrap().flatten();
+        let program =
+            versions.map(|version| version.path().join("bin/pg_basebackup")).find(|path| path.exists());
+        let mut backup = Command::new(program.unwrap());
+        backup
+            .args(["-R", "-X", "stream", "-U", "iolite", "-p", port, "-D"])
+            .arg(to.join("data"))
+            .arg("-h")
+            .arg(&from);
+        if common::is_root() {
+            std::os::unix::process::CommandExt::uid(&mut backup, owner);
+        }
+        let copied = backup.current_dir(&to).output().unwrap();
+        assert!(copied.status.success(), "{}", stderr(&copied));
+        let db = server("start");
+        Standby { directory, db }
+    }
+}
+
+#[test]
+fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
+    let Some(primary) = Subject::server("postgres", |_, _| 0) else { return };
+    primary.done("ranread", "setup", &["--size", "8MiB"]);
+    primary.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "500"]);
+    let standby = Standby::of(&primary);
+    let run = |tool: &str, verb: &str, arguments: &[&str]| {
+        primary.ran(tool, verb, arguments).env("IOLITE_DB", &standby.db).output().unwrap()
+    };
+    let measured = |verb: &str, arguments: &[&str]| {
+        let output = run("ranread", verb, &[arguments, &["--json", "--quiet"]].concat());
+        (json(&output), json(&output)["warnings"].to_string())
+    };
+    let (read, warned) = measured("run", &["--jobs", "2", "--iterations", "100"]);
+    assert_eq!(operations(&read, "read"), 200);
+    assert!(warned.contains("hot standby") && warned.contains("timed by this program"), "{warned}");
+    let (_, warned) = measured("run", &["--jobs", "1", "--iterations", "100", "--client-timed"]);
+    assert!(!warned.contains("hot standby"), "it was asked for: {warned}");
+    let (_, warned) = measured("sweep", &["--jobs", "1,2", "--step", "200ms", "--ramp", "0s"]);
+    assert!(warned.contains("hot standby"), "{warned}");
+    let refused = run("ranwrite", "run", &["--jobs", "1", "--iterations", "10"]);
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned() + &stderr(&refused);
+    assert!(!refused.status.success() && text.contains("measure the primary"), "{text}");
+}
