@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use iolite_db::Error;
@@ -104,6 +104,9 @@ enum CreatedDatabase {
 /// Said where creating the database would take more than its share of the time.
 const TOO_SLOW: &str = "it took too long to create; give a larger --budget-time";
 
+/// Time to finish the sync that it is at, when the time for creating the database is over.
+const LAST_SYNC: Duration = Duration::from_secs(1);
+
 /// Makes the database, within `limit`. On a thread of its own: a sync on a slow disk can take long, and the user must
 /// not have to wait for it.
 fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> CreatedDatabase {
@@ -121,9 +124,12 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Cre
     let blocks = Bytes(size.size.0.saturating_sub(globals.0));
     let (database, stop) = (sqlite.clone(), Arc::new(AtomicBool::new(false)));
     let (stopped, stopping) = (stop.clone(), control.clone());
-    let created = patiently(control, limit, move || {
+    let end = Instant::now() + limit;
+    // It ends by itself when it is late, so that no thread goes on creating files in a directory that is removed.
+    let created = patiently(control, limit + LAST_SYNC, move || {
         let mut go_on = |_done, _total| {
-            let stop = stopped.load(Ordering::Relaxed) || stopping.interrupted();
+            let late = Instant::now() >= end;
+            let stop = late || stopped.load(Ordering::Relaxed) || stopping.interrupted();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         database.setup(blocks, &mut go_on)?;
@@ -142,7 +148,8 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Cre
         Ok(Err(error)) => {
             // What could not be removed now goes with the scratch directory.
             let _ = sqlite.purge();
-            CreatedDatabase::Without(error.to_string())
+            let late = matches!(error, Error::Cancelled);
+            CreatedDatabase::Without(if late { TOO_SLOW.into() } else { error.to_string() })
         }
         Err(GaveUp::Late) => CreatedDatabase::Without(TOO_SLOW.into()),
         Err(GaveUp::Failed) => {
