@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{FileTask, JobTask, LatencyTarget, Nanos};
+use iolite_model::{FileTask, JobTask, LatencyTarget, Nanos, Target};
 use serde::{Deserialize, Serialize};
 
 /// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
@@ -50,6 +50,55 @@ pub struct Thread {
     pub exec: [Option<String>; 2],
     /// What is done differently from fio's own way, option by option: reported with the results.
     pub notes: Vec<String>,
+}
+
+impl Default for Thread {
+    /// As without any setting: a field of a new option is set by the option's group only.
+    fn default() -> Thread {
+        Thread {
+            name: String::new(),
+            number: 0,
+            group: 0,
+            job: 0,
+            settings: Vec::new(),
+            description: None,
+            task: JobTask::Io(Box::default()),
+            directory: None,
+            reporting: Reporting::default(),
+            logs: Vec::new(),
+            exit_all: None,
+            steady: None,
+            latency_target: None,
+            rate_min: [None; 3],
+            rate_iops_min: [None; 3],
+            rate_cycle: Nanos::SECOND,
+            create_only: false,
+            pre_read: false,
+            scheduler: None,
+            exec: [None, None],
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Default for Reporting {
+    fn default() -> Reporting {
+        Reporting {
+            grouped: false,
+            unified: 0,
+            clat_percentiles: true,
+            slat_percentiles: false,
+            lat_percentiles: false,
+            percentiles: Vec::new(),
+            disable_slat: false,
+            disable_clat: false,
+            disable_lat: false,
+            disks: true,
+            kb_base: 1024,
+            unit_base: 0,
+            synchronous: true,
+        }
+    }
 }
 
 /// What results say of a thread besides what was measured.
@@ -244,6 +293,11 @@ impl Thread {
             latency_target: self.latency_target,
             notes: self.notes.clone(),
         }
+    }
+
+    /// Whether it works on files or devices.
+    pub(crate) fn has_files(&self) -> bool {
+        matches!(&self.task, JobTask::Io(task) if matches!(task.target, Target::Files(_)))
     }
 
     /// Its block I/O, if that is what it does.

@@ -14,21 +14,7 @@ pub(crate) const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 pub(crate) fn reporting() -> Reporting {
-    Reporting {
-        grouped: false,
-        unified: 0,
-        clat_percentiles: true,
-        slat_percentiles: false,
-        lat_percentiles: false,
-        percentiles: PERCENTILES.to_vec(),
-        disable_slat: false,
-        disable_clat: false,
-        disable_lat: false,
-        disks: true,
-        kb_base: 1024,
-        unit_base: 0,
-        synchronous: true,
-    }
+    Reporting { percentiles: PERCENTILES.to_vec(), ..Reporting::default() }
 }
 
 pub(crate) fn thread(name: &str, number: u32, task: Task) -> Thread {
@@ -36,25 +22,11 @@ pub(crate) fn thread(name: &str, number: u32, task: Task) -> Thread {
     Thread {
         name: name.into(),
         number,
-        group: 0,
         job: number,
         settings: vec![("name".into(), name.into()), ("rw".into(), "randread".into())],
-        description: None,
         task: JobTask::Io(Box::new(task)),
-        directory: None,
         reporting: reporting(),
-        logs: Vec::new(),
-        exit_all: None,
-        steady: None,
-        latency_target: None,
-        rate_min: [None; 3],
-        rate_iops_min: [None; 3],
-        rate_cycle: Nanos::SECOND,
-        create_only: false,
-        pre_read: false,
-        scheduler: None,
-        exec: [None, None],
-        notes: Vec::new(),
+        ..Thread::default()
     }
 }
 

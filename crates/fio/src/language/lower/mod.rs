@@ -5,13 +5,12 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use iolite_model::{BackendKind, JobTask, Nanos, Target};
+use iolite_model::{BackendKind, JobTask};
 
 use super::error::OptionError;
 use super::options::Spec;
 use super::options::engine::Kind;
-use super::options::files::paths::directory;
-use super::thread::{Reporting, Thread, ThreadIndex};
+use super::thread::{Thread, ThreadIndex};
 pub use names::preparation;
 
 /// The thread that is one clone of a job.
@@ -30,11 +29,17 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
             return Err(OptionError::not_built(format!("`{}` is", spec.engine.name), remedy).at("ioengine"));
         }
     };
-    let mut thread = bare(spec, place, settings, task);
-    let has_files = thread.io().is_some_and(|task| matches!(task.target, Target::Files(_)));
-    thread.pre_read = spec.files.pre_read && has_files;
-    thread.scheduler = spec.placement.scheduler.clone().filter(|_| has_files);
+    let mut thread = Thread {
+        name: spec.job.name.clone(),
+        number: place.number,
+        group: place.group,
+        job: place.job,
+        settings: settings.to_vec(),
+        task,
+        ..Thread::default()
+    };
     let changes = &mut thread;
+    spec.files.lower_thread(spec, place, changes);
     spec.job.lower(spec, place, changes)?;
     spec.buffers.lower(spec, place, changes)?;
     spec.depth.lower(spec, place, changes)?;
@@ -61,45 +66,4 @@ fn watch(thread: &mut Thread) {
     task.watch.detail |= parts && !synchronous;
     task.watch.operations |= logs;
     thread.reporting.synchronous = synchronous;
-}
-
-/// A thread of which the groups of options have not been lowered yet.
-fn bare(spec: &Spec, place: ThreadIndex, settings: &[(String, String)], task: JobTask) -> Thread {
-    Thread {
-        name: spec.job.name.clone(),
-        number: place.number,
-        group: place.group,
-        job: place.job,
-        settings: settings.to_vec(),
-        description: None,
-        task,
-        directory: directory(spec, place),
-        reporting: Reporting {
-            grouped: false,
-            unified: 0,
-            clat_percentiles: true,
-            slat_percentiles: false,
-            lat_percentiles: false,
-            percentiles: Vec::new(),
-            disable_slat: false,
-            disable_clat: false,
-            disable_lat: false,
-            disks: true,
-            kb_base: 1024,
-            unit_base: 0,
-            synchronous: true,
-        },
-        logs: Vec::new(),
-        exit_all: None,
-        steady: None,
-        latency_target: None,
-        rate_min: [None; 3],
-        rate_iops_min: [None; 3],
-        rate_cycle: Nanos(1_000_000_000),
-        create_only: spec.files.create_only,
-        pre_read: false,
-        scheduler: None,
-        exec: [None, None],
-        notes: Vec::new(),
-    }
 }

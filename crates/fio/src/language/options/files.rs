@@ -13,6 +13,7 @@ use super::entry::{count, opt, put};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
+use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// Files.
@@ -141,6 +142,13 @@ impl Files {
             Hint::Random => Advice::Random,
         };
         Ok(())
+    }
+
+    /// What these settings say of the thread beside its task.
+    pub(crate) fn lower_thread(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) {
+        thread.directory = paths::directory(spec, place);
+        thread.create_only = self.create_only;
+        thread.pre_read = self.pre_read && thread.has_files();
     }
 }
 

@@ -103,11 +103,11 @@ impl Opt {
 pub(crate) mod samples {
     use std::path::PathBuf;
 
-    use iolite_model::{Bytes, FileTask, FilesTarget, JobTask, Mix, Nanos, Target};
+    use iolite_model::{Bytes, FileTask, FilesTarget, JobTask, Mix, Target};
 
     use crate::language::error::OptionError;
     use crate::language::options::{Spec, find};
-    use crate::language::thread::{Reporting, Thread, ThreadIndex};
+    use crate::language::thread::{Thread, ThreadIndex};
     use crate::language::value::OptionValue;
 
     /// A spec with these settings.
@@ -129,43 +129,7 @@ pub(crate) mod samples {
 
     /// The fourth thread, named `j`, before its settings are looked at.
     pub(crate) fn thread(task: JobTask) -> Thread {
-        Thread {
-            name: "j".into(),
-            number: 3,
-            group: 0,
-            job: 0,
-            settings: Vec::new(),
-            description: None,
-            task,
-            reporting: Reporting {
-                grouped: false,
-                unified: 0,
-                clat_percentiles: false,
-                slat_percentiles: false,
-                lat_percentiles: false,
-                percentiles: Vec::new(),
-                disable_slat: false,
-                disable_clat: false,
-                disable_lat: false,
-                disks: false,
-                kb_base: 0,
-                unit_base: 0,
-                synchronous: false,
-            },
-            logs: Vec::new(),
-            exit_all: None,
-            steady: None,
-            latency_target: None,
-            rate_min: [None; 3],
-            rate_iops_min: [None; 3],
-            rate_cycle: Nanos(0),
-            create_only: false,
-            pre_read: false,
-            scheduler: None,
-            directory: None,
-            exec: [None, None],
-            notes: Vec::new(),
-        }
+        Thread { name: "j".into(), number: 3, task, ..Thread::default() }
     }
 
     /// What the groups that are about how a job runs make of these settings and this task.

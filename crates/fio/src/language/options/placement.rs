@@ -45,6 +45,7 @@ impl Placement {
             Some(cpu) if self.split => vec![cpu],
             _ => self.cpus.clone(),
         };
+        thread.scheduler = self.scheduler.clone().filter(|_| thread.has_files());
         match &mut thread.task {
             JobTask::Io(task) => {
                 task.placement = iolite_model::Placement {
