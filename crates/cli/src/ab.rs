@@ -21,51 +21,49 @@ use crate::{exit, output, run as jobs, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  Is io_uring faster than libaio here? At most 20 pairs, fewer where the answer is clear:
+  Is io_uring faster than libaio here? At most 20 pairs, fewer if the result is clear:
       iolite ab libaio.toml uring.toml --directory /var/lib/postgresql
-  By the 99th percentile, where differences below 10 % do not matter:
+  Compare the 99th percentile, ignoring differences below 10 %:
       iolite ab a.fio b.fio --figure p99 --detect 10 --repeat 40
-  What it said:
+  Show the result again:
       iolite results show latest
 
-Both jobs are run once per pair, in random order, on files of their own, so that a drift of the host hits both alike. After each pair a
-test that may be looked at any time says whether the answer is clear; it is wrong in at most 5 % of such comparisons
-(docs/statistics.md).";
+Each pair runs both jobs in random order, on separate files, so that drift of the host affects both equally. After each pair \
+a sequential test decides whether the result is clear; its error rate is at most 5 % (docs/statistics.md).";
 
 /// `iolite ab` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct AbArgs {
-    /// The first job, a TOML file or a fio job file
+    /// First job: a TOML file or a fio job file
     #[arg(value_name = "JOB-A")]
     a: PathBuf,
 
-    /// The second job
+    /// Second job
     #[arg(value_name = "JOB-B")]
     b: PathBuf,
 
-    /// Pairs at most
+    /// Maximum number of pairs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     repeat: u32,
 
-    /// The figure of the jobs' last task that decides: rate, bandwidth, mean, p50, p99 or p99.9 [default: rate; mean where the
-    /// job asks for a rate]
+    /// Figure of the last task to compare: rate, bandwidth, mean, p50, p99 or p99.9 [default: rate; mean if the job sets a rate]
     #[arg(long, value_name = "FIGURE", value_parser = figure)]
     figure: Option<Figure>,
 
-    /// Difference that matters, in percent: it also ends where one as large is excluded
+    /// Smallest difference that matters, in percent; the comparison also ends when a difference of this size is ruled out
     #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = crate::results::detect)]
     detect: f64,
 
-    /// Seed of the order
+    /// Seed for the order of the runs
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Where the jobs' own files are created
+    /// Directory for the jobs' own files
     #[arg(long, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 
-    /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
+    /// Allow overwriting this device even if it holds a file system, partition table, volume or swap space; may be repeated
     #[arg(long, value_name = "DEVICE")]
     allow_overwrite: Vec<PathBuf>,
 
@@ -90,7 +88,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
     let (Loaded { job: a, .. }, Loaded { job: b, .. }) = (job::load(&args.a)?, job::load(&args.b)?);
     job::check(&a)?;
     job::check(&b)?;
-    let no_task = || UsageError::new("a job without a task can't be compared");
+    let no_task = || UsageError::new("a job without tasks cannot be compared");
     let figure = args.figure.or_else(|| Ab::usual_figure(&a)).ok_or_else(no_task)?;
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let both = Job { name: String::new(), tasks: [a.tasks.clone(), b.tasks.clone()].concat() };

@@ -25,7 +25,7 @@ use crate::tproc_c::TprocCArgs;
 use crate::verify::VerifyArgs;
 use crate::waits::WaitsArgs;
 
-/// Measures storage for people who run databases, and says whether it is good enough and why.
+/// Measure storage and judge whether it is good enough for a database, with the reasons.
 #[derive(Debug, Parser)]
 #[command(name = "iolite", version, after_help = exit::TABLE, max_term_width = 100)]
 pub(crate) struct Args {
@@ -37,76 +37,77 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Check whether a directory's storage is fit for a database
     ///
-    /// Measures the file layer (random and sequential I/O, commit latency) and a database on it, for at most 90 seconds,
-    /// and judges the result by a profile. Needs no root.
+    /// Measures random and sequential file I/O, commit latency, and a database on the same storage, for at most 90 seconds, and
+    /// judges the results by a profile. Does not need root.
     Check(Box<CheckArgs>),
     /// Run a job: workloads described in a TOML file, or a fio job file
     ///
-    /// Runs the tasks of a job one after the other, or together, and prints what each did: rates, response times, errors,
-    /// what verification found, and how much was served by a cache.
+    /// Runs the tasks of a job in sequence or together, and prints for each the rates, response times, errors, verification
+    /// results, and the share that was served by a cache.
     Run(Box<RunArgs>),
     /// Run fio job files and command lines
     ///
-    /// All that follows is fio's own command line: see `iolite fio --help`, and docs/fio.md for every option and where this differs
-    /// from fio on purpose. Called by the name `fio` (a link), the program does the same.
+    /// The arguments are those of fio: see `iolite fio --help`. docs/fio.md describes every option and the intended differences
+    /// from fio. The program behaves the same when it is called through a link named `fio`.
     #[command(disable_help_flag = true)]
     Fio {
         /// fio's options and job files
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Compare two jobs, run in turns until the answer is clear
+    /// Compare two jobs, run alternately until the result is clear
     ///
-    /// Runs both jobs once per pair, in random order, until a difference is shown, or one that matters is excluded, or the pairs are
-    /// used up.
+    /// Runs pairs of both jobs in random order until a difference is established, until a difference that matters is ruled out,
+    /// or until the maximum number of pairs is reached.
     Ab(Box<AbArgs>),
-    /// Find the largest queue depth, or rate, that keeps a response time
+    /// Find the highest queue depth or rate that meets a response time target
     ///
-    /// Runs a job's last task again and again, in windows, with more or less load, until the largest one is found that keeps
-    /// a quantile of the response times under a bound.
+    /// Runs the last task of a job repeatedly, in windows with varying load, to find the highest load at which a percentile of
+    /// the response times stays within a bound.
     LatencyTarget(Box<LatencyTargetArgs>),
-    /// Verify what an earlier run has written
+    /// Verify data written by an earlier run
     ///
-    /// Reads all that a task with `verify.state` has written, and compares: after a crash, a power failure, a move.
+    /// Reads and verifies everything that a task with `verify.state` has written, for example after a crash, a power failure or a
+    /// migration.
     Verify(VerifyArgs),
-    /// List the built-in profiles, or print one as TOML to copy and change
+    /// List the built-in profiles, or print one as TOML
     Profiles {
-        /// The profile to print
+        /// Profile to print
         name: Option<String>,
     },
-    /// Compare the same I/O under different circumstances: page cache, read-ahead, block size
+    /// Compare the same I/O under different conditions: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
-    /// The disk performance tests people know: dd, Bonnie++, IOzone
+    /// Run classic disk tests: dd, Bonnie++, IOzone
     ///
-    /// Runs the steps of these programs on the engine of this one, prints their figures as they do, with the longest latency,
-    /// CPU use and where the data came from, and says what each means for a database.
+    /// Runs the steps of these programs on iolite's engine and prints the same figures, with the maximum latency, CPU use and the
+    /// source of the data (device or cache), and explains what each figure means for a database.
     Classic(Box<ClassicArgs>),
-    /// SNIA's performance test specification (PTS): a drive in steady state
+    /// Run SNIA's performance test specification (PTS): a drive in steady state
     ///
-    /// Purges the device, preconditions it, and repeats a grid of mixes and block sizes in rounds until the figures are steady.
-    /// Destroys all data on the device; a whole run takes a day, and goes on after a crash with --resume.
+    /// Purges and preconditions the device, then repeats a grid of mixes and block sizes in rounds until steady state. Destroys
+    /// all data on the device. A complete run takes a day; an interrupted run is continued with --resume.
     Pts(Box<PtsArgs>),
-    /// Iometer's access specifications and configuration files (.icf)
+    /// Run Iometer's access specifications and configuration files (.icf)
     Iometer(Box<IometerArgs>),
-    /// Random reads of blocks inside a database, by as many jobs as you like (PerfTools' RanRead)
+    /// Read random blocks inside a database with a number of jobs (PerfTools' RanRead)
     #[command(name = "ranread")]
     RanRead(RanArgs<ReadOptions>),
-    /// Random writes inside a database, in transactions (PerfTools' RanWrite)
+    /// Write randomly inside a database, in transactions (PerfTools' RanWrite)
     #[command(name = "ranwrite")]
     RanWrite(RanArgs<WriteOptions>),
-    /// Random reads and writes inside a database, batch by batch (PerfTools' RanIO)
+    /// Read and write randomly inside a database, in batches (PerfTools' RanIO)
     #[command(name = "ranio")]
     RanIo(RanArgs<IoOptions>),
-    /// Transactions derived from TPC-C inside a database, by virtual users (TPROC-C)
+    /// Run transactions derived from TPC-C inside a database, with virtual users (TPROC-C)
     #[command(name = "tproc-c")]
     TprocC(TprocCArgs),
     /// Show what the sessions of a database wait for
     Waits(WaitsArgs),
-    /// Record what the machine and its devices do, without a workload
+    /// Record the activity of the host and its devices, without a workload
     Observe(ObserveArgs),
-    /// Start and stop private servers for those who have none running
+    /// Start and stop private database servers
     Db(DbArgs),
-    /// Show whether acknowledged writes and commits survive a crash or a power cut
+    /// Test whether acknowledged writes and commits survive a crash or a power failure
     Durability(Box<DurabilityArgs>),
     /// List, show, compare, annotate, export, import and delete stored runs
     Results(Box<ResultsArgs>),
@@ -114,53 +115,53 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Write stored runs as one HTML page: verdict, figures, charts, settings
     Report(ReportArgs),
-    /// Explain a result, or a job before it is run, in plain words
+    /// Explain a result, or a job before it is run
     Explain(ExplainArgs),
     /// Print completions for a shell: bash, zsh, fish, elvish, powershell
     Completions(CompletionsArgs),
-    /// Print the manual page, or write the pages of all commands into a directory
+    /// Print the manual page, or write the manual pages of all commands to a directory
     Man(ManArgs),
 }
 
 const PLOT_EXAMPLES: &str = "\
 Examples:
-  Operations per second and response times over the course of the latest run:
+  Operations per second and response times of the latest run over time:
       iolite plot latest --kind timeline -o timeline.svg
   In the terminal:
       iolite plot latest --kind heatmap --show
-  Response times of two runs by quantile, one over the other:
+  Response times of two runs by percentile, overlaid:
       iolite plot latest~1 latest --kind cdf -o cdf.svg
-  fio's logs as they are, with minimum, mean, maximum and standard deviation of each printed:
+  fio's logs, also printing minimum, mean, maximum and standard deviation of each:
       iolite plot job_bw.*.log --smooth 5 --trend -o bandwidth.svg
-  Response times of fio's jobs (JSON+) by quantile:
+  Response times of fio's jobs (JSON+) by percentile:
       iolite plot old.json new.json --kind cdf -o cdf.svg
-  To another program:
+  Pipe the chart to another program:
       iolite plot latest --kind histogram -o - | rsvg-convert -o histogram.png
 
-RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest. docs/plots.md describes the charts.";
+RUN is the id of a run, the beginning of an id, `latest`, or `latest~N` for the Nth run before the latest. docs/plots.md describes the charts.";
 
 /// `iolite plot` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = PLOT_EXAMPLES)]
 pub(crate) struct PlotArgs {
-    /// The runs, or files of fio's (JSON, or logs), drawn in one chart
+    /// Runs, or fio's JSON files or logs, to draw in one chart
     #[arg(value_name = "RUN|FILE", required = true)]
     pub(crate) runs: Vec<String>,
 
-    /// What is drawn
+    /// Kind of chart
     #[arg(long, value_enum, default_value_t = ChartKind::Timeline)]
     pub(crate) kind: ChartKind,
 
-    /// In a timeline of fio's logs: replace each value by the mean over this many seconds around it
+    /// In a timeline of fio's logs, smooth each series by a moving average over this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) smooth: Option<f64>,
 
-    /// In a timeline of fio's logs: add the straight line that fits each series best
+    /// In a timeline of fio's logs, add a linear trend line to each series
     #[arg(long)]
     pub(crate) trend: bool,
 
-    /// The SVG file, overwritten if it exists; `-` for standard output; a name that ends in .png is written as PNG by
-    /// rsvg-convert, where that is installed
+    /// Output file in SVG format, overwritten if it exists; `-` for standard output. With the extension .png the chart is written
+    /// as PNG, which requires rsvg-convert
     #[arg(long, short, value_name = "FILE", required_unless_present = "show")]
     pub(crate) output: Option<PathBuf>,
 
@@ -177,28 +178,28 @@ pub(crate) struct PlotArgs {
 fn seconds(text: &str) -> Result<f64, UsageError> {
     match text.trim_end_matches('s').parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 => Ok(value),
-        _ => Err(UsageError::new("write a number of seconds, for example 5")),
+        _ => Err(UsageError::new("specify a number of seconds, for example 5")),
     }
 }
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
-  The latest run as a page:
+  A page about the latest run:
       iolite report latest -o report.html
-  Two runs on one page, overlaid in its charts:
+  A page about two runs, overlaid in its charts:
       iolite report latest~1 latest -o both.html
 
-RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest. docs/report.md describes the page.";
+RUN is the id of a run, the beginning of an id, `latest`, or `latest~N` for the Nth run before the latest. docs/report.md describes the page.";
 
 /// `iolite report` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// The runs, on one page
+    /// Runs to include in the page
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
 
-    /// The HTML file, overwritten if it exists; `-` for standard output
+    /// Output file, overwritten if it exists; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -214,17 +215,17 @@ pub(crate) enum ChartKind {
     Timeline,
     /// Share of the operations by response time
     Histogram,
-    /// Response time by quantile
+    /// Response time by percentile
     Cdf,
-    /// Share of the operations by response time over the course of a phase
+    /// Share of the operations by response time, over time
     Heatmap,
     /// Operations per second and response time by the number of operations in flight
     Sweep,
-    /// Operations per second by the number of operations in flight and their size, or their mix
+    /// Operations per second by the number of operations in flight and their size or mix
     Surface,
-    /// Runs side by side: rates with their range, response times from the median to the 99th percentile
+    /// Runs side by side: rates with their range, response times from median to 99th percentile
     Compare,
-    /// Runs by their start: rates and response times of the same phases
+    /// Rates and response times of the same phases over the start times of the runs
     Trend,
 }
 

@@ -1,4 +1,4 @@
-//! `iolite classic`: the disk performance tests people know (dd, Bonnie++, IOzone) on a directory.
+//! `iolite classic`: the classic disk performance tests (dd, Bonnie++, IOzone) on a directory.
 
 use std::path::PathBuf;
 
@@ -16,52 +16,52 @@ use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  The dd test of a database's storage, sizes following the memory:
+  The dd test, with sizes derived from the memory size:
       iolite classic dd /var/lib/postgresql
-  All three tests on one page, with a verdict, with 4 GiB each (the page cache is dropped before each phase that reads):
+  All three tests with 4 GiB each, and a verdict (the page cache is dropped before each reading phase):
       iolite classic all /data --size 4GiB
-  Bonnie++'s table as HTML, by its own converter:
+  Convert Bonnie++'s table to HTML with its own converter:
       iolite classic bonnie /data --json | jq -r .bonnie.csv | bon_csv2html > bonnie.html
-  IOzone with 6 processes and 4 GiB for each of them:
+  IOzone with 6 processes of 4 GiB each:
       iolite classic iozone /data --processes 6 --size 24GiB --block 8KiB
 
-Files go into a hidden directory inside DIR and are removed at the end. docs/suites.md says what differs from the original
-programs, why, and how to get their numbers.";
+Files are placed in a hidden directory inside DIR and are removed at the end. docs/suites.md describes the differences from \
+the original programs, the reasons, and how to reproduce their figures.";
 
 /// `iolite classic` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct ClassicArgs {
-    /// The test
+    /// Test to run
     #[arg(value_name = "TEST")]
     pub(crate) test: TestArg,
 
-    /// A directory on the storage to test
+    /// Directory on the storage to test
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// Data of each test in all [default: of dd 2 times the memory, of Bonnie++ and IOzone 1.5 times]
+    /// Total data size of each test [default: 2 times the memory for dd, 1.5 times for Bonnie++ and IOzone]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
 
-    /// Bytes of each operation, except for single bytes
+    /// Size of each operation, except in the tests of single bytes
     #[arg(long, value_name = "SIZE", default_value = "8KiB")]
     pub(crate) block: Bytes,
 
-    /// Bonnie++: copies of each phase that run at the same time
+    /// Bonnie++: number of concurrent copies of each phase
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) concurrency: u32,
 
-    /// Bonnie++: files that are created, looked up and removed; 0 leaves these phases out
+    /// Bonnie++: number of files to create, look up and remove; 0 skips these phases
     #[arg(long, value_name = "N", default_value = "16384", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
     pub(crate) files: u64,
 
-    /// IOzone: processes, each with a file of its own
+    /// IOzone: number of processes, each with its own file
     #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(2..=256))]
     pub(crate) processes: u32,
 
-    /// Leave the page cache alone before phases that read, as the original programs do: with data smaller than the memory,
-    /// these then measure the memory
+    /// Do not drop the page cache before reading phases, like the original programs. With data smaller than the memory, these
+    /// phases then measure memory
     #[arg(long)]
     pub(crate) keep_cache: bool,
 
@@ -75,13 +75,13 @@ pub(crate) struct ClassicArgs {
 /// Which test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TestArg {
-    /// Write a file, write a second one, read the first back
+    /// Write a file, write a second file, read the first one
     Dd,
     /// Bonnie++: output, rewrite, input, seeks; files created, looked up, removed
     Bonnie,
     /// IOzone's tests 0 to 5 and 8 with several processes
     Iozone,
-    /// All of them, one after the other
+    /// All tests in sequence
     All,
 }
 
@@ -154,9 +154,10 @@ fn check_space(args: &ClassicArgs, terms: &ClassicTerms, filesystem: &Filesystem
         return Ok(());
     }
     let remedy = match args.size {
-        Some(_) => "give a smaller --size",
+        Some(_) => "specify a smaller --size",
         None => {
-            "sizes follow the memory: free some space, or give --size (the page cache is dropped before phases that read)"
+            "sizes are derived from the memory size: free some space, or specify --size (the page cache is dropped before \
+             reading phases)"
         }
     };
     let message = format!(

@@ -11,14 +11,15 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  A private PostgreSQL for a measurement, removed afterwards:
+  A private PostgreSQL server for a measurement:
       iolite db start postgres /data/pg
-      iolite ranread setup --db 'postgres://...' --size 48GiB        (the URL that start has printed)
+      iolite ranread setup --db 'postgres://...' --size 48GiB        (the URL printed by start)
       iolite db stop postgres /data/pg
       rm -r /data/pg
 
-The server is set up to be durable (fsync, synchronous commits, full page writes or doublewrite), with small buffers so that reads
-are reads. It goes on running when iolite ends, and is reached by a socket in DIR only, unless --port is given.";
+The server is configured for durability (fsync, synchronous commits, full page writes or doublewrite), with small buffers so \
+that reads reach the storage. It keeps running when iolite exits, and is reachable only by a socket in DIR unless --port \
+is given.";
 
 /// `iolite db` as typed.
 #[derive(Debug, Args)]
@@ -30,24 +31,24 @@ pub(crate) struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Start a server of its own, with all its files in DIR; of one that runs there already, print its URL
+    /// Start a private server with all its files in DIR, or print the URL of the server that already runs there
     Start {
-        /// Which
+        /// Database system
         #[arg(value_parser = servers())]
         server: Server,
-        /// Where its files are to be: a directory that is empty, not there yet, or of a server that was started so before
+        /// Directory for its files: empty, not yet existing, or of a server started before
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Reachable by TCP too, at a port of this host's loopback address that stays the same from start to start
+        /// Also listen on a TCP port of the loopback interface; the port stays the same across restarts
         #[arg(long)]
         port: bool,
     },
-    /// Stop the server that was started in DIR; its files stay
+    /// Stop the server in DIR; its files are kept
     Stop {
-        /// Which
+        /// Database system
         #[arg(value_parser = servers())]
         server: Server,
-        /// Where its files are
+        /// Directory of its files
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &DbArgs) -> anyhow::Result<Exit> {
             };
             let (url, pid) = (&started.url, started.pid);
             output::print(&format!(
-                "{url}\n\nIt runs{already} as process {pid}; `iolite db stop {} {}` stops it.\n",
+                "{url}\n\nThe server is{already} running as process {pid}; `iolite db stop {} {}` stops it.\n",
                 server.name(),
                 directory.display()
             ))?;
@@ -83,8 +84,8 @@ pub(crate) fn run(args: &DbArgs) -> anyhow::Result<Exit> {
 fn portless(server: Server, directory: &Path) -> anyhow::Error {
     let (server, directory) = (server.name(), directory.display());
     anyhow::anyhow!(
-        "the server in {directory} runs without a port: stop it first (iolite db stop {server} {directory}), then start it \
-         with --port"
+        "the server in {directory} is running without a port: stop it (iolite db stop {server} {directory}), then start it with \
+         --port"
     )
 }
 
@@ -92,6 +93,6 @@ fn portless(server: Server, directory: &Path) -> anyhow::Error {
 fn servers() -> impl TypedValueParser<Value = Server> {
     let names = Server::ALL.map(|server| PossibleValue::new(server.name()).help(server.engine()));
     PossibleValuesParser::new(names).try_map(|name| {
-        Server::ALL.into_iter().find(|server| server.name() == name).ok_or("it is none of ours")
+        Server::ALL.into_iter().find(|server| server.name() == name).ok_or("unknown database system")
     })
 }

@@ -20,19 +20,19 @@ use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  Does this disk keep what it has acknowledged when the power is cut? On another host:
+  Does this disk keep acknowledged writes when power fails? On another host:
       iolite durability witness --listen 0.0.0.0:7480 --output notes
-  On the host under test, with the token that the witness prints; then cut its power:
+  On the host under test, with the token printed by the witness; then cut its power:
       iolite durability run /var/lib/postgresql --witness tcp://OTHERHOST:7480 --token TOKEN
-  After it has booted, with the notes copied from the witness:
+  After the reboot, with the notes copied from the witness:
       iolite durability check notes
   Does a database keep its commits when its server is killed?
       iolite durability run --db postgres://me@localhost/test --witness notes --duration 60s &
       kill -9 PID-OF-THE-SERVER
       iolite durability check notes --db postgres://me@localhost/test
 
-A write counts as acknowledged when fdatasync, or the commit, has returned and the witness has a note of it. Whatever was
-acknowledged must be there afterwards. Keep the witness away from what is tested: on another host, or another disk.";
+A write is acknowledged when fdatasync or the commit has returned and the witness has recorded it. Every acknowledged \
+write must be found by the check. Keep the witness on another host, or at least on another disk.";
 
 /// `iolite durability` as typed.
 #[derive(Debug, Parser)]
@@ -44,37 +44,38 @@ pub(crate) struct DurabilityArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Write, make durable, and tell the witness, until the crash comes
+    /// Write, make each write durable and report it to the witness, until the crash
     Run(Box<RunArgs>),
-    /// Be the witness of another host's run
+    /// Record the acknowledged writes of a run on another host
     Witness(WitnessArgs),
-    /// After the crash: look for all that the witness knows to have been acknowledged
+    /// After the crash, check that every acknowledged write is present
     Check(CheckArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// The directory to test; its own files go into a new directory inside it, and stay for the check
+    /// Directory to test; files are placed in a new directory inside it and kept for the check
     #[arg(value_name = "DIR", required_unless_present = "db", conflicts_with = "db")]
     directory: Option<PathBuf>,
 
-    /// Test commits of this database instead: sqlite:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE
+    /// Test commits of this database instead of a directory: sqlite:DIR, postgres://USER@HOST/DATABASE or
+    /// mysql://USER@HOST/DATABASE
     #[arg(long, value_name = "URL")]
     db: Option<String>,
 
-    /// Who takes notes: a new file on another file system, or tcp://HOST:PORT
+    /// Where acknowledged writes are recorded: a new file on another file system, or a witness at tcp://HOST:PORT
     #[arg(long, value_name = "FILE|tcp://HOST:PORT")]
     witness: String,
 
-    /// The token that the other host's witness has printed
+    /// Token printed by the witness
     #[arg(long, value_name = "TOKEN", default_value = "", env = "IOLITE_TOKEN", hide_env_values = true)]
     token: String,
 
-    /// How each write is made durable: `append`, `overwrite`, `dsync` or `rename`
+    /// Method of making writes durable: `append`, `overwrite`, `dsync` or `rename`
     #[arg(long, default_value = "append", conflicts_with = "db")]
     method: Method,
 
-    /// Workers that write at the same time
+    /// Number of concurrent writers
     #[arg(long, value_name = "N", default_value_t = 4)]
     workers: u32,
 
@@ -82,53 +83,53 @@ struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "4KiB", conflicts_with = "db")]
     block: Bytes,
 
-    /// Bytes that are written at most
+    /// Maximum amount of data to write
     #[arg(long, value_name = "SIZE", default_value = "1GiB", conflicts_with = "db")]
     max_write: Bytes,
 
-    /// How long [default: until it is interrupted]
+    /// Time to run [default: until interrupted]
     #[arg(long, value_name = "TIME")]
     duration: Option<Nanos>,
 
-    /// Allow the witness on the file system under test: it then survives the end of a process only
+    /// Allow the witness file on the file system under test, where it survives only the end of a process
     #[arg(long)]
     same_file_system: bool,
 
-    /// Print nothing while it runs
+    /// Print no progress
     #[arg(long, short)]
     quiet: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct WitnessArgs {
-    /// Where to listen
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7480")]
     listen: String,
 
-    /// The new file for the notes
+    /// New file for the notes
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The token that runs have to show [default: a new one, which is printed]
+    /// Token that runs must present [default: a new token, which is printed]
     #[arg(long, value_name = "TOKEN", env = "IOLITE_TOKEN", hide_env_values = true)]
     token: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 struct CheckArgs {
-    /// The witness's notes
+    /// Notes of the witness
     #[arg(value_name = "NOTES")]
     notes: PathBuf,
 
-    /// Where the directory under test is now [default: where it was]
+    /// Directory under test, if its path has changed
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
-    /// The database under test: the notes do not hold its password
+    /// URL of the database under test, with its password if needed
     #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
     db: Option<String>,
 
-    /// Remove the run's files or table afterwards, if nothing is lost
+    /// Remove the files or table of the run if nothing was lost
     #[arg(long)]
     remove: bool,
 
@@ -187,9 +188,7 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
             output::note(text);
         }
     };
-    note(
-        "writing; what is acknowledged from now on must survive: cut the power, reset the host, or kill the server",
-    );
+    note("writing; every acknowledged write must survive: cut the power, reset the host, or kill the server");
     let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
     // What a commit writes only the database knows.
     let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write };
@@ -203,10 +202,8 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
     };
     let totals = iolite_durability::run(&plan, url.as_ref(), &witness, &limits, &mut progress);
     let notes = if args.witness.starts_with("tcp://") { "NOTES" } else { &args.witness };
-    let then = format!(
-        "check what was acknowledged: iolite durability check {notes}{}",
-        if url.is_some() { " --db URL" } else { "" }
-    );
+    let then =
+        format!("to check: iolite durability check {notes}{}", if url.is_some() { " --db URL" } else { "" });
     match totals {
         Ok(totals) => {
             let acknowledged = iolite_report::count(totals.acknowledged);
@@ -235,14 +232,15 @@ fn witness(args: WitnessArgs) -> anyhow::Result<Exit> {
         None => String::from(new_key().map_err(refused)?),
     };
     let listener = TcpListener::bind(&args.listen).map_err(|error| {
-        UsageError::new(format!("--listen {}: {error}; choose another address or port", args.listen))
+        UsageError::new(format!("--listen {}: {error}; specify another address or port", args.listen))
     })?;
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or(args.listen);
     output::print(&format!(
-        "listening at {address}; on the host under test:\n  iolite durability run DIR --witness tcp://{address} --token {token}\n"
+        "listening on {address}; on the host under test run:\n  iolite durability run DIR --witness tcp://{address} --token \
+         {token}\n"
     ))?;
     let noted = serve(&listener, &args.output, &token, &interrupted).map_err(refused)?;
-    output::note(&format!("{} of notes are in {}", Bytes(noted), args.output.display()));
+    output::note(&format!("{} of notes written to {}", Bytes(noted), args.output.display()));
     Ok(if noted == 0 { Exit::Interrupted } else { Exit::Fit })
 }
 

@@ -15,10 +15,10 @@ pub(crate) enum Exit {
     Fit = 0,
     /// Something failed; the message says what.
     Failure = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// A check: the storage is marginal. A run: a rate that was asked for was not kept, or operations failed. A
-    /// comparison: a condition of `--fail-if` holds.
+    /// A check: the storage is marginal. A run: a requested rate was not reached, or operations failed. A comparison: a condition
+    /// of `--fail-if` holds.
     Marginal = 3,
     /// A check: the storage is unfit. A verification: data is not what was written.
     Unfit = 4,
@@ -29,12 +29,12 @@ pub(crate) enum Exit {
 /// The table as printed by `--help`.
 pub(crate) const TABLE: &str = "\
 Exit codes:
-    0  fit; done
+    0  fit; success
     1  failure
-    2  usage: the command line makes no sense
-    3  marginal; a rate that was asked for was not kept, or operations failed; a condition of --fail-if holds
-    4  unfit; data that was read is not what was written
-  130  interrupted; what was measured is kept";
+    2  usage error: invalid command line
+    3  marginal; requested rate not reached, or operations failed; --fail-if condition holds
+    4  unfit; data read differs from data written
+  130  interrupted; results measured so far are kept";
 
 /// An error of the user's: the command line or what it points to.
 #[derive(Debug)]

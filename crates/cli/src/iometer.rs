@@ -20,13 +20,13 @@ const MIN: Bytes = Bytes(4 << 20);
 
 const EXAMPLES: &str = "\
 Examples:
-  How far apart are the best and the worst figure of this storage?
+  Measure the ratio of the best to the worst throughput of this storage:
       iolite iometer patterns /data
-  A configuration file of Iometer's (disk workers; its targets are replaced by a file in this directory):
+  Run an Iometer configuration file (disk workers; its targets are replaced by a file in this directory):
       iolite iometer run nightly.icf /data --size 10GiB
-  A standard access specification, with 16 outstanding operations:
+  Run a standard access specification at queue depth 16:
       iolite iometer spec 'File Server' /data --depth 16
-  All standard specifications as a configuration file:
+  Write all standard specifications to a configuration file:
       iolite iometer print > standard.icf";
 
 /// `iolite iometer` as typed.
@@ -39,14 +39,14 @@ pub(crate) struct IometerArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Seven patterns, from small random to large sequential, with the ratio of best to worst
+    /// Run seven patterns, from small random to large sequential, and report the ratio of best to worst
     Patterns {
         #[command(flatten)]
         place: PlaceArgs,
     },
     /// Run the test of a configuration file (.icf)
     Run {
-        /// The file
+        /// Configuration file
         #[arg(value_name = "FILE.icf")]
         file: PathBuf,
         #[command(flatten)]
@@ -54,7 +54,7 @@ enum Action {
     },
     /// Run one standard access specification
     Spec {
-        /// Its name, as `iolite iometer print` has it
+        /// Name of the specification, as printed by `iolite iometer print`
         #[arg(value_name = "NAME")]
         name: String,
         #[command(flatten)]
@@ -67,7 +67,7 @@ enum Action {
 /// Where and how long.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlaceArgs {
-    /// A directory on the storage, in which a test file is created and removed at the end
+    /// Directory on the storage, in which a temporary test file is created
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
@@ -75,15 +75,15 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     size: Bytes,
 
-    /// Measured time of each point [default: the file's run time, otherwise 5s]
+    /// Time to measure each point [default: the run time in the file, otherwise 5s]
     #[arg(long, value_name = "TIME")]
     time: Option<Nanos>,
 
-    /// Outstanding operations of each worker, where no file says it
+    /// Queue depth of each worker, if not set by a file
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: u32,
 
-    /// Workers, where no file says it
+    /// Number of workers, if not set by a file
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     workers: u32,
 
@@ -113,7 +113,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
             let found = standard().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(&name));
             let spec = found.ok_or_else(|| {
                 UsageError::new(format!(
-                    "there is no standard access specification `{name}`: see `iolite iometer print`"
+                    "standard access specification `{name}` does not exist: see `iolite iometer print`"
                 ))
             })?;
             let configuration = Configuration::alone(vec![spec], place.workers, place.depth);
@@ -134,7 +134,7 @@ fn read(file: &Path) -> Result<Configuration, UsageError> {
     let bytes = std::fs::read(file).map_err(|error| {
         UsageError::new(format!("cannot read {}: {error}; check the path", file.display()))
     })?;
-    // Files of older Windows have names in encodings of their own: what is no UTF-8 is replaced.
+    // Files of older Windows have names in encodings of their own: what is not UTF-8 is replaced.
     parse(&String::from_utf8_lossy(&bytes))
         .map_err(|error| UsageError::new(format!("{}: {error}", file.display())))
 }
@@ -149,14 +149,14 @@ fn test(
     let storage = iolite_observe::storage(&directory)?;
     let points = configuration.points();
     if points.is_empty() {
-        let message = "no worker of the file has an access specification assigned: there is nothing to run";
+        let message = "no worker in the file has an access specification assigned: there is nothing to run";
         return Err(UsageError::new(message).into());
     }
     let size = place.size.round_down(MIN.0.min(1 << 20));
     if size < MIN || storage.filesystem.size.0 > 0 && size > storage.filesystem.free {
         let free = storage.filesystem.free;
         let message =
-            format!("--size {}: give at least {MIN}, and at most what is free ({free})", place.size);
+            format!("--size {}: specify at least {MIN} and at most the free space ({free})", place.size);
         return Err(UsageError::new(message).into());
     }
     let default = Some(configuration.setup.run_time).filter(|time| time.0 > 0);

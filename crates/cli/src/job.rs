@@ -36,7 +36,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
     };
     let shown = path.display();
     let text = text.map_err(|error| {
-        let advice = "give a job in TOML or of fio's, or `-` for standard input";
+        let advice = "specify a TOML job, a fio job file, or `-` for standard input";
         UsageError::new(format!("cannot read the job {shown}: {error}; {advice}"))
     })?;
     Ok(parse(&text, path)?)
@@ -51,7 +51,7 @@ fn read(from: impl Read) -> std::io::Result<String> {
 /// Reads a job from a text; `path` is what it is called.
 ///
 /// # Errors
-/// It is no job: says where and what was expected.
+/// It is not a job: says where and what was expected.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
     parse_for(text, path, Purpose::Run)
 }
@@ -59,7 +59,7 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Loaded, UsageError> {
 /// As [`parse`], of a job that is only looked at: what is for `iolite fio` alone is reported in the notes.
 ///
 /// # Errors
-/// It is no job: says where and what was expected.
+/// It is not a job: says where and what was expected.
 pub(crate) fn parse_to_explain(text: &str, path: &Path) -> Result<Loaded, UsageError> {
     parse_for(text, path, Purpose::Explain)
 }
@@ -103,7 +103,7 @@ fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
     let threads = plan.map_err(UsageError::new)?.threads;
     if threads.is_empty() {
         return Err(UsageError::new(format!(
-            "{file}: it has no job: add a section with a name, such as [random-read]"
+            "{file} has no job: add a section with a name, such as [random-read]"
         )));
     }
     let notes = notes(&threads, purpose)?;
@@ -134,8 +134,9 @@ fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError
             (!thread.logs.is_empty(), "write_*_log"),
         ];
         for (_, option) in only_fio.iter().filter(|(given, _)| *given) {
-            let text =
-                format!("{option} is for `iolite fio JOBFILE`: run it with that, or leave the option out");
+            let text = format!(
+                "{option} is supported only by `iolite fio JOBFILE`: use that command, or remove the option"
+            );
             match purpose {
                 Purpose::Run => return Err(UsageError::new(format!("job `{}`: {text}", thread.name))),
                 Purpose::Explain => note(text),
@@ -149,7 +150,7 @@ fn notes(threads: &[Thread], purpose: Purpose) -> Result<Vec<String>, UsageError
 /// Checks every task before the first one does anything.
 ///
 /// # Errors
-/// The first one that makes no sense, with its remedy.
+/// The first one that is invalid, with its remedy.
 pub(crate) fn check(job: &Job) -> Result<(), UsageError> {
     let each = job.tasks.iter().try_for_each(iolite_engine::validate_task);
     each.and_then(|()| iolite_engine::validate_order(&job.tasks)).map_err(UsageError::new)

@@ -16,9 +16,9 @@ use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  CPU, memory, pressure, page cache and the devices beneath a database's directory, for five minutes:
+  CPU, memory, pressure, page cache and the devices of a database directory, for five minutes:
       iolite observe /var/lib/postgresql
-  For an hour, every ten seconds; all of it is in SQL, and `iolite results show` prints it again:
+  For an hour, every ten seconds; `iolite results show` prints the result again:
       iolite observe /var/lib/postgresql --interval 10s --duration 1h";
 
 /// Share of one CPU that readings may take.
@@ -28,15 +28,15 @@ const MAX_CPU: f64 = 0.01;
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct ObserveArgs {
-    /// A directory on the storage whose devices are observed
+    /// Directory on the storage whose devices are observed
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 
-    /// Time to observe; Ctrl-C ends it earlier and keeps what was read
+    /// Time to observe; Ctrl-C ends it early and keeps the readings
     #[arg(long, value_name = "TIME", default_value = "300s")]
     duration: Nanos,
 
-    /// Time from one reading to the next
+    /// Time between readings
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Nanos,
 
@@ -47,12 +47,12 @@ pub(crate) struct ObserveArgs {
 /// Observes.
 ///
 /// # Errors
-/// The arguments make no sense, or the directory can't be examined.
+/// The arguments are invalid, or the directory can't be examined.
 pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) || args.interval.0 < 10_000_000 {
         let message =
-            "--duration must be above 0 and --interval at least 10ms: give, for example, --interval 1s";
+            "--duration must be above 0 and --interval at least 10ms: specify, for example, --interval 1s";
         return Err(UsageError::new(message).into());
     }
     let directory = setup::directory(&args.directory)?;

@@ -32,7 +32,8 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Fit);
     }
     if args.smooth.is_some() || args.trend {
-        let message = "--smooth and --trend are for timelines of fio's logs; name files that end in .log, without --kind";
+        let message = "--smooth and --trend apply to timelines of fio's logs only: specify files that end in .log, and no other \
+         --kind";
         return Err(UsageError::new(message).into());
     }
     let mut runs = stored(&args.runs, args.results.clone())?;
@@ -53,7 +54,7 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
     let path = setup::stored_results(results)?;
     if !path.exists() {
         let message = format!(
-            "there are no results yet: {} does not exist; name another file with --results FILE",
+            "there are no results yet: {} does not exist; specify another file with --results FILE",
             path.display()
         );
         return Err(UsageError::new(message).into());
@@ -84,7 +85,7 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
         return Ok(write_png(&picture, file)?);
     }
     std::fs::write(file, picture).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; choose another file", file.display())).into()
+        UsageError::new(format!("cannot write {}: {error}; specify another file", file.display())).into()
     })
 }
 
@@ -93,7 +94,7 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
 fn write_png(picture: &str, file: &Path) -> Result<(), UsageError> {
     let failed = |reason: &dyn std::fmt::Display| {
         UsageError::new(format!(
-            "cannot write {} by rsvg-convert: {reason}; install it (Debian: librsvg2-bin), or write an .svg file",
+            "cannot write {} with rsvg-convert: {reason}; install it (Debian: librsvg2-bin), or write an .svg file",
             file.display()
         ))
     };

@@ -40,8 +40,7 @@ pub(crate) fn load(name: &str) -> anyhow::Result<Profile> {
     }
     let text = std::fs::read_to_string(name)
         .map_err(|error| UsageError::new(format!("cannot read the profile {name}: {error}")))?;
-    parse(&text)
-        .map_err(|error| UsageError::new(format!("the profile {name} makes no sense: {error}")).into())
+    parse(&text).map_err(|error| UsageError::new(format!("the profile {name} is invalid: {error}")).into())
 }
 
 fn unknown(name: &str) -> String {

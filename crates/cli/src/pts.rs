@@ -21,53 +21,53 @@ use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  What would it take? (prints the budget of writes and ends)
+  Print how much would be written, and exit:
       iolite pts /dev/nvme1n1
-  A rehearsal in minutes, then all tests, which take a day:
+  A rehearsal of minutes, then all tests, which take a day:
       sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1 --scale 0.01
       sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
-  After a crash or a reboot, on from where it was:
+  Continue after a crash or reboot:
       sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1 --resume latest
 
-All data on the device is destroyed. docs/suites.md says what differs from the specification's text, and why.";
+All data on the device is destroyed. docs/suites.md describes the differences from the specification, and the reasons.";
 
 /// `iolite pts` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct PtsArgs {
-    /// The device, or an existing file, whose data is destroyed
+    /// Device or existing file to test; its data is destroyed
     #[arg(value_name = "DEVICE|FILE")]
     pub(crate) target: PathBuf,
 
-    /// Allow overwriting it: the same path once more
+    /// Confirm that this device or file may be overwritten; must equal the target
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) allow_overwrite: Option<PathBuf>,
 
-    /// The tests, in the order of the specification [default: all]
+    /// Tests to run, in the order of the specification [default: all]
     #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
     pub(crate) tests: Vec<TestArg>,
 
-    /// Share of the specification's times, for a rehearsal: 0.01 takes a hundredth. Every output says so
+    /// Fraction of the specified times, for a rehearsal: 0.01 takes a hundredth of the time. Every output states it
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = scale)]
     pub(crate) scale: f64,
 
-    /// Active range: bytes that are used, from the start [default: all]
+    /// Active range, from the start of the device [default: all]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
 
-    /// Threads of the IOPS, throughput and write saturation tests
+    /// Number of threads in the IOPS, throughput and write saturation tests
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 
-    /// Outstanding operations of each of these threads
+    /// Queue depth of each thread
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) depth: u32,
 
-    /// Rounds at most, where the steady state does not come before
+    /// Maximum number of rounds if steady state is not reached
     #[arg(long, value_name = "N", default_value = "25", value_parser = clap::value_parser!(u32).range(5..=1000))]
     pub(crate) max_rounds: u32,
 
-    /// Go on with a stored run that was cut short: its id, the beginning of one, or `latest`
+    /// Continue this interrupted run: its id, the beginning of its id, or `latest`
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
 
@@ -83,11 +83,11 @@ pub(crate) struct PtsArgs {
 pub(crate) enum TestArg {
     /// Random IOPS by mix and block size
     Iops,
-    /// Response times of one operation at a time
+    /// Response times at queue depth 1
     Latency,
     /// Sequential throughput by block size
     Throughput,
-    /// Random writes until the device is written four times, or for 24 hours
+    /// Random writes until four times the device size is written, or for 24 hours
     WriteSaturation,
 }
 
@@ -105,7 +105,7 @@ impl From<TestArg> for PtsTest {
 fn scale(text: &str) -> anyhow::Result<f64> {
     match text.parse() {
         Ok(share) if f64::is_finite(share) && share > 0.0 && share <= 1.0 => Ok(share),
-        _ => bail!("write a share above 0 and up to 1, for example 0.01"),
+        _ => bail!("specify a fraction above 0 and up to 1, for example 0.01"),
     }
 }
 
@@ -160,16 +160,14 @@ impl InspectedTarget {
     fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
         let shown = path.display();
         let cannot = |error: std::io::Error| {
-            UsageError::new(format!(
-                "cannot read {shown}: {error}; check the path, or run as a user who may (sudo)"
-            ))
+            UsageError::new(format!("cannot read {shown}: {error}; check the path and permissions (sudo)"))
         };
         let path = path.canonicalize().map_err(cannot)?;
         let file = File::open(&path).map_err(cannot)?;
         let kind = file.metadata().map_err(cannot)?.file_type();
         let is_device = kind.is_block_device();
         if !is_device && !kind.is_file() {
-            let message = format!("{shown} is neither a block device nor a file: give one of these");
+            let message = format!("{shown} is neither a block device nor a regular file");
             return Err(UsageError::new(message));
         }
         let number = device::device_number(&file).map_err(cannot)?;
@@ -177,7 +175,7 @@ impl InspectedTarget {
             let reasons = device::in_use(number).map_err(cannot)?;
             if let Some(reason) = reasons.first() {
                 let message = format!(
-                    "{shown} is in use ({reason}): everything on it would be lost; give another device"
+                    "{shown} is in use ({reason}): all its data would be lost; specify another device"
                 );
                 return Err(UsageError::new(message));
             }
@@ -228,7 +226,7 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Ov
         }
         Some(path) => {
             let message = format!(
-                "--allow-overwrite {} names another than {}: give the same path",
+                "--allow-overwrite {} differs from the target {}: specify the same path",
                 path.display(),
                 args.target.display()
             );
@@ -236,7 +234,7 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Ov
         }
         None => {
             let shown = args.target.display();
-            let message = format!("{}; to go on: --allow-overwrite {shown}", budget(terms));
+            let message = format!("{}; to confirm, add --allow-overwrite {shown}", budget(terms));
             Err(UsageError::new(message).into())
         }
     }
@@ -248,16 +246,15 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<E
     let store = Store::open(&path)?;
     let id = store.find(name).map_err(UsageError::new)?;
     let events = store.events(&id)?;
-    let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no beginning")))?;
+    let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no start record")))?;
     let Some(theirs) = run.concluded::<PtsTerms>().next() else {
         let message =
-            format!("run {id} is none of `iolite pts`: give one that is (see `iolite results list`)");
+            format!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
         return Err(UsageError::new(message).into());
     };
     if theirs != *terms {
         let message = format!(
-            "run {id} was asked for something else (target, tests, scale, sizes, threads or depth): repeat its arguments \
-             to resume it"
+            "run {id} has other arguments (target, tests, scale, sizes, threads or depth): repeat the same arguments to resume it"
         );
         return Err(UsageError::new(message).into());
     }

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     let files: Vec<_> = args.runs.iter().filter(|name| Path::new(name).is_file()).collect();
     if let Some(file) = files.first() {
         return Err(UsageError::new(format!(
-            "{file} is a file; name a stored run, as `iolite results list` prints it"
+            "{file} is a file: specify a stored run (see `iolite results list`)"
         ))
         .into());
     }
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Fit);
     }
     std::fs::write(&args.output, page).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; choose another file", args.output.display()))
+        UsageError::new(format!("cannot write {}: {error}; specify another file", args.output.display()))
     })?;
     Ok(Exit::Fit)
 }

@@ -66,7 +66,10 @@ pub(crate) fn begin_elsewhere<'a>(
 pub(crate) fn named_devices(paths: &[PathBuf]) -> anyhow::Result<Overwriting> {
     let named = |path: &PathBuf| {
         NamedDevice::at(path).map_err(|error| {
-            UsageError::new(format!("--allow-overwrite {}: {error}; give the device's path", path.display()))
+            UsageError::new(format!(
+                "--allow-overwrite {}: {error}; specify the path of the device",
+                path.display()
+            ))
         })
     };
     Ok(Overwriting::Named(paths.iter().map(named).collect::<Result<_, _>>()?))
@@ -79,8 +82,8 @@ pub(crate) fn named_devices(paths: &[PathBuf]) -> anyhow::Result<Overwriting> {
 pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     let absolute = path.canonicalize().map_err(|error| {
         let advice = match error.kind() {
-            io::ErrorKind::NotFound => ": there is no such directory; check the path",
-            io::ErrorKind::PermissionDenied => ": you may not look there; choose another directory",
+            io::ErrorKind::NotFound => ": no such directory; check the path",
+            io::ErrorKind::PermissionDenied => ": permission denied; specify another directory",
             _ => "",
         };
         UsageError::new(format!("{}: {error}{advice}", path.display()))
@@ -89,7 +92,7 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
         Ok(absolute)
     } else {
         let message =
-            format!("{} is not a directory: give the directory that the files are to be in", path.display());
+            format!("{} is not a directory: specify a directory for the test files", path.display());
         Err(UsageError::new(message).into())
     }
 }
@@ -141,7 +144,7 @@ fn served(view: Box<dyn View>, address: Option<SocketAddr>) -> Result<Box<dyn Vi
     let Some(address) = address else { return Ok(view) };
     let served = Prometheus::serve(address, view).map_err(|error| {
         UsageError::new(format!(
-            "--prometheus {address}: {error}; choose another port, or an address of this host"
+            "--prometheus {address}: {error}; specify another port, or an address of this host"
         ))
     })?;
     Ok(Box::new(served))
@@ -154,7 +157,7 @@ pub(crate) fn clear_leftovers(directory: &Path, quiet: bool) {
             "removed {} of test files that run {} left behind{}",
             Bytes(leftover.bytes),
             leftover.run,
-            if leftover.kept { "; its directory holds other files too and is kept" } else { "" }
+            if leftover.kept { "; its directory contains other files and was kept" } else { "" }
         );
         if !quiet {
             output::note(&note);

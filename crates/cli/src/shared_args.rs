@@ -18,11 +18,11 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print nothing while it runs
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Serve running values for Prometheus at http://ADDRESS/metrics: a port on this host alone, or ADDRESS:PORT
+    /// Serve current values for Prometheus at http://ADDRESS/metrics; ADDRESS is a port on the loopback interface, or HOST:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub(crate) prometheus: Option<SocketAddr>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
     }
     match text.parse() {
         Ok(address) => Ok(address),
-        Err(_) => bail!("write a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
+        Err(_) => bail!("specify a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
 pub(crate) fn percent(text: &str) -> anyhow::Result<f64> {
     match text.parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value < 100.0 => Ok(value),
-        _ => bail!("write a percentage between 0 and 100, for example 99.9"),
+        _ => bail!("specify a percentage between 0 and 100, for example 99.9"),
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn percent(text: &str) -> anyhow::Result<f64> {
 pub(crate) fn positive(text: &str) -> anyhow::Result<f64> {
     match text.parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1e9 => Ok(value),
-        _ => bail!("write a number of operations per second, for example 5000"),
+        _ => bail!("specify a number of operations per second, for example 5000"),
     }
 }
 
@@ -67,6 +67,6 @@ pub(crate) fn durability(text: &str) -> anyhow::Result<Durability> {
         "full" => Ok(Durability::Full),
         "relaxed" => Ok(Durability::Relaxed),
         "as-configured" => Ok(Durability::AsConfigured),
-        _ => bail!("write `full`, `relaxed` or `as-configured`"),
+        _ => bail!("specify `full`, `relaxed` or `as-configured`"),
     }
 }

@@ -17,7 +17,7 @@ use crate::{output, setup, signals};
 #[derive(Debug, Parser)]
 #[command(after_long_help = exit::TABLE)]
 pub(crate) struct VerifyArgs {
-    /// The verification state that the run has kept
+    /// Verification state saved by the run
     #[arg(value_name = "STATE")]
     state: PathBuf,
 

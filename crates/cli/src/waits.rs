@@ -14,13 +14,14 @@ use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  What does an application wait for, for a minute?
+  Sample the waits of an application for a minute:
       iolite waits watch --db postgres://me@localhost/app
-  For ten minutes, once per second; what was printed is shown again by `iolite results show`:
+  For ten minutes, once per second; `iolite results show` prints the result again:
       iolite waits watch --db mysql://me@localhost/app --duration 10m --interval 1s
 
-Active sessions are sampled: PostgreSQL's from pg_stat_activity and pg_locks, MariaDB's and MySQL's from the list of processes and
-InnoDB's transactions and locks. To see the sessions of others takes a privilege: pg_read_all_stats, or PROCESS.";
+Active sessions are sampled from pg_stat_activity and pg_locks in PostgreSQL, and from the process list and InnoDB's \
+transactions and locks in MariaDB and MySQL. Sessions of other users are visible with the privileges of \
+pg_read_all_stats or PROCESS.";
 
 /// `iolite waits` as typed.
 #[derive(Debug, Parser)]
@@ -32,23 +33,23 @@ pub(crate) struct WaitsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Sample the active sessions of a database: average sessions by wait, top statements, who holds up whom
+    /// Sample the active sessions of a database: average active sessions by wait, top statements, blocking sessions
     Watch(WatchArgs),
 }
 
 /// `watch` as typed.
 #[derive(Debug, Args)]
 struct WatchArgs {
-    /// The database: postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. Where other users could see the command line,
-    /// pass a URL with a password in the environment
+    /// The database: postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. A URL with a password should be passed in the
+    /// environment, because other users can see the command line
     #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
     db: String,
 
-    /// Time to watch; Ctrl-C ends it earlier and keeps what was seen
+    /// Time to sample; Ctrl-C ends it early and keeps the samples
     #[arg(long, value_name = "TIME", default_value = "60s")]
     duration: Nanos,
 
-    /// Time from one sample to the next
+    /// Time between samples
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Nanos,
 
@@ -59,7 +60,7 @@ struct WatchArgs {
 /// Does what a verb asks for.
 ///
 /// # Errors
-/// The arguments make no sense, or the database can't be asked.
+/// The arguments are invalid, or the database can't be asked.
 pub(crate) fn run(args: WaitsArgs) -> anyhow::Result<Exit> {
     let Verb::Watch(args) = args.verb;
     watch(&args)
@@ -68,14 +69,15 @@ pub(crate) fn run(args: WaitsArgs) -> anyhow::Result<Exit> {
 fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) || args.interval.0 < 1_000_000 {
-        let message = "--duration must be above 0 and --interval at least 1ms: give, for example, --duration 60s --interval 100ms";
+        let message = "--duration must be above 0 and --interval at least 1ms: specify, for example, --duration 60s --interval \
+         100ms";
         return Err(UsageError::new(message).into());
     }
     let url = DatabaseUrl::parse(&args.db).map_err(UsageError::new)?;
     let (asked, interval) = (url.clone(), args.interval);
     let watch = answered(&control, move || WaitsWatch::open(&asked, interval)).map_err(refused)?;
     let Some(mut watch) = watch else {
-        let message = format!("{url} shows no waits: PostgreSQL, MariaDB and MySQL do");
+        let message = format!("{url} does not report waits: only PostgreSQL, MariaDB and MySQL do");
         return Err(UsageError::new(message).into());
     };
     let (storage, live) = (watch.storage().clone(), setup::live(args.output.quiet));

@@ -558,7 +558,7 @@ fn errors_are_types() {
             textual_errors(text).into_iter().map(move |found| format!("{file}: {found}"))
         })
         .collect();
-    assert!(found.is_empty(), "give these an error type of the crate's:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "specify these an error type of the crate's:\n{}", found.join("\n"));
 }
 
 #[test]

@@ -289,11 +289,7 @@ fn a_wrong_command_line_says_what_is_wrong_and_exits_with_2() {
         (&data, &["--budget-space", "9999T"], "free in"),
         (&data, &["--target-iops", "-5"], "for example 5000"),
         (&data, &["--profile", "nonsense"], "neither built in (oltp-flash, etcd, hdd) nor as a file"),
-        (
-            &data,
-            &["--profile", profile.to_str().unwrap()],
-            "bad.toml makes no sense: TOML parse error at line 1",
-        ),
+        (&data, &["--profile", profile.to_str().unwrap()], "bad.toml is invalid: TOML parse error at line 1"),
         (&data, &["--nonsense"], "unexpected argument '--nonsense'"),
     ];
     for (directory, arguments, expected) in cases {

@@ -111,7 +111,7 @@ fn starts_and_stops(server: &'static str) {
 
     let with_port = private.done("start", &["--port"]);
     assert!(url(&with_port).contains("@127.0.0.1:") && reaches(&url(&with_port)), "{with_port}");
-    assert_eq!(url(&private.done("start", &[])), url(&with_port), "told again");
+    assert_eq!(url(&private.done("start", &[])), url(&with_port), "printed again");
     private.done("stop", &[]);
     let later = private.done("start", &["--port"]);
     assert_eq!(url(&later), url(&with_port), "the URL stays from start to start");

@@ -71,7 +71,7 @@ const COMMANDS: &[&[&str]] = &[
 /// docs/cli.md, made from the help texts.
 fn commands() -> String {
     let mut page = String::from(
-        "# Command line\n\nMade from the program's own help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
+        "# Command line\n\nGenerated from the program's help texts (`UPDATE_DOCS=1 cargo test --test docs`).\n",
     );
     for &command in COMMANDS {
         let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(command).arg("--help").output().unwrap();
@@ -132,12 +132,12 @@ const JOB: [(&str, &[&str]); 11] = [
 const METADATA: (&str, &[&str]) = ("metadata", &["MetadataTask", "MetadataOperation"]);
 
 const JOB_INTRODUCTION: &str = "# Jobs\n\n\
-A job is a TOML file that says what is to be done; `iolite run JOB` does it (examples: `iolite run --help`). Made from the \
+A job is a TOML file that describes a workload; `iolite run JOB` runs it (examples: `iolite run --help`). Generated from the \
 descriptions in the sources (`UPDATE_DOCS=1 cargo test --test docs`).\n\n\
-A `[[tasks]]` entry is either `io` or `metadata`. Whatever is left out is as in the default, given below. Of a choice the simple \
-ones are written as a text (`access = 'random'`), those with parts as a table (`mix = { read-percent = 70 }`, \
-`access.zipf = { theta = 0.99 }`, `arrival.poisson = 5000`). Sizes are numbers of bytes or texts as `'8KiB'`, times numbers of \
-nanoseconds or texts as `'5ms'`.\n";
+A `[[tasks]]` entry is either `io` or `metadata`. \
+Omitted fields have the default values shown below. Simple choices are strings (`access = 'random'`), choices with parameters \
+are tables (`mix = { read-percent = 70 }`, `access.zipf = { theta = 0.99 }`, `arrival.poisson = 5000`). Sizes are numbers of \
+bytes or strings such as `'8KiB'`, times are numbers of nanoseconds or strings such as `'5ms'`.\n";
 
 /// docs/job.md, made from the model's sources.
 fn jobs() -> String {

@@ -133,8 +133,8 @@ fn what_can_not_be_done_is_said_before_anything_is_written() {
             vec!["run", &data, "--witness", &path("notes"), "--same-file-system", "--block", "10B"],
             "multiple of 8",
         ),
-        (vec!["check", &path("nothing")], "give the witness's file"),
-        (vec!["check", "/etc/passwd"], "not a witness's file"),
+        (vec!["check", &path("nothing")], "specify the witness's file"),
+        (vec!["check", "/etc/passwd"], "not a witness file"),
     ] {
         let output = durability(directory.path(), &arguments).output().unwrap();
         assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?}");

@@ -59,7 +59,7 @@ fn a_result_of_the_installed_fio_is_explained() {
             "iodepth=16 had no effect",
             "no direct=1",
             "* total_ios: 1,024",
-            "are too short to tell anything",
+            "are too short to be meaningful",
             "half of the operations took less",
         ] {
             assert!(text.contains(part), "{part}: {text}");
@@ -115,12 +115,12 @@ fn a_job_is_explained_before_it_is_run() {
     fs::write(&job, &text).unwrap();
     let explained = printed(&explain(&[], &job));
     for part in
-        ["1 task", "1 MiB in all", "DESTROYS", "what that holds is lost", "zeros are written", "page cache"]
+        ["1 task", "1 MiB in all", "DESTROYS", "its contents are lost", "zeros are written", "page cache"]
     {
         assert!(explained.contains(part), "{part}: {explained}");
     }
     assert_eq!(fs::read(&existing).unwrap(), vec![0; 1 << 20]);
-    refused(&explain(&["--all"], &job), "leave --all out");
+    refused(&explain(&["--all"], &job), "applies to results only");
 
     let mut child = Command::new(IOLITE)
         .args(["explain", "-"])
@@ -143,7 +143,7 @@ fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
     let words = printed(&output);
     for part in [
         "2 tasks",
-        "scan, 2 times at once",
+        "scan, 2 clones",
         "/nowhere/scan.1.0",
         "iodepth",
         "write_*_log is for `iolite fio",
@@ -165,14 +165,14 @@ fn what_can_not_be_explained_is_reported() {
     let place = TestDirectory::new();
     let file = place.root.path().join("file");
     for (content, part) in [
-        (&b""[..], "it is empty"),
-        (b"{\"a\": 1}", "no result that is known here"),
+        (&b""[..], "empty input"),
+        (b"{\"a\": 1}", "not a known result"),
         (b"[1, 2]", "a list"),
         (b"{\"a\": ", "cut off"),
         (b"\x7fELF\0\0", "is not text"),
         (b"\xff\xfe{}", "is not text"),
         (b"3;fio-3.33;job;0;0", "as terse text"),
-        (b"x: (g=0)\nRun status group 0 (all jobs):\n", "as text for people"),
+        (b"x: (g=0)\nRun status group 0 (all jobs):\n", "in normal format"),
     ] {
         fs::write(&file, content).unwrap();
         refused(&explain(&[], &file), part);

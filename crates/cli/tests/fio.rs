@@ -281,7 +281,7 @@ fn logged_offsets_cover_what_fio_s_cover() {
     }
 }
 
-/// Names of engines that fio's examples use and that are not built here, because they want hardware, a library or a
+/// Names of engines that fio's examples use and that are not supported here, because they want hardware, a library or a
 /// network.
 fn absent(error: &str) -> bool {
     error.contains("ioengine") || error.contains("zoned block devices")
@@ -490,7 +490,7 @@ fn fio_plot() -> Option<PathBuf> {
     }
     let made = Command::new("python3").args(["-m", "venv"]).arg(&home).output();
     if !made.is_ok_and(|output| output.status.success()) {
-        return skip("python3 can't make an environment (python3-venv)");
+        return skip("python3 cannot make an environment (python3-venv)");
     }
     let installed = Command::new(bin.join("pip")).args(["install", "--quiet", "fio-plot"]).output().unwrap();
     if installed.status.success() { Some(bin) } else { skip(&format!("fio-plot: {}", stderr(&installed))) }

@@ -166,7 +166,7 @@ fn wrong_input_is_refused_with_what_helps() {
         let arguments = ["--replace", "--globals", globals, "--subscripts", subscripts];
         run("ranwrite", "create-globals", &db, &arguments)
     };
-    refused(&mut replace("1", "18446744073709551614"), 2, "can't have");
+    refused(&mut replace("1", "18446744073709551614"), 2, "cannot have");
     refused(&mut replace("9999", "4294967296"), 1, "free");
     assert_eq!(done(&mut run("ranwrite", "get-sizes", &db, &[])), "2,10,10\n");
     refused(&mut run("ranread", "run", &db, &["--durability", "half"]), 2, "full");
@@ -254,7 +254,7 @@ fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
     let run = ["--transaction-length", "1000", "--hang", "0s", "--runtime", "60s", "--json", "--quiet"];
     let output = ran(&place, "ranwrite", "run", &db, &run).output().unwrap();
     let document = json(&output);
-    assert!(stderr(&output).contains("full"), "told where the results go to a file: {}", stderr(&output));
+    assert!(stderr(&output).contains("full"), "reported where the results go to a file: {}", stderr(&output));
     assert_eq!(output.status.code(), Some(1), "{document:#}");
     assert!(document["ending"].to_string().contains("full"), "{document:#}");
     assert_eq!(place.ask::<i64>("SELECT sum(Writes) FROM RanWrite"), operations(&document, "write") as i64);

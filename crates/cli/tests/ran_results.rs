@@ -356,7 +356,7 @@ for line in lines:
 print(len(lines))
 "#;
 
-/// How many lines Python finds right; `None` without Python.
+/// Number of lines Python finds right; `None` without Python.
 fn oracle(results: &Path, export: &Path, format: &str, operation: &str) -> Option<String> {
     let arguments = [results.to_str()?, export.to_str()?, format, operation];
     let Ok(output) = Command::new("python3").args(["-c", ORACLE]).args(arguments).output() else {
@@ -419,7 +419,7 @@ fn exports_overwrite_nothing() {
     let made = entries(results.0.path()).into_iter().filter(|name| name.starts_with("PerfTools")).count();
     assert_eq!(made, 2);
     let refusal = results.iolite("ranread", "export", &[&name]);
-    refused(&refusal, 2, &[&name, "overwrite nothing"]);
+    refused(&refusal, 2, &[&name, "do not overwrite files"]);
     assert_eq!(fs::read_to_string(&first).unwrap(), "mine");
     refused(&results.iolite("ranread", "export", &["no/such/place.csv"]), 2, &["no such directory"]);
     refused(&results.iolite("ranwrite", "export", &["-"]), 1, &["nothing to export", "RanWrite"]);
@@ -436,13 +436,13 @@ fn a_reset_forgets_the_tools_runs_and_nothing_else() {
     ]);
     store(&results.file(), &check("check"));
     let text = printed(results.iolite("ranread", "reset", &["--db", "gtm:/elsewhere"]));
-    assert!(text.starts_with("Forgot 1 run of RanRead on gtm:/elsewhere in "), "{text}");
+    assert!(text.starts_with("Deleted 1 run of RanRead on gtm:/elsewhere in "), "{text}");
     assert_eq!(results.ids(), ["a", "c", "check", "going-on"]);
     let text = printed(results.iolite("ranread", "reset", &[]));
-    assert!(text.contains("Forgot 1 ") && text.contains("iolite ranread stop going-on"), "{text}");
+    assert!(text.contains("Deleted 1 ") && text.contains("iolite ranread stop going-on"), "{text}");
     assert_eq!(results.ids(), ["c", "check", "going-on"]);
     let text = printed(results.iolite("ranread", "reset", &[]));
-    assert!(text.contains("nothing to forget"), "{text}");
+    assert!(text.contains("Nothing to delete"), "{text}");
     assert_eq!(results.ids(), ["c", "check", "going-on"]);
 }
 
@@ -478,7 +478,7 @@ fn id_of(place: &TestDirectory, process: u32) -> String {
         database.query_row(sql, [process], |row| row.get::<_, String>(0))
     };
     loop {
-        // Until the program has made its tables there is nothing to ask.
+        // Until the program has created its tables there is nothing to ask.
         if let Ok(id) = ask() {
             return id;
         }

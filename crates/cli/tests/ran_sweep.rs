@@ -138,7 +138,7 @@ fn an_unreachable_target_and_a_strict_ceiling_are_unfit() {
 fn wrong_input_is_refused_before_anything_is_run() {
     let place = database("0");
     for (arguments, part) in [
-        (&["--jobs", "4,1"][..], "each larger than the one before"),
+        (&["--jobs", "4,1"][..], "specify ascending numbers"),
         (&["--jobs", "0"], "0 is not in 1"),
         (&["--jobs", "1,8", "--max-jobs", "4"], "--max-jobs"),
         (&["--step", "0s"], "--step"),

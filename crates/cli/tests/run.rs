@@ -151,7 +151,8 @@ fn processes_do_the_same_as_threads() {
 #[test]
 fn a_worker_process_that_dies_is_reported_and_what_the_others_did_is_kept() {
     let place = TestDirectory::new();
-    let rest = "backend = 'sync'\nplacement.processes = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = '50ms'";
+    let rest = "backend = 'sync'\nplacement.processes = true\nworkers = 3\nconcurrency = 3\nstop.runtime = '20s'\ninterval = \
+     '50ms'";
     let text = lay_out("16MiB") + &on_data("16MiB", rest);
     let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
     let child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -189,7 +190,8 @@ fn ctrl_c_ends_threads_and_processes_within_a_second() {
         for processes in [false, true] {
             let place = TestDirectory::new();
             let rest = format!(
-                "backend = 'sync'\nplacement.processes = {processes}\nworkers = 2\nconcurrency = 2\nstop.runtime = '1h'\ninterval = '50ms'"
+                "backend = 'sync'\nplacement.processes = {processes}\nworkers = 2\nconcurrency = 2\nstop.runtime = \
+                 '1h'\ninterval = '50ms'"
             );
             let text = lay_out("16MiB") + &on_data("16MiB", &rest);
             let mut run = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]);
@@ -237,7 +239,7 @@ fn a_rate_that_is_not_kept_and_data_that_is_wrong_have_exit_codes_of_their_own()
     let output = command(&place, "run", &job(&place, &text), &["--quiet"]).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(3), "{printed}");
-    assert!(printed.contains("NOT KEPT"), "{printed}");
+    assert!(printed.contains("NOT REACHED"), "{printed}");
 }
 
 #[test]
@@ -362,7 +364,7 @@ fn two_runs_on_one_file_do_not_take_each_others_data_for_damage() {
         + &text.replace("name =", "start.together = true\nname =");
     let output = command(&place, "run", &job(&place, &both), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("taken for damage"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("report as damage"));
 }
 
 #[test]
@@ -474,7 +476,7 @@ fn a_job_file_of_fios_makes_its_files_where_it_says() {
         );
         let document = run(&place, &text);
         assert_eq!(document["phases"].as_array().unwrap().len(), jobs);
-        let recorded = document.pointer("/run/storage/directory").expect("the storage is told");
+        let recorded = document.pointer("/run/storage/directory").expect("the storage is recorded");
         assert_eq!(recorded, there.canonicalize().unwrap().to_str().unwrap());
         assert_eq!(fs::read_dir(&there).unwrap().count(), jobs * files, "files of fio's jobs stay");
         fs::remove_dir_all(&there).unwrap();

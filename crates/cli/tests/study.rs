@@ -197,13 +197,13 @@ fn read_ahead_needs_root_and_a_device() {
     match output {
         Ok(output) => {
             assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-            assert!(stderr(&output).contains("needs root"), "{}", stderr(&output));
+            assert!(stderr(&output).contains("requires root"), "{}", stderr(&output));
         }
         // The program lies where only root may look.
         Err(error) => eprintln!("skipped in part: {error}"),
     }
     let output = disk.command(&["readahead", "--make", "1MiB"], Path::new("/dev/shm")).output().unwrap();
-    assert!(stderr(&output).contains("there is no block device beneath"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("is not on a block device"), "{}", stderr(&output));
 }
 
 #[test]
@@ -255,17 +255,17 @@ fn what_can_not_be_studied_is_reported() {
     };
     refused(&study(&["cache"], &place.data().join("missing")), "check the path");
     refused(&study(&["cache"], &place.data().join("empty")), "is empty");
-    refused(&study(&["cache"], Path::new("/dev/null")), "neither a file nor a block device");
+    refused(&study(&["cache"], Path::new("/dev/null")), "not a regular file, block device");
     refused(&study(&["cache", "--size", "2MiB"], &file), "--size 2 MiB is more than the 1 MiB");
     refused(&study(&["cache", "--make", "2MiB"], &file), "exists already");
-    refused(&study(&["cache", "--size", "2MiB"], &place.data()), "give --make");
+    refused(&study(&["cache", "--size", "2MiB"], &place.data()), "specify --make");
     refused(&study(&["cache", "--make", "999TiB"], &place.data()), "free some space");
     refused(&study(&["cache", "--block", "2MiB"], &file), "do not fit");
-    refused(&study(&["cache", "--device", "/dev/null"], &file), "neither a file nor");
+    refused(&study(&["cache", "--device", "/dev/null"], &file), "not a regular file");
     refused(&study(&["cache", "--device", file.to_str().unwrap()], &file), "is not a block device");
     refused(&study(&["blocksize", "--sizes", "0"], &file), "between 1 byte and 1 GiB");
     refused(&study(&["blocksize", "--overwrite", "anything"], &file), "--write");
-    refused(&study(&["blocksize", "--write", "--overwrite", "anything"], &place.data()), "leave it out");
-    refused(&study(&["cache", "--window", "1ms"], &file), "between 100ms and 1h");
+    refused(&study(&["blocksize", "--write", "--overwrite", "anything"], &place.data()), "remove it");
+    refused(&study(&["cache", "--window", "1ms"], &file), "from 100ms to 1h");
     assert!(!place.results().exists(), "nothing was begun");
 }

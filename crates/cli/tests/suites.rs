@@ -1,4 +1,4 @@
-//! The suites people know: `iolite classic`, `iolite pts`, `iolite iometer`.
+//! The classic suites: `iolite classic`, `iolite pts`, `iolite iometer`.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
@@ -75,11 +75,11 @@ fn sizes_beyond_the_space_are_refused_before_anything_is_written() {
     let output = suite(&place, &["classic", "dd", data.to_str().unwrap(), "--size", "900TiB"]);
     assert_eq!(output.status.code(), Some(2));
     let error = stderr(&output);
-    assert!(error.contains("free: give a smaller --size"), "{error}");
+    assert!(error.contains("free: specify a smaller --size"), "{error}");
     assert_eq!(entries(&data), Vec::<String>::new());
     let output = suite(&place, &["classic", "iozone", data.to_str().unwrap(), "--size", "8KiB"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("give at least"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("specify at least"), "{}", stderr(&output));
 }
 
 /// A loop device over memory, small enough to be written in no time.
@@ -151,7 +151,7 @@ fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
     let error = stderr(&output);
     assert!(error.contains("is overwritten") && error.contains("--allow-overwrite"), "{error}");
     let output = suite(&place, &["pts", path, "--allow-overwrite", "/dev/null"]);
-    assert!(stderr(&output).contains("names another"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("differs from the target"), "{}", stderr(&output));
     let output = suite(&place, &["pts", path, "--size", "1MiB", "--allow-overwrite", path]);
     assert!(stderr(&output).contains("too small"), "{}", stderr(&output));
     assert!(std::fs::read(&file).unwrap().iter().all(|&byte| byte == 7));

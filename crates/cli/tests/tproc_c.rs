@@ -189,7 +189,7 @@ fn databases_without_waits_say_so() {
     let subject = Subject::sqlite();
     let refused = subject.output(&["waits", "watch", "--quiet"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("shows no waits"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("does not report waits"), "{}", stderr(&refused));
 }
 
 #[test]

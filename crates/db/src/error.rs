@@ -11,20 +11,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Something to be created is there already.
-    #[error("{path} exists already: nothing was changed; purge that database or choose another directory")]
+    #[error("{path} already exists and was not changed; purge that database or specify another directory")]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// There is no database.
-    #[error("no database in {place}: create it first (setup)")]
+    #[error("there is no database in {place}: create it with setup")]
     Missing {
         /// Where it was looked for.
         place: String,
     },
-    /// Creation did not come to its end.
+    /// Creation did not end.
     #[error(
-        "{path} was never finished: its creation was interrupted; purge the database and create it again"
+        "{path} is incomplete, because its creation was interrupted; purge the database and create it again"
     )]
     Incomplete {
         /// The file.
@@ -32,15 +32,15 @@ pub enum Error {
     },
     /// A file has the right name and the wrong contents.
     #[error(
-        "{path} was not made by iolite: it is left alone; move it away, or choose another directory or database"
+        "{path} was not created by iolite and was not changed; remove it, or specify another directory or database"
     )]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// The layout makes no sense.
+    /// The layout is invalid.
     #[error(
-        "the database can't have {what}; ask for at least one global with one subscript, and fewer than {limit}"
+        "the database cannot have {what}; specify at least one global with one subscript, and fewer than {limit}"
     )]
     Layout {
         /// What is wrong.
@@ -50,8 +50,8 @@ pub enum Error {
     },
     /// There are globals already.
     #[error(
-        "{place} has {globals} globals already: nothing was changed; add-globals adds more, create-globals --replace \
-         makes them anew"
+        "{place} already has {globals} globals, nothing was changed; add more with add-globals, or replace them with \
+         create-globals --replace"
     )]
     Globals {
         /// The database.
@@ -60,7 +60,7 @@ pub enum Error {
         globals: u32,
     },
     /// A global is not there, or not whole.
-    #[error("{global} is missing in {place}: make the globals anew (create-globals --replace)")]
+    #[error("{global} is missing in {place}: create the globals again (create-globals --replace)")]
     GlobalMissing {
         /// Its name.
         global: String,
@@ -68,7 +68,7 @@ pub enum Error {
         place: String,
     },
     /// The database's version is one that can't do what is needed.
-    #[error("{place} runs {found}, and {needed} is the oldest that will do: {remedy}")]
+    #[error("{place} runs {found}, but {needed} or later is required: {remedy}")]
     TooOld {
         /// The server or installation.
         place: String,
@@ -83,7 +83,7 @@ pub enum Error {
     #[error("{0}")]
     Url(String),
     /// What was asked for is not possible with this database.
-    #[error("{database} can't {what}: {remedy}")]
+    #[error("{database} cannot {what}: {remedy}")]
     Unsupported {
         /// The kind of database.
         database: &'static str,
@@ -94,7 +94,7 @@ pub enum Error {
     },
     /// Too little space.
     #[error(
-        "{path} has {free} free and the database needs {needed}: free some, or ask for a smaller database"
+        "{path} has {free} free, but the database needs {needed}: free some space, or create a smaller database"
     )]
     NoSpace {
         /// The directory.
@@ -105,11 +105,11 @@ pub enum Error {
         free: Bytes,
     },
     /// Stopped by the caller.
-    #[error("cancelled while the database was being created: purge removes what is there")]
+    #[error("cancelled while the database was being created: remove the incomplete database with purge")]
     Cancelled,
     /// More writers than globals.
     #[error(
-        "worker {worker} has no global to write to, there are {globals}: start fewer workers or create more globals"
+        "worker {worker} has no global to write to, there are only {globals}: use fewer workers or create more globals"
     )]
     NoGlobal {
         /// The worker, from 0.
@@ -119,7 +119,7 @@ pub enum Error {
     },
     /// More jobs that write than globals to write to.
     #[error(
-        "{jobs} jobs need {jobs} globals, one each, and there are {globals}: start fewer jobs, or create more globals \
+        "{jobs} jobs need {jobs} globals, one each, but there are only {globals}: use fewer jobs, or create more globals \
          (create-globals, add-globals)"
     )]
     FewGlobals {
@@ -129,13 +129,13 @@ pub enum Error {
         globals: u32,
     },
     /// Somebody else is at it.
-    #[error("{what} is in use by another run or command: wait for its end, or end it (stop)")]
+    #[error("{what} is in use by another run or command: wait until it ends, or stop it (stop)")]
     Busy {
         /// What is in use.
         what: String,
     },
     /// A subscript that does not exist.
-    #[error("subscript {subscript} is not in {path}, which has 1 to {subscripts}: choose one of those")]
+    #[error("subscript {subscript} is not in {path}, which has subscripts 1 to {subscripts}")]
     NoSubscript {
         /// The subscript.
         subscript: u64,
@@ -145,7 +145,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A block that does not exist.
-    #[error("block {number} is beyond the database's {blocks} blocks: choose a smaller one")]
+    #[error("block {number} is out of range: the database has {blocks} blocks")]
     NoBlock {
         /// The block.
         number: u64,
@@ -177,7 +177,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// This binary lacks something.
-    #[error("this build can't {what}: {remedy}")]
+    #[error("this build cannot {what}: {remedy}")]
     Build {
         /// What it can't do.
         what: &'static str,

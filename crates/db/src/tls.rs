@@ -152,8 +152,8 @@ pub(crate) fn remedy(text: &str) -> Option<&'static str> {
         "peer is incompatible",
     ]) {
         return Some(
-            "the two sides found no protection to agree on: look at the server's log, its certificate and the versions of TLS \
-             that it allows (1.2 and 1.3 are spoken here)",
+            "the TLS handshake failed: check the server's log, certificate and allowed versions of TLS (iolite supports 1.2 and \
+             1.3)",
         );
     }
     None

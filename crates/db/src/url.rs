@@ -37,7 +37,7 @@ impl DatabaseUrl {
                 doing: "find",
                 path: rest.into(),
                 source,
-                remedy: "give its full path",
+                remedy: "specify its full path",
             })
         };
         match text.split_once(':') {
@@ -53,9 +53,11 @@ impl DatabaseUrl {
             }
             // What is no URL may still hold a password.
             _ if text.contains(['=', '@']) && !text.contains("://") => {
-                Err(Error::Url(format!("that is no database's URL: write {URLS}")))
+                Err(Error::Url(format!("that is not a database's URL: write {URLS}")))
             }
-            _ => Err(Error::Url(format!("`{}` is no database's URL: write {URLS}", without_password(text)))),
+            _ => {
+                Err(Error::Url(format!("`{}` is not a database's URL: write {URLS}", without_password(text))))
+            }
         }
     }
 }
@@ -69,8 +71,8 @@ fn refuse_reserved(url: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::Url(
-        "the URL has an @ where none can be, most likely because its password has reserved characters: write those in the \
-         password as %XX (@ as %40, / as %2F, : as %3A, ? as %3F, # as %23, % as %25)"
+        "unexpected @ in the URL, most likely because the password has reserved characters: encode them as %XX (@ as %40, / as \
+         %2F, : as %3A, ? as %3F, # as %23, % as %25)"
             .into(),
     ))
 }

@@ -15,7 +15,7 @@ pub const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 const KEPT: usize = 20;
 /// Characters of a statement that are kept.
 const STATEMENT: usize = 120;
-/// Different waits, statements and the like that are counted: beyond, they are no longer told apart.
+/// Different waits, statements and the like that are counted: beyond, they are no longer distinguished.
 const DIFFERENT: usize = 4096;
 /// How long the last sample may take when the sampler is to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub trait WaitReader: Send {
     fn read(&mut self) -> Result<Vec<ActiveSession>>;
 }
 
-/// A thread that samples until it is told to end.
+/// A thread that samples until it is stopped.
 #[derive(Debug)]
 pub struct WaitSampler {
     end: Sender<()>,

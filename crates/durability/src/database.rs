@@ -58,7 +58,7 @@ pub fn open(url: &DatabaseUrl, run: RunKey) -> Result<Box<dyn Commits>> {
         #[cfg(not(feature = "mysql"))]
         DatabaseUrl::Mysql(_) => Err(lacking("test commits of MariaDB", "build it with --features mysql")),
         DatabaseUrl::Gtm(_) => Err(Error::Asked(
-            "commits of GT.M can't be tested yet: test a directory on its file system (durability run DIR --method overwrite)"
+            "commits of GT.M are not supported: test a directory on its file system (durability run DIR --method overwrite)"
                 .into(),
         )),
     }
@@ -185,7 +185,7 @@ fn sqlite_error(doing: &'static str, path: &std::path::Path, error: rusqlite::Er
         doing,
         place: path.display().to_string(),
         cause: error.to_string().into(),
-        remedy: "look at the directory's free space and permissions",
+        remedy: "check the directory's free space and permissions",
     })
 }
 

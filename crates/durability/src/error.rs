@@ -33,8 +33,8 @@ pub enum Error {
     },
     /// The witness's file is on the storage under test.
     #[error(
-        "the witness {witness} is on the same file system as {directory}, and would be lost with it: name a file on \
-         another one, or a host (tcp://HOST:PORT), or allow it with --same-file-system to survive the end of a process only"
+        "the witness {witness} is on the same file system as {directory} and would be lost with it: specify a file on another \
+         file system or a host (tcp://HOST:PORT), or allow it with --same-file-system to test only the end of a process"
     )]
     SamePlace {
         /// The file.
@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// The file is no witness's.
     #[error(
-        "{path} is not a witness's file of this version: {why}; give the file that `durability run` or `witness` wrote"
+        "{path} is not a witness file of this version: {why}; specify the file written by `durability run` or `witness`"
     )]
     Foreign {
         /// The file.
@@ -52,11 +52,11 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// What was asked for makes no sense.
+    /// What was asked for is invalid.
     #[error("{0}")]
     Asked(String),
     /// The plan can't be written down, which is a bug.
-    #[error("a bug: the plan can't be written down: {0}")]
+    #[error("a bug: the plan cannot be written down: {0}")]
     Plan(serde_json::Error),
     /// The database refused.
     #[error(transparent)]

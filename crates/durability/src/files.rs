@@ -13,7 +13,7 @@ use crate::plan::{directory, slot};
 use crate::record::{Identity, fill};
 
 /// Remedy for what may go wrong with the files of a run.
-const LOOK: &str = "look at its free space and permissions, and at the kernel's log for errors of the device";
+const LOOK: &str = "check its free space and permissions, and at the kernel's log for errors of the device";
 
 /// Makes the run's directory and files, durable with all that leads to them.
 ///

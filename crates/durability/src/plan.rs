@@ -26,7 +26,7 @@ pub fn new_key() -> Result<RunKey> {
 pub(crate) fn check(plan: &Plan) -> Result<()> {
     if plan.block.0 < SMALLEST as u64 || plan.block.0 > LARGEST || !plan.block.0.is_multiple_of(8) {
         return Err(Error::Asked(format!(
-            "a block of {} can't be used: choose a multiple of 8 bytes from {SMALLEST} bytes to 64 MiB",
+            "a block of {} cannot be used: choose a multiple of 8 bytes from {SMALLEST} bytes to 64 MiB",
             plan.block
         )));
     }

@@ -1,4 +1,4 @@
-//! What is written: blocks that say what they are, so that whatever is found later tells what became of it.
+//! What is written: blocks that say what they are, so that what is found later can be identified.
 
 use iolite_model::acknowledged::RunKey;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -35,7 +35,7 @@ pub struct Limits<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// Does a run in a directory, or in the database of `url`. `progress` is told the acknowledged writes about once a second.
+/// Does a run in a directory, or in the database of `url`. `progress` receives the acknowledged writes about once a second.
 ///
 /// # Errors
 /// What ended the first worker that could not go on; all that was acknowledged until then is with the witness.

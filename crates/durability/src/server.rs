@@ -13,7 +13,7 @@ use crate::witness::HEADING;
 
 /// How long a client may take to show its token.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks whether it is to end, and makes its notes durable.
+/// Interval of checking for the end and of making notes durable.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The longest first line that is read.
 const LONGEST: u64 = 512;

@@ -129,7 +129,7 @@ impl Witness {
         written.map_err(|source| Error::Witness {
             place: self.place.clone(),
             source,
-            remedy: "it can't take notes any more, so nothing more was written: what it has can be checked",
+            remedy: "it cannot record further writes, so the run was ended: the recorded writes can be checked",
         })
     }
 }
@@ -158,7 +158,7 @@ impl Acknowledged {
 /// [`Error::Io`]; [`Error::Foreign`] for anything else than such notes.
 pub fn read(path: &Path) -> Result<Acknowledged> {
     let foreign = |why: String| Error::Foreign { path: path.to_owned(), why };
-    let bytes = std::fs::read(path).map_err(failed("read", path, "give the witness's file"))?;
+    let bytes = std::fs::read(path).map_err(failed("read", path, "specify the witness's file"))?;
     let text = String::from_utf8_lossy(&bytes);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines();

@@ -331,7 +331,7 @@ impl Zram {
             }
         }
         if let Err(error) = std::fs::write(size, SIZE.0.to_string()) {
-            println!("skipped: zram0 can't be set up: {error}");
+            println!("skipped: zram0 cannot be set up: {error}");
             return None;
         }
         let zram = Zram;
@@ -349,7 +349,7 @@ impl Drop for Zram {
             }
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        eprintln!("zram0 can't be reset: do it by hand (echo 1 > /sys/block/zram0/reset)");
+        eprintln!("zram0 cannot be reset: do it by hand (echo 1 > /sys/block/zram0/reset)");
     }
 }
 
@@ -464,7 +464,7 @@ fn fio(case: &Case, options: &[&str], file: &Path) -> Run {
         "--name=case",
         if case.writes { "--rw=randwrite" } else { "--rw=randread" },
         "--time_based",
-        // fio drops the file from the page cache first unless told not to.
+        // fio drops the file from the page cache first unless `invalidate=0`.
         "--invalidate=0",
         "--thread",
         "--output-format=terse",

@@ -49,7 +49,7 @@ impl NamedDevice {
     /// The device at a path, wherever links lead.
     ///
     /// # Errors
-    /// There is none, or it is no block device.
+    /// There is none, or it is not a block device.
     pub fn at(path: &Path) -> io::Result<NamedDevice> {
         let found = device::open_existing(path, Access::default(), false)?;
         let number = found.device.ok_or_else(|| {
@@ -68,7 +68,7 @@ impl Default for Overwriting {
     }
 }
 
-/// What a block device holds, by its signature; `None` where that is nothing known, or it is no device that can be read.
+/// What a block device holds, by its signature; `None` where that is nothing known, or it is not a device that can be read.
 pub fn contents(path: &Path) -> Option<String> {
     let found = device::open_existing(path, Access::default(), false).ok()?;
     let number = found.device?;
@@ -94,7 +94,7 @@ impl Overwriting {
 pub(crate) struct Admitted {
     /// By what they are, whatever they are called: held open.
     claims: BTreeMap<Identity, File>,
-    /// Those of them that this run has made.
+    /// Those of them that this run has created.
     made: BTreeSet<Identity>,
     /// Which devices with data on them may be overwritten.
     pub(crate) overwriting: Overwriting,
@@ -155,8 +155,8 @@ impl Admitted {
         Ok(file)
     }
 
-    /// Whether this run has made what is described by these.
-    pub(crate) fn has_made(&self, metadata: &Metadata) -> bool {
+    /// Whether this run has created what is described by these.
+    pub(crate) fn has_created(&self, metadata: &Metadata) -> bool {
         self.made.contains(&identity_of(metadata))
     }
 
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_given_away_is_written_to() {
+    fn only_what_was_allowed_to_be_overwritten_is_written_to() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("precious");
         for (length, at) in [(10u64, 3u64), (5 << 20, 0), (5 << 20, (5 << 20) - 1)] {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_has_made_is_its_own_until_it_is_removed() {
+    fn what_a_run_has_created_is_its_own_until_it_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         let mut admitted = Admitted::default();

@@ -12,7 +12,7 @@ use crate::cause::{Origin, advice};
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The place for the test files cannot be made.
-    #[error("cannot make a directory for test files in {directory}: {source}{}", advice(.source, Origin::Path(.directory)))]
+    #[error("cannot create a directory for test files in {directory}: {source}{}", advice(.source, Origin::Path(.directory)))]
     Scratch {
         /// Where.
         directory: PathBuf,
@@ -56,9 +56,9 @@ pub enum EngineError {
     #[error(transparent)]
     Workers(WorkersError),
     /// The queue to the kernel is broken.
-    #[error("the queue to the kernel broke: {0}; look at the kernel log (dmesg)")]
+    #[error("the submission queue failed: {0}; see the kernel log (dmesg)")]
     Queue(io::Error),
-    /// The task itself makes no sense.
+    /// The task itself is invalid.
     #[error("`{task}` cannot be run: {reason}")]
     Task {
         /// The task.
@@ -68,7 +68,7 @@ pub enum EngineError {
     },
     /// The span is not within what exists.
     #[error(
-        "{path} has {whole}, but the span asked for is {size} from byte {} on: give a smaller offset or size (0 for all)", .offset.0
+        "{path} has {whole}, but the requested region is {size} from byte {} on: specify a smaller offset or size (0 for all)", .offset.0
     )]
     Span {
         /// What.
@@ -81,7 +81,7 @@ pub enum EngineError {
         size: Bytes,
     },
     /// The guard does not let a target be written.
-    #[error("{path} is not written to: {reason}")]
+    #[error("refusing to write to {path}: {reason}")]
     Guarded {
         /// Which.
         path: PathBuf,
@@ -90,8 +90,7 @@ pub enum EngineError {
     },
     /// What was written through the page cache can't be written out.
     #[error(
-        "`{task}`: what was written is not on the device, the page cache could not be written out: {source}; look at the kernel \
-         log (dmesg)"
+        "`{task}`: the page cache could not be written to the device: {source}; see the kernel log (dmesg)"
     )]
     Lost {
         /// The task.
@@ -100,17 +99,17 @@ pub enum EngineError {
         source: io::Error,
     },
     /// The user wanted to stop while a phase was made ready.
-    #[error("interrupted while it was made ready")]
+    #[error("interrupted during preparation")]
     Interrupted,
     /// An error of an operation that was to end the phase.
-    #[error("ended by an error, as asked: {what}")]
+    #[error("ended by an error, as requested: {what}")]
     Stopped {
         /// Which.
         what: String,
     },
     /// An operation that took longer than the task allows.
     #[error(
-        "a {} at byte {offset} took {took}, longer than the {longest} allowed for any: look at the device, or allow more", .kind.name()
+        "a {} at byte {offset} took {took}, longer than the maximum of {longest}: check the device, or raise the maximum", .kind.name()
     )]
     TooLong {
         /// What it was.
@@ -123,7 +122,7 @@ pub enum EngineError {
         longest: Nanos,
     },
     /// A worker can't run, or have its memory, where it should.
-    #[error("a worker can't be placed as asked: {0}")]
+    #[error("the placement of a worker failed: {0}")]
     Placement(io::Error),
     /// A verification state can't be kept or read.
     #[error("cannot {action} the verification state {path}: {source}{}", advice(.source, Origin::Path(.path)))]

@@ -133,13 +133,13 @@ impl Scratch {
         if self.names.contains(name) {
             Ok(path)
         } else {
-            let source = io::Error::new(io::ErrorKind::NotFound, "this run has not made it");
+            let source = io::Error::new(io::ErrorKind::NotFound, "it was not created by this run");
             Err(EngineError::File { action: "open", path, source })
         }
     }
 
     /// Claims a name for a [`tree`] of files and makes the directory, after writing the name down; or opens it, where
-    /// this run has made it already.
+    /// this run has created it already.
     ///
     /// # Errors
     /// The name is not a plain one or a file's, cannot be written down, or the directory cannot be made.

@@ -85,10 +85,10 @@ impl<'a> Layout<'a> {
         }
         let missing = |why: &str| Err(failed("open", path, io::Error::new(io::ErrorKind::NotFound, why)));
         if self.target.lay_out == LayOut::Never {
-            return missing("it is not there, and not to be made (`lay_out`)");
+            return missing("it does not exist, and `lay_out` does not create it");
         }
         if named.size.0 == 0 && !self.task.stop.full {
-            return missing("it is not there, and no size is given that it could be made with");
+            return missing("it does not exist, and no size is given to create it");
         }
         self.make_parents(path)?;
         let file = self.admitted.make(path)?;
@@ -120,7 +120,9 @@ impl<'a> Layout<'a> {
         match self.target.lay_out {
             LayOut::Never | LayOut::Grow => Ok(()),
             LayOut::Needed if !short => Ok(()),
-            LayOut::Needed if self.target.overwrite == Overwrite::Never && !self.admitted.has_made(found) => {
+            LayOut::Needed
+                if self.target.overwrite == Overwrite::Never && !self.admitted.has_created(found) =>
+            {
                 let (whole, offset, size) = (Bytes(length), named.offset, named.size);
                 Err(EngineError::Span { path: path.clone(), whole, offset, size })
             }

@@ -26,13 +26,13 @@ use crate::validate::validate;
 use crate::verify::{Checker, Subject, Unchecked, Verification, can_be_created};
 use crate::watch::{Unwatched, Watcher};
 
-/// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way to measure
-/// a simulated device ([`Sim`](crate::Sim)). `make` is called once by each worker's thread with the worker's number and
+/// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way
+/// to measure a simulated device ([`Sim`](crate::Sim)). `make` is called once by each worker's thread with the worker's number and
 /// its depth, and, where all is verified afterwards, once more. The task's back end and target must be the null ones; the
 /// target's size is the span.
 ///
 /// # Errors
-/// The task makes no sense, or `make` fails: nothing was measured.
+/// The task is invalid, or `make` fails: nothing was measured.
 pub fn run_file_task_on<B: Backend>(
     task: &FileTask,
     phase: u32,
@@ -120,8 +120,7 @@ impl Phase {
         let mut task = task.clone();
         validate(&task)?;
         if task.verify.is_some() && matches!(task.target, Target::Null { .. }) {
-            let reason = "nothing keeps what it writes, so that there is nothing to verify: leave `verify` out, or \
-                          name a file";
+            let reason = "the null target does not store data, so it cannot be verified: remove `verify`, or use a file";
             return Err(EngineError::Task { task: task.name, reason: reason.into() });
         }
         if let Some(state) = task.verify.as_ref().and_then(|verify| verify.state.as_deref()) {

@@ -1,4 +1,4 @@
-//! Where a worker runs, before whom, and where its memory comes from.
+//! Placement of workers: CPUs, scheduling priority, and NUMA nodes of their memory.
 
 use std::io;
 

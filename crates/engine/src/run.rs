@@ -13,7 +13,7 @@ use crate::{processes, rate};
 /// go to `sink` as they come.
 ///
 /// # Errors
-/// The task makes no sense, its target cannot be made or opened, or the back end cannot be had: nothing was measured.
+/// The task is invalid, its target cannot be made or opened, or the back end cannot be had: nothing was measured.
 pub fn run_file_task(
     task: &FileTask,
     phase: u32,

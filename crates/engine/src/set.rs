@@ -20,7 +20,7 @@ use crate::turns::{Turn, Turns};
 /// Checks a task as far as that is possible without touching anything.
 ///
 /// # Errors
-/// What makes no sense, with its remedy.
+/// What is invalid, with its remedy.
 pub fn validate_task(task: &JobTask) -> Result<(), EngineError> {
     match task {
         JobTask::Io(task) => crate::validate::validate(task),
@@ -42,7 +42,7 @@ impl Measured {
 /// that waits for others of them starts when these have ended, and not at all where one of these has not completed.
 ///
 /// # Errors
-/// One of them makes no sense or could not be made ready: nothing was measured.
+/// One of them is invalid or could not be made ready: nothing was measured.
 pub fn run_set(
     tasks: &[JobTask],
     first: u32,
@@ -67,7 +67,7 @@ pub fn run_set(
 /// Makes, and lays out, the files that a task works on, and does nothing with them.
 ///
 /// # Errors
-/// The task makes no sense, or its files can't be made.
+/// The task is invalid, or its files can't be made.
 pub fn make_ready(task: &JobTask, scratch: &mut Scratch, control: &Control) -> Result<(), EngineError> {
     Member::prepare(task, 0, scratch, control).map(drop)
 }
@@ -119,7 +119,7 @@ fn run_together(
         }
         let all = line.barrier().await_parties(turns.first() as u32, &|| control.interrupted());
         line.barrier().decide(all.then(|| clock.now()));
-        let died = |_| Err(EngineError::worker("a conductor has died, which is a bug"));
+        let died = |_| Err(EngineError::worker("a conductor has failed, which is a bug"));
         let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
         ran.into_iter().collect::<Result<_, _>>().map(Measured)
     })
@@ -139,8 +139,8 @@ fn refuse_contested(tasks: &[JobTask]) -> Result<(), EngineError> {
             number != index && writes_to(other) && overlap(&task.target, &other.target)
         };
         if io().enumerate().any(contested) {
-            let reason = "another task writes to the same target at the same time, and what it writes would be taken for damage: \
-                          verify alone, or give each a target of its own";
+            let reason = "another task writes to the same target at the same time, which verification would report as damage: \
+             verify in a separate task, or use separate targets";
             return Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
         }
     }

@@ -119,7 +119,7 @@ impl Targets {
                 Ok(Targets::inherited(task, files, base))
             }
             Target::Null { .. } | Target::File(_) => {
-                let reason = "its target is gone with the run that made it".into();
+                let reason = "its target was removed with the run that created it".into();
                 Err(EngineError::Task { task: task.name.clone(), reason })
             }
         }
@@ -146,7 +146,7 @@ impl Targets {
         self.files.first().map_or((0, offset), |files| files.locate(offset))
     }
 
-    /// How many bytes from this offset on lie in the same file.
+    /// Number of bytes from this offset on in the same file.
     pub(crate) fn left_in_file(&self, offset: u64) -> u64 {
         self.files.first().map_or(u64::MAX, |files| files.left_in_file(offset))
     }
@@ -189,7 +189,7 @@ impl Targets {
         for span in self.spans() {
             page_cache::advise(&span.file, random).map_err(|source| {
                 let reason = format!(
-                    "the kernel does not take advice about its file: {source}; leave `cache.advice` out"
+                    "the kernel does not accept advice for this file: {source}; remove `cache.advice`"
                 );
                 EngineError::Task { task: task.to_owned(), reason }
             })?;

@@ -47,7 +47,7 @@ fn names(task: &JobTask) -> (&str, Option<&str>) {
 fn refuse_forward(tasks: &[JobTask], index: usize, awaited: &str) -> Result<(), EngineError> {
     if tasks[index..].iter().any(|later| names(later).0 == awaited) {
         let reason = format!(
-            "it waits for `{awaited}`, which does not come before it: name a task before it, or put it first"
+            "it waits for `{awaited}`, which is not before it: use an earlier task, or change the order"
         );
         return Err(EngineError::Task { task: names(&tasks[index]).0.to_owned(), reason });
     }
@@ -64,7 +64,7 @@ pub fn validate_order(tasks: &[JobTask]) -> Result<(), EngineError> {
         refuse_forward(tasks, index, awaited)?;
         if !tasks[..index].iter().any(|earlier| names(earlier).0 == awaited) {
             let reason =
-                format!("it waits for `{awaited}`, but no task has this name: correct it, or leave it out");
+                format!("it waits for `{awaited}`, but no task has this name: correct it, or remove it");
             return Err(EngineError::Task { task: name.to_owned(), reason });
         }
     }
@@ -95,7 +95,7 @@ impl Turns {
         (0..self.awaited.len()).map(|task| Turn { turns: self, task })
     }
 
-    /// How many wait for nobody.
+    /// Number of those that wait for nobody.
     pub(crate) fn first(&self) -> usize {
         self.awaited.iter().filter(|awaited| awaited.is_empty()).count()
     }
@@ -198,10 +198,10 @@ mod tests {
     fn nobody_waits_for_what_comes_later_or_is_not_there() {
         let refused = |tasks: &[JobTask]| validate_order(tasks).unwrap_err().to_string();
         let later = [task("b", Some("a")), task("a", None)];
-        assert!(refused(&later).contains("does not come before it"));
+        assert!(refused(&later).contains("is not before it"));
         assert!(Turns::of(&later).is_err());
         let own = [task("a", None), task("a", Some("a"))];
-        assert!(refused(&own).contains("does not come before it") && Turns::of(&own).is_err());
+        assert!(refused(&own).contains("is not before it") && Turns::of(&own).is_err());
         assert!(refused(&[task("a", None), task("b", Some("c"))]).contains("no task has this name"));
         validate_order(&[task("a", None), task("b", Some("a"))]).unwrap();
     }

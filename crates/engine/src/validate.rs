@@ -33,7 +33,7 @@ fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
 /// Checks a task.
 ///
 /// # Errors
-/// What makes no sense, with its remedy.
+/// What is invalid, with its remedy.
 pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     validate_load(task)?;
@@ -41,33 +41,28 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
         return refuse("its block size must be between 1 byte and 1 GiB");
     }
     if nothing_to_do(&task.stop) {
-        return refuse(
-            "it would end before it begins: give more than 0 of runtime, bytes, operations and loops",
-        );
+        return refuse("runtime, bytes, operations and loops must be above 0");
     }
     if task.direct && !task.block.0.is_multiple_of(SECTOR) {
-        return refuse(
-            "direct I/O is in multiples of 512 bytes at least: choose such a block, or no direct I/O",
-        );
+        return refuse("direct I/O requires multiples of 512 bytes: use such a block size, or no direct I/O");
     }
     let idle = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
     if idle != matches!(task.target, Target::Null { .. }) {
-        return refuse("the back ends null and busy go with the null target, and only with it");
+        return refuse(
+            "the back ends null and busy require the null target, and no other back end supports it",
+        );
     }
     if !ends(&task.stop) && task.access != Access::Append {
-        return refuse("nothing would end it: give a runtime, bytes, operations or loops");
+        return refuse("it has no stop condition: specify a runtime, bytes, operations or loops");
     }
     let asynchronous = matches!(task.backend, BackendKind::IoUring(_) | BackendKind::Libaio);
     if !task.priorities.is_empty() && !asynchronous {
         return refuse(
-            "single operations have I/O priorities on io-uring and libaio only: use one of them, or give all the same \
-             (`placement`)",
+            "priorities of single operations require io-uring or libaio: use one of them, or one priority for all (`placement`)",
         );
     }
     if task.stop.full && task.mix != Mix::Write {
-        return refuse(
-            "it is to end when there is no space left, which only writes find out: let it write only",
-        );
+        return refuse("`full` requires a task that only writes");
     }
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
@@ -81,16 +76,14 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     validate_backend(task)
 }
 
-/// How many threads and operations there are at once.
+/// Numbers of concurrent threads and operations.
 fn validate_load(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     if task.workers == 0 || task.concurrency < task.workers {
         return refuse("it needs at least one worker, and one outstanding operation for each");
     }
     if task.workers > MAX_THREADS || task.backend == BackendKind::Threads && task.concurrency > MAX_THREADS {
-        return refuse(
-            "it needs more than 10,000 threads, of which a process has not many more: use fewer, or an asynchronous back end",
-        );
+        return refuse("it needs more than 10,000 threads: use fewer, or an asynchronous back end");
     }
     if matches!(task.backend, BackendKind::IoUring(_)) && task.depth_of(0) > MAX_RING {
         return refuse(
@@ -98,20 +91,16 @@ fn validate_load(task: &FileTask) -> Result<(), EngineError> {
         );
     }
     if task.concurrency > MAX_OUTSTANDING {
-        return refuse(
-            "it has more than 1,048,576 operations outstanding, for which there is hardly memory: use fewer",
-        );
+        return refuse("it has more than 1,048,576 operations outstanding, the maximum: use fewer");
     }
     if task.backend.is_synchronous() && task.concurrency != task.workers {
         return refuse(
-            "its back end has one outstanding operation per worker: give as many workers, or an asynchronous back end",
+            "its back end has one outstanding operation per worker: use as many workers, or an asynchronous back end",
         );
     }
     let Batch { complete_min, complete_max, .. } = task.batch;
     if (1..complete_min).contains(&complete_max) {
-        return refuse(
-            "its batches wait for more completions than are taken at once: make `complete_max` as large as `complete_min`",
-        );
+        return refuse("`complete_max` must be at least `complete_min`");
     }
     Ok(())
 }
@@ -123,14 +112,11 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
     {
         return refuse(
             task,
-            "a flow has a weight of at least 1, and is kept by threads only: leave `placement.processes` or `flow` out",
+            "a flow needs a weight of at least 1, and threads: remove `placement.processes` or `flow`",
         );
     }
     if task.placement.processes && (task.watch.detail || task.watch.operations) {
-        return refuse(
-            task,
-            "what is kept of each operation (`watch`) is kept by threads only: leave `placement.processes` or `watch` out",
-        );
+        return refuse(task, "`watch` requires threads: remove `placement.processes` or `watch`");
     }
     Ok(())
 }
@@ -179,7 +165,7 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
     let stays = match &task.target {
         Target::Existing(existing) if existing.overwrite == Overwrite::Never && writes_to(task) => {
             return refuse(
-                "it would write to what exists already: say with `overwrite` what may be destroyed (blank, anything)",
+                "it would write to an existing target: set `overwrite` to `blank` or `anything` to allow it",
             );
         }
         Target::Files(files) => {
@@ -192,14 +178,11 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
     let state = task.verify.as_ref().is_some_and(|verify| verify.state.is_some());
     if state && !stays {
         return refuse(
-            "its file is gone after the run, so that nothing could be verified later: leave `state` out, or name \
-             an existing target",
+            "its file is removed after the run and cannot be verified later: remove `state`, or use an existing target",
         );
     }
     if state && task.placement.processes {
-        return refuse(
-            "a verification state is kept by threads only: leave `placement.processes` or `state` out",
-        );
+        return refuse("`state` requires threads: remove `placement.processes` or `state`");
     }
     Ok(())
 }
@@ -208,25 +191,27 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
 fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     if target.files.is_empty() {
-        return refuse("it names no file: name at least one");
+        return refuse("it has no file: specify at least one");
     }
     let beyond =
         |offset: u64, size: u64| offset.checked_add(size).is_none_or(|end| i64::try_from(end).is_err());
     if target.files.iter().any(|file| beyond(file.offset.0, file.size.0)) {
-        return refuse("a file's span ends beyond the largest offset there is: make offset or size smaller");
+        return refuse(
+            "the end of a file's region exceeds the largest possible offset: use a smaller offset or size",
+        );
     }
     let mut names = BTreeSet::new();
     if task.verify.is_some() && !target.files.iter().all(|file| names.insert(&file.path)) {
-        return refuse(
-            "it names a file twice, and what it writes by one name would be taken for damage by the other: verify it under one",
-        );
+        return refuse("it contains a file twice, which verification would report as damage: use one name");
     }
     if target.lay_out == LayOut::Grow {
         if reads_data(task) {
-            return refuse("it reads from files that are made empty: let it write only, or lay them out");
+            return refuse(
+                "it reads from files that are created empty: use writes only, or lay the files out",
+            );
         }
         if !task.stop.full && target.files.iter().any(|file| file.size.0 == 0) {
-            return refuse("how far a file is to grow is its size: give one");
+            return refuse("a growing file needs a size: specify it");
         }
     }
     Ok(())
@@ -236,17 +221,15 @@ fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     let Some(SyncRule { every, .. }) = task.durability.sync else { return Ok(()) };
     if every == 0 {
-        return refuse("a sync after every 0 writes is none: leave it out, or give a number");
+        return refuse("a sync after every 0 writes is not possible: remove it, or specify a number");
     }
     if !task.mix.writes() {
-        return refuse("it syncs but writes nothing: leave the sync out");
+        return refuse("it syncs but does not write: remove the sync");
     }
     if task.access == Access::Append
         && task.durability.sync.is_some_and(|rule| rule.method == SyncMethod::FileRange)
     {
-        return refuse(
-            "where an append goes is known to the file system only, so that no range can be synced: use fdatasync",
-        );
+        return refuse("the offset of an append is not known, so no range can be synced: use fdatasync");
     }
     Ok(())
 }
@@ -264,30 +247,28 @@ fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
         BackendKind::Splice | BackendKind::Fallocate | BackendKind::Truncate
             if task.access == Access::Append =>
         {
-            refuse(
-                "its back end names the place of each operation, and an append has none: use sync, or another order",
-            )
+            refuse("its back end does not support appends: use sync, or another order")
         }
         kind if !kind.moves_data() && task.verify.is_some() => {
-            refuse("its back end writes no data that could be verified: leave `verify` out")
+            refuse("its back end does not write data that can be verified: remove `verify`")
         }
-        BackendKind::Truncate if task.mix != Mix::Write => refuse(
-            "a file is cut off at each write's offset, and there is nothing to read or trim: let it write only",
-        ),
-        BackendKind::Mmap if task.direct => refuse(
-            "mapped memory is the page cache, which direct I/O bypasses: use another back end, or no direct I/O",
-        ),
-        BackendKind::Mmap if extends => {
-            refuse("a mapping can't extend its file: preallocate it, or write it with another back end first")
+        BackendKind::Truncate if task.mix != Mix::Write => {
+            refuse("the back end truncate supports writes only")
         }
-        BackendKind::Vectored(flags) if (flags.hipri || flags.atomic) && !task.direct => refuse(
-            "the flags hipri and atomic mean something with direct I/O only: add it, or leave them out",
+        BackendKind::Mmap if task.direct => {
+            refuse("the back end mmap does not support direct I/O: use another back end, or no direct I/O")
+        }
+        BackendKind::Mmap if extends => refuse(
+            "the back end mmap cannot extend a file: preallocate it, or write it with another back end first",
         ),
-        BackendKind::Vectored(flags) if flags.dontcache && task.direct => refuse(
-            "the flag dontcache is about the page cache, which direct I/O bypasses: leave one of them out",
-        ),
+        BackendKind::Vectored(flags) if (flags.hipri || flags.atomic) && !task.direct => {
+            refuse("the flags hipri and atomic require direct I/O: add it, or remove them")
+        }
+        BackendKind::Vectored(flags) if flags.dontcache && task.direct => {
+            refuse("the flag dontcache cannot be combined with direct I/O: remove one of them")
+        }
         BackendKind::Vectored(flags) if (flags.dsync || flags.atomic) && !task.mix.writes() => {
-            refuse("the flags dsync and atomic are about writes, and it writes nothing: leave them out")
+            refuse("the flags dsync and atomic apply to writes, but it does not write: remove them")
         }
         BackendKind::IoUring(options) => validate_ring(task, options),
         _ => Ok(()),
@@ -296,13 +277,10 @@ fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
 
 fn validate_busy(task: &FileTask, options: BusyOptions) -> Result<(), EngineError> {
     if !(1..=100).contains(&options.percent) {
-        return refuse(task, "it keeps the CPU busy for a share of the time: give 1 to 100 percent");
+        return refuse(task, "the CPU load must be 1 to 100 percent");
     }
     if !(1_000..=1_000_000_000).contains(&options.chunk.0) {
-        return refuse(
-            task,
-            "each operation keeps the CPU busy for a chunk of 1 microsecond to 1 second: give one within",
-        );
+        return refuse(task, "the chunk must be 1 microsecond to 1 second");
     }
     Ok(())
 }
@@ -310,17 +288,17 @@ fn validate_busy(task: &FileTask, options: BusyOptions) -> Result<(), EngineErro
 fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     if options.completion_polling && !task.direct {
-        return refuse(
-            "completions can be polled for with direct I/O only: add it, or leave the polling out",
-        );
+        return refuse("polling for completions requires direct I/O: add it, or remove the polling");
     }
     let syncs = task.durability.sync.is_some() || task.durability.end_sync.is_some();
     if options.completion_polling && (syncs || task.mix.trims()) {
-        return refuse("a polled ring does reads and writes only: leave syncs and trims out, or the polling");
+        return refuse(
+            "a polled ring supports only reads and writes: remove syncs and trims, or the polling",
+        );
     }
     match task.durability.sync {
         _ if !options.linked_sync => Ok(()),
         Some(SyncRule { every: 1, method: SyncMethod::Fdatasync | SyncMethod::Fsync }) => Ok(()),
-        _ => refuse("a linked sync follows every write: give a sync (fdatasync or fsync) after every write"),
+        _ => refuse("a linked sync requires a sync (fdatasync or fsync) after every write"),
     }
 }

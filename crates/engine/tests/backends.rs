@@ -402,11 +402,11 @@ fn what_a_back_end_cannot_do_is_refused_with_a_reason() {
         BackendKind::Vectored(flags)
     };
     let cases = [
-        (BackendKind::Mmap, true, Mix::Read, "direct I/O bypasses"),
-        (vectored(|flags| flags.hipri = true), false, Mix::Read, "with direct I/O only"),
-        (vectored(|flags| flags.atomic = true), false, Mix::Write, "with direct I/O only"),
-        (vectored(|flags| flags.dontcache = true), true, Mix::Read, "leave one of them out"),
-        (vectored(|flags| flags.dsync = true), false, Mix::Read, "it writes nothing"),
+        (BackendKind::Mmap, true, Mix::Read, "direct I/O"),
+        (vectored(|flags| flags.hipri = true), false, Mix::Read, "require direct I/O"),
+        (vectored(|flags| flags.atomic = true), false, Mix::Write, "require direct I/O"),
+        (vectored(|flags| flags.dontcache = true), true, Mix::Read, "remove one of them"),
+        (vectored(|flags| flags.dsync = true), false, Mix::Read, "it does not write"),
     ];
     for (kind, direct, mix, expected) in cases {
         let mut task = task(kind, mix, target(true), operations(1));
@@ -423,7 +423,7 @@ fn what_a_back_end_cannot_do_is_refused_with_a_reason() {
     let Target::File(file) = &mut extending.target else { panic!() };
     file.preallocate = false;
     let error = Fixture::new().run(&extending).unwrap_err().to_string();
-    assert!(error.contains("can't extend"), "{error}");
+    assert!(error.contains("cannot extend"), "{error}");
 }
 
 #[test]

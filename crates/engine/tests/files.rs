@@ -226,7 +226,7 @@ fn what_can_not_be_made_is_refused_with_its_reason() {
         (target("file/within", 8192), "Not a directory"),
         (target("new/directory/huge", u64::MAX / 2), "lay out"),
         (target("none", 0), "no size is given"),
-        (never, "not to be made"),
+        (never, "does not create it"),
         (nothing, "names no file"),
         (huge, "largest offset"),
     ];
@@ -300,8 +300,8 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
     let append = Access::Append;
     let cases = [
         (task(grow(), Mix::ReadPercent(10)), "write only"),
-        (task(FilesTarget { files: vec![place.named("data", 0)], ..grow() }, Mix::Write), "give one"),
-        (FileTask { backend: BackendKind::Mmap, ..task(grow(), Mix::Write) }, "can't extend"),
+        (task(FilesTarget { files: vec![place.named("data", 0)], ..grow() }, Mix::Write), "specify one"),
+        (FileTask { backend: BackendKind::Mmap, ..task(grow(), Mix::Write) }, "cannot extend"),
         (FileTask { access: append.clone(), ..plain.clone() }, "say `grow`"),
         (
             FileTask {
@@ -312,7 +312,7 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
         ),
         (
             FileTask { backend: BackendKind::Splice, access: append, ..task(grow(), Mix::Write) },
-            "an append has none",
+            "does not support appends",
         ),
         (
             FileTask { backend: BackendKind::Truncate, mix: Mix::ReadPercent(50), ..plain.clone() },
@@ -320,12 +320,12 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
         ),
         (
             FileTask { backend: BackendKind::Fallocate, verify: Some(verify.clone()), ..plain.clone() },
-            "leave `verify` out",
+            "remove `verify`",
         ),
-        (FileTask { verify: Some(verify), ..task(twice, Mix::Write) }, "names a file twice"),
+        (FileTask { verify: Some(verify), ..task(twice, Mix::Write) }, "contains a file twice"),
         (
             FileTask { verify: Some(state), ..task(FilesTarget { remove: true, ..target() }, Mix::Write) },
-            "gone after the run",
+            "removed after the run",
         ),
         (FileTask { backend: busy(50, 1_000_000), ..plain.clone() }, "null target"),
         (FileTask { backend: BackendKind::Splice, target: null.clone(), ..plain.clone() }, "null target"),
@@ -471,7 +471,7 @@ fn files_are_removed_when_the_phase_is_over_and_verified() {
     assert_eq!(place.left(), 0);
     write(&place.path("a"), 7, 8192);
     let error = place.refused(&task(target, Mix::Read));
-    assert!(error.contains("overwrite"), "what was there is not removed unless given away: {error}");
+    assert!(error.contains("overwrite"), "what was there is not removed unless allowed: {error}");
     assert_eq!(place.left(), 1);
 }
 
@@ -585,7 +585,7 @@ fn tasks_of_a_set_share_their_files() {
     let (first, second, all) = (with(0, 1 << 19), with(1 << 19, 1 << 19), with(0, 0));
     assert!(set(&mut place, &[first.clone(), second]).is_ok());
     let error = set(&mut place, &[first, all]).err().unwrap().to_string();
-    assert!(error.contains("taken for damage"), "{error}");
+    assert!(error.contains("report as damage"), "{error}");
 }
 
 #[test]
@@ -706,7 +706,7 @@ fn a_device_is_a_file_that_is_never_made() {
         write(target(&image_name, 0, anything)),
     ];
     let whole = FileTask { cache: PageCache::INVALIDATED, ..write(target(&device, 0, Overwrite::Blank)) };
-    let parts = ["overwrite", "span asked for", "rests on it"];
+    let parts = ["overwrite", "requested region", "rests on it"];
     let results: Vec<_> =
         tasks.iter().map(|task| place.run(task).map_err(|error| error.to_string())).collect();
     let left_before = place.left();

@@ -285,7 +285,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ("block size", |task| task.block = Bytes(0)),
         ("as many workers", |task| (task.backend, task.concurrency) = (BackendKind::Sync, 2)),
         ("null target", |task| task.backend = BackendKind::Sync),
-        ("nothing would end it", |task| task.stop = Stop::default()),
+        ("no stop condition", |task| task.stop = Stop::default()),
         ("too small", |task| task.target = Target::Null { size: Bytes(100) }),
     ];
     for (expected, spoil) in cases {
@@ -296,7 +296,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     }
     let error =
         Fixture::new().run(&task(BackendKind::Sync, Mix::Read, file(false), operations(1))).unwrap_err();
-    assert!(error.to_string().contains("this run has not made it"), "{error}");
+    assert!(error.to_string().contains("it was not created by this run"), "{error}");
 }
 
 #[test]

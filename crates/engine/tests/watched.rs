@@ -486,5 +486,5 @@ fn only_rings_and_aio_have_priorities_of_operations() {
     let elsewhere = tempfile::tempdir().unwrap();
     let mut scratch = Scratch::create(elsewhere.path(), &RunId("test".into())).unwrap();
     let error = run_file_task(&task, 0, &mut scratch, Clock::best(), &Control::default(), &mut events());
-    assert!(error.unwrap_err().to_string().contains("io-uring and libaio"));
+    assert!(error.unwrap_err().to_string().contains("io-uring or libaio"));
 }

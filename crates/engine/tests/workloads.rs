@@ -222,7 +222,7 @@ fn the_linked_sync_of_a_write_that_failed_is_cancelled() {
     let mut mount = std::process::Command::new("mount");
     match mount.args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"]).arg(dir.path()).output() {
         Ok(output) if output.status.success() => {}
-        other => return eprintln!("skipped: a small tmpfs can't be mounted, which takes root: {other:?}"),
+        other => return eprintln!("skipped: a small tmpfs cannot be mounted, which takes root: {other:?}"),
     }
     let options = RingOptions { linked_sync: true, ..RingOptions::PLAIN };
     let task = FileTask {
@@ -265,7 +265,7 @@ fn polling_for_completions_works_or_is_refused_with_a_remedy() {
         Err(error) => {
             let error = error.to_string();
             assert!(
-                error.contains("polling queues") && error.contains("leave completion_polling out"),
+                error.contains("polling queues") && error.contains("remove completion_polling"),
                 "{error}"
             );
         }
@@ -333,7 +333,7 @@ fn a_span_within_what_exists_is_all_that_is_touched() {
 }
 
 #[test]
-fn what_the_user_has_not_given_away_is_not_written() {
+fn what_the_user_has_not_allowed_to_be_overwritten_is_not_written() {
     let mut place = Fixture::new();
     let path = place.existing(7);
     for (overwrite, says) in [(Overwrite::Never, "overwrite"), (Overwrite::Blank, "not blank")] {
@@ -552,7 +552,7 @@ fn tasks_without_sense_are_refused_with_a_remedy() {
             },
             "writes nothing",
         ),
-        (FileTask { stop: Stop::default(), ..good.clone() }, "nothing would end it"),
+        (FileTask { stop: Stop::default(), ..good.clone() }, "no stop condition"),
         (FileTask { interval: Nanos(9_999_999), ..good.clone() }, "10 ms"),
         (
             FileTask {

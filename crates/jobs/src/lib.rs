@@ -1,4 +1,4 @@
-//! Job languages: what people write to say what is to be done becomes plain data of the model. No target is opened here.
+//! Job languages: job descriptions written by users become plain data of the model. No target is opened here.
 
 pub mod iometer;
 mod language;

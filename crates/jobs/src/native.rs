@@ -7,14 +7,14 @@ use toml::{Table, Value};
 /// Why a text is no job, or a job can't be written as one.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// It is no TOML, or names what a job does not have: the message says where, and what was expected.
+    /// It is not TOML, or names what a job does not have: the message says where, and what was expected.
     #[error("{}", .0.to_string().trim_end())]
     Text(#[from] toml::de::Error),
     /// It asks for nothing.
     #[error("it has no task: add a [[tasks]] with an `io` or a `metadata` part (see `iolite run --help`)")]
     NoTask,
     /// It holds what TOML can't.
-    #[error("the job can't be written as TOML: {0}")]
+    #[error("the job cannot be written as TOML: {0}")]
     NotToml(#[from] toml::ser::Error),
 }
 

@@ -5,91 +5,88 @@ use serde::{Deserialize, Serialize};
 use crate::trace::Trace;
 use crate::units::Bytes;
 
-/// Which part of the target's span a worker's offsets lie in.
+/// Region of the target that a worker accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Regions {
-    /// As the order of the offsets suggests: slices where it goes through the span from end to end, shared otherwise.
+    /// Depends on the order of the offsets: slices for sequential orders, otherwise shared.
     #[default]
     Natural,
-    /// Every worker the whole span, by itself: workers that go through it do so side by side.
+    /// Every worker accesses the whole region independently.
     Shared,
-    /// Each worker an equal part of its own.
+    /// Each worker has its own slice of equal size.
     Slices,
-    /// Worker w from w times so many bytes to the span's end (fio's `offset_increment`).
+    /// Worker w starts at w times this number of bytes and ends at the end of the region (fio's `offset_increment`).
     Increment(Bytes),
 }
 
-/// Order of the offsets. Where workers have slices, each starts over at its own slice's end; otherwise all workers share
-/// the whole span. In a mix of reads or trims with writes, each kind goes through the slice by itself where the order is one
-/// block after another.
+/// Order of the offsets. If workers have slices, each starts over at the end of its slice; otherwise all workers share the whole
+/// region. In a sequential mix of reads or trims with writes, each kind advances independently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// One block after the other; each worker in its own slice, starting over at its end.
+    /// Sequential; each worker in its own slice, starting over at its end.
     Sequential,
-    /// As [`Sequential`](Access::Sequential), leaving out so many bytes after each block (fio's `rw=read:8k`). The holes
-    /// are never touched.
+    /// Like [`Sequential`](Access::Sequential), but skips this number of bytes after each block (fio's `rw=read:8k`). The holes
+    /// are never accessed.
     SequentialSkip {
-        /// Bytes left out after each block.
+        /// Bytes to skip after each block.
         hole: Bytes,
     },
     /// From the last block of each worker's slice down to its first.
     Backwards,
-    /// From the start of each worker's slice on, each operation so many bytes before the end of the one before; where that is
-    /// before the slice's start, so many bytes before its end (fio's `rw=read:-8k`).
+    /// From the start of each worker's slice, each operation this number of bytes before the end of the previous one; if that is
+    /// before the start of the slice, this number of bytes before its end (fio's `rw=read:-8k`).
     SequentialBack {
         /// Bytes from the end of an operation back to the start of the next: at least the largest operation, at most the slice.
         step: Bytes,
     },
-    /// Every so many bytes through each worker's slice, then again one block further, and so on: as a table stored by
-    /// rows is read by columns. A round does each block of the slice once.
+    /// At this distance through each worker's slice, then again one block further, and so on, as a table stored by rows is read
+    /// by columns. A round accesses each block of the slice once.
     Strided {
         /// Distance between the starts of two operations; a multiple of the block.
         stride: Bytes,
     },
-    /// So many blocks one after the other from a uniformly random one on, then from another (fio's `rw=randread:8` with
-    /// `rw_sequencer=sequential`). A run that meets the span's end goes on at its start, so that all blocks are equally
-    /// likely.
+    /// Runs of this number of sequential blocks, each starting at a uniformly random block (fio's `rw=randread:8` with
+    /// `rw_sequencer=sequential`). A run that reaches the end of the region continues at its start, so that all blocks are equally likely.
     Runs {
         /// Blocks in a run; at least 1.
         blocks: u64,
     },
-    /// Uniformly random blocks over the whole span.
+    /// Uniformly random blocks over the whole region.
     Random,
-    /// Every block of the span exactly once per round over all workers, in an order that looks random and is new in each
-    /// round.
+    /// Every block of the region exactly once per round over all workers, in a pseudo-random order that differs in each round.
     Covering,
-    /// The block of rank k (from 1) with a probability in proportion to 1 / k^theta; ranks are scattered over the span.
+    /// The block of rank k (from 1) with a probability proportional to 1 / k^theta; ranks are scattered over the region.
     Zipf {
         /// Skew: 0 is uniform; 0.99 is YCSB's; any finite number from 0 up.
         theta: f64,
     },
-    /// Self-similar: the share `h` of the blocks gets the share `1 - h` of the operations, and so on within them (0.2 is
-    /// the rule of 80 and 20, 0.5 is uniform). Hot blocks are scattered over the span.
+    /// Self-similar: a fraction `h` of the blocks gets a fraction `1 - h` of the operations, recursively (0.2 is the 80-20 rule,
+    /// 0.5 is uniform). Hot blocks are scattered over the region.
     Pareto {
         /// Share of the blocks, above 0 and below 1.
         h: f64,
     },
-    /// Normally distributed around the middle of the span, cut off at its ends. Not scattered: neighbours are alike.
+    /// Normally distributed around the middle of the region, truncated at its ends. Blocks are not scattered.
     Normal {
-        /// Standard deviation in percent of the span; above 0 and at most 100.
+        /// Standard deviation in percent of the region; above 0 and at most 100.
         deviation_percent: f64,
     },
-    /// Zones one after the other from the span's start, uniformly random within each. What they leave of the span is not
-    /// touched.
+    /// Contiguous zones from the start of the region, uniformly random within each zone. The rest of the region is not accessed.
     Zoned(Vec<Zone>),
-    /// Places with a share of the operations of their own, uniformly random within each; the operations that are left
-    /// are uniformly random over the rest of the span.
+    /// Hot spots with their own percentages of the operations, uniformly random within each; the other operations are uniformly
+    /// random over the rest of the region.
     HotSpots(Vec<HotSpot>),
-    /// So many bytes of operations in a zone, then on to the next zone, and after the last again the first (fio's
-    /// `zonemode=strided`). Each worker goes through all zones of its part.
+    /// A given amount of I/O in a zone, then in the next zone, and the first zone again after the last one (fio's
+    /// `zonemode=strided`). Each worker uses all zones of its slice.
     ZoneCycle(ZoneCycle),
-    /// At the end of the file, which grows (O_APPEND): writes only, on a file made for this phase without reserving its
-    /// blocks. The phase is over when the target's size has been written.
+    /// At the end of a growing file (O_APPEND): writes only, on a file that this phase creates without preallocation. The phase
+    /// ends when the size of the target has been written.
     Append,
-    /// These operations, once, by each worker: their kinds, places and sizes, and with [`Arrival::Traced`](crate::Arrival) their
-    /// instants too. `block` is the size of the largest read or write, the mix is [`Mix::Traced`](crate::Mix).
+    /// The operations of a trace, replayed once by each worker, with their kinds, offsets and sizes, and with
+    /// [`Arrival::Traced`](crate::Arrival) also their times. `block` is the size of the largest read or write, and the mix is
+    /// [`Mix::Traced`](crate::Mix).
     Trace(Trace),
 }
 
@@ -115,12 +112,12 @@ impl Access {
 pub struct ZoneCycle {
     /// Length of a zone; a multiple of the block.
     pub range: Bytes,
-    /// Bytes of operations in a zone before the next.
+    /// Amount of I/O in a zone before the next zone.
     pub amount: Bytes,
-    /// Bytes left out between two zones.
+    /// Bytes skipped between two zones.
     #[serde(default)]
     pub skip: Bytes,
-    /// Uniformly random within the zone, rather than one block after the other.
+    /// Uniformly random within the zone instead of sequential.
     #[serde(default)]
     pub random: bool,
 }
@@ -129,9 +126,9 @@ pub struct ZoneCycle {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
-    /// Share of the operations in percent; over all zones 100.
+    /// Percentage of the operations; 100 in total over all zones.
     pub io_percent: f64,
-    /// How much of the span it is.
+    /// Size of the zone.
     pub size: ZoneSize,
 }
 
@@ -139,20 +136,20 @@ pub struct Zone {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZoneSize {
-    /// In percent of the span.
+    /// In percent of the region.
     Percent(f64),
-    /// Absolute.
+    /// In bytes.
     Bytes(Bytes),
 }
 
-/// A place of [`Access::HotSpots`].
+/// A hot spot of [`Access::HotSpots`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HotSpot {
-    /// Where it starts, counted from the span's start; rounded down to a block.
+    /// Offset from the start of the region; rounded down to a block.
     pub offset: Bytes,
-    /// How long it is; its end is rounded down to a block.
+    /// Length; the end is rounded down to a block.
     pub length: Bytes,
-    /// Share of the operations in percent; over all spots at most 100.
+    /// Percentage of the operations; at most 100 in total.
     pub io_percent: f64,
 }

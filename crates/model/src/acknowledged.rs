@@ -126,7 +126,7 @@ impl LossKind {
             LossKind::Torn => "there in part",
             LossKind::Misplaced => "another write of this run in its place",
             LossKind::Foreign => "something else in its place",
-            LossKind::Unreadable => "its place can't be read",
+            LossKind::Unreadable => "its place cannot be read",
         }
     }
 }

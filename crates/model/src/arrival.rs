@@ -4,82 +4,81 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bandwidth, Bytes, Iops, Nanos};
 
-/// When operations are meant to start.
+/// When operations are scheduled to start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
-    /// As soon as an earlier one completes.
+    /// Closed loop: as soon as a previous operation completes.
     Closed,
-    /// At random instants of this mean rate over all workers (a Poisson process), whether or not earlier ones have
-    /// completed: response time counts from the intended instant, so nothing is omitted.
+    /// Open loop with random arrivals (a Poisson process) at this mean rate over all workers, whether or not previous operations
+    /// have completed. Response times are measured from the intended start, so there is no coordinated omission.
     Poisson(Iops),
-    /// At equal distances of this rate over all workers, which take turns; otherwise as
+    /// Open loop with equal distances at this rate over all workers, which take turns; otherwise like
     /// [`Poisson`](Arrival::Poisson).
     Constant(Iops),
-    /// So many operations meant to start at the same instant, at equal distances. The workers take turns at the bursts,
-    /// each of which belongs to one of them. The instants are kept whether or not earlier operations have completed.
+    /// Open loop with bursts of operations at equal distances. Workers take turns; each burst belongs to one worker.
     Bursts {
         /// Mean rate of the operations over all workers.
         rate: Iops,
         /// Operations in a burst; at least 1.
         operations: u32,
     },
-    /// As [`Constant`](Arrival::Constant) with so many bytes a second: an operation is followed by a distance in
-    /// proportion to its size.
+    /// Like [`Constant`](Arrival::Constant), with a rate in bytes per second: the distance after an operation is proportional to
+    /// its size.
     ConstantBytes(Bandwidth),
-    /// As [`Poisson`](Arrival::Poisson) with so many bytes a second: the mean distance after an operation is in
-    /// proportion to its size.
+    /// Like [`Poisson`](Arrival::Poisson), with a rate in bytes per second: the mean distance after an operation is proportional
+    /// to its size.
     PoissonBytes(Bandwidth),
-    /// The two kinds of operations of a mix each at a rate of its own; the mix's shares mean nothing then. The next operation is
-    /// of the kind that has been due for longest.
+    /// Separate rates for the two kinds of operations of a mix, whose percentages are then ignored. The next operation is of the
+    /// kind that has been due for longest.
     ByKind(KindRates),
-    /// At the instants of the trace that is repeated ([`Access::Trace`](crate::Access)), at this speed in percent of the
-    /// original; above 0. The instants are kept whether or not earlier operations have completed.
+    /// At the times of the replayed trace ([`Access::Trace`](crate::Access)), with this speed in percent of the original; above
+    /// 0. Open loop.
     Traced(u32),
-    /// A closed loop in which each worker, after every so many operations, waits for all that it has in flight and then
-    /// pauses (fio's `thinktime` and `thinktime_blocks`).
+    /// A closed loop with think time: after every N operations, a worker waits for all its operations in flight and then pauses
+    /// (fio's `thinktime` and `thinktime_blocks`).
     ThinkTime {
         /// Length of the pause.
         pause: Nanos,
-        /// Operations of a worker between two pauses; 0 for any number, where `io_time` says when.
+        /// Operations of a worker between two pauses; 0 if only `io_time` applies.
         operations: u32,
-        /// Time from a pause's end after which the next one comes, where it comes before that of the operations; 0 for none.
+        /// Maximum time between two pauses; 0 for none.
         #[serde(default)]
         io_time: Nanos,
-        /// How much of the pause, from its start, the worker keeps its CPU busy rather than sleeps.
+        /// Part of the pause, from its start, that is spent busy instead of sleeping.
         #[serde(default)]
         spin: Nanos,
     },
 }
 
-/// Rates of the kinds of operations of [`Arrival::ByKind`], over all workers, which share each evenly. One of the two kinds may
-/// have none: whenever none of the other is due, it goes as in a closed loop.
+/// Rates of the kinds of operations of [`Arrival::ByKind`], divided evenly among all workers. A kind without a rate runs as a
+/// closed loop whenever no operation of the other kind is due.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KindRates {
-    /// Of reads.
+    /// Rate of reads.
     pub reads: Option<Pace>,
-    /// Of writes.
+    /// Rate of writes.
     pub writes: Option<Pace>,
-    /// Of trims.
+    /// Rate of trims.
     pub trims: Option<Pace>,
-    /// At random instants (Poisson processes) rather than at equal distances.
+    /// Random arrivals (Poisson processes) instead of equal distances.
     pub poisson: bool,
 }
 
-/// How fast operations come.
+/// A rate of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// So many a second.
+    /// Operations per second.
     Operations(Iops),
-    /// So many bytes a second.
+    /// Bytes per second.
     Bytes(Bandwidth),
 }
 
 impl Arrival {
-    /// The rate asked for over all workers, with operations of `mean_size` bytes in the mean, and of those that are done by kind (of
-    /// reads, writes, trims); `None` in a closed loop, also of one kind only.
+    /// The rate asked for over all workers, with operations of `mean_size` bytes in the mean, and of those that are done by kind
+    /// (of reads, writes, trims); `None` in a closed loop, also of one kind only.
     pub(crate) fn rate(self, mean_size: f64, by_kind: [Option<f64>; 3]) -> Option<Iops> {
         match self {
             Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::Traced(_) => None,
@@ -104,32 +103,31 @@ impl Pace {
     }
 }
 
-/// What ends a phase; whichever comes first.
+/// Conditions that end a phase; the first one applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stop {
     /// Measured time, after the ramp.
     pub runtime: Option<Nanos>,
-    /// Bytes written or read over all workers, the ramp included.
+    /// Bytes written or read by all workers, including the ramp.
     pub bytes: Option<Bytes>,
-    /// Operations over all workers, the ramp included.
+    /// Operations of all workers, including the ramp.
     pub operations: Option<u64>,
-    /// Times what there is to cover, the ramp included: the target's size over all workers together; where each has a file of
-    /// its own, the whole span or what an increment leaves it, that for each. Of several files each counts in whole blocks.
+    /// Number of times to cover the target, including the ramp: its size over all workers together, or, if each worker has its
+    /// own file, the whole region or an increment, for each worker. Several files each count in whole blocks.
     pub loops: Option<u32>,
-    /// Bytes of each worker, the ramp included.
+    /// Bytes of each worker, including the ramp.
     pub worker_bytes: Option<Bytes>,
-    /// Operations of each worker, the ramp included.
+    /// Operations of each worker, including the ramp.
     pub worker_operations: Option<u64>,
-    /// Bytes written at most over all workers, the ramp included: an operation that could go beyond is not begun. Each worker has
-    /// an even part, and its first one that is used up ends that worker, whatever is left to read.
+    /// Maximum number of bytes written by all workers, including the ramp: an operation that could exceed it is not started. Each
+    /// worker has an equal part, and ends when its part is used up, even if reads remain.
     pub written: Option<Bytes>,
-    /// A write for which there is no space left ends the phase, and is no error. Files that are to grow and have no size may then
-    /// take their whole file system.
+    /// A write that fails because the device is full ends the phase without an error. Growing files without a size may then fill
+    /// the file system.
     pub full: bool,
-    /// Operations in flight when the runtime is over count, and the time until they are back is measured time, as fio has it.
-    /// Otherwise they are listed as outstanding: rates are those of the runtime, and of the operations in flight at its two
-    /// ends one set is left out, so that with a ramp neither rate nor mean is biased. Without a ramp, in a phase in which
-    /// operations take long, this setting keeps the slow ones.
+    /// Include operations in flight at the end of the runtime, and the time until they complete, in the results, as fio does.
+    /// Otherwise they are reported as outstanding: rates refer to the runtime, and the operations in flight at one of its ends
+    /// are excluded, so that with a ramp neither rate nor mean is biased. Use this setting for slow operations without a ramp.
     pub in_flight: bool,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackendKind {
-    /// No system call at all.
+    /// No system calls.
     Null,
     /// pread and pwrite, one operation per thread.
     Sync,
@@ -17,54 +17,54 @@ pub enum BackendKind {
     Vectored(IoFlags),
     /// io_submit (libaio), many operations per thread; asynchronous with direct I/O only.
     Libaio,
-    /// Copies from and to the mapped file, one operation per thread. No direct I/O.
+    /// Copies from and to a mapped file, one operation per thread. No direct I/O.
     Mmap,
     /// splice between the file and a pipe, one operation per thread.
     Splice,
-    /// fallocate(2): a write reserves its blocks, a read does so without changing the size, a trim punches a hole.
+    /// fallocate(2): a write reserves blocks, a read reserves blocks without changing the size, a trim punches a hole.
     Fallocate,
     /// ftruncate(2) to each write's offset.
     Truncate,
-    /// No I/O: each operation keeps the CPU busy for a while.
+    /// No I/O: each operation uses CPU time.
     Busy(BusyOptions),
     /// A pool of threads doing pread and pwrite, one for each outstanding operation.
     Threads,
 }
 
-/// Ways to use an io_uring. Without any, it is set up for one issuing thread with deferred task work, where the kernel has
-/// that; file and buffers are registered always.
+/// Options of io_uring. By default, the ring is set up for one issuing thread with deferred task work, if the kernel supports it.
+/// Files and buffers are always registered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RingOptions {
-    /// A thread of the kernel takes operations from the ring, so that submitting needs no system call.
+    /// A kernel thread takes operations from the ring, so that submission needs no system call.
     pub submit_polling: bool,
-    /// Poll the device for completions; direct I/O only, and a driver with polling queues.
+    /// Poll the device for completions; requires direct I/O and a driver with polling queues.
     pub completion_polling: bool,
-    /// Submit each write with its sync as linked operations; needs a sync after every write.
+    /// Submit each write and its sync as linked operations; requires a sync after every write.
     pub linked_sync: bool,
 }
 
-/// How [`BackendKind::Busy`] keeps the CPU busy.
+/// CPU load of [`BackendKind::Busy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusyOptions {
-    /// Share of the time, in percent (1 to 100); the rest of it the thread sleeps.
+    /// CPU load in percent (1 to 100); the thread sleeps for the rest of the time.
     pub percent: u8,
-    /// How long each operation keeps the CPU busy.
+    /// CPU time of each operation.
     pub chunk: Nanos,
-    /// What the CPU is busy with.
+    /// Kind of work.
     #[serde(default)]
     pub work: BusyWork,
 }
 
-/// What [`BackendKind::Busy`] keeps the CPU busy with.
+/// Kind of CPU load of [`BackendKind::Busy`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BusyWork {
-    /// Waiting in a loop.
+    /// A busy loop.
     #[default]
     Spin,
-    /// Sorting numbers: branches, comparisons and memory, and so more power.
+    /// Sorting: branches, comparisons and memory accesses, which consume more power.
     Sort,
 }
 
@@ -74,7 +74,7 @@ impl RingOptions {
         RingOptions { submit_polling: false, completion_polling: false, linked_sync: false };
 }
 
-/// Flags of each operation (`RWF_` of preadv2(2)). A flag goes only with the operations that it is about.
+/// Flags of each operation (`RWF_` of preadv2(2)). A flag is set only for the operations to which it applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IoFlags {
@@ -82,11 +82,11 @@ pub struct IoFlags {
     pub dsync: bool,
     /// Poll for the completion; direct I/O only.
     pub hipri: bool,
-    /// Fail with EAGAIN, which counts as an error, rather than wait.
+    /// Fail with EAGAIN, which counts as an error, instead of waiting.
     pub nowait: bool,
-    /// Writes: all or nothing, even across a power failure; direct I/O only.
+    /// Writes: atomic, even across a power failure; direct I/O only.
     pub atomic: bool,
-    /// Leave nothing behind in the page cache; not with direct I/O, which uses none.
+    /// Do not keep data in the page cache; not with direct I/O.
     pub dontcache: bool,
 }
 

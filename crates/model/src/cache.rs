@@ -181,11 +181,9 @@ impl CacheStamp {
             CacheStamp::PartlyCached(_) => "a cache served a part of it",
             CacheStamp::Cached => "memory served it, not the device",
             CacheStamp::Unwritten(_) => "no device has to read what was never written: fill the target first",
-            CacheStamp::Compressed(_) => {
-                "the device read less than was requested: use data that can't be compressed"
-            }
+            CacheStamp::Compressed(_) => "the device read less than requested: use incompressible data",
             CacheStamp::OtherIo => {
-                "its own I/O can't be told from that of others: repeat when the device is idle"
+                "its I/O cannot be distinguished from that of other programs: repeat when the device is idle"
             }
             CacheStamp::Unknown => "no device counters show whether it was reached",
         }

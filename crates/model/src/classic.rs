@@ -1,4 +1,4 @@
-//! The disk performance tests people know (dd, Bonnie++, IOzone): what a run of them was asked for, and the names of its
+//! The classic disk performance tests (dd, Bonnie++, IOzone): what a run of them was asked for, and the names of its
 //! steps, by which each of its phases is found again.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Error numbers that results hold, and that decisions are made by: Linux's, the same on all architectures that iolite is built for
+//! Error numbers that results hold, and that decisions are made by: Linux's, the same on all architectures that iolite is supported with
 //! (errno(3)).
 
 /// Too many open files in the system.
@@ -9,7 +9,7 @@ pub const EMFILE: i32 = 24;
 pub const EIO: i32 = 5;
 /// The operation would have had to wait.
 pub const EAGAIN: i32 = 11;
-/// The operation, or a setting of it, makes no sense to the system.
+/// The operation, or a setting of it, is invalid to the system.
 pub const EINVAL: i32 = 22;
 /// No space is left on the device.
 pub const ENOSPC: i32 = 28;

@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 use crate::kind::OpKind;
 use crate::units::Nanos;
 
-/// What an error of an operation amounts to.
+/// Class of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorClass {
-    /// Fewer bytes than asked were moved.
+    /// Fewer bytes than requested were transferred.
     Short,
-    /// The device failed (EIO, and its fellows EREMOTEIO, EILSEQ, ENODATA, EBADMSG, ETIMEDOUT, ENXIO, ENODEV).
+    /// The device failed (EIO, EREMOTEIO, EILSEQ, ENODATA, EBADMSG, ETIMEDOUT, ENXIO, ENODEV).
     Device,
-    /// No space, or the quota is used up (ENOSPC, EDQUOT, EFBIG).
+    /// No space left, or quota exceeded (ENOSPC, EDQUOT, EFBIG).
     Space,
-    /// It would have had to wait (EAGAIN).
+    /// The operation would block (EAGAIN).
     Again,
-    /// The system does not do what was asked (EINVAL, EOPNOTSUPP, ENOSYS).
+    /// The operation is not supported (EINVAL, EOPNOTSUPP, ENOSYS).
     Unsupported,
-    /// What was read is not what was written.
+    /// The data read differs from the data written.
     Verify,
-    /// Any other.
+    /// Any other error.
     Other,
 }
 
@@ -85,15 +85,15 @@ impl ErrorClass {
     }
 }
 
-/// Errors that end a phase. The default goes on whatever happens: every error is counted and reported.
+/// Errors that end a phase. By default, a phase continues after errors; every error is counted and reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnError {
-    /// The first error of one of these classes ends it.
+    /// The first error of one of these classes ends the phase.
     pub stop: Vec<ErrorClass>,
-    /// More errors than this of one worker, of any class, end it.
+    /// More than this number of errors of one worker, of any class, ends the phase.
     pub max: Option<u64>,
-    /// An operation whose service time is longer than this ends it with an error.
+    /// An operation with a longer service time ends the phase with an error.
     pub max_service: Option<Nanos>,
 }
 
@@ -124,7 +124,7 @@ pub struct ErrorTally {
 }
 
 impl ErrorTally {
-    /// How many offsets are kept.
+    /// Number of offsets kept.
     pub const LISTED: usize = 8;
 
     /// Adds another worker's errors to these, by class and kind.
@@ -154,6 +154,6 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// How many are listed of a phase: the oldest.
+    /// Number listed of a phase: the oldest.
     pub const LISTED: usize = 64;
 }

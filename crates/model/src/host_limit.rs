@@ -108,9 +108,7 @@ impl HostLimit {
                 "spread the load over more threads (--workers, numjobs=) or use larger blocks, if the storage is to be \
                  measured and not this CPU"
             }
-            HostLimit::RunQueue(_) => {
-                "stop other programs, use fewer threads than CPUs, or give this one more CPUs"
-            }
+            HostLimit::RunQueue(_) => "stop other programs, use fewer threads than CPUs, or add CPUs",
             HostLimit::Steal(_) => {
                 "the host of this virtual machine is overcommitted: repeat when it is idle, or use a dedicated CPU"
             }

@@ -6,14 +6,13 @@ use crate::metadata::MetadataTask;
 use crate::phase::Task;
 use crate::task::FileTask;
 
-/// Tasks in the order in which they are done.
+/// Tasks in the order in which they are run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Job {
-    /// Name shown to people.
+    /// Name shown in results.
     pub name: String,
-    /// What is done. A task starts when the one before it has ended (a stonewall), unless it says that it starts together
-    /// with it.
+    /// The tasks. A task starts when the previous one has ended (a stonewall), unless it starts together with it.
     pub tasks: Vec<JobTask>,
 }
 
@@ -23,7 +22,7 @@ pub struct Job {
 pub enum JobTask {
     /// Block I/O.
     Io(Box<FileTask>),
-    /// Names of a file system.
+    /// Metadata operations of a file system.
     Metadata(MetadataTask),
 }
 

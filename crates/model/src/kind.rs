@@ -32,7 +32,7 @@ pub enum OpClass {
 
 /// There are too many kinds of operation: at most 256 in a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there are too many kinds of operation to count `{name}` too: at most 256 in a run")]
+#[error("too many kinds of operation, `{name}` cannot be counted: a run has at most 256")]
 pub struct TooManyKinds {
     /// The one that was to be registered.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct TooManyKinds {
 /// Why what was read is no kind.
 #[derive(Debug, thiserror::Error)]
 enum KindError {
-    #[error("`{name}` is no kind of operation")]
+    #[error("`{name}` is not a kind of operation")]
     Unknown { name: String },
     #[error(transparent)]
     TooMany(#[from] TooManyKinds),
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(json, r#"{"name":"my-order","class":"other","moves_bytes":false}"#);
         assert_eq!(serde_json::from_str::<OpKind>(&json).unwrap(), order);
         let unknown = serde_json::from_str::<OpKind>("\"payments of mine\"").unwrap_err().to_string();
-        assert!(unknown.contains("is no kind of operation"), "{unknown}");
+        assert!(unknown.contains("is not a kind of operation"), "{unknown}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// Sizes of operations, for reads, writes and trims apart, and what their offsets are multiples of.
+/// Sizes of reads, writes and trims, and the alignment of their offsets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sizes {
@@ -14,7 +14,7 @@ pub struct Sizes {
     pub writes: SizeLaw,
     /// Sizes of trims.
     pub trims: SizeLaw,
-    /// Every offset is a multiple of this, whatever the sizes; at least 1.
+    /// Alignment of all offsets; at least 1.
     pub alignment: Bytes,
 }
 
@@ -22,18 +22,18 @@ pub struct Sizes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeLaw {
-    /// Always the same; above 0.
+    /// A fixed size; above 0.
     Fixed(Bytes),
-    /// Each multiple of `multiple` from `min` to `max` equally likely.
+    /// A multiple of `multiple` from `min` to `max`, all equally likely.
     Range {
         /// The smallest size; a multiple of `multiple`, above 0.
         min: Bytes,
         /// The largest size; a multiple of `multiple`, not below `min`.
         max: Bytes,
-        /// What all sizes are multiples of; above 0.
+        /// All sizes are multiples of this; above 0.
         multiple: Bytes,
     },
-    /// Some sizes, each with its share.
+    /// One of several sizes, each with a percentage.
     Split(Vec<WeightedSize>),
 }
 
@@ -43,49 +43,49 @@ pub enum SizeLaw {
 pub struct WeightedSize {
     /// The size; above 0.
     pub size: Bytes,
-    /// Its share of the operations in percent; 100 over all sizes.
+    /// Percentage of the operations; 100 in total over all sizes.
     pub percent: f64,
 }
 
-/// Contents of what is written.
+/// Contents of written data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Contents {
-    /// What a block holds.
+    /// Contents of a block.
     pub fill: Fill,
-    /// Share of the blocks, in percent (0 to 100), that repeat one of a small set, the same for all workers. Storage
-    /// that deduplicates keeps each of that set once.
+    /// Percentage of the blocks (0 to 100) that repeat one of a small set, which is the same for all workers. Deduplicating
+    /// storage keeps each block of the set once.
     pub duplicate_percent: u8,
-    /// Made anew for each write; otherwise each buffer is filled once and written over and over.
+    /// Fill the buffer for each write; otherwise each buffer is filled once and written repeatedly.
     pub refill: bool,
-    /// Where it is not made anew: eight bytes in every 512 are, so that storage that deduplicates does not find the same blocks
-    /// again. For random bytes without duplicates.
+    /// Without `refill`: change eight bytes in every 512 for each write, to defeat deduplication. For random bytes without
+    /// duplicates.
     pub scramble: bool,
 }
 
 impl Default for Contents {
-    /// Random bytes, made anew for each write.
+    /// Random bytes, generated for each write.
     fn default() -> Contents {
         Contents { fill: Fill::Random, duplicate_percent: 0, refill: true, scramble: false }
     }
 }
 
-/// What a block holds.
+/// Contents of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
-    /// Random bytes: nothing to gain by compression or deduplication.
+    /// Random bytes, which cannot be compressed or deduplicated.
     #[default]
     Random,
     /// Zeros.
     Zeros,
-    /// These bytes over and over from the start of each block; at least one.
+    /// These bytes, repeated from the start of each block; at least one.
     Pattern(Vec<u8>),
     /// In every 4 KiB, random bytes followed by compressible ones.
     Compressible {
-        /// Share of the compressible bytes, in percent (0 to 100).
+        /// Percentage of compressible bytes (0 to 100).
         percent: u8,
-        /// What these are, over and over; empty for zeros.
+        /// Contents of the compressible bytes, repeated; empty for zeros.
         pattern: Vec<u8>,
     },
 }

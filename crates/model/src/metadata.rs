@@ -8,23 +8,22 @@ use crate::arrival::Stop;
 use crate::phase_task::{Layer, PhaseTask};
 use crate::units::{Bytes, Nanos};
 
-/// Creating, finding and removing files, by `workers` threads, each in a directory tree of its own inside the run's scratch
-/// directory.
+/// Creates, looks up and removes files with `workers` threads, each in its own directory tree inside the scratch directory of the
+/// run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetadataTask {
-    /// Name shown to people.
+    /// Name shown in results.
     pub name: String,
-    /// Starts together with the task before it in a [`Job`](crate::Job), rather than after it.
+    /// Starts together with the previous task of the [`Job`](crate::Job) instead of after it.
     pub together: bool,
-    /// Name of the trees within the scratch directory, without slashes: tasks of one run with the same name work on the
-    /// same files.
+    /// Name of the trees within the scratch directory, without slashes. Tasks of a run with the same name use the same files.
     pub tree: PathBuf,
-    /// What each operation does.
+    /// Kind of operation.
     pub operation: MetadataOperation,
-    /// Files (or directories, where these are made) of each worker.
+    /// Number of files (or directories) of each worker.
     pub files: u64,
-    /// Files in a directory; at least 1.
+    /// Number of files in a directory; at least 1.
     pub files_per_directory: u64,
     /// In an order without pattern, each file once per round, rather than one after the other.
     pub random: bool,
@@ -37,11 +36,11 @@ pub struct MetadataTask {
     pub workers: u32,
     /// What ends the phase: besides these, operations that make or remove a file end when all files have had theirs.
     pub stop: Stop,
-    /// Time at the start that is recorded apart and left out of the totals.
+    /// Time at the start that is recorded separately and excluded from the totals.
     pub ramp: Nanos,
     /// Length of the intervals of the time series; at least 10 ms.
     pub interval: Nanos,
-    /// Seed of every generator of this phase.
+    /// Seed of the random number generators of this task.
     pub seed: u64,
 }
 
@@ -104,16 +103,16 @@ impl PhaseTask for MetadataTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetadataOperation {
-    /// Makes a file that does not exist (O_EXCL), writes its bytes, closes it.
+    /// Creates a file (O_EXCL), writes it and closes it.
     Create,
-    /// Asks for a file's attributes by its name.
+    /// Reads the attributes of a file by name.
     Stat,
     /// Opens a file for reading and closes it.
     Open,
     /// Removes a file.
     Unlink,
-    /// Makes a directory.
+    /// Creates a directory.
     Mkdir,
-    /// Removes a directory that [`Mkdir`](MetadataOperation::Mkdir) made.
+    /// Removes a directory created by [`Mkdir`](MetadataOperation::Mkdir).
     Rmdir,
 }

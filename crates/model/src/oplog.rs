@@ -22,15 +22,15 @@ pub struct LoggedOperation {
     pub kind: OpKind,
     /// Where, in bytes from the start of its file.
     pub offset: u64,
-    /// Its file's position among the task's.
+    /// Index of the file among those of the task.
     pub file: u32,
     /// How much was asked for, in bytes.
     pub length: u32,
-    /// The error number, where it failed: 0 where it moved fewer bytes than asked for, EILSEQ (84) where what was read is not what
-    /// was written.
+    /// The error number, where it failed: 0 where it transferred fewer bytes than requested for, EILSEQ (84) where what was read
+    /// is not what was written.
     pub error: Option<i32>,
-    /// Its I/O priority, its own or the worker's, packed as [`IoPriority::packed`](crate::IoPriority::packed) has it; 0 where neither
-    /// was asked for.
+    /// Its I/O priority, its own or the worker's, packed as [`IoPriority::packed`](crate::IoPriority::packed) has it; 0 where
+    /// neither was asked for.
     pub priority: u16,
     /// When it was meant to start.
     pub intended: u64,

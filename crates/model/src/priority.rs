@@ -4,17 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// A priority of I/O (ioprio_set(2)). What it means is up to the I/O scheduler and to the device.
+/// An I/O priority (ioprio_set(2)). Its effect depends on the I/O scheduler and the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoPriority {
     /// The class.
     pub class: IoClass,
-    /// Within the class: from 0, the highest, to 7. It means nothing for the class idle.
+    /// Level within the class, from 0 (highest) to 7; ignored for the idle class.
     #[serde(default)]
     pub level: u8,
-    /// What the operation is, for devices that make use of it: 0 for nothing, up to 1023 (`IOPRIO_PRIO_HINT` of
-    /// linux/ioprio.h, since Linux 6.5).
+    /// Hint for devices that support it: 0 for none, up to 1023 (`IOPRIO_PRIO_HINT` of linux/ioprio.h, since Linux 6.5).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hint: u16,
 }
@@ -27,11 +26,11 @@ fn is_zero(hint: &u16) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IoClass {
-    /// Before all others; for privileged processes.
+    /// Served before all others; requires privileges.
     RealTime,
-    /// What most I/O is.
+    /// The default class.
     BestEffort,
-    /// Only when nobody else wants anything.
+    /// Served only when the device is otherwise idle.
     Idle,
 }
 
@@ -48,22 +47,22 @@ impl IoPriority {
     }
 }
 
-/// A share of the operations that have an I/O priority of their own.
+/// A percentage of the operations with their own I/O priority.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriorityShare {
-    /// Which operations it is a share of.
+    /// Operations to which the percentage applies.
     pub of: Prioritized,
-    /// Only those of this size.
+    /// Only operations of this size.
     #[serde(default)]
     pub size: Option<Bytes>,
-    /// How many of them, in percent; of those of the same kind and size 100 in all at most.
+    /// Percentage of these operations; at most 100 in total for the same kind and size.
     pub percent: f64,
-    /// Their priority.
+    /// I/O priority of these operations.
     pub priority: IoPriority,
 }
 
-/// Operations that can have a priority of their own.
+/// Operations that can have their own priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prioritized {

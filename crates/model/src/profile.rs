@@ -131,7 +131,7 @@ pub enum Measure {
     /// Time of an fdatasync after a buffered append of 2,300 bytes to a preallocated file: what etcd's own metric
     /// (etcd_disk_wal_fsync_duration_seconds) measures, the write not included.
     FdatasyncAppend,
-    /// Time of a buffered append of 8 KiB to a growing file with its fdatasync: a log whose files are made anew.
+    /// Time of a buffered append of 8 KiB to a growing file with its fdatasync: a log whose files are created for each write.
     CommitGrowing,
     /// Time of a direct overwrite of 8 KiB of written blocks with its fdatasync.
     CommitOverwriteDirect,

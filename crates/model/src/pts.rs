@@ -29,7 +29,7 @@ pub struct PtsTerms {
     pub blocks: Vec<Bytes>,
     /// Threads of the tests that have more than one.
     pub threads: u32,
-    /// Outstanding operations of each of these threads.
+    /// Queue depth of each thread.
     pub depth: u32,
     /// Whether the target can discard, which is how it is purged.
     pub purges: bool,
@@ -47,7 +47,7 @@ impl Conclusion for PtsTerms {
 pub enum PtsTest {
     /// Random IOPS by mix and block size.
     Iops,
-    /// Response times of one operation at a time.
+    /// Response times at queue depth 1.
     Latency,
     /// Sequential throughput by block size.
     Throughput,

@@ -136,9 +136,9 @@ pub struct OpTotals {
     pub kind: OpKind,
     /// Operations completed without error.
     pub operations: u64,
-    /// Bytes moved by them.
+    /// Bytes transferred by them.
     pub bytes: u64,
-    /// Operations that failed or moved fewer bytes than asked.
+    /// Operations that failed or transferred fewer bytes than requested.
     pub errors: u64,
     /// Sum of the response times, for exact means.
     pub response_sum: Nanos,
@@ -289,7 +289,7 @@ pub struct PhaseEnd {
     pub errors: Vec<ErrorTally>,
     /// The operations that were given up on, the oldest first.
     pub stuck: Vec<Stuck>,
-    /// In an open loop: whether the rate asked for was kept.
+    /// In an open loop: whether the requested rate was reached.
     pub rate: Option<RateKept>,
     /// What verification found, where it was asked for.
     pub verified: Option<Verified>,

@@ -101,8 +101,8 @@ pub struct BlockPoint {
 pub enum StudyFinding {
     /// The page cache is much faster than what lies beneath.
     #[error(
-        "{} reads out of the page cache ran at {cached} IOPS, {factor:.1} times as fast as {beneath} ({stored} IOPS): a test \
-         of this file without direct I/O (direct=1 in fio), once it is in memory, measures memory and not the storage",
+        "{} reads from the page cache ran at {cached} IOPS, {factor:.1} times as fast as {beneath} ({stored} IOPS): without \
+         direct I/O (direct=1 in fio), a test of this file measures memory, not storage, once the file is cached",
         .order.name()
     )]
     CacheIsFaster {
@@ -114,13 +114,13 @@ pub enum StudyFinding {
         beneath: String,
         /// Rate of that.
         stored: Iops,
-        /// How many times as fast.
+        /// Factor of the speed-up.
         factor: f64,
     },
     /// The page cache is hardly faster than what lies beneath.
     #[error(
-        "{} reads out of the page cache were not much faster ({factor:.1} times) than {beneath}: either that is as fast as \
-         memory, or a cache beneath serves it too",
+        "{} reads from the page cache were not much faster ({factor:.1} times) than {beneath}: either the storage is as fast as \
+         memory, or it is served by another cache",
         .order.name()
     )]
     CacheIsAlike {
@@ -128,12 +128,12 @@ pub enum StudyFinding {
         order: Order,
         /// What is compared with, in words.
         beneath: String,
-        /// How many times as fast.
+        /// Factor of the speed-up.
         factor: f64,
     },
     /// Reads past the page cache did not reach the device.
     #[error(
-        "{way}, {}: of {asked} asked only {device} reached the device: something beneath (a loop device's file, a cache of \
+        "{way}, {}: of {asked} requested, only {device} reached the device: a lower layer (the file of a loop device, a cache of \
          the file system or of the host) holds the data in memory",
         .order.name()
     )]
@@ -149,8 +149,8 @@ pub enum StudyFinding {
     },
     /// The page cache could not be emptied.
     #[error(
-        "{:.0} % of the span stayed in the page cache although it was dropped (in use by another program, mapped or locked): \
-         the cold figures are better than they should be", .resident * 100.0
+        "{:.0} % of the region remained in the page cache although it was dropped (mapped, locked or used by another program): \
+         the cold figures are too good", .resident * 100.0
     )]
     NotCold {
         /// Share of the span (0 to 1).
@@ -158,7 +158,7 @@ pub enum StudyFinding {
     },
     /// The page cache could not be filled.
     #[error(
-        "only {:.0} % of the span was in the page cache for the warm figures: there is too little memory, give a smaller --size",
+        "only {:.0} % of the region was in the page cache for the warm figures: not enough memory, use a smaller --size",
         .resident * 100.0
     )]
     NotWarm {
@@ -167,8 +167,8 @@ pub enum StudyFinding {
     },
     /// The kernel read ahead.
     #[error(
-        "{issued} sequential reads of {block} through the cold page cache became {requests} requests of {request} on the \
-         device: the kernel reads ahead, so that such figures tell of its read-ahead more than of reads of {block}"
+        "{issued} sequential reads of {block} through the cold page cache became {requests} requests of {request} on the device: \
+         because of the kernel's read-ahead, these figures do not describe reads of {block}"
     )]
     ReadAhead {
         /// Reads asked for.
@@ -182,8 +182,8 @@ pub enum StudyFinding {
     },
     /// More was read than was asked for.
     #[error(
-        "at random, {factor:.1} times the bytes that were asked for came from the device{}: read-ahead, blocks of the file system \
-         that are larger than those asked for, or another program at work",
+        "random reads caused {factor:.1} times the requested bytes to be read from the device{}: read-ahead, file system blocks \
+         larger than the reads, or I/O of another program",
         at(*.read_ahead)
     )]
     Amplified {
@@ -204,8 +204,8 @@ pub enum StudyFinding {
     },
     /// The read-ahead from which on sequential reads gain no more.
     #[error(
-        "sequential reads want a read-ahead of {best} ({best_rate}) and gain nothing beyond; the present setting of {present} gives \
-         {present_rate}{}", change(*.present, *.present_rate, *.best, *.best_rate)
+        "sequential reads reach {best_rate} with a read-ahead of {best} and gain nothing beyond; the current setting of \
+         {present} gives {present_rate}{}", change(*.present, *.present_rate, *.best, *.best_rate)
     )]
     BestReadAhead {
         /// The smallest setting within 5 % of the largest rate.
@@ -219,7 +219,7 @@ pub enum StudyFinding {
     },
     /// Sequential reads lose with more read-ahead than the best.
     #[error(
-        "more is not better: with a read-ahead of {read_ahead} sequential reads get {rate}, against {best_rate} with {best}"
+        "a larger read-ahead is slower: sequential reads reach {rate} with {read_ahead}, {best_rate} with {best}"
     )]
     TooMuchReadAhead {
         /// The larger setting with the lowest rate.
@@ -232,7 +232,7 @@ pub enum StudyFinding {
         best_rate: Bandwidth,
     },
     /// Read-ahead makes no difference to sequential reads.
-    #[error("read-ahead makes no difference to sequential reads here: every setting gave {low} to {high}")]
+    #[error("read-ahead does not affect sequential reads on this device: every setting gave {low} to {high}")]
     ReadAheadIdle {
         /// The lowest rate.
         low: Bandwidth,
@@ -241,8 +241,8 @@ pub enum StudyFinding {
     },
     /// Random reads suffer from read-ahead.
     #[error(
-        "random reads suffer: with a read-ahead of {read_ahead} {with} IOPS, and the device reads more than they ask for; \
-         {without} IOPS with {min}: for a database a small setting is better"
+        "random reads are slowed down: {with} IOPS with a read-ahead of {read_ahead}, because the device reads more than \
+         requested, {without} IOPS with {min}: a small setting is better for a database"
     )]
     ReadAheadHurts {
         /// The setting with the lowest rate.
@@ -256,12 +256,12 @@ pub enum StudyFinding {
     },
     /// Random reads do not suffer from read-ahead.
     #[error(
-        "random reads do not suffer from any of these settings: the kernel sees that they are random, and the device reads no \
-         more than they ask for"
+        "none of these settings slows down random reads: the kernel detects the random access, and the device reads no more than \
+         requested"
     )]
     ReadAheadHarmless,
     /// Where the bandwidth is used up.
-    #[error("{}: {max} at most; from blocks of {block} on it is within 10 % of that", mix(*.read_percent))]
+    #[error("{}: at most {max}; within 10 % of that from blocks of {block} on", mix(*.read_percent))]
     Bandwidth {
         /// Share of reads in percent.
         read_percent: u8,
@@ -272,15 +272,15 @@ pub enum StudyFinding {
     },
     /// Some windows were so short that their figures are rough.
     #[error(
-        "some windows were over after {shortest}, because each block is read but once where it is to come from the device: give \
-         a larger file (--make, --size) for steadier figures"
+        "some windows ended after {shortest}, because each block is read only once when it must come from the device: use a \
+         larger file (--make, --size) for steadier figures"
     )]
     Short {
         /// The shortest.
         shortest: Nanos,
     },
     /// Up to which size operations cost the same.
-    #[error("{}: {max} IOPS at most; {}", mix(*.read_percent), up_to(*.min, *.block))]
+    #[error("{}: at most {max} IOPS; {}", mix(*.read_percent), up_to(*.min, *.block))]
     Operations {
         /// Share of reads in percent.
         read_percent: u8,
@@ -293,8 +293,8 @@ pub enum StudyFinding {
     },
     /// Small blocks are slower than larger ones.
     #[error(
-        "{}: blocks of {small} are slower ({slow} IOPS) than blocks of {block} ({fast} IOPS): the storage has to read, change \
-         and write whole blocks of its own", mix(*.read_percent)
+        "{}: blocks of {small} are slower ({slow} IOPS) than blocks of {block} ({fast} IOPS): the storage must read, modify and \
+         write larger blocks", mix(*.read_percent)
     )]
     SmallBlocksSuffer {
         /// Share of reads in percent.
@@ -394,8 +394,8 @@ mod tests {
         };
         assert_eq!(
             faster.to_string(),
-            "random reads out of the page cache ran at 400,000 IOPS, 40.0 times as fast as direct reads (10,000 IOPS): a test \
-             of this file without direct I/O (direct=1 in fio), once it is in memory, measures memory and not the storage"
+            "random reads from the page cache ran at 400,000 IOPS, 40.0 times as fast as direct reads (10,000 IOPS): without \
+             direct I/O (direct=1 in fio), a test of this file measures memory, not storage, once the file is cached"
         );
         let file = |file, raw| StudyFinding::FileSystem {
             order: Order::Sequential,

@@ -54,7 +54,7 @@ impl SweepTerms {
 #[serde(rename_all = "kebab-case", tag = "end")]
 pub enum SweepEnd {
     /// Response time stayed over the limit.
-    #[error("response time stayed over {limit} with {before} and with {jobs} jobs")]
+    #[error("the mean response time exceeded {limit} with {before} and with {jobs} jobs")]
     ResponseOver {
         /// The limit.
         limit: Nanos,
@@ -76,16 +76,18 @@ pub enum SweepEnd {
         growth: f64,
     },
     /// Every step of the list was run.
-    #[error("the list of jobs was through")]
+    #[error("all numbers of jobs in the list were run")]
     ListDone,
     /// There are no more globals, of which each job needs one.
-    #[error("there are only {globals} globals, and each job needs one: add some with add-globals to go on")]
+    #[error(
+        "there are only {globals} globals, and each job needs one: add globals (add-globals) to continue"
+    )]
     Globals {
         /// How many.
         globals: u32,
     },
     /// As many jobs as are allowed.
-    #[error("more than {max} jobs were not allowed")]
+    #[error("the maximum of {max} jobs was reached")]
     MaxJobs {
         /// How many.
         max: u32,

@@ -10,16 +10,16 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// Nothing: operations complete at once. Measures the loop itself.
+    /// No target: operations complete immediately. Measures the loop itself.
     Null {
         /// Pretended size.
         size: Bytes,
     },
     /// A file inside the run's scratch directory.
     File(FileTarget),
-    /// A file or block device that exists already, named by the user. It is never made, extended or removed.
+    /// An existing file or block device. It is never created, extended or removed.
     Existing(ExistingTarget),
-    /// Files or devices named by the user, of which files that are missing or too short are made, and stay (as fio's do).
+    /// Files or devices. Files that are missing or too short are laid out, and are kept (as in fio).
     Files(FilesTarget),
 }
 
@@ -29,71 +29,70 @@ pub enum Target {
 pub struct ExistingTarget {
     /// Where.
     pub path: PathBuf,
-    /// First byte of the span.
+    /// Start of the region, in bytes.
     #[serde(default)]
     pub offset: Bytes,
-    /// Size of the span; 0 for all from `offset` on.
+    /// Size of the region; 0 for everything from `offset` on.
     #[serde(default)]
     pub size: Bytes,
-    /// What may be destroyed by writing or trimming.
+    /// Contents that may be overwritten or trimmed.
     #[serde(default)]
     pub overwrite: Overwrite,
 }
 
-/// What of an [`ExistingTarget`] may be destroyed. Whatever is said here, a device that is in use is left alone.
+/// Contents of an [`ExistingTarget`] that may be overwritten. A device that is in use is never written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overwrite {
-    /// Nothing: reads only.
+    /// None: reads only.
     #[default]
     Never,
-    /// A device or file that holds zeros where data would show: in its first and its last MiB.
+    /// Only a device or file whose first and last MiB are zero.
     Blank,
     /// Whatever it holds.
     Anything,
 }
 
-/// A file that iolite makes for itself.
+/// A file created by iolite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileTarget {
     /// Name within the scratch directory, without slashes.
     pub name: PathBuf,
-    /// Size of the span that operations cover.
+    /// Size of the region that operations cover.
     pub size: Bytes,
-    /// Make the file at the start of the phase (it must not exist); otherwise it must exist already.
+    /// Create the file at the start of the phase (it must not exist); otherwise it must exist.
     pub create: bool,
-    /// When created: reserve its blocks (fallocate) before the first write, so that writes do not extend it. Those of a file of
-    /// 128 MiB or more are spread over the free space, where the file system lets that happen (ext4; XFS, within an allocation
-    /// group), unless each worker has its own.
+    /// With `create`: preallocate the file (fallocate), so that writes do not extend it. A file of 128 MiB or more is spread over
+    /// the free space if the file system supports it (ext4; XFS, within an allocation group), unless each worker has its own file.
     #[serde(default)]
     pub preallocate: bool,
-    /// Each worker has a file of its own of this size, named `NAME.WORKER`.
+    /// Each worker has its own file of this size, named `NAME.WORKER`.
     #[serde(default)]
     pub per_worker: bool,
 }
 
-/// Files of the user's, over which a worker's operations are spread. The span is theirs one after the other: an operation's
-/// offset within the task counts through all of them.
+/// Files over which the operations of a worker are distributed. They form one region in the given order: the offset of an
+/// operation within the task counts through all files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilesTarget {
     /// The files; at least one.
     pub files: Vec<NamedFile>,
-    /// Which file an operation goes to, where there are several.
+    /// Order in which several files are used.
     #[serde(default)]
     pub order: FileOrder,
-    /// What may be destroyed by writing or trimming. A file that the run has made may be written to whatever is said here.
+    /// Contents that may be overwritten or trimmed. A file created by the run may always be written to.
     #[serde(default)]
     pub overwrite: Overwrite,
-    /// What is done about files that are missing or too short.
+    /// Handling of files that are missing or too short.
     #[serde(default)]
     pub lay_out: LayOut,
-    /// How the blocks of a file that is made or extended are reserved where it is not filled.
+    /// How blocks are reserved for a file that is created or extended without being filled.
     #[serde(default)]
     pub reserve: Reserve,
-    /// Remove the files after the phase and its verification, however it ends; devices stay. Files that were there before are
-    /// removed only where `overwrite` lets them be written to.
+    /// Remove the files after the phase and its verification, in every case; devices are kept. Files that existed before are
+    /// removed only if `overwrite` allows writing to them.
     #[serde(default)]
     pub remove: bool,
 }
@@ -104,30 +103,30 @@ pub struct FilesTarget {
 pub struct NamedFile {
     /// Where.
     pub path: PathBuf,
-    /// First byte of the span.
+    /// Start of the region, in bytes.
     #[serde(default)]
     pub offset: Bytes,
-    /// Size of the span; 0 for all from `offset` to the end of what is there.
+    /// Size of the region; 0 for everything from `offset` to the current end.
     #[serde(default)]
     pub size: Bytes,
 }
 
-/// Which file of several the next operation goes to. In turns and at random, a worker that goes through each file from end to
-/// end, or covers it, leaves a file that it is through with out until it is through with all.
+/// Which of several files the next operation uses. With `round-robin` and `random`, a worker that accesses each file from start
+/// to end, or covers it, skips completed files until all are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileOrder {
-    /// In turns, so many operations each; at least 1.
+    /// Files in turn, with this number of operations each; at least 1.
     RoundRobin(u64),
-    /// All of a file before the next.
+    /// Each file completely before the next one.
     Sequential,
-    /// Any, each equally likely, for so many operations; at least 1.
+    /// A random file for this number of operations; at least 1.
     Random(u64),
-    /// The file of rank k (from 1, in their order) with a probability in proportion to 1 / k^theta.
+    /// The file of rank k (from 1, in the given order) with a probability proportional to 1 / k^theta.
     Zipf(f64),
-    /// Self-similar, as [`Access::Pareto`](crate::Access).
+    /// Self-similar, like [`Access::Pareto`](crate::Access).
     Pareto(f64),
-    /// Normally distributed around the middle one, with this standard deviation in percent of their number.
+    /// Normally distributed around the middle file, with this standard deviation in percent of the number of files.
     Normal(f64),
 }
 
@@ -137,18 +136,18 @@ impl Default for FileOrder {
     }
 }
 
-/// What is done about files of a [`FilesTarget`] that are missing or too short.
+/// Handling of files of a [`FilesTarget`] that are missing or too short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LayOut {
-    /// Refuse to begin.
+    /// An error.
     Never,
-    /// What reads need is written with random data before the phase; files that are only written to get their size.
+    /// Files to be read are filled with random data before the phase; files that are only written get their size.
     #[default]
     Needed,
-    /// Every file is written in full before the phase, whatever it holds (fio's `overwrite`). Devices are not.
+    /// Every file is written completely before the phase (fio's `overwrite`). Devices are not.
     Always,
-    /// Files are made empty and grow by what is written to them. What is there already stays, and appends go after it.
+    /// Files are created empty and grow with writes. Existing contents are kept, and appends follow them.
     Grow,
 }
 
@@ -156,14 +155,14 @@ pub enum LayOut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reserve {
-    /// fallocate(2), where the file system has it; the file has its size then.
+    /// fallocate(2), if the file system supports it; sets the file size.
     #[default]
     Allocate,
-    /// fallocate(2) with FALLOC_FL_KEEP_SIZE: blocks, but no size.
+    /// fallocate(2) with FALLOC_FL_KEEP_SIZE: reserves blocks without setting the file size.
     KeepSize,
-    /// No blocks: ftruncate(2) only.
+    /// ftruncate(2): sets the file size without reserving blocks.
     Truncate,
-    /// Neither blocks nor size.
+    /// Neither reserves blocks nor sets the size.
     None,
 }
 
@@ -187,7 +186,7 @@ impl FilesTarget {
 }
 
 impl Target {
-    /// Size of the span that operations cover.
+    /// Size of the region that operations cover.
     pub fn size(&self) -> Bytes {
         match self {
             Target::Files(files) => files.size(),

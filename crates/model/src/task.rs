@@ -14,31 +14,30 @@ use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
 use crate::verify::Verify;
 
-/// Block I/O by `workers` threads or processes, with `concurrency` operations outstanding among them.
+/// Block I/O by `workers` threads or processes with `concurrency` outstanding operations in total.
 ///
-/// The default is random reads of 4 KiB by one worker on nothing, for ever: every description starts from it and says
-/// what is different.
+/// The default is random reads of 4 KiB by one worker on the null target, without end. A description specifies only the
+/// differences.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileTask {
     /// Name shown in results, for example `random read 8 KiB`.
     pub name: String,
-    /// Results of the tasks with the same group that run at the same time, from the same start to the same end, are also reported
-    /// as one.
+    /// Results of tasks with the same group that start together are also reported as a total.
     pub group: Option<String>,
-    /// When it starts, among the tasks of a [`Job`](crate::Job).
+    /// When the task starts, among the tasks of a [`Job`](crate::Job).
     pub start: Start,
-    /// What the operations go to.
+    /// Target of the operations.
     pub target: Target,
     /// How the operations reach the kernel.
     pub backend: BackendKind,
-    /// What the operations do.
+    /// Kinds of operations.
     pub mix: Mix,
     /// Order of the offsets.
     pub access: Access,
-    /// Which part of the target's span is whose.
+    /// Region of the target that each worker uses.
     pub regions: Regions,
-    /// Size of each operation, unless there are `sizes`.
+    /// Size of each operation, unless `sizes` is given.
     pub block: Bytes,
     /// Different sizes.
     pub sizes: Option<Sizes>,
@@ -50,33 +49,33 @@ pub struct FileTask {
     pub workers: u32,
     /// Where the workers run, as threads or processes, and their scheduling priority.
     pub placement: Placement,
-    /// Shares of the operations that have an I/O priority of their own; on io_uring and libaio only.
+    /// Percentages of the operations that have their own I/O priority; io_uring and libaio only.
     pub priorities: Vec<PriorityShare>,
-    /// Operations outstanding at once over all workers; at least `workers`.
+    /// Queue depth: number of outstanding operations over all workers; at least `workers`.
     pub concurrency: u32,
     /// Number of operations that are submitted and reaped at a time.
     pub batch: Batch,
-    /// When operations are meant to start.
+    /// When operations are scheduled to start.
     pub arrival: Arrival,
     /// When written data is made durable.
     pub durability: WriteDurability,
-    /// What the page cache holds and how it reads ahead.
+    /// Use of the page cache and read-ahead.
     pub cache: PageCache,
-    /// Whether what is read is what was written.
+    /// Verification of written data.
     pub verify: Option<Verify>,
     /// Errors that end the phase.
     pub errors: OnError,
-    /// Keeps a ratio of operations to other tasks that start together with it.
+    /// Keeps a ratio of operations among tasks that start together.
     pub flow: Option<Flow>,
-    /// What is kept of each operation, beyond counts and histograms.
+    /// Details recorded for each operation, in addition to counts and histograms.
     pub watch: Watch,
     /// What ends the phase.
     pub stop: Stop,
-    /// Time at the start that is recorded apart and left out of the totals.
+    /// Time at the start that is recorded separately and excluded from the totals.
     pub ramp: Nanos,
     /// Length of the intervals of the time series; at least 10 ms.
     pub interval: Nanos,
-    /// Seed of every generator of this phase.
+    /// Seed of the random number generators of this task.
     pub seed: u64,
 }
 
@@ -119,9 +118,9 @@ impl Default for FileTask {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Start {
-    /// Starts together with the task before it, rather than when that has ended.
+    /// Starts together with the previous task instead of after it.
     pub together: bool,
-    /// Waits until the task of this name, which starts together with it or before it, has ended.
+    /// Waits until the task with this name, which starts together with it or earlier, has ended.
     pub after: Option<String>,
     /// Time from the phase's start to the first operation.
     pub delay: Nanos,
@@ -131,11 +130,11 @@ pub struct Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WriteDurability {
-    /// A sync after every so many writes.
+    /// A sync after every N writes.
     pub sync: Option<SyncRule>,
     /// A sync at the end, within the measured time.
     pub end_sync: Option<SyncMethod>,
-    /// Opened so that every write is durable when it completes (O_DSYNC, O_SYNC).
+    /// Opens the file so that every write is durable when it completes (O_DSYNC, O_SYNC).
     pub open: Option<OpenSync>,
 }
 
@@ -146,14 +145,14 @@ impl WriteDurability {
     }
 }
 
-/// What the page cache holds of the target, and how it reads ahead.
+/// Use of the page cache and read-ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageCache {
-    /// Drop what the page cache holds of the target before the phase, and, without `direct`, again whenever a worker starts
-    /// over: the first operation of the new round bears the time that takes.
+    /// Drop the page cache of the target before the phase and, without `direct`, whenever a worker starts over; the time is part
+    /// of the first operation of the new round.
     pub invalidate: bool,
-    /// Advice to the kernel about the order of the offsets, from which its read-ahead follows.
+    /// Advice to the kernel about the access pattern, which affects read-ahead.
     pub advice: Advice,
 }
 
@@ -162,21 +161,21 @@ impl PageCache {
     pub const INVALIDATED: PageCache = PageCache { invalidate: true, advice: Advice::None };
 }
 
-/// Number of operations that a worker submits and reaps at a time. It changes nothing for back ends that have one
-/// operation in flight.
+/// Number of operations that a worker submits and reaps at a time. It has no effect on back ends with one operation in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Batch {
-    /// Operations that are handed to the kernel together at most; 0 for all that are due. They do not wait for others
-    /// that are not due yet.
+    /// Maximum number of operations submitted together; 0 for all that are due. Operations do not wait for others that are not
+    /// yet due.
     pub submit: u32,
-    /// Completions that are waited for, as far as so many operations are in flight; 0 to look without waiting, also
-    /// after each batch.
+    /// Minimum number of completions to wait for, if as many operations are in flight; 0 to poll without waiting, also after each
+    /// batch.
     pub complete_min: u32,
-    /// Completions that are taken at once at most, not below `complete_min`; 0 for all that have come back. Those that are
-    /// left count as in flight.
+    /// Maximum number of completions to reap at a time, not below `complete_min`; 0 for all available ones. The others count as
+    /// in flight.
     pub complete_max: u32,
-    /// A worker that has reached its depth begins nothing until no more than this are in flight; 0 to refill at once.
+    /// A worker that has reached its queue depth submits again only when at most this number of operations are in flight; 0 to
+    /// refill immediately.
     pub low: u32,
 }
 
@@ -187,16 +186,16 @@ impl Default for Batch {
     }
 }
 
-/// Advice to the kernel about the order of the offsets in a file (posix_fadvise(2)). Means nothing to direct I/O.
+/// Advice to the kernel about the access pattern (posix_fadvise(2)). It has no effect on direct I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
-    /// Nothing: it finds out by itself.
+    /// No advice: the kernel detects the pattern.
     #[default]
     None,
-    /// One after the other: it reads further ahead.
+    /// Sequential access: more read-ahead.
     Sequential,
-    /// At random: it does not read ahead.
+    /// Random access: no read-ahead.
     Random,
 }
 
@@ -204,33 +203,33 @@ pub enum Advice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenSync {
-    /// O_DSYNC: the data, and what of the metadata is needed to find it.
+    /// O_DSYNC: the data, and the metadata needed to access it.
     Data,
     /// O_SYNC: all metadata too.
     All,
 }
 
-/// A share of the operations of a group of tasks (fio's `flow`).
+/// Ratio of operations in a group of tasks (fio's `flow`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Tasks that start together and have the same group keep the ratio of their weights.
+    /// Tasks that start together and have the same group keep their operations in the ratio of their weights.
     pub group: u32,
-    /// Operations of a worker of this task to those of the others' workers; at least 1.
+    /// Weight of each worker of this task, relative to the workers of the other tasks; at least 1.
     pub weight: u32,
-    /// How long a worker that is ahead waits before it looks again.
+    /// Time that a worker that is ahead waits before it checks again.
     #[serde(default)]
     pub pause: Nanos,
 }
 
-/// What is kept of each operation. All of it costs time in the measured loop, and is compiled out where it is not asked for.
+/// Details recorded for each operation. They cost time in the measured loop, and only if they are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Watch {
-    /// Submission and completion apart, queue depths, and sizes of batches.
+    /// Separate submission and completion latency, queue depths, and batch sizes.
     pub detail: bool,
-    /// Every operation is reported when it has completed ([`Event::Operations`](crate::Event)), some hundreds at once. Nothing is lost:
-    /// where whoever listens is slower than the device, the workers wait for it.
+    /// Every operation is reported when it completes ([`Event::Operations`](crate::Event)), some hundreds at a time. None is
+    /// lost: workers wait if the receiver is slower than the device.
     pub operations: bool,
 }
 
@@ -238,13 +237,13 @@ pub struct Watch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SyncMethod {
-    /// fdatasync: the data, and what of the metadata is needed to find it.
+    /// fdatasync: the data, and the metadata needed to access it.
     #[default]
     Fdatasync,
     /// fsync: all metadata too.
     Fsync,
-    /// sync_file_range over what this worker has written since its last one, with WAIT_BEFORE, WRITE and WAIT_AFTER: the
-    /// page cache is written out, but neither metadata nor the device's cache: not durable.
+    /// sync_file_range with WAIT_BEFORE, WRITE and WAIT_AFTER over the data written since the last sync: writes the page cache,
+    /// but neither metadata nor the device's cache, so the data is not durable.
     FileRange,
 }
 
@@ -252,10 +251,10 @@ pub enum SyncMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyncRule {
-    /// Writes from one sync to the next, which is of all files that may have been written since; at least 1. With 1 each write with its sync is also recorded as one
-    /// [`OpKind::Commit`](crate::OpKind).
+    /// Number of writes between syncs of all files that may have been written; at least 1. With 1, each write with its sync is
+    /// also recorded as an [`OpKind::Commit`](crate::OpKind).
     pub every: u32,
-    /// Which call.
+    /// System call.
     #[serde(default)]
     pub method: SyncMethod,
 }
@@ -271,43 +270,43 @@ impl SyncRule {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
-    /// Each worker is a process of its own rather than a thread.
+    /// Each worker is a process instead of a thread.
     pub processes: bool,
-    /// CPUs that they may run on; empty for all.
+    /// CPUs on which workers may run; empty for all.
     pub cpus: Vec<u32>,
-    /// NUMA nodes whose CPUs they may run on, besides `cpus`.
+    /// NUMA nodes on whose CPUs workers may run, in addition to `cpus`.
     pub nodes: Vec<u32>,
-    /// Worker w gets one CPU, the one at w modulo their number, instead of all.
+    /// Each worker w runs on one CPU, the one at position w modulo the number of CPUs.
     pub one_each: bool,
-    /// NUMA nodes that their memory comes from.
+    /// NUMA nodes from which memory is allocated.
     pub memory: MemoryPolicy,
-    /// Their nice value: from -20, which gets most of the CPU, to 19. Values below that of the program are for privileged users.
+    /// Nice value, from -20 (highest priority) to 19. Values below that of the program require privileges.
     pub nice: Option<i8>,
-    /// Priority of their I/O, unless an operation has its own.
+    /// I/O priority, unless an operation has its own.
     pub io_priority: Option<IoPriority>,
-    /// User that they run as, by number; needs a privileged user. Files are opened before.
+    /// Numeric id of the user to run as; requires privileges. Files are opened before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<u32>,
-    /// Group that they run as, by number.
+    /// Numeric id of the group to run as.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// Name of their threads that the system shows, of which it keeps 15 bytes.
+    /// Name of the threads, as shown by the system (at most 15 bytes).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_name: Option<String>,
 }
 
-/// NUMA nodes that memory comes from (set_mempolicy(2)). An empty list means all nodes.
+/// NUMA nodes from which memory is allocated (set_mempolicy(2)). An empty list means all nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryPolicy {
-    /// As the system has it: from the node that the worker runs on.
+    /// The system's default: the node on which the worker runs.
     #[default]
     Default,
-    /// From this node as long as it has some.
+    /// This node, as long as it has free memory.
     Prefer(u32),
-    /// From these nodes and only from them.
+    /// These nodes only.
     Bind(Vec<u32>),
-    /// From these nodes in turns, page by page.
+    /// These nodes in turn, page by page.
     Interleave(Vec<u32>),
 }
 
@@ -319,18 +318,18 @@ pub enum Mix {
     Read,
     /// Writes only.
     Write,
-    /// Each operation a read with this probability in percent (0 to 100), otherwise a write.
+    /// Each operation is a read with this probability in percent (0 to 100), otherwise a write.
     ReadPercent(u8),
-    /// Trims only: the target's blocks are given back (discard on a device, a punched hole in a file).
+    /// Trims only: blocks are deallocated (discard on a device, a punched hole in a file).
     Trim,
-    /// Each operation a trim with this probability in percent (0 to 100), otherwise a write.
+    /// Each operation is a trim with this probability in percent (0 to 100), otherwise a write.
     TrimPercent(u8),
-    /// A trim of each block, then a write of the same one (fio's `trimwrite`).
+    /// Each block is trimmed, then written (fio's `trimwrite`).
     TrimThenWrite,
-    /// Reads, each of which is followed by a write of the same block with this probability in percent (0 to 100): a block is read,
-    /// changed and written back. With 100, `stop.loops` counts blocks; below, it counts reads and writes alike.
+    /// Reads, each followed by a write of the same block with this probability in percent (0 to 100): read, modify, write. With
+    /// 100, `stop.loops` counts blocks, otherwise reads and writes.
     ReadThenWrite(u8),
-    /// What a trace says ([`Access::Trace`]): these kinds.
+    /// The kinds of operations in a trace ([`Access::Trace`]).
     Traced(TracedKinds),
 }
 

@@ -29,11 +29,11 @@ pub struct TprocCTask {
     pub rate: Option<Iops>,
     /// What ends the phase.
     pub stop: Stop,
-    /// Time at the start that is recorded apart and left out of the totals.
+    /// Time at the start that is recorded separately and excluded from the totals.
     pub ramp: Nanos,
     /// Length of the intervals of the time series.
     pub interval: Nanos,
-    /// Seed of every generator of this phase.
+    /// Seed of the random number generators of this task.
     pub seed: u64,
     /// Kinds of operation that are counted: the transactions, and those that are rolled back.
     pub kinds: Vec<OpKind>,

@@ -17,13 +17,13 @@ pub struct Trace(Arc<[TracedOp]>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, TracedKind, u16, u64, u32)", into = "(u64, TracedKind, u16, u64, u32)")]
 pub struct TracedOp {
-    /// When it is begun, counted from the start; not before the one before it.
+    /// Time from the start of the trace; not before that of the previous operation.
     pub at: Nanos,
-    /// Where in its file's span, in bytes.
+    /// Offset within the region of the file, in bytes.
     pub offset: u64,
-    /// How much, in bytes; 0 for a sync.
+    /// Length in bytes; 0 for a sync.
     pub length: u32,
-    /// Its file's position among the task's.
+    /// Index of the file among those of the task.
     pub file: u16,
     /// What it does.
     pub kind: TracedKind,
@@ -37,7 +37,7 @@ pub enum TracedKind {
     Read,
     /// Writes.
     Write,
-    /// Gives blocks back.
+    /// Trims.
     Trim,
     /// fsync of the file.
     Fsync,
@@ -45,7 +45,7 @@ pub enum TracedKind {
     Fdatasync,
 }
 
-/// Which kinds of operations a [`Trace`] has.
+/// Kinds of operations in a [`Trace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracedKinds {

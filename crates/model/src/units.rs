@@ -36,7 +36,7 @@ pub struct Quantile(pub f64);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// Neither a number nor a known unit.
-    #[error("`{text}` is not a {what}: write a number and a unit, for example {example}")]
+    #[error("`{text}` is not a {what}: specify a number and a unit, for example {example}")]
     Unreadable {
         /// What was written.
         text: String,
@@ -46,7 +46,7 @@ pub enum UnitError {
         example: &'static str,
     },
     /// A number that could be meant in several units: seconds or milliseconds, bytes or, as PerfTools take it, gigabytes.
-    #[error("`{text}` has no unit: write {} or {}", examples[0], examples[1])]
+    #[error("`{text}` has no unit: specify {} or {}", examples[0], examples[1])]
     NoUnit {
         /// What was written.
         text: String,
@@ -61,7 +61,7 @@ impl UnitError {
     }
 }
 
-/// Reads a quantity that is a number in a unit of its own or a text: what programs and what people write.
+/// Reads a quantity that is a number in a unit of its own or a text: what programs and users write.
 struct NumberOrText<T> {
     whole: fn(u64) -> T,
     /// `None` where only whole numbers will do.
@@ -357,9 +357,9 @@ mod tests {
     fn numbers_without_a_unit_are_refused_with_likely_units() {
         let refused = |error: Option<UnitError>| error.map(|error| error.to_string());
         let time = refused("100".parse::<Nanos>().err());
-        assert_eq!(time.as_deref(), Some("`100` has no unit: write 100s or 100ms"));
+        assert_eq!(time.as_deref(), Some("`100` has no unit: specify 100s or 100ms"));
         let size = refused("0.5".parse::<Bytes>().err());
-        assert_eq!(size.as_deref(), Some("`0.5` has no unit: write 0.5GiB or 0.5B"));
+        assert_eq!(size.as_deref(), Some("`0.5` has no unit: specify 0.5GiB or 0.5B"));
         assert!("100".parse::<Bandwidth>().is_err());
     }
 

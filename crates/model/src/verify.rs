@@ -1,4 +1,4 @@
-//! Whether what is read is what was written.
+//! Verification of written data.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,42 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// How written data is recognised.
+/// How written data is verified.
 ///
-/// Every unit of what is written begins with a header: where it belongs, its write sequence number, which run
-/// wrote it. A checksum shows whether the rest is as it was written, the header whether it is the right data: a
-/// misdirected, lost or torn write is seen as such. Each worker verifies what it has written itself, in a part of the
-/// target of its own.
+/// Every unit of written data begins with a header that contains its location, write sequence number and run. A checksum detects
+/// corrupted data, and the header identifies misdirected, lost and torn writes. Each worker verifies the data that it has
+/// written, in its own region of the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verify {
-    /// The checksum that shows whether the data is as it was written.
+    /// The checksum of the data.
     pub check: Checksum,
-    /// Distance between headers: what all offsets and sizes are multiples of. 0 for the task's block.
+    /// Distance between headers, of which all offsets and sizes are multiples; 0 for the block size.
     #[serde(default)]
     pub unit: Bytes,
-    /// Every read is checked as it comes back. Units that nobody has written are left out.
+    /// Verify every read when it completes, except units that were not written.
     #[serde(default)]
     pub reads: bool,
-    /// What any run wrote counts, not only what this worker knows that it has written: for tasks that read what others have
-    /// written, and for those that only write what others are to verify. Units that iolite has not written are wrong then.
+    /// Accept data written by any run, not only by this worker: for tasks that read data written by others, and for tasks that
+    /// write data to be verified by others. Units not written by iolite are errors then.
     #[serde(default)]
     pub anyone: bool,
-    /// All that was written is read and checked after the phase.
+    /// Read and verify all written data after the phase.
     #[serde(default)]
     pub after: bool,
-    /// Size of the reads `after` the phase, a multiple of the unit; 0 for large ones.
+    /// Size of the reads `after` the phase, a multiple of the unit; 0 for large reads.
     #[serde(default)]
     pub block: Bytes,
-    /// Places in the pattern ([`Fill::Pattern`](crate::Fill::Pattern)) of eight bytes each that hold the offset of the unit.
+    /// Positions in the pattern ([`Fill::Pattern`](crate::Fill::Pattern)) of eight bytes each that contain the offset of the unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offsets: Vec<u32>,
-    /// Where to keep what was written, so that it can be checked at another time: a file that must not exist yet.
+    /// File in which the verification state is saved, for verification at a later time; it must not exist yet.
     #[serde(default)]
     pub state: Option<PathBuf>,
 }
 
-/// The checksum that shows whether a unit is as it was written.
+/// The checksum of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Checksum {
@@ -52,19 +51,19 @@ pub enum Checksum {
     Xxh3,
     /// SHA-256 (FIPS 180-4).
     Sha256,
-    /// None: the data follows from the header and is compared byte by byte.
+    /// No checksum: the data is derived from the header and compared byte by byte.
     Pattern,
-    /// None: the header alone. The data may be anything.
+    /// No checksum: only the header is verified.
     Header,
-    /// In fio's format, which fio reads too; headers say less there.
+    /// A checksum in fio's format, which fio can verify; its headers contain less information.
     Fio(FioChecksum),
 }
 
-/// How a unit in fio's format is checked to be as it was written: fio's values of `verify`.
+/// Verification of a unit in fio's format: fio's values of `verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FioChecksum {
-    /// The header alone.
+    /// Only the header.
     Meta,
     /// MD5.
     Md5,
@@ -98,11 +97,11 @@ pub enum FioChecksum {
     Sha3_512,
     /// XXH32.
     Xxhash,
-    /// No header: the data is a pattern.
+    /// A pattern without headers.
     Pattern,
-    /// A header, and a pattern that is not compared.
+    /// A header and a pattern, which is not compared.
     PatternHeader,
-    /// Nothing: everything counts as right.
+    /// No verification.
     Null,
 }
 
@@ -247,7 +246,7 @@ impl Damage {
 }
 
 impl Verified {
-    /// How many findings are listed.
+    /// Number of findings listed.
     pub const LISTED: usize = 10;
 
     /// Adds what another worker found.

@@ -10,7 +10,7 @@ use crate::units::Nanos;
 pub struct WaitsFound {
     /// Samples.
     pub samples: u64,
-    /// Time from one sample to the next, as asked for.
+    /// Time between samples, as asked for.
     pub interval: Nanos,
     /// Time sampled.
     pub observed: Nanos,

@@ -12,8 +12,8 @@ use crate::units::{Bytes, Iops, Nanos};
 pub enum Warning {
     /// The file system refuses O_DIRECT.
     #[error(
-        "{filesystem} refuses direct I/O here: reads may come from memory, see the cache column; \
-         measure on a file system that takes O_DIRECT (ext4, XFS) to see the device"
+        "{filesystem} does not support direct I/O here: reads may be served from memory, see the cache column; to measure the \
+         device, use a file system that supports O_DIRECT (ext4, XFS)"
     )]
     NoDirectIo {
         /// Type of the file system.
@@ -21,8 +21,8 @@ pub enum Warning {
     },
     /// No block device lies beneath, so nothing can be reconciled.
     #[error(
-        "no block device beneath this {filesystem} could be asked for its counters: the cache column shows what memory \
-         tells, else unknown"
+        "the counters of the block devices beneath this {filesystem} are not available: the cache column is derived from page \
+         cache residency, otherwise unknown"
     )]
     NoDeviceCounters {
         /// Type of the file system.
@@ -30,8 +30,8 @@ pub enum Warning {
     },
     /// The database is small beside the memory.
     #[error(
-        "the database's {database} are less than twice this host's memory ({memory}): reads may come from a cache; see \
-         how many reached the device, or purge it and set it up with --size {wanted} or more"
+        "the database ({database}) is smaller than twice the memory of this host ({memory}): reads may be served by a cache; see \
+         the share that reached the device, or purge the database and set it up with --size {wanted} or more"
     )]
     SmallDatabase {
         /// Size of its data files.
@@ -43,8 +43,8 @@ pub enum Warning {
     },
     /// The database is small beside the storage controller's cache.
     #[error(
-        "the database's {database} are less than four times the controller's cache ({cache}): reads may come from \
-         that cache, which nobody here can see; purge it and set it up with --size {wanted} or more"
+        "the database ({database}) is smaller than four times the controller's cache ({cache}): reads may be served by that \
+         cache, which cannot be observed from the host; purge the database and set it up with --size {wanted} or more"
     )]
     SmallForController {
         /// Size of its data files.
@@ -55,14 +55,14 @@ pub enum Warning {
         wanted: Bytes,
     },
     /// What a database does by itself before a run could not be done.
-    #[error("the database could not be made ready for cold reads: {reason}")]
+    #[error("the database could not be prepared for cold reads: {reason}")]
     NotSettled {
         /// Why, and what helps.
         reason: String,
     },
     /// The device did much more than was asked of it.
     #[error(
-        "during `{phase}` the device moved {device} for {requested} asked: something else uses it, or reads are \
+        "during `{phase}` the device transferred {device} for {requested} requested: it is used by others, or reads are \
          amplified; repeat the check when it is idle"
     )]
     ForeignLoad {
@@ -75,7 +75,7 @@ pub enum Warning {
     },
     /// The medium is memory.
     #[error(
-        "{device} keeps its data in memory, gone at the next restart: measure where the database is to be"
+        "{device} keeps its data in memory and loses it at the next restart: measure the storage that the database will use"
     )]
     Volatile {
         /// The device or file system.
@@ -96,7 +96,7 @@ pub enum Warning {
     /// io_uring can't be used.
     #[error(
         "io_uring is not available ({reason}): using one thread per outstanding operation, which costs more CPU; \
-         allow it (kernel.io_uring_disabled=0, the container's seccomp profile) to measure deep queues"
+         enable it (kernel.io_uring_disabled=0, the container's seccomp profile) to measure deep queues"
     )]
     NoIoUring {
         /// The kernel's answer.
@@ -104,8 +104,7 @@ pub enum Warning {
     },
     /// Measured phases were shorter than wanted.
     #[error(
-        "short, because their share of the space budget was soon written: {}; give a larger --budget-space for \
-         steadier figures", .phases.join(", ")
+        "shortened, because their share of the space budget was used up: {}; use a larger --budget-space for steadier figures", .phases.join(", ")
     )]
     ShortPhases {
         /// The phases, each with the time measured.
@@ -113,7 +112,7 @@ pub enum Warning {
     },
     /// The load had not met the device's limit when the search had to stop.
     #[error(
-        "`{phase}` still grew at {concurrency} outstanding operations: the storage can do more than was asked of it"
+        "throughput of `{phase}` was still growing at {concurrency} outstanding operations: the storage is capable of more"
     )]
     NoPlateau {
         /// The phase.
@@ -122,7 +121,7 @@ pub enum Warning {
         concurrency: u32,
     },
     /// A budget did not suffice.
-    #[error("left out: {what}: {why}")]
+    #[error("skipped: {what}: {why}")]
     LeftOut {
         /// What was not measured.
         what: String,
@@ -130,19 +129,19 @@ pub enum Warning {
         why: String,
     },
     /// Results could not be stored.
-    #[error("results are not being stored: {reason}; the measurement itself goes on")]
+    #[error("results are not being stored: {reason}; the measurement continues")]
     StoreFailed {
         /// The error.
         reason: String,
     },
     /// The user asked for the page cache.
     #[error(
-        "measured through the page cache, as asked (--buffered): what it serves proves nothing of the storage"
+        "measured through the page cache (--buffered): operations that it serves say nothing about the storage"
     )]
     ThroughCache,
     /// A plateau that is equal at all depths and sizes.
     #[error(
-        "{what}: {cap}, whatever the queue depth and block size: this is a throttle, not the device's own limit"
+        "{what}: {cap} at every queue depth and block size: this is a throttle, not a limit of the device"
     )]
     Capped {
         /// The searches that met it.
@@ -152,8 +151,8 @@ pub enum Warning {
     },
     /// The data file covers little of a device whose speed depends on where it reads.
     #[error(
-        "the data file holds {percent:.2} % of a rotational device: caches help it more, and seeks within its pieces are shorter \
-         than those of a database that fills the device; give a larger --budget-space"
+        "the data file covers {percent:.2} % of a rotational device: caches are more effective and seeks shorter than for a \
+         database that fills the device; use a larger --budget-space"
     )]
     ShortStroked {
         /// Share of the capacity, in percent.
@@ -161,8 +160,8 @@ pub enum Warning {
     },
     /// The data file lies in a part of the file system.
     #[error(
-        "not excluded: longer seeks and slower zones than the data file has met; its {span} are in {pieces} pieces within \
-         {percent:.0} % of the file system, where that has placed them"
+        "not excluded: longer seeks and slower zones than those measured; the file system has placed the data file ({span}) in \
+         {pieces} pieces within {percent:.0} % of its space"
     )]
     Narrow {
         /// Size of the data file.
@@ -175,7 +174,7 @@ pub enum Warning {
     /// What a check of this size and length cannot see.
     #[error(
         "not excluded: a cache of the device, controller or host that holds {span}, and burst credits that last longer than \
-         {time}; give a larger --budget-space and --budget-time, or --thorough"
+         {time}; use a larger --budget-space and --budget-time, or --thorough"
     )]
     NotExcluded {
         /// Size of the data file.
@@ -185,8 +184,8 @@ pub enum Warning {
     },
     /// Random writes before a thorough check did not become steady.
     #[error(
-        "random writes were not steady after {rounds} rounds (the last five differ from their mean by up to {percent:.0} %): the \
-         figures are of a state that still changes; give a larger --budget and --max-write"
+        "random writes did not reach steady state in {rounds} rounds (the last five differ from their mean by up to {percent:.0} \
+         %): performance is still changing; use a larger --budget and --max-write"
     )]
     NotSteady {
         /// Rounds.
@@ -196,8 +195,8 @@ pub enum Warning {
     },
     /// The rate went from one level to another in mid-run.
     #[error(
-        "`{phase}`: {at} after its start the rate changed from {before} to {after} IOPS and stayed there: the mean is a rate \
-         that did not last; look for burst credits, a throttle, a cache that was full, or other load"
+        "`{phase}`: {at} after its start the rate changed permanently from {before} to {after} IOPS, so the mean describes \
+         neither; possible causes are burst credits, a throttle, a full cache, or other load"
     )]
     LevelShift {
         /// The phase.
@@ -238,8 +237,8 @@ pub enum Warning {
     },
     /// The rate rises and falls regularly.
     #[error(
-        "`{phase}`: the rate rises and falls every {period}, by {percent:.0} % of its mean: checkpoints, write-back, a \
-         throttle that counts by periods, or another program"
+        "`{phase}`: the rate oscillates with a period of {period} by {percent:.0} % of its mean: possible causes are \
+         checkpoints, write-back, a throttle with periodic quotas, or another program"
     )]
     Periodic {
         /// The phase.
@@ -249,9 +248,9 @@ pub enum Warning {
         /// Amplitude in percent of the mean rate.
         percent: f64,
     },
-    /// Operations in flight never came back.
+    /// Operations in flight never completed.
     #[error(
-        "`{phase}`: {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"
+        "`{phase}`: {lost} operations had not completed after {age}: the device hangs; see the kernel log (dmesg)"
     )]
     Hung {
         /// The phase.
@@ -263,8 +262,7 @@ pub enum Warning {
     },
     /// Settings of the database changed while it was measured.
     #[error(
-        "settings of the database changed while `{phase}` ran: {}; its figures mix both: run it again with the settings left \
-         alone", .changes.join("; ")
+        "settings of the database changed during `{phase}`: {}; repeat the run without changing settings", .changes.join("; ")
     )]
     SettingsChanged {
         /// The phase.
@@ -274,7 +272,7 @@ pub enum Warning {
     },
     /// Commits were to be durable, and too few synchronisations were counted for that.
     #[error(
-        "`{phase}`: {commits} commits were to be durable, and the {counter} counted {syncs} {what}, fewer than one for each \
+        "`{phase}`: {commits} commits were to be durable, but the {counter} counted only {syncs} {what}, fewer than one for each \
          {jobs} commits: commits were not synchronised, or only into a cache; check the database's durability settings, and \
          whether its file system is mounted with barriers"
     )]
@@ -294,13 +292,13 @@ pub enum Warning {
     },
     /// Operations are timed by this program though the database could time them, were it not a standby.
     #[error(
-        "the server is a hot standby, on which nothing can be created: operations are timed by this program, the way to the \
-         server and back included; it can be read, and written on its primary only"
+        "the server is a hot standby: operations are timed by the client, including the round trip; write workloads must run on \
+         the primary"
     )]
     Standby,
     /// The server takes fewer sessions than a sweep would have tried.
     #[error(
-        "the server takes {sessions} more sessions (max_connections): no more jobs than {jobs} are tried"
+        "the server accepts only {sessions} more sessions (max_connections): at most {jobs} jobs are run"
     )]
     FewSessions {
         /// Sessions that could still be opened when the sweep began.
@@ -310,8 +308,8 @@ pub enum Warning {
     },
     /// A session waited for a lock of another.
     #[error(
-        "`{phase}`: a session waited {waited} for a lock held by {holder}: its response time is that of the lock, not of the \
-         storage; end that session's transaction, or measure while nobody else uses these tables"
+        "`{phase}`: a session waited {waited} for a lock held by {holder}: this response time is caused by the lock, not by the \
+         storage; end the transaction of that session, or repeat the run when the tables are not in use"
     )]
     LockWait {
         /// The phase.
@@ -323,9 +321,9 @@ pub enum Warning {
     },
     /// Jobs were busy with operations for less time than there was.
     #[error(
-        "`{phase}`: operations account for {busy:.1} of {jobs} jobs' time (throughput x response time): the rest passed between \
-         operations, in this program, on the way to the database or in waiting for CPU, and is in no response time; use \
-         fewer jobs, or give both sides more CPU"
+        "`{phase}`: operations account for {busy:.1} of {jobs} jobs (throughput x response time): the remaining time passed \
+         between operations, in this program, on the way to the database or in waiting for CPU, and is not part of any response \
+         time; use fewer jobs, or more CPUs on both sides"
     )]
     UnaccountedTime {
         /// The phase.
@@ -336,7 +334,7 @@ pub enum Warning {
         busy: f64,
     },
     /// The load generator was at a limit of its host.
-    #[error("`{phase}`: {limit}: the figures show this host as much as its storage; {}", .limit.remedy())]
+    #[error("`{phase}`: {limit}: the figures reflect this host as much as its storage; {}", .limit.remedy())]
     GeneratorLimited {
         /// The first phase that met the limit.
         phase: String,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// The path does not exist.
     #[error(
-        "cannot examine the storage of `{path}`: there is no such directory. Either its name is misspelt or its file \
-         system is not mounted. Check it with `ls -d`, mount the file system, or create it with `mkdir -p`"
+        "cannot examine the storage of `{path}`: no such directory. Check the path, mount the file system, or create the \
+         directory with `mkdir -p`"
     )]
     NotFound {
         /// The path as given.
@@ -17,8 +17,8 @@ pub enum Error {
     },
     /// The path exists and is something else.
     #[error(
-        "cannot examine the storage of `{path}`: it is not a directory. A file or a device was given where the \
-         directory for the test files is wanted. Give the directory instead, for example the one the file is in"
+        "cannot examine the storage of `{path}`: not a directory. Specify a directory for the test files, for example the one \
+         that contains the file"
     )]
     NotADirectory {
         /// The path as given.
@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// The user may not reach the path.
     #[error(
-        "cannot examine the storage of `{path}`: permission denied. This user may not search one of the directories \
+        "cannot examine the storage of `{path}`: permission denied. The user lacks search permission on one of the directories \
          on the way to it. Run as a user who may, such as the database's, or grant that with `chmod` (`namei -l` \
          shows which directory refuses)"
     )]
@@ -36,8 +36,8 @@ pub enum Error {
     },
     /// The kernel gave another reason.
     #[error(
-        "cannot examine the storage of `{path}`: {source}. The file system may be failing or its server not \
-         answering. See the kernel's log (`dmesg`) and try `df` on the directory"
+        "cannot examine the storage of `{path}`: {source}. The file system may be failing, or its server may not respond. See \
+         the kernel log (`dmesg`) and try `df` on the directory"
     )]
     Unreadable {
         /// The path as given.

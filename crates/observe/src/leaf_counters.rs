@@ -172,7 +172,7 @@ pub(crate) mod tests {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let storage = crate::storage(file.path().parent().unwrap()).unwrap();
         let counters = LeafCounters::new(&storage).ok_or("the file system has no leaf that counts")?;
-        // Random, so that no layer beneath can leave it out.
+        // Random, so that no layer beneath can remove it.
         let mut noise = 1_u64;
         let mut bytes = vec![0_u8; LENGTH as usize];
         for word in bytes.chunks_exact_mut(8) {

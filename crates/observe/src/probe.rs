@@ -42,7 +42,7 @@ pub enum ProbeError {
         source: io::Error,
     },
     /// A file is not of the documented shape.
-    #[error("`{}` is not of the shape of {documentation}", .path.display())]
+    #[error("`{}` does not have the format described in {documentation}", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,

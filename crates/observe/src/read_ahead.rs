@@ -25,8 +25,8 @@ pub struct ReadAhead {
 pub enum ReadAheadError {
     /// No device to set it on.
     #[error(
-        "there is no block device beneath {directory} ({filesystem}) whose read-ahead could be set: choose a file on a disk's \
-         file system, or a device"
+        "{directory} ({filesystem}) is not on a block device whose read-ahead can be set: specify a block device, or a file on a \
+         file system of one"
     )]
     NoDevice {
         /// What was asked about.
@@ -36,8 +36,8 @@ pub enum ReadAheadError {
     },
     /// Several devices, none of which it goes by.
     #[error(
-        "{filesystem} on several devices ({}) has a read-ahead of its own, which is not set by device: choose a file on \
-         another file system, or one of the devices", .devices.join(", ")
+        "{filesystem} on several devices ({}) has its own read-ahead, which is not set by device: specify a file on another file \
+         system, or one of the devices", .devices.join(", ")
     )]
     Several {
         /// Type of the file system.
@@ -47,8 +47,7 @@ pub enum ReadAheadError {
     },
     /// The user may not.
     #[error(
-        "read-ahead of {device} can't be set ({source}): that needs root (sudo), and in a container a /sys that may be written \
-         to"
+        "cannot set the read-ahead of {device} ({source}): this requires root (sudo), and in a container a writable /sys"
     )]
     Denied {
         /// The device.
@@ -57,7 +56,7 @@ pub enum ReadAheadError {
         source: io::Error,
     },
     /// The kernel refuses.
-    #[error("read-ahead of {device} can't be set or read ({source}): look at {}", .path.display())]
+    #[error("cannot read or set the read-ahead of {device} ({source}): check {}", .path.display())]
     Refused {
         /// The device.
         device: String,
@@ -173,7 +172,8 @@ fn governing(storage: &Storage) -> Result<&Device, ReadAheadError> {
 
 fn read(path: &Path) -> io::Result<u64> {
     let text = fs::read_to_string(path)?;
-    let unknown = |_| io::Error::new(io::ErrorKind::InvalidData, format!("`{}` is no number", text.trim()));
+    let unknown =
+        |_| io::Error::new(io::ErrorKind::InvalidData, format!("`{}` is not a number", text.trim()));
     text.trim().parse().map_err(unknown)
 }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn where_there_is_none_to_set_it_is_said() {
         let error = ReadAhead::of(&Storage::default()).unwrap_err();
-        assert!(error.to_string().contains("there is no block device"), "{error}");
+        assert!(error.to_string().contains("is not on a block device"), "{error}");
         let (_, mut storage) = partitioned();
         storage.filesystem.kind = "btrfs".into();
         let error = ReadAhead::of(&storage).unwrap_err().to_string();

@@ -20,7 +20,7 @@ pub struct IoScheduler {
 /// Why a scheduler can't be read or switched.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the I/O scheduler of {device} can't be switched ({source}): {} lists those that there are; switching needs root",
+    "cannot switch the I/O scheduler of {device} ({source}): {} lists the available schedulers; switching requires root",
     .path.display()
 )]
 pub struct IoSchedulerError {

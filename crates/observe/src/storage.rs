@@ -250,7 +250,7 @@ mod tests {
         assert!(
             missing
                 .to_string()
-                .starts_with("cannot examine the storage of `/no/such/directory`: there is no")
+                .starts_with("cannot examine the storage of `/no/such/directory`: no such directory")
         );
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(matches!(storage(file.path()).unwrap_err(), Error::NotADirectory { .. }));

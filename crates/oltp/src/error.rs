@@ -5,7 +5,7 @@ use iolite_workers::WorkersError;
 /// Why a task inside a database did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum OltpError {
-    /// The task itself makes no sense.
+    /// The task itself is invalid.
     #[error("`{task}` cannot be run: {reason}")]
     Task {
         /// The task.
@@ -17,7 +17,7 @@ pub enum OltpError {
     #[error(transparent)]
     Database(#[from] iolite_db::Error),
     /// It was asked to do whole batches, which it can't.
-    #[error("this database does no batches by itself, which is a bug")]
+    #[error("this database does not run batches in the server; this is a bug, please report it")]
     NoBatches,
     /// The workers could not be started, or one of them has died.
     #[error(transparent)]

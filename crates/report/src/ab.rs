@@ -1,7 +1,7 @@
 //! Two jobs in turns, as text and as a JSON document.
 //!
-//! The document has `"format": "iolite-ab/1"`, `run` (as in a check's), `jobs` (`a`, `b`), `pairs`, `repeat`, `detect` (a share), `error`
-//! (the probability of a false answer), `end` (`different`, `alike`, `repeats`), `order` (list of `a` and `b`: which came first),
+//! The document has `"format": "iolite-ab/1"`, `run` (as in a check's), `jobs` (`a`, `b`), `pairs`, `repeat`, `detect` (a share),
+//! `error` (the probability of a false answer), `end` (`different`, `alike`, `repeats`), `order` (list of `a` and `b`: which came first),
 //! `figures` (list: `part`, `kind`, `figure`, `decides`, `a`, `b`, `ratio` (b over a) with `ratio_low` and `ratio_high`, `pairs`, `finding`),
 //! `warnings` and `ending`.
 
@@ -127,7 +127,7 @@ fn said(report: &AbReport<'_>, styler: Styler) -> String {
     };
     let mut out = styler.paint(ink, "ANSWER: ") + &styler.item("", 8, text);
     let method = format!(
-        "The answer is wrong in at most {:.0} % of such comparisons, however early it came; the other figures share as much.",
+        "The error rate of this result is at most {:.0} %, also after an early end; the other figures share the same rate.",
         100.0 * AB_ERROR
     );
     out += &styler.item("", 0, method);

@@ -25,7 +25,7 @@ pub(crate) fn ended(ending: &Ending, what: &str, styler: Styler) -> String {
     match ending {
         Ending::Completed => String::new(),
         Ending::Interrupted => {
-            item(Emphasis::Caution, "INTERRUPTED: ", &format!("{what} holds what was measured until then"))
+            item(Emphasis::Caution, "INTERRUPTED: ", &format!("{what} contains the results measured so far"))
         }
         Ending::Failed(error) => item(Emphasis::Bad, "FAILED: ", error),
     }
@@ -39,7 +39,7 @@ pub(crate) fn verdict(report: &Report, styler: Styler) -> String {
         None => {
             let why = match report.ending {
                 Ending::Completed => "nothing was measured that could be judged",
-                Ending::Interrupted | Ending::Failed(_) => "the run did not come to its end",
+                Ending::Interrupted | Ending::Failed(_) => "the run was not completed",
             };
             format!("{} ({why})\n", styler.paint(Emphasis::Caution, "VERDICT: none"))
         }

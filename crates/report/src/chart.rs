@@ -33,7 +33,7 @@ const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 /// A bar that lies, as wide as its share of the most; at least a mark for what is not nothing.
 pub(crate) fn lying(value: f64, max: f64, room: usize, styler: Styler) -> String {
     let share = if max > 0.0 { (value / max).clamp(0.0, 1.0) } else { 0.0 };
-    // The cast saturates: what is no number becomes nothing.
+    // The cast saturates: what is not a number becomes nothing.
     let eighths = (share * room as f64 * 8.0).round() as usize;
     let eighths = if value > 0.0 { eighths.max(1) } else { eighths };
     if styler.0.unicode {

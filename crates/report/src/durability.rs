@@ -16,7 +16,7 @@ pub const JSON_FORMAT: &str = "iolite-durability/1";
 /// Columns of the labels.
 const LABEL: usize = 14;
 
-/// For people: the answer first.
+/// Terminal output: the answer first.
 pub fn text(found: &Findings, style: Style) -> String {
     let styler = Styler(style);
     filled([answer(found, styler), what_was_done(found, styler), losses(found, styler)])
@@ -31,7 +31,7 @@ fn answer(found: &Findings, styler: Styler) -> String {
     let what = if found.plan.method == Method::Commit { "commits" } else { "writes" };
     let acknowledged = count(found.acknowledged);
     let (ink, title) = match (found.lost, found.acknowledged) {
-        (_, 0) => (Emphasis::Caution, format!("Nothing shown: no {what} were acknowledged")),
+        (_, 0) => (Emphasis::Caution, format!("No result: no {what} were acknowledged")),
         (0, _) => (Emphasis::Good, format!("Kept: none of {acknowledged} acknowledged {what} is missing")),
         (lost, _) => (Emphasis::Bad, format!("LOST: {} of {acknowledged} acknowledged {what}", count(lost))),
     };
@@ -41,20 +41,20 @@ fn answer(found: &Findings, styler: Styler) -> String {
         text += &styler.item(
             "",
             0,
-            format!("{} were looked for; {replaced} had been replaced by later ones.", count(found.judged)),
+            format!("{} were checked; {replaced} had been replaced by later ones.", count(found.judged)),
         );
     }
     if found.ended {
         text += &styler.item(
             "",
             0,
-            "The run had come to its end before: if no crash or power cut followed it, this shows nothing.",
+            "The run had already ended: without a crash or power failure after it, this result is not meaningful.",
         );
     }
     if found.torn_in_progress > 0 {
         text += &styler.item("", 0, format!(
-            "{} writes in progress at the crash are there in part, over an older block: storage that writes blocks of {} in one piece \
-             would not have left these. A database on it needs its protection against torn pages (full_page_writes, doublewrite).",
+            "{} writes in progress at the crash are present in part: the storage does not write blocks of {} atomically. A \
+             database on it needs protection against torn pages (full_page_writes, doublewrite).",
             count(found.torn_in_progress), found.plan.block
         ));
     }
@@ -102,9 +102,9 @@ fn losses(found: &Findings, styler: Styler) -> String {
         text += &styler.item("- ", 2, what);
     }
     if found.lost > 0 {
-        text += &styler.item("", 0, "Somewhere between this program and the medium a flush is not carried out: a volatile cache \
-            (hdparm -W, smartctl -g wcache), a controller without battery, nobarrier, a hypervisor's cache mode (writeback, unsafe), \
-            fsync=off or a relaxed commit in the database.");
+        text += &styler.item("", 0, "A flush is not carried out between iolite and the medium: a volatile cache \
+            (hdparm -W, smartctl -g wcache), a controller without battery, nobarrier, a hypervisor's cache mode (writeback, \
+            unsafe), fsync=off or a relaxed commit in the database.");
     }
     text
 }
@@ -139,15 +139,18 @@ mod tests {
         let style = Style { color: false, unicode: true, width: 100 };
         let kept = text(&found(0), style);
         assert!(
-            kept.starts_with("Kept: none of 1,000 acknowledged writes is missing\n256 were looked for"),
+            kept.starts_with("Kept: none of 1,000 acknowledged writes is missing\n256 were checked"),
             "{kept}"
         );
         let lost = text(&found(3), style);
         assert!(lost.starts_with("LOST: 3 of 1,000 acknowledged writes\n"), "{lost}");
         assert!(lost.contains("an older write in its place; the first is write 77 of worker 1"), "{lost}");
         let ended = text(&Findings { ended: true, torn_in_progress: 2, ..found(0) }, style);
-        assert!(ended.contains("this shows nothing") && ended.contains("2 writes in progress"), "{ended}");
+        assert!(
+            ended.contains("this result is not meaningful") && ended.contains("2 writes in progress"),
+            "{ended}"
+        );
         let nothing = text(&Findings { acknowledged: 0, ..found(0) }, style);
-        assert!(nothing.starts_with("Nothing shown"), "{nothing}");
+        assert!(nothing.starts_with("No result"), "{nothing}");
     }
 }

@@ -29,8 +29,8 @@ pub const JSON_FORMAT: &str = "iolite-iometer/1";
 const MEGA: [f64; 2] = [1e6, 1_048_576.0];
 
 /// The columns of Iometer's results that have a value here, in its order.
-const COLUMNS: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,MBps,\
-                       Read MBps,Write MBps,Average Response Time,Average Read Response Time,Average Write Response Time,Maximum \
+const COLUMNS: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write \
+ IOps,MBps, Read MBps,Write MBps,Average Response Time,Average Read Response Time,Average Write Response Time,Maximum \
                        Response Time,Maximum Read Response Time,Maximum Write Response Time,Errors,Read Errors,Write Errors,\
                        Queue Depth,% CPU Utilization";
 
@@ -155,8 +155,8 @@ fn meaning(terms: &IometerTerms, figures: &[Figures<'_>], styler: Styler) -> Str
     let random = figures.iter().find(|it| it.point.spec.lines.iter().any(|line| line.random > 0));
     if let Some(random) = random {
         let text = format!(
-            "a data sheet shows the best of these; a database that looks rows up by an index gets pattern {}: {} operations and \
-             {:.2} MB a second",
+            "a data sheet shows the best of these; a database with index lookups gets pattern {}: {} operations and {:.2} MB per \
+             second",
             random.number,
             Iops(random.rates[0]),
             random.bytes[0] / MEGA[0]

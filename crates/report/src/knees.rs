@@ -75,7 +75,7 @@ fn model(knee: &Knee, points: usize) -> String {
         // So few points fit any model.
         return format!("model: {}", knee.model);
     }
-    let poor = if knee.relative_residual > POOR_FIT { ": a poor fit, the knee is a guess" } else { "" };
+    let poor = if knee.relative_residual > POOR_FIT { ": a poor fit, the knee is uncertain" } else { "" };
     format!("model: {}, off by {:.1} %{poor}", knee.model, knee.relative_residual * 100.0)
 }
 

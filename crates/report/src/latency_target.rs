@@ -11,7 +11,7 @@
 //! | `target` | `bound_ns`, `quantile`, `window_ns`, `ramp_ns`, `parameter` (`depth` or `rate`), `max` (null for none), `precision` (null for a depth) |
 //! | `tries` | list: `phase` (index), `window_ns`, `depth` or `rate_iops` (the other null), `purpose` (`sounding`, `search`, `confirmation`), `outcome` (`sounded`, `kept`, `broken`, `behind`, `too few`: tried again in a longer window), `quantile_ns` (by operations or by time, whichever is longer; null where nothing completed), `operations`, `iops`, `backlog` |
 //! | `answer` | null, or `depth` or `rate_iops` (the other null), `limited`, `low` (the largest load that surely keeps the bound, with 95 % certainty within this run; null where none is that sure), `high` (the smallest that surely does not; null likewise) |
-//! | `failure` | null, or why the search could not go on |
+//! | `failure` | null, or why the search could not continue |
 
 use iolite_model::{
     Calibration, Ending, FileTask, LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Nanos,
@@ -50,7 +50,7 @@ pub struct LatencyReport {
     pub target: LatencyTarget,
     /// The tries, in order.
     pub tries: Vec<Try>,
-    /// What came of them; `None` where the search did not come to its end.
+    /// What came of them; `None` where the search did not end.
     pub answer: Option<LatencyAnswer>,
     /// The tries' phases.
     pub phases: Vec<PhaseResult>,
@@ -124,7 +124,7 @@ fn asked(report: &LatencyReport, styler: Styler) -> String {
 fn lengthened(report: &LatencyReport) -> String {
     let longest = report.tries.iter().map(|each| each.window).max();
     longest.filter(|longest| *longest > report.target.window).map_or(String::new(), |longest| {
-        format!(", up to {longest} where {} had too few operations to rest on", report.target.quantile)
+        format!(", up to {longest} if {} rested on too few operations", report.target.quantile)
     })
 }
 
@@ -179,15 +179,14 @@ fn conclusion(report: &LatencyReport, styler: Styler) -> String {
     let (quantile, bound) = (report.target.quantile, report.target.bound);
     let item = |ink, label: &str, text: String| styler.item(&styler.paint(ink, label), label.len(), text);
     match &report.answer {
-        None => item(Emphasis::Caution, "ANSWER: ", "none: the search did not come to its end".to_owned()),
+        None => item(Emphasis::Caution, "ANSWER: ", "none: the search was not completed".to_owned()),
         Some(LatencyAnswer::Failed(why)) => item(Emphasis::Bad, "FAILED: ", why.clone()),
         Some(LatencyAnswer::NoneKept { lowest }) => {
             let min = match lowest {
                 Load::Depth(_) => "",
-                Load::Rate(_) => ", the least that windows of this length can judge,",
+                Load::Rate(_) => ", the lowest load that windows of this length can judge,",
             };
-            let text =
-                format!("none: even {}{min} did not keep {quantile} within {bound}", rendered(*lowest));
+            let text = format!("none: even with {}{min} {quantile} exceeded {bound}", rendered(*lowest));
             item(Emphasis::Bad, "ANSWER: ", text)
         }
         Some(LatencyAnswer::Found { load, limited, low, high }) => {
@@ -204,7 +203,7 @@ fn conclusion(report: &LatencyReport, styler: Styler) -> String {
             }
             facts.extend(sure(*low, *high));
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
-            let more = if *limited { "more was not allowed to be tried" } else { "with more it does not" };
+            let more = if *limited { "the maximum was reached" } else { "not with more" };
             let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", rendered(*load));
             item(Emphasis::Good, "ANSWER: ", text)
         }

@@ -1,4 +1,4 @@
-//! What people and machines get to see of a run: the terminal's text, the live view, the JSON document and the page.
+//! The outputs of a run: the terminal's text, the live view, the JSON document and the page.
 //!
 //! Everything here turns plain data into text. Nothing is decided here, and nothing is read from anywhere: the caller
 //! hands over a [`Report`] with all that is to be said.

@@ -146,7 +146,7 @@ impl Live {
         let mut line =
             format!("{}: {}", phase.label, phase.measured.rendered(end.measured, phase.unit, false));
         if end.rate.is_some_and(|rate| !rate.kept) {
-            line.push_str(", the rate was not kept");
+            line.push_str(", the rate was not reached");
         }
         if let Some(verified) = end.verified.as_ref().filter(|verified| verified.wrong > 0) {
             line += &format!(", {} wrong when verified", count(verified.wrong));

@@ -44,7 +44,7 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler:
     let (storage, host) = (&run.storage, &run.host);
     let mut out = String::new();
     if storage.filesystem == Filesystem::default() {
-        out += &line(styler, "storage", "not visible from here: what is measured has its files elsewhere");
+        out += &line(styler, "storage", "not visible from this host");
     } else {
         out += &line(styler, "storage", filesystem(&storage.filesystem));
         let options = notable_options(&storage.filesystem);
@@ -105,7 +105,7 @@ fn is_virtual(host: &Host) -> bool {
 fn devices(styler: Styler, storage: &Storage, is_virtual: bool) -> String {
     let all = &storage.devices;
     if all.is_empty() {
-        return line(styler, "devices", "none visible from here");
+        return line(styler, "devices", "none visible from this host");
     }
     let is_root = |device: &&Device| !all.iter().any(|other| other.rests_on.contains(&device.name));
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Progress of something long that is no measurement: making a database, counting its subscripts.
+//! Progress of something long that is not a measurement: making a database, counting its subscripts.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::styler::{count, escaped};
 /// Where nobody watches, a line is written each time another such part is done, in percent.
 const STEP: u64 = 10;
 
-/// The text beside the bar is made anew so often at most: news may come many thousand times a second.
+/// The text beside the bar is rendered at most so often: news may come many thousand times a second.
 const REDRAW: Duration = Duration::from_millis(100);
 
 /// What is counted.

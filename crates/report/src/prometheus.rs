@@ -199,7 +199,7 @@ impl Values {
             // Writing to a String cannot fail, here and below.
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         };
-        head(&mut out, "iolite_run_info", "gauge", "The run that is measured.");
+        head(&mut out, "iolite_run_info", "gauge", "The current run.");
         let _ = writeln!(
             out,
             "iolite_run_info{{run=\"{run}\",version=\"{version}\",directory=\"{directory}\"}} 1"
@@ -214,7 +214,7 @@ impl Values {
         type Figure = (&'static str, &'static str, fn(&Counts) -> u64);
         let figures: [Figure; 3] = [
             ("iolite_operations_total", "Operations that succeeded.", |counts| counts.operations),
-            ("iolite_bytes_total", "Bytes moved by them.", |counts| counts.bytes),
+            ("iolite_bytes_total", "Bytes transferred by them.", |counts| counts.bytes),
             ("iolite_errors_total", "Operations that failed.", |counts| counts.errors),
         ];
         for (name, help, of) in figures {

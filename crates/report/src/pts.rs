@@ -50,14 +50,17 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
 }
 
 fn settings(terms: &PtsTerms, styler: Styler) -> String {
-    let purge = if terms.purges { "purged by discarding all blocks" } else { "not purged: it can't discard" };
+    let purge =
+        if terms.purges { "purged by discarding all blocks" } else { "not purged: discard is not supported" };
     let text = format!(
-        "active range {}, {} threads with {} outstanding operations each, rounds of {} a cell, window of {} rounds, at most {}; {purge}",
+        "active range {}, {} threads with {} outstanding operations each, rounds of {} a cell, window of {} rounds, at most {}; \
+         {purge}",
         terms.span, terms.threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
     let mut out = machine::line(styler, "settings", text);
     if terms.is_rehearsal() {
-        let text = format!("REHEARSAL at scale {}: no figure here is one of the specification", terms.scale);
+        let text =
+            format!("REHEARSAL at scale {}: these figures do not conform to the specification", terms.scale);
         out += &(styler.paint(Emphasis::Caution, &styler.clean(text)) + "\n");
     }
     out
@@ -80,7 +83,7 @@ fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, st
             out += &verification(terms, window, styler);
             out += &measured(progress, terms, section, window, styler);
         }
-        None => out += &styler.item("  ", 2, format!("fewer rounds than a window of {} has", terms.window)),
+        None => out += &styler.item("  ", 2, format!("fewer rounds than the window of {}", terms.window)),
     }
     out
 }
@@ -116,7 +119,8 @@ fn verification(terms: &PtsTerms, window: PtsWindow, styler: Styler) -> String {
     let first = (window.last + 1).saturating_sub(terms.window.max(2));
     let verdict = if window.steady { "steady" } else { "NOT STEADY" };
     let text = format!(
-        "rounds {first} to {}: {verdict}; range {:.1} % of the mean (at most {MAX_RANGE:.0} %), rise of the line {:.1} % (at most {MAX_RISE:.0} %)",
+        "rounds {first} to {}: {verdict}; range {:.1} % of the mean (at most {MAX_RANGE:.0} %), rise of the line {:.1} % (at \
+         most {MAX_RISE:.0} %)",
         window.last, window.range, window.rise
     );
     let text = styler.item("  ", 2, text);

@@ -25,9 +25,9 @@ use crate::{
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// Terminal output.
     Text,
-    /// For people who want the answer only; the text where a command has no shorter one.
+    /// For readers who want only the answer; the text where a command has no shorter one.
     Short,
     /// One JSON document.
     Json,

@@ -61,7 +61,7 @@ pub(crate) fn table(report: &Report, styler: Styler) -> String {
         legend += &format!("; {knee} knee");
     }
     if unresolved {
-        legend += "; -: too few operations to tell";
+        legend += "; -: too few operations";
     }
     if windows > 1 {
         legend += &format!("; loads that are judged: up to {windows} windows each, as one");
@@ -223,7 +223,7 @@ fn end_notes(phase: &PhaseResult) -> Vec<String> {
     let lost = phase.end.outstanding.lost;
     let mut notes = Vec::new();
     if lost > 0 {
-        notes.push(format!("{} never came back", styler::count(lost)));
+        notes.push(format!("{} never completed", styler::count(lost)));
     }
     match &phase.end.ending {
         Ending::Completed => {}

@@ -1,4 +1,4 @@
-//! The complete text of `iolite check`, in the order people read: what was measured, how, what came of it, the answer.
+//! The complete text of `iolite check`, in reading order: what was measured, how, what came of it, the answer.
 
 use crate::styler::{Emphasis, Style, Styler};
 use crate::{Report, answer, knees, machine, table};

@@ -67,7 +67,7 @@ pub(crate) fn way(task: &Task) -> Option<String> {
     Some(FileWords::of(task).way)
 }
 
-/// How many at once, and when.
+/// Number of concurrent ones, and when.
 pub(crate) fn load(task: &Task) -> String {
     match task {
         Task::File(task) => FileWords::of(task).load,
@@ -310,8 +310,8 @@ pub(crate) fn target(target: &Target) -> String {
         Target::File(file) => {
             let mut facts = vec![file.size.to_string()];
             let made = match (file.create, file.preallocate) {
-                (true, true) => "made for this, preallocated",
-                (true, false) => "made for this, growing",
+                (true, true) => "created for the run, preallocated",
+                (true, false) => "created for the run, growing",
                 (false, _) => "there already",
             };
             facts.push(made.to_owned());
@@ -475,8 +475,8 @@ fn batch(batch: Batch) -> Option<String> {
         (1, 0) => {}
         (0, 0) => parts.push("polled for".to_owned()),
         (0, max) => parts.push(format!("polled for, up to {max} at a time")),
-        (min, 0) => parts.push(format!("taken back {min} or more at a time")),
-        (min, max) => parts.push(format!("taken back {min} to {max} at a time")),
+        (min, 0) => parts.push(format!("reaped {min} or more at a time")),
+        (min, max) => parts.push(format!("reaped {min} to {max} at a time")),
     }
     parts.extend((low > 0).then(|| format!("filled again at {low}")));
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -485,11 +485,11 @@ fn batch(batch: Batch) -> Option<String> {
 fn arrival(arrival: Arrival, mix: Mix) -> String {
     match arrival {
         Arrival::Closed => "each as soon as an earlier one is back".to_owned(),
-        Arrival::Poisson(rate) => format!("{rate} a second asked at random instants"),
-        Arrival::Constant(rate) => format!("{rate} a second asked at equal distances"),
-        Arrival::Bursts { rate, operations } => format!("{rate} a second asked in bursts of {operations}"),
-        Arrival::ConstantBytes(rate) => format!("{rate} asked at equal distances"),
-        Arrival::PoissonBytes(rate) => format!("{rate} asked at random instants"),
+        Arrival::Poisson(rate) => format!("{rate} per second with random arrivals"),
+        Arrival::Constant(rate) => format!("{rate} per second at equal distances"),
+        Arrival::Bursts { rate, operations } => format!("{rate} per second in bursts of {operations}"),
+        Arrival::ConstantBytes(rate) => format!("{rate} at equal distances"),
+        Arrival::PoissonBytes(rate) => format!("{rate} with random arrivals"),
         Arrival::ByKind(rates) => by_kind(rates, mix),
         Arrival::Traced(100) => "when the trace says".to_owned(),
         Arrival::Traced(percent) => format!("when the trace says, at {percent} % of its speed"),
@@ -648,9 +648,9 @@ mod tests {
             verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), offsets: Vec::new(), state: None }),
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
-        70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, made for this, growing)
+        70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, created for the run, growing)
         io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers over and over, verified by crc32c (as it is read, and all after the phase)
-        4 processes, 32 outstanding, handed over 4 at a time, taken back 2 to 8 at a time, filled again at 16, 47.7 MiB/s asked at random instants, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
+        4 processes, 32 outstanding, handed over 4 at a time, reaped 2 to 8 at a time, filled again at 16, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
         for 1.00 s or until 2 times the target's size or until 12,345 operations of each worker, after a ramp of 1.00 s that is left out, starting after 1.00 s
         ");
         let device = ExistingTarget {
@@ -690,7 +690,8 @@ mod tests {
         makes files of 4 KiB one after the other, 1,000 a thread, 100 a directory, in tree, each made durable
         2 threads
         ");
-        insta::assert_snapshot!(does(&task(MetadataOperation::Unlink)), @"removes files one after the other, 1,000 a thread, 100 a directory, in tree, each made durable");
+        insta::assert_snapshot!(does(&task(MetadataOperation::Unlink)), @"removes files one after the other, 1,000 a thread, 100 \
+         a directory, in tree, each made durable");
         assert_eq!(way(&create), None);
     }
 }

@@ -59,7 +59,7 @@ impl PtsWindow {
         let window = watch.window();
         let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
-        // Nothing at all was done: that is no steady state.
+        // Nothing at all was done: that is not a steady state.
         let share = |value: f64| if window.mean > 0.0 { 100.0 * value / window.mean } else { f64::INFINITY };
         let range = share(largest - smallest);
         let rise = share(window.slope.abs() * (values.len() - 1) as f64);

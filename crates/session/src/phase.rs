@@ -23,7 +23,7 @@ impl Session<'_> {
     /// Runs tasks that start together.
     ///
     /// # Errors
-    /// One of them makes no sense, could not be made ready, or has failed.
+    /// One of them is invalid, could not be made ready, or has failed.
     pub(crate) fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
         let held = self.held_to_allowance(tasks)?;
         let tasks = &*held;

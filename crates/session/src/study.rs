@@ -112,7 +112,7 @@ fn drop_cached(control: &Control, path: &Path) -> anyhow::Result<()> {
     });
     match dropped {
         Ok(done) => {
-            done.with_context(|| format!("what the page cache holds of {} can't be dropped", path.display()))
+            done.with_context(|| format!("what the page cache holds of {} cannot be dropped", path.display()))
         }
         // The next look at the control ends it.
         Err(GaveUp::Interrupted) => Ok(()),

@@ -47,7 +47,7 @@ pub struct Estimate {
     /// Upper end of the 95 % interval.
     #[serde(with = "iolite_model::real")]
     pub high: f64,
-    /// How many independent observations the data are worth, at most as many as there are.
+    /// Number of independent observations the data are worth, at most as many as there are.
     #[serde(with = "iolite_model::real")]
     pub effective_samples: f64,
     /// Which way is better.
@@ -226,7 +226,7 @@ fn independent(n: f64) -> Worth {
     Worth { samples: n, freedom: (n - 1.0).max(1.0) }
 }
 
-/// How many independent operations those of some sections `(operations, slow ones)` are worth for a quantile, at least 1;
+/// Number of independent operations those of some sections `(operations, slow ones)` are worth for a quantile, at least 1;
 /// see [`Estimate::quantile_of_sections`].
 pub(crate) fn worth_for_quantile(sections: &[(f64, f64)]) -> Option<u64> {
     let (operations, slow) = totals(sections);
@@ -297,7 +297,7 @@ fn student_t(freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(Z_95, |t| t.inverse_cdf(0.975))
 }
 
-/// A quantile as a number from 0 to 1; one that is no number becomes the largest, which claims least.
+/// A quantile as a number from 0 to 1; one that is not a number becomes the largest, which claims least.
 fn share(q: Quantile) -> f64 {
     if q.0.is_nan() { 1.0 } else { q.0.clamp(0.0, 1.0) }
 }

@@ -66,7 +66,7 @@ pub(crate) struct OpTally {
     response: Tally,
     /// Service times of the others.
     service: Tally,
-    /// How many the others are.
+    /// Number of the others.
     others: u64,
 }
 

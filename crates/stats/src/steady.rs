@@ -74,7 +74,7 @@ impl SteadyWatch {
         let criterion = match (self.rule.percent, mean > 0.0) {
             (false, _) => looked_at,
             (true, true) => 100.0 * looked_at / mean,
-            // Nothing at all is done: that is no steady state of a workload.
+            // Nothing at all is done: that is not a steady state of a workload.
             (true, false) => f64::INFINITY,
         };
         SteadyWindow { mean, max_deviation, slope, criterion }

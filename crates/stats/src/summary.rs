@@ -72,7 +72,7 @@ impl PhaseResult {
         })
     }
 
-    /// How many independent operations the operations of a kind are worth: slow ones come together, so that many
+    /// Number of independent operations the operations of a kind are worth: slow ones come together, so that many
     /// operations of little time carry less information than their number. Taken from how much the mean's own samples, the
     /// intervals with such operations, are worth.
     pub fn effective_operations(&self, kind: OpKind) -> u64 {
@@ -105,7 +105,7 @@ impl PhaseResult {
         ((excess + at_end) / time.max(1.0)).min(1.0)
     }
 
-    /// How many independent operations the operations of a kind are worth for a quantile: from how the share of
+    /// Number of independent operations the operations of a kind are worth for a quantile: from how the share of
     /// operations slower than it varies between the sections of the phase ([`Estimate::quantile_of_sections`]). Where the
     /// sections say nothing, [`PhaseResult::effective_operations`].
     pub fn effective_for_quantile(&self, kind: OpKind, quantile: Quantile) -> u64 {

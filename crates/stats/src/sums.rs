@@ -7,7 +7,7 @@ use iolite_model::OpTotals;
 pub(crate) struct Sums {
     /// Operations that succeeded.
     pub(crate) operations: u64,
-    /// Bytes moved by them.
+    /// Bytes transferred by them.
     pub(crate) bytes: u64,
     /// Operations that failed.
     pub(crate) errors: u64,

@@ -11,13 +11,13 @@ use rusqlite::ErrorCode;
 pub enum Error {
     /// No place to keep results in could be derived from the environment.
     #[error(
-        "there is no place to keep results in: neither XDG_DATA_HOME is set nor HOME an existing directory; \
-         set one of them or name a file with --results FILE"
+        "no location for the results database: XDG_DATA_HOME is not set and HOME is not an existing directory; set one of them \
+         or specify --results FILE"
     )]
     NoHome,
     /// The directory of the database could not be made.
     #[error(
-        "can't make the directory {path} for the results: {source}; choose another place with --results FILE"
+        "cannot create the directory {path} for the results: {source}; specify another location with --results FILE"
     )]
     Directory {
         /// The directory.
@@ -26,24 +26,24 @@ pub enum Error {
         source: io::Error,
     },
     /// The file exists and is no SQLite database.
-    #[error("{path} is not a database: it is left as it is; name another file with --results FILE")]
+    #[error("{path} is not a database and was not changed; specify another file with --results FILE")]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
     /// The file is empty, where a results database was to be read.
-    #[error("{path} is empty: it is no results database")]
+    #[error("{path} is empty and not a results database")]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// A question in SQL would write.
-    #[error("this statement would change the results: only questions (SELECT) are answered")]
+    #[error("this statement would change the results: only queries (SELECT) are allowed")]
     Writes,
     /// The file is a SQLite database of some other program.
     #[error(
-        "{path} is a database of another program (application id {found:#010x}, iolite's is {expected:#010x}): \
-         it is left as it is; name another file with --results FILE"
+        "{path} is a database of another program (application id {found:#010x}, expected {expected:#010x}) and was not changed; \
+         specify another file with --results FILE"
     )]
     NotIolite {
         /// The file.
@@ -55,8 +55,8 @@ pub enum Error {
     },
     /// A newer iolite wrote the database.
     #[error(
-        "{path} was written by a newer iolite (schema version {found}, this program knows {known}): \
-         use that one, or name another file with --results FILE"
+        "{path} was written by a newer version of iolite (schema version {found}, supported is {known}): use that version, or \
+         specify another file with --results FILE"
     )]
     Newer {
         /// The file.
@@ -68,8 +68,8 @@ pub enum Error {
     },
     /// The database was written by an earlier version of the schema.
     #[error(
-        "{path} was written by an earlier iolite (schema version {found}, this program writes {known}): it is left as it is; \
-         move it away, or name another file with --results FILE"
+        "{path} was written by an earlier version of iolite (schema version {found}, supported is {known}) and was not changed; \
+         rename it, or specify another file with --results FILE"
     )]
     Older {
         /// The database.
@@ -93,15 +93,17 @@ pub enum Error {
     },
     /// The file went away, or another took its name, while it was in use.
     #[error(
-        "{path} was deleted or replaced while results were being stored in it: what was measured since is not kept; \
-         leave the file and its -wal and -shm companions alone while iolite runs"
+        "{path} was deleted or replaced while in use: results measured since then are lost; do not touch the file or its -wal \
+         and -shm files while iolite is running"
     )]
     Deleted {
         /// The database.
         path: PathBuf,
     },
     /// There is no such run.
-    #[error("{path} holds no run {run}: list the runs it has, or name another file with --results FILE")]
+    #[error(
+        "{path} has no run {run}: see `iolite results list`, or specify another file with --results FILE"
+    )]
     NoSuchRun {
         /// The database.
         path: PathBuf,
@@ -109,7 +111,7 @@ pub enum Error {
         run: RunId,
     },
     /// No run has such a name.
-    #[error("no run in {path} is called `{name}`: `iolite results list` shows them all")]
+    #[error("no run `{name}` in {path}: see `iolite results list`")]
     NoMatch {
         /// The database.
         path: PathBuf,
@@ -117,7 +119,7 @@ pub enum Error {
         name: String,
     },
     /// Several runs have ids that begin so.
-    #[error("`{name}` fits several runs ({}, ...): give more of the id, or `latest`", .runs.join(", "))]
+    #[error("`{name}` matches several runs ({}, ...): specify more of the id, or `latest`", .runs.join(", "))]
     Ambiguous {
         /// As the user named it.
         name: String,
@@ -125,7 +127,9 @@ pub enum Error {
         runs: Vec<String>,
     },
     /// A stored value is not one that this program writes.
-    #[error("{path}: {what} can't be read ({reason}): the row was changed by hand or by a newer iolite")]
+    #[error(
+        "{path}: cannot read {what} ({reason}): the row was changed manually or by a newer version of iolite"
+    )]
     Unreadable {
         /// The database.
         path: PathBuf,
@@ -135,9 +139,7 @@ pub enum Error {
         reason: String,
     },
     /// An event came before the one it depends on.
-    #[error(
-        "{event} came before {missing}: it can't be stored; this is a defect of iolite, please report it"
-    )]
+    #[error("cannot store {event} before {missing}; this is a bug, please report it")]
     OutOfOrder {
         /// The event.
         event: &'static str,
@@ -145,7 +147,7 @@ pub enum Error {
         missing: &'static str,
     },
     /// A value could not be written as JSON.
-    #[error("{what} can't be stored: {source}; a path that is not UTF-8 is the likely cause")]
+    #[error("cannot store {what}: {source}; the likely cause is a path that is not valid UTF-8")]
     Json {
         /// Which value.
         what: &'static str,
@@ -161,7 +163,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The thread that stores ended by a panic.
-    #[error("the thread that stores results has died: this is a defect of iolite, please report it")]
+    #[error("the thread that stores results has ended unexpectedly; this is a bug, please report it")]
     WriterDied,
 }
 
@@ -183,16 +185,16 @@ fn advice(code: Option<ErrorCode>) -> &'static str {
             "the file system is full: free some space or use --results FILE elsewhere"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            "it may not be written to: give yourself the permission, or use --results FILE elsewhere"
+            "no write permission: correct the permissions, or use --results FILE elsewhere"
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another program holds it locked: end that program (fuser names it) or use --results FILE elsewhere"
+            "another program has locked it: end that program (see fuser) or use --results FILE elsewhere"
         }
         Some(ErrorCode::CannotOpen) => {
             "the place is missing, a directory, forbidden or read-only: check the path or use --results FILE elsewhere"
         }
         Some(ErrorCode::SystemIoFailure) => {
-            "the storage beneath it fails: look at the kernel log (dmesg) and use --results FILE elsewhere"
+            "the storage beneath it fails: see the kernel log (dmesg) and use --results FILE elsewhere"
         }
         Some(ErrorCode::DatabaseCorrupt) => {
             "it is damaged: try `sqlite3 FILE .recover`, and use --results FILE elsewhere meanwhile"

@@ -193,7 +193,7 @@ mod tests {
         Connection::open(&newer).unwrap().pragma_update(None, "user_version", 1000).unwrap();
         let error = open_fails(&newer);
         assert!(matches!(error, Error::Newer { found: 1000, .. }), "{error}");
-        assert!(error.to_string().contains("newer iolite"), "{error}");
+        assert!(error.to_string().contains("newer version of iolite"), "{error}");
     }
 
     #[test]

@@ -298,7 +298,7 @@ fn an_altered_row_is_said_to_be_unreadable() {
     store.connection.execute("UPDATE phase SET task = '{}' WHERE number = 2", []).unwrap();
     let run = RunId("20261120T160301-0a".into());
     let error = store.events(&run).unwrap_err().to_string();
-    assert!(error.contains("a phase's task can't be read"), "{error}");
+    assert!(error.contains("cannot read a phase's task"), "{error}");
     assert_eq!(store.intervals(&run, 2).unwrap().len(), 5);
 }
 

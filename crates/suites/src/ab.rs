@@ -113,7 +113,7 @@ impl Procedure for Ab {
         }
         self.ahead
             .pop()
-            .map_or_else(|| Step::Failed("a job without a task can't be compared".into()), Step::Run)
+            .map_or_else(|| Step::Failed("a job without tasks cannot be compared".into()), Step::Run)
     }
 }
 

@@ -246,7 +246,7 @@ mod tests {
         let warnings = warned(1_000_000, 2_000_000, 0);
         let [Warning::UnaccountedTime { jobs: 2, busy, .. }] = &warnings[..] else { panic!("{warnings:?}") };
         assert!((0.9..1.1).contains(busy), "{busy}");
-        assert!(warnings[0].to_string().contains("1.0 of 2 jobs' time"), "{}", warnings[0]);
+        assert!(warnings[0].to_string().contains("1.0 of 2 jobs"), "{}", warnings[0]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Disturbance {
     /// Said of what would be unfit otherwise.
     fn reservation(self) -> &'static str {
         match self {
-            Disturbance::Device => ", but beside other load: repeat on an idle device",
+            Disturbance::Device => ", but with other load on the device: repeat on an idle device",
             Disturbance::Host => ", but on a host whose CPUs were busy otherwise: repeat on an idle host",
         }
     }
@@ -79,7 +79,7 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) direct: bool,
     /// Operations that failed, over all stages of all phases.
     pub(crate) errors: u64,
-    /// Operations that never came back, over all phases.
+    /// Operations that never completed, over all phases.
     pub(crate) lost: u64,
     /// Warnings that what was measured is not the storage alone.
     pub(crate) beside: &'a [Warning],
@@ -107,7 +107,7 @@ pub(crate) fn judge(
     });
     let medium = circumstances.volatile.map(judge_medium);
     let errors = none_wanted("errors", circumstances.errors, "operations failed");
-    let lost = none_wanted("hangs", circumstances.lost, "operations never came back");
+    let lost = none_wanted("hangs", circumstances.lost, "operations never completed");
     let mut beside: Vec<Reason> = circumstances.beside.iter().filter_map(judge_beside).collect();
     // One of each kind says it.
     beside.dedup_by(|later, first| later.what == first.what);
@@ -128,7 +128,7 @@ fn judge_beside(warning: &Warning) -> Option<Reason> {
         }
         Warning::ForeignLoad { phase, requested, device } => (
             "other load",
-            format!("`{phase}`: the device moved {device} for {requested} asked"),
+            format!("`{phase}`: the device transferred {device} for {requested} requested"),
             "an idle device",
         ),
         _ => return None,
@@ -241,7 +241,7 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
         };
         if !bounds_quantile(quantile, operations) {
             let all = result.totals.operations(evidence.kind);
-            reservations.push((Fitness::Marginal, format!("{all} operations are too few to tell")));
+            reservations.push((Fitness::Marginal, format!("{all} operations are too few")));
         }
         reservations.extend(stalls(quantile, criterion.at_most, evidence));
     }

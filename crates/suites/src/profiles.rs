@@ -36,7 +36,7 @@ pub enum ProfileError {
         reason: &'static str,
     },
     /// It asks for nothing.
-    #[error("it has no [[criterion]], so everything would be fit; see `iolite profiles oltp-flash`")]
+    #[error("it has no [[criterion]]; see `iolite profiles oltp-flash` for an example")]
     Empty,
 }
 
@@ -61,7 +61,7 @@ pub fn parse(text: &str) -> Result<Profile, ProfileError> {
         };
         if criterion.quantile.is_some_and(|quantile| !(quantile > 0.0 && quantile < 1.0)) {
             return refuse(
-                "the quantile must lie between 0 and 1: 0.99 is the 99th percentile; no measurement shows 1",
+                "the quantile must lie between 0 and 1: 0.99 is the 99th percentile; 1 cannot be measured",
             );
         }
         if criterion.at_most.0 == 0 {

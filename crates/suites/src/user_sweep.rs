@@ -23,7 +23,9 @@ const TRANSACTIONS: [&str; 5] = ["new-order", "payment", "order-status", "delive
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UserSweepError {
     /// There is nothing to sweep.
-    #[error("the list of virtual users must rise and begin above 0: give, for example, --users 1,2,4,8,16")]
+    #[error(
+        "the numbers of virtual users must be ascending and above 0: specify, for example, --users 1,2,4,8,16"
+    )]
     Users,
 }
 

@@ -111,7 +111,7 @@ fn setup(events: usize) -> io::Result<libc::c_ulong> {
 }
 
 fn destroy(context: libc::c_ulong) {
-    // SAFETY: io_destroy takes a number and no memory of ours; one that is no context is refused with EINVAL.
+    // SAFETY: io_destroy takes a number and no memory of ours; one that is not a context is refused with EINVAL.
     unsafe { libc::syscall(libc::SYS_io_destroy, context) };
 }
 

@@ -149,7 +149,7 @@ pub fn size_of(file: &File) -> io::Result<u64> {
 /// Size in bytes of a block device's logical blocks (BLKSSZGET): direct I/O is in multiples of it.
 ///
 /// # Errors
-/// The kernel's: `ENOTTY` for what is no block device.
+/// The kernel's: `ENOTTY` for what is not a block device.
 pub fn logical_block(file: &File) -> io::Result<u32> {
     Ok(rustix::fs::ioctl_blksszget(file)?)
 }
@@ -585,7 +585,7 @@ mod tests {
         let part = Part { name: "sda1".to_owned(), number: (8, 1), directory: dir.path().to_owned() };
         assert_eq!(held(&part).unwrap(), ["sda1 is part of dm-7 (vg-data)", "sda1 is part of md0"]);
         fs::remove_dir_all(dir.path().join("holders")).unwrap();
-        assert!(held(&part).is_err(), "what can't be read is not free");
+        assert!(held(&part).is_err(), "what cannot be read is not free");
     }
 
     #[test]

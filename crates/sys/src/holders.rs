@@ -119,10 +119,10 @@ pub fn devices_opened_by(numbers: &[(u32, u32)]) -> Option<String> {
 }
 
 fn unseen() -> String {
-    "a process that this user can't see".to_owned()
+    "a process that this user cannot see".to_owned()
 }
 
-/// A process as people know it.
+/// A process as users know it.
 fn named(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let name: String = name.trim_end().chars().filter(|c| !c.is_control()).collect();

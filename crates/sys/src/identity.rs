@@ -43,7 +43,7 @@ fn set(call: libc::c_long, id: u32, what: &str) -> io::Result<()> {
     let error = io::Error::last_os_error();
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            let text = format!("this process may not become {what} {id}: run as root, or leave it out");
+            let text = format!("this process may not become {what} {id}: run as root, or remove it");
             Err(io::Error::new(ErrorKind::PermissionDenied, text))
         }
         _ => Err(error),

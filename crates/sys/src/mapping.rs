@@ -83,7 +83,7 @@ impl Mapping {
         self.length
     }
 
-    /// How many of `length` bytes at `offset` lie within the file, and where.
+    /// The part of `length` bytes at `offset` that is within the file.
     fn part(&self, offset: u64, length: usize) -> (*mut u8, usize) {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(self.length);
         (self.start.as_ptr().wrapping_add(offset), length.min(self.length - offset))

@@ -93,8 +93,8 @@ pub fn run_on(cpus: &[usize]) -> io::Result<()> {
     sched_setaffinity(None, &before)?;
     let refused: Vec<_> = cpus.iter().copied().filter(|&cpu| set.is_err() || !got.is_set(cpu)).collect();
     let text = format!(
-        "this process may not run on processor {}: a control group (cpuset) or container keeps it away; \
-         choose among {} or change its cpuset",
+        "this process may not run on processor {}: a control group (cpuset) or container excludes it; use one of {} or change \
+         the cpuset",
         listed(&refused),
         listed(&self::cpus()?)
     );
@@ -113,7 +113,7 @@ pub fn nodes() -> io::Result<Vec<usize>> {
 }
 
 fn without_numa() -> io::Error {
-    let text = "the kernel is built without NUMA, or hides it: leave the node out";
+    let text = "the kernel is built without NUMA, or hides it: remove the node";
     io::Error::new(ErrorKind::Unsupported, text)
 }
 
@@ -190,8 +190,8 @@ fn refused_memory(error: io::Error, nodes: &str) -> io::Error {
         Some(libc::EPERM) => (
             ErrorKind::PermissionDenied,
             format!(
-                "memory can't be taken from NUMA node {nodes}: a container's filter of system calls forbids \
-                 set_mempolicy; allow it (CAP_SYS_NICE does for most) or leave the node out"
+                "memory cannot be allocated from NUMA node {nodes}: the seccomp filter of the container forbids set_mempolicy; \
+                 allow it (usually with CAP_SYS_NICE) or remove the node"
             ),
         ),
         _ => return error,

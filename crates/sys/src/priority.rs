@@ -19,8 +19,7 @@ pub fn be_nice(nice: i8) -> io::Result<()> {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
             let text = format!(
-                "the nice value {nice} is lower than this process may have: run as root, raise its limit (`ulimit -e`) or give a \
-                 higher one"
+                "no permission for the nice value {nice}: run as root, raise the limit (`ulimit -e`) or use a higher value"
             );
             Err(io::Error::new(ErrorKind::PermissionDenied, text))
         }
@@ -43,7 +42,7 @@ pub fn nice() -> io::Result<i8> {
 /// the level (0 to 7) in the lowest (ioprio_set(2)).
 ///
 /// # Errors
-/// `PermissionDenied` for the class real time without the right to; `InvalidInput` for what is no priority.
+/// `PermissionDenied` for the class real time without the right to; `InvalidInput` for what is not a priority.
 pub fn set_io(priority: u16) -> io::Result<()> {
     // SAFETY: no pointer is passed; the kernel refuses what it does not know.
     let set = unsafe { libc::syscall(libc::SYS_ioprio_set, THREAD, 0, libc::c_int::from(priority)) };

@@ -31,7 +31,7 @@ impl Slots {
         Ok(Slots { memory, size, busy: vec![0; count], outstanding: 0 })
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub(crate) fn count(&self) -> usize {
         self.busy.len()
     }

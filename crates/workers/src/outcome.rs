@@ -20,7 +20,7 @@ pub struct Outcome {
     pub verified: Option<Verified>,
     /// What reading back all that was written counted, where that was asked for: no part of the totals.
     pub read_back: Option<PhaseTotals>,
-    /// In an open loop: whether the rate asked for was kept.
+    /// In an open loop: whether the requested rate was reached.
     pub rate: Option<RateKept>,
     /// What the workers themselves used of the machine.
     pub usage: Usage,

@@ -123,7 +123,7 @@ pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
         Arrival::ThinkTime { operations: 0, io_time: Nanos(0), .. } => Err(WorkloadError::new(
             "the think time comes after no operations".to_owned(),
             "nothing would ever be done",
-            "give the number of operations between two pauses",
+            "specify the number of operations between two pauses",
         )),
         _ => Ok(()),
     }
@@ -144,7 +144,7 @@ fn check_pace(pace: Pace) -> Result<(), WorkloadError> {
         rate.is_finite() && rate >= SLOWEST,
         || format!("the rate is {rate} {what} a second"),
         "it has to be a number above 0, and not less than one in 30 years",
-        "give a rate, or none for a closed loop",
+        "specify a rate, or none for a closed loop",
     )
 }
 
@@ -493,7 +493,7 @@ mod tests {
             arrivals.advance(4096);
             assert_eq!(arrivals.next(), Some(u64::MAX));
             arrivals.completed(start + 50);
-            assert_eq!(arrivals.next(), Some(u64::MAX), "one is still underway");
+            assert_eq!(arrivals.next(), Some(u64::MAX), "one is still in flight");
             arrivals.completed(start + 30);
             assert_eq!(arrivals.next(), Some(start + 150), "the pause counts from the later completion");
         }
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(arrivals.next(), Some(4_000_000));
         arrivals.advance(3000);
         assert_eq!(arrivals.next(), Some(10_000_000));
-        // No drift: a rate that is no whole number of anything, for a day.
+        // No drift: a rate that is not a whole number of anything, for a day.
         let mut arrivals = Arrivals::new(&byte_task(Arrival::ConstantBytes(Bandwidth(3e7)), 1), 0);
         (0..86_400 * 30u32).for_each(|_| arrivals.advance(1_000_000));
         let day = arrivals.next().unwrap();

@@ -89,20 +89,20 @@ fn check_append(task: &FileTask) -> Result<(), WorkloadError> {
     WorkloadError::unless(
         grows,
         || "the order is append and the target is not an empty file".to_owned(),
-        "the file has to grow: made by this phase without reserving its blocks, or named by the user with `lay_out` `grow`",
+        "the file must grow: created by this phase without preallocation, or specified with `lay_out` `grow`",
         "create it and don't preallocate, say `grow`, or choose another order",
     )?;
     WorkloadError::unless(
         !files::has_several(task),
         || "the order is append and there are several files".to_owned(),
         "how much goes to each is not known before",
-        "name one file, or give each task a file of its own",
+        "name one file, or use a separate file for each task",
     )?;
     WorkloadError::unless(
         task.regions == Regions::Natural,
         || "the order is append and the workers have regions".to_owned(),
         "a file has one end",
-        "leave the regions out, or give each worker a file of its own",
+        "remove the regions, or use a separate file for each worker",
     )
 }
 
@@ -152,8 +152,8 @@ mod tests {
         assert_eq!(validate(&FileTask { target: Target::Null { size: Bytes::MIB }, ..good.clone() }), Ok(()));
         for (task, part) in [
             (FileTask { mix: Mix::ReadPercent(0), ..good.clone() }, "only writes"),
-            (FileTask { target: file(false, false), ..good.clone() }, "made by this phase"),
-            (FileTask { target: file(true, true), ..good.clone() }, "made by this phase"),
+            (FileTask { target: file(false, false), ..good.clone() }, "created by this phase"),
+            (FileTask { target: file(true, true), ..good.clone() }, "created by this phase"),
             (FileTask { regions: Regions::Slices, ..good.clone() }, "one end"),
         ] {
             let error = validate(&task).unwrap_err().to_string();

@@ -150,7 +150,7 @@ pub(crate) fn check(contents: &Contents) -> Result<(), WorkloadError> {
         Fill::Pattern(pattern) if pattern.is_empty() => Err(WorkloadError::new(
             "the pattern has no bytes".to_owned(),
             "it needs at least one to repeat",
-            "give its bytes, or choose zeros",
+            "specify its bytes, or choose zeros",
         )),
         Fill::Zeros | Fill::Pattern(_) => no_duplicates_of_equals(contents.duplicate_percent, true),
     }
@@ -161,7 +161,7 @@ fn no_duplicates_of_equals(duplicate_percent: u8, all_equal: bool) -> Result<(),
         duplicate_percent == 0 || !all_equal,
         || format!("{duplicate_percent} % of the blocks are to be duplicates"),
         "all blocks of these contents are equal already",
-        "leave duplicates out, or choose random or partly compressible contents",
+        "remove duplicates, or choose random or partly compressible contents",
     )
 }
 

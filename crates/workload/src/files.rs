@@ -80,7 +80,7 @@ pub(crate) fn check(task: &FileTask) -> Result<(), WorkloadError> {
             run > 0,
             || "0 operations are to go to a file before the next".to_owned(),
             "it needs at least one",
-            "give 1, or leave the number out",
+            "specify 1, or remove the number",
         ),
         FileOrder::Sequential => Ok(()),
         FileOrder::Zipf(theta) => law(Access::Zipf { theta }),

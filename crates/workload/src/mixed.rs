@@ -64,14 +64,14 @@ enum Walk {
 /// Checks what different sizes ask of an order, besides what equal ones do. `length` is the smallest part of a worker.
 ///
 /// # Errors
-/// The order makes no sense with different sizes, or not with these.
+/// The order is invalid with different sizes, or not with these.
 pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), WorkloadError> {
     let (alignment, divisor) = (sizes.alignment, size::divisor(sizes, task.mix));
     match &task.access {
         Access::Strided { .. } => Err(WorkloadError::new(
             "the order is strided and the sizes differ".to_owned(),
             "columns are of equal blocks",
-            "give one block size, or use sequential with skip",
+            "specify one block size, or use sequential with skip",
         )),
         Access::SequentialBack { step } => {
             let max = size::largest(sizes, task.mix);
@@ -84,7 +84,7 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
                     )
                 },
                 "that has to be at least the largest size",
-                "give more",
+                "specify more",
             )
         }
         Access::ZoneCycle(zones) => {
@@ -110,7 +110,7 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
                     )
                 },
                 "to cover each byte once, operations have to begin wherever another may end",
-                "give an alignment that divides all sizes, or use random",
+                "specify an alignment that divides all sizes, or use random",
             )?;
             WorkloadError::unless(
                 is_unknown(task) || length / divisor.max(1) <= MAX_GRANULES,

@@ -65,7 +65,7 @@ pub(crate) struct WorkerIndex {
     pub(crate) worker: u32,
     /// Its turn among those that share the span.
     pub(crate) turn: u32,
-    /// How many share it; 1 for a worker that goes about it as if it were alone.
+    /// Number of workers that share it; 1 for a worker that goes about it as if it were alone.
     pub(crate) turns: u32,
     /// The phase's seed.
     pub(crate) seed: u64,
@@ -193,7 +193,7 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
             *blocks > 0,
             || "a run has no block".to_owned(),
             "it needs at least one before it jumps",
-            "give the number of blocks in a row; 1 is the same as random",
+            "specify the number of blocks in a row; 1 is the same as random",
         ),
         Access::Zipf { theta } => zipf::check(*theta),
         Access::Pareto { h } => pareto::check(*h),

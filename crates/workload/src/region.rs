@@ -18,7 +18,7 @@ pub(crate) struct Region {
     pub(crate) length: u64,
     /// This worker's turn among those that share the part's blocks.
     pub(crate) turn: u32,
-    /// How many share them: 1 where the worker goes about it as if it were alone.
+    /// Number of workers that share them: 1 where the worker goes about it as if it were alone.
     pub(crate) turns: u32,
 }
 

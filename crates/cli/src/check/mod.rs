@@ -18,7 +18,7 @@ use options::Options;
 /// Checks a directory's storage.
 ///
 /// # Errors
-/// The arguments make no sense, or the check cannot be begun. A failure later is part of what is printed.
+/// The arguments are invalid, or the check cannot be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let options = Options::from_args(args)?;

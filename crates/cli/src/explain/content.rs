@@ -12,7 +12,7 @@ pub(super) enum Content {
         document: Value,
         /// Lines before the first one: fio's messages.
         skipped: Vec<String>,
-        /// How many there are.
+        /// Number of them.
         documents: usize,
     },
     /// No JSON: a job, if anything.
@@ -26,7 +26,7 @@ pub(super) enum Content {
 pub(super) fn of(text: &str) -> anyhow::Result<Content> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
-        bail!("it is empty: give a result as JSON (fio --output-format=json), or a job");
+        bail!("empty input: specify a result in JSON (fio --output-format=json), or a job");
     }
     let whole = text.trim_start();
     if whole.starts_with('{') || serde_json::from_str::<Value>(whole).is_ok() {
@@ -36,7 +36,9 @@ pub(super) fn of(text: &str) -> anyhow::Result<Content> {
     let start = lines(text).find(|(_, line)| line.trim_end() == "{").map(|(start, _)| start);
     match (other_form(&text[..start.unwrap_or(text.len())]), start) {
         (Some(form), None) => {
-            bail!("it is a result of fio's as {form}: run it with --output-format=json to have it explained")
+            bail!(
+                "this is a fio result in {form} format, which cannot be explained: run fio with --output-format=json"
+            )
         }
         (None, None) => Ok(Content::Job),
         (Some(_), Some(start)) => result(text, start, Vec::new()),
@@ -66,12 +68,12 @@ fn result(text: &str, start: usize, skipped: Vec<String>) -> anyhow::Result<Cont
             Err(_) if last.is_some() => break,
             Err(error) => {
                 let line = error.line() + text[..start].matches('\n').count();
-                let cause = if error.is_eof() { "; it is cut off" } else { "" };
-                bail!("it begins as JSON, but is none: {error} (line {line} of the file){cause}");
+                let cause = if error.is_eof() { "; the file is truncated" } else { "" };
+                bail!("invalid JSON: {error} (line {line} of the file){cause}");
             }
         }
     }
-    last.map(|document| Content::Result { document, skipped, documents }).context("it holds no document")
+    last.map(|document| Content::Result { document, skipped, documents }).context("no document found")
 }
 
 /// What form of fio's output it is, other than JSON.
@@ -82,9 +84,9 @@ fn other_form(text: &str) -> Option<&'static str> {
             && fields.next().is_some_and(|program| program.starts_with("fio-"))
     };
     if text.lines().any(terse) {
-        return Some("terse text");
+        return Some("terse");
     }
-    text.lines().any(|line| line.starts_with("Run status group ")).then_some("text for people")
+    text.lines().any(|line| line.starts_with("Run status group ")).then_some("normal")
 }
 
 #[cfg(test)]
@@ -124,12 +126,12 @@ mod tests {
         for (text, part) in [
             ("", "empty"),
             (" \n", "empty"),
-            ("{\n\"a\": ", "cut off"),
+            ("{\n\"a\": ", "truncated"),
             ("{\n\"a\": }", "line 2"),
             ("note\n{\n\"a\": }", "line 3 of the file"),
             ("\nnote\n\n{\n\"a\": }", "line 5 of the file"),
             ("3;fio-3.33;a;0;0;1", "terse"),
-            ("a: (g=0)\n\nRun status group 0 (all jobs):\n", "text for people"),
+            ("a: (g=0)\n\nRun status group 0 (all jobs):\n", "normal"),
         ] {
             let error = of(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text:?}: {error}");

@@ -17,15 +17,15 @@ use crate::job::{Loaded, check, parse_to_explain};
 /// What a job will do, in words, and what it is in iolite's own language where it is written in another.
 ///
 /// # Errors
-/// It is no job: says what was expected, and where.
+/// It is not a job: says what was expected, and where.
 pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, UsageError> {
     let Loaded { job, mut notes } = parse_to_explain(text, path)?;
     let native = match Language::of(text, Some(path)) {
         Language::Native => None,
         Language::Fio => native::print(&job).map_err(|why| notes.push(why.to_string())).ok(),
     };
-    // What makes no sense is reported with what the rest means.
-    notes.extend(check(&job).err().map(|error| format!("it would be refused: {error}")));
+    // What is invalid is reported with what the rest means.
+    notes.extend(check(&job).err().map(|error| format!("the job would be rejected: {error}")));
     let context = context(&job);
     let explained = JobToExplain { job: &job, notes: &notes, context: &context, native: native.as_deref() };
     Ok(words(explained, style))

@@ -16,11 +16,11 @@ use content::Content;
 
 const EXAMPLES: &str = "\
 Examples:
-  What do these numbers mean, and which need caution?
+  Explain the figures of a fio result, with caveats:
       fio --output-format=json --output=result.json job.fio; iolite explain result.json
-  Every key of it:
+  Explain every key:
       iolite explain result.json --all
-  What would this job do, and what is wrong with it?
+  Explain what a job would do, and its problems:
       iolite explain job.fio";
 
 /// Results are read up to this size: what is larger is not one.
@@ -30,11 +30,11 @@ const LARGEST: u64 = 64 << 20;
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct ExplainArgs {
-    /// A result (JSON of fio's or iolite's) or a job; `-` for standard input
+    /// A result (JSON of fio or iolite) or a job; `-` for standard input
     #[arg(value_name = "RESULT|JOB")]
     file: PathBuf,
 
-    /// Of a result: explain every key, not only those that matter
+    /// Explain every key of a result, not only the important ones
     #[arg(long)]
     all: bool,
 }
@@ -57,13 +57,13 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
                     String::new()
                 };
                 output::note(&format!(
-                    "before the result stands `{}`{more}: messages of the program that printed it",
+                    "the text before the result was skipped: `{}`{more}",
                     first.escape_debug()
                 ));
             }
             if documents > 1 {
                 output::note(&format!(
-                    "there are {documents} results in it (fio's --status-interval): the last one is explained"
+                    "the file has {documents} results (fio's --status-interval); the last one is explained"
                 ));
             }
             let explained = ResultToExplain { document: &document, all: args.all };
@@ -71,7 +71,9 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
             output::print(&text)?;
         }
         Content::Job if args.all => {
-            return Err(usage("it is a job, of which all is explained anyway: leave --all out".into()).into());
+            return Err(
+                usage("--all applies to results only; a job is always explained completely".into()).into()
+            );
         }
         Content::Job => output::print(&job::explain(&args.file, &text, style)?)?,
     }
@@ -87,7 +89,7 @@ fn read(path: &Path) -> Result<String, UsageError> {
     } else {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
-                let message = format!("{shown} is a directory: give the file of a result or of a job in it");
+                let message = format!("{shown} is a directory: specify a result file or a job file");
                 return Err(UsageError::new(message));
             }
             _ => File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
@@ -95,16 +97,16 @@ fn read(path: &Path) -> Result<String, UsageError> {
     };
     taken.map_err(|error| {
         UsageError::new(format!(
-            "cannot read {shown}: {error}; give the file of a result or of a job, or `-` for standard input"
+            "cannot read {shown}: {error}; specify a result file, a job file, or `-` for standard input"
         ))
     })?;
     if bytes.len() as u64 > LARGEST {
-        let message = format!("{shown} is larger than 64 MiB, which no result or job is: give another file");
+        let message = format!("{shown} is larger than 64 MiB, the maximum for a result or job");
         return Err(UsageError::new(message));
     }
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
         UsageError::new(format!(
-            "{shown} is not text: give a result as JSON (fio --output-format=json), or a job"
+            "{shown} is not a text file: specify a result in JSON (fio --output-format=json), or a job"
         ))
     })
 }

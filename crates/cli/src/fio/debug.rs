@@ -21,7 +21,7 @@ const AREAS: [&str; 6] = ["job", "parse", "process", "file", "io", "random"];
 pub(super) fn refuse_unknown(invocation: &Invocation) -> Result<(), UsageError> {
     match invocation.debug.iter().find(|area| *area != "all" && !AREAS.contains(&area.as_str())) {
         Some(area) => Err(UsageError::new(format!(
-            "--debug={area} is not built: use {}, or write_lat_log with log_offset for each operation, or strace",
+            "--debug={area} is not supported: use {}, write_lat_log with log_offset, or strace",
             AREAS.join(", ")
         ))),
         None => Ok(()),

@@ -96,7 +96,7 @@ fn failure(error: &anyhow::Error) -> Failure {
 fn run_into(command: &str, output: &Path) -> anyhow::Result<()> {
     let opened = File::create(output).and_then(|out| Ok((out.try_clone()?, out)));
     let (out, errors) =
-        opened.with_context(|| format!("cannot keep what `{command}` prints in {}", output.display()))?;
+        opened.with_context(|| format!("cannot write the output of `{command}` to {}", output.display()))?;
     run(command, Command::new("/bin/sh").stdout(out).stderr(errors))
 }
 

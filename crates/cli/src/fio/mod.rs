@@ -99,7 +99,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     }
     if plan.threads.is_empty() {
         crate::output::print(&help::general())?;
-        let message = "no job is defined: give a job file, or --name=NAME and the job's options";
+        let message = "no job is defined: specify a job file, or --name=NAME and the options of the job";
         return Err(UsageError::new(message).into());
     }
     run::run(invocation, plan)

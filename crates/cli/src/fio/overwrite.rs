@@ -20,12 +20,13 @@ pub(super) fn ask(threads: &[Thread]) -> anyhow::Result<()> {
     }
     for (path, what) in held(threads) {
         let name = path.display().to_string();
-        output::note(&format!("{name} holds {what}, which is lost. Type {name} to overwrite it:"));
+        output::note(&format!("{name} contains {what}, which will be lost. Type {name} to overwrite it:"));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         if answer.trim() != name {
-            let message =
-                format!("{name} is not overwritten: it holds {what}; --allow-overwrite skips the question");
+            let message = format!(
+                "{name} was not overwritten: it contains {what}; --allow-overwrite skips this question"
+            );
             return Err(UsageError::new(message).into());
         }
     }

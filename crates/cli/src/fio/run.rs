@@ -89,7 +89,7 @@ fn perform(
     Results::of(&session.end(ending)).context("the results are incomplete")
 }
 
-/// Tells on standard error what went wrong, and how it ended.
+/// Reports errors on standard error, and how it ended.
 fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Result<Outcome> {
     let failed = results.jobs.iter().filter(|job| job.error != 0);
     let failures = failed.map(|job| {
@@ -112,7 +112,7 @@ fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Re
 fn validate(threads: &[Thread]) -> anyhow::Result<()> {
     for thread in threads {
         if let Some(directory) = thread.directory.as_deref().filter(|directory| !directory.is_dir()) {
-            let error = format!("directory: `{}` is not a directory: make it first", directory.display());
+            let error = format!("directory: `{}` is not a directory: create it first", directory.display());
             return Err(UsageError::new(error).into());
         }
         iolite_engine::validate_task(&thread.task).map_err(UsageError::new)?;

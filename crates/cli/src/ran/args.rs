@@ -15,25 +15,25 @@ use crate::exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  A database of 48 GiB to read from, in a directory (SQLite); globals for ten jobs that write:
+  Create a database of 48 GiB in a directory (SQLite), and globals for ten writing jobs:
       iolite ranread setup --db sqlite:/data/ran --size 48GiB
       iolite ranwrite create-globals --db sqlite:/data/ran --globals 10
-  Twenty jobs that read at random for five minutes:
+  Read randomly with twenty jobs for five minutes:
       iolite ranread run --db sqlite:/data/ran --jobs 20
-  Ten jobs that write transactions of 50 sets and pause for 2 ms:
+  Write with ten jobs, in transactions of 50 sets with a pause of 2 ms:
       iolite ranwrite run --db sqlite:/data/ran --jobs 10
-  More and more jobs until throughput stops growing; is it good enough?
+  Increase the number of jobs until throughput stops growing, with a verdict:
       iolite ranread sweep --db sqlite:/data/ran
   The same inside PostgreSQL, MariaDB and GT.M:
       iolite ranread setup --db postgres://me@localhost/bench --size 48GiB
       iolite ranread setup --db mysql://me@localhost/bench --size 48GiB
       iolite ranread setup --db gtm:/data/gtm --size 48GiB
-  All runs for a spreadsheet; remove what setup has created:
+  Export all runs for a spreadsheet; remove the database:
       iolite ranread export --format csv
       iolite ranread purge --db sqlite:/data/ran
 
-Sizes and times need a unit (48GiB, 300s); PerfTools' numbers without one are gigabytes, seconds, and milliseconds of --hang.
-All three tools share one database. docs/databases.md explains what each database does.";
+Sizes and times need a unit (48GiB, 300s). In PerfTools, numbers without a unit are gigabytes, seconds, and milliseconds \
+for --hang. All three tools use the same database. docs/databases.md describes each database system.";
 
 /// `iolite ranread`, `ranwrite` or `ranio` as typed.
 #[derive(Debug, Parser)]
@@ -46,28 +46,28 @@ pub(crate) struct RanArgs<O: Args> {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb<O: Args> {
-    /// Make a database with blocks to read, pre-expanded; the last component of its directory is created if missing
+    /// Create a database with blocks to read, at its full size; the last component of its directory is created if missing
     Setup(SetupArgs),
-    /// Make the globals ^RanWriteGlobal1..N that jobs write into, one per job
+    /// Create the globals ^RanWriteGlobal1..N that jobs write to, one per job
     CreateGlobals(CreateGlobalsArgs),
-    /// Add globals, up to this number
+    /// Add globals
     AddGlobals(AddGlobalsArgs),
-    /// Count the subscripts of each global one by one (slow)
+    /// Count the subscripts of each global by reading them (slow)
     CountSubscripts(DatabaseArgs),
-    /// Print `N,size1,size2,...`: the globals' sizes as recorded (quick)
+    /// Print the number and recorded sizes of the globals, as `N,size1,size2,...` (fast)
     GetSizes(DatabaseArgs),
-    /// Measure with a number of jobs, for a time or a number of iterations
+    /// Run a number of jobs for a time or a number of iterations
     Run(Box<RunArgs<O>>),
     /// Increase the number of jobs until throughput stops growing, then report the knee and a verdict
     Sweep(Box<SweepArgs<O>>),
-    /// End a run that goes on, or all; what they have measured is kept
+    /// Stop a running measurement, or all; results measured so far are kept
     Stop(StopArgs),
     /// List the runs
     History(HistoryArgs),
-    /// Write the runs that have ended to a file for a spreadsheet
+    /// Export completed runs to a file for a spreadsheet
     Export(ExportArgs),
-    /// Forget the runs that have ended
+    /// Delete the records of completed runs
     Reset(ResetArgs),
-    /// Remove exactly what setup has made, and nothing else; an empty directory remains
+    /// Remove the database that setup has created, and nothing else; an empty directory remains
     Purge(DatabaseArgs),
 }

@@ -32,8 +32,8 @@ pub(super) fn refuse_other_writers(database: &RanDatabase, args: &SessionArgs) -
     let url = database.url();
     let Some(run) = measuring_on(url, args.results.clone(), true) else { return Ok(()) };
     let message = format!(
-        "run {run} writes into the globals of {url}, each of which is one job's alone: wait for its end, end it (stop {run}), or \
-         set up another database"
+        "run {run} is writing to the globals of {url}, each of which is used by one job only: wait until it ends, stop it (stop \
+         {run}), or set up another database"
     );
     Err(UsageError::new(message).into())
 }

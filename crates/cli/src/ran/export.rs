@@ -20,12 +20,12 @@ const SAME_MINUTE: u32 = 1000;
 /// `export` as typed.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Where to: a directory, in which a file PerfToolsRanRead_YYYYMMDD-HHMM.txt (UTC; .json for JSON) is made, a file, or `-`
-    /// for standard output. Nothing is overwritten
+    /// Directory, in which a file PerfToolsRanRead_YYYYMMDD-HHMM.txt (UTC; .json for JSON) is created, or file, or `-` for
+    /// standard output. Existing files are not overwritten
     #[arg(value_name = "DIR|FILE|-", default_value = ".")]
     target: PathBuf,
 
-    /// Separated by commas, by tabs, or JSON
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Csv)]
     format: Format,
 
@@ -36,11 +36,11 @@ pub(crate) struct ExportArgs {
 /// The formats by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Separated by commas
+    /// Comma-separated values
     Csv,
-    /// Separated by tabs
+    /// Tab-separated values
     Tsv,
-    /// An array of one object per run
+    /// JSON array with one object per run
     Json,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn run(tool: Tool, args: ExportArgs) -> anyhow::Result<Exit> {
     let list: Vec<Listed> = runs.list()?.into_iter().filter(has_ended).collect();
     if list.is_empty() {
         bail!(
-            "nothing to export: there are no runs of {} in {} that have ended",
+            "nothing to export: there are no completed runs of {} in {}",
             runs.what(),
             runs.path().display()
         );
@@ -102,16 +102,18 @@ fn create(target: &Path, tool: Tool, format: Format) -> anyhow::Result<(PathBuf,
         }
     }
     bail!(
-        "{}: there are {SAME_MINUTE} exports of this minute already: wait, or name a file",
+        "{}: there are already {SAME_MINUTE} exports of this minute: wait, or specify a file",
         target.display()
     )
 }
 
 fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
     let advice = match error.kind() {
-        io::ErrorKind::AlreadyExists => ": exports overwrite nothing; name another file, or remove it",
-        io::ErrorKind::NotFound => ": there is no such directory; make it, or name another",
-        io::ErrorKind::PermissionDenied => ": you may not write there; name another place",
+        io::ErrorKind::AlreadyExists => {
+            ": exports do not overwrite files; specify another file, or remove it"
+        }
+        io::ErrorKind::NotFound => ": no such directory; create it, or specify another one",
+        io::ErrorKind::PermissionDenied => ": no write permission; specify another location",
         _ => "",
     };
     UsageError::new(format!("cannot export to {}: {error}{advice}", path.display())).into()

@@ -28,15 +28,15 @@ pub(crate) struct SetupArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// Size of the blocks to read: at least twice the memory, and four times the storage controller's cache
+    /// Total size of the blocks to read; should be at least twice the memory and four times the storage controller's cache
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub(crate) size: Bytes,
 
-    /// Cache of the storage controller, to warn where the database is too small for it
+    /// Cache size of the storage controller, to warn if the database is too small
     #[arg(long, value_name = "SIZE")]
     pub(crate) controller_cache: Option<Bytes>,
 
-    /// Print nothing while it is made
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -47,19 +47,19 @@ pub(crate) struct CreateGlobalsArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// Globals: as many as jobs that are to write
+    /// Number of globals: at least the number of writing jobs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub(crate) globals: u32,
 
-    /// Subscripts in each; the more there are, the fewer sets fall into the same block
+    /// Number of subscripts in each global; with more subscripts, fewer sets fall into the same block
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) subscripts: u64,
 
-    /// Remove the globals that are there first
+    /// Remove existing globals first
     #[arg(long)]
     pub(crate) replace: bool,
 
-    /// Print nothing while they are made
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -70,15 +70,15 @@ pub(crate) struct AddGlobalsArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// Globals there are to be in all
+    /// Total number of globals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub(crate) globals: u32,
 
-    /// Subscripts in each new one [default: as many as the first has]
+    /// Number of subscripts in each new global [default: that of the first global]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) subscripts: Option<u64>,
 
-    /// Print nothing while they are made
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -106,8 +106,7 @@ fn create_directory(url: &DatabaseUrl) -> anyhow::Result<Option<&Path>> {
         Ok(()) => Ok(Some(directory)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(anyhow::Error::new(error).context(format!(
-            "cannot create the directory {}: only its last component is created, so check that its parent exists and may be \
-             written to",
+            "cannot create the directory {}: only its last component is created, so its parent must exist and be writable",
             directory.display()
         ))),
     }
@@ -140,7 +139,7 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
         "{url}: {size}, {} blocks to read\n{}",
         count(blocks),
         if tool.writes() {
-            format!("To write, it needs globals: iolite {command} create-globals --db {again}\n")
+            format!("To write, create globals: iolite {command} create-globals --db {again}\n")
         } else {
             format!("Ready: iolite {command} run --db {again}\n")
         }
@@ -157,13 +156,13 @@ fn given_up(
 ) -> anyhow::Result<Exit> {
     match database.purge() {
         Ok(()) if matches!(error, Error::Cancelled) && control.interrupted() => {
-            output::note("interrupted: what had been made was removed");
+            output::note("interrupted: the incomplete database was removed");
             Ok(Exit::Interrupted)
         }
-        Ok(()) => Err(refused(error).context("what had been made was removed")),
+        Ok(()) => Err(refused(error).context("the incomplete database was removed")),
         // The first error is the one that matters.
         Err(_) => Err(refused(error).context(format!(
-            "what had been made could not be removed: when the cause is, `purge --db {url}` removes it"
+            "the incomplete database could not be removed: correct the cause, then run `purge --db {url}`"
         ))),
     }
 }
@@ -200,13 +199,14 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
     let there = sizes.len() as u32;
     if args.globals <= there {
         let message = format!(
-            "{url} has {there} globals already: --globals is the number of globals in all, so give more than {there}"
+            "{url} already has {there} globals: --globals is the total number of globals, so specify more than {there}"
         );
         return Err(UsageError::new(message).into());
     }
     let Some(subscripts) = args.subscripts.or(sizes.first().copied()) else {
-        let message =
-            format!("{url} has no globals to take the size from: give --subscripts, or use create-globals");
+        let message = format!(
+            "{url} has no globals to derive the size from: specify --subscripts, or use create-globals"
+        );
         return Err(UsageError::new(message).into());
     };
     fill(&control, database.as_ref(), args.globals - there, subscripts, args.quiet)
@@ -226,12 +226,12 @@ fn fill(
     match made {
         Ok(()) => {}
         Err(Error::Cancelled) if control.interrupted() => {
-            output::note("interrupted: globals that were not finished are not there");
+            output::note("interrupted: incomplete globals were removed");
             return Ok(Exit::Interrupted);
         }
         // Nothing was begun.
         Err(error @ (Error::Layout { .. } | Error::NoSpace { .. })) => return Err(refused(error)),
-        Err(error) => return Err(refused(error).context("globals that were not finished are not there")),
+        Err(error) => return Err(refused(error).context("incomplete globals were removed")),
     }
     let (subscripts, last) = (count(subscripts), first + globals as usize - 1);
     output::print(&if first == last {
@@ -279,7 +279,7 @@ pub(super) fn get_sizes(args: &DatabaseArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fit)
 }
 
-/// Removes what setup has made.
+/// Removes what setup has created.
 ///
 /// # Errors
 /// It can't be removed, or it is not ours.
@@ -287,7 +287,7 @@ pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
     let (url, database) = open(args, &Control::new(signals::interrupt_flag()?))?;
     refuse_while_measuring(&url)?;
     database.purge().map_err(refused)?;
-    output::print(&format!("{url}: nothing of iolite's is left there\n"))?;
+    output::print(&format!("{url}: everything created by iolite was removed\n"))?;
     Ok(Exit::Fit)
 }
 
@@ -305,7 +305,7 @@ fn as_given(url: &str) -> String {
 fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
     measuring_on(url, None, false).map_or(Ok(()), |run| {
         let message = format!(
-            "run {run} is measuring on {url}: wait for its end, or end it (`stop {run}` of the tool that it belongs to)"
+            "run {run} is measuring on {url}: wait until it ends, or stop it (`stop {run}` of the tool that started it)"
         );
         Err(UsageError::new(message).into())
     })

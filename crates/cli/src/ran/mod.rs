@@ -25,7 +25,7 @@ use crate::exit::Exit;
 /// Does what a verb asks for.
 ///
 /// # Errors
-/// The arguments make no sense, or it can't be done.
+/// The arguments are invalid, or it can't be done.
 pub(crate) fn run<O: Operation>(args: RanArgs<O>) -> anyhow::Result<Exit> {
     match args.verb {
         Verb::Setup(args) => making::setup(O::TOOL, &args),

@@ -40,7 +40,7 @@ pub(crate) struct IoOptions {
     #[command(flatten)]
     pub(crate) write: WriteOptions,
 
-    /// Share of batches that are reads, in percent; the others are transactions
+    /// Percentage of batches that are reads; the others are transactions
     #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) read_percent: u8,
 }
@@ -73,8 +73,8 @@ impl Operation for IoOptions {
 /// Which database.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DatabaseArgs {
-    /// The database: sqlite:DIR, gtm:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. Where other users
-    /// could see the command line, a URL with a password belongs into the environment
+    /// The database: sqlite:DIR, gtm:DIR, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. A URL with a password
+    /// should be passed in the environment, because other users can see the command line
     #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
     pub(crate) db: String,
 }
@@ -85,24 +85,24 @@ pub(crate) struct SessionArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// What a commit has done when it returns: `full` (all is on stable storage), `relaxed` (the log is written some
-    /// time later, as PerfTools' database does by default) or `as-configured` (what the server's own settings say)
+    /// Durability of a commit when it returns: `full` (on stable storage), `relaxed` (the log is written later, as in PerfTools'
+    /// database by default) or `as-configured` (the server's settings)
     #[arg(long, value_name = "HOW", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
 
-    /// Read blocks through the database's own buffers, where there is a way around them (PostgreSQL)
+    /// Read blocks through the database's buffers even if they can be bypassed (PostgreSQL)
     #[arg(long)]
     pub(crate) through_buffers: bool,
 
-    /// Time each operation in this program, the way to the server and back included, instead of within the server
+    /// Measure each operation in the client, including the round trip, instead of in the server
     #[arg(long)]
     pub(crate) client_timed: bool,
 
-    /// Seed of the random numbers; the same seed gives the same operations [default: another one each time]
+    /// Seed of the random numbers; the same seed gives the same operations [default: random]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Cache of the storage controller, to warn where the database is too small for it
+    /// Cache size of the storage controller, to warn if the database is too small
     #[arg(long, value_name = "SIZE")]
     pub(crate) controller_cache: Option<Bytes>,
 
@@ -114,7 +114,7 @@ pub(crate) struct SessionArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print nothing while it runs
+    /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

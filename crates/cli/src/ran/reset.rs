@@ -28,12 +28,17 @@ pub(crate) fn run(tool: Tool, args: ResetArgs) -> anyhow::Result<Exit> {
     let gone = runs.store.forget(&ended)?.len() as u64;
     let (what, path) = (runs.what(), runs.path().display());
     let mut text = match gone {
-        0 => format!("There was nothing to forget: no runs of {what} in {path} have ended.\n"),
-        1 => format!("Forgot 1 run of {what} in {path}.\n"),
-        gone => format!("Forgot {} runs of {what} in {path}.\n", count(gone)),
+        0 => format!("Nothing to delete: there are no completed runs of {what} in {path}.\n"),
+        1 => format!("Deleted 1 run of {what} from {path}.\n"),
+        gone => format!("Deleted {} runs of {what} from {path}.\n", count(gone)),
     };
     for run in running {
-        text += &format!("{} goes on and stays: iolite {} stop {}\n", run.id.0, tool.command(), run.id.0);
+        text += &format!(
+            "{} is still running and was kept; to stop it: iolite {} stop {}\n",
+            run.id.0,
+            tool.command(),
+            run.id.0
+        );
     }
     output::print(&text)?;
     Ok(Exit::Fit)

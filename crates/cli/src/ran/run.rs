@@ -23,19 +23,19 @@ pub(crate) struct RunArgs<O: Args> {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 
-    /// Jobs: each a session of its own
+    /// Number of jobs, each with its own session
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub(crate) jobs: u32,
 
-    /// Time to measure [default: 300s, without --iterations]
+    /// Time to measure [default: 300s, unless --iterations is given]
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Option<Nanos>,
 
-    /// Operations of each job, as PerfTools' older form has it; with --runtime whichever is reached first
+    /// Number of operations of each job, as in older PerfTools; with --runtime, the first limit reached ends the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) iterations: Option<u64>,
 
-    /// Time at the start that is left out of the results; not with --iterations, which count from the start
+    /// Time at the start that is excluded from the results; not with --iterations, which count from the start
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "iterations")]
     pub(crate) ramp: Nanos,
 
@@ -46,7 +46,7 @@ pub(crate) struct RunArgs<O: Args> {
 /// Measures.
 ///
 /// # Errors
-/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+/// The arguments are invalid, or the database is not there. A failure later is part of what is printed.
 pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (stop, duration) = extent(&args)?;
@@ -79,7 +79,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
 /// What ends the run, and how long it will take about.
 fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
     if args.runtime == Some(Nanos(0)) {
-        return Err(UsageError::new("--runtime 0s measures nothing: give a time, for example 60s").into());
+        return Err(UsageError::new("--runtime must be above 0: specify, for example, 60s").into());
     }
     let runtime = match (args.runtime, args.iterations) {
         (None, None) => Some(RUNTIME),

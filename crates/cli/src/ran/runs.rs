@@ -17,7 +17,7 @@ use crate::setup;
 /// Which stored runs: what all verbs on them have in common.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoredArgs {
-    /// Only runs on this database, by its URL; passwords are ignored when matching
+    /// Only runs on the database with this URL; passwords are ignored when matching
     #[arg(long, value_name = "URL")]
     db: Option<String>,
 
@@ -41,10 +41,8 @@ impl Runs {
     pub(super) fn open(tool: Tool, args: &StoredArgs) -> anyhow::Result<Runs> {
         let only = args.db.as_deref().map(DatabaseUrl::parse).transpose().map_err(refused)?;
         if let Some(file) = args.results.as_ref().filter(|file| !file.exists()) {
-            let missing = format!(
-                "{}: there are no results; give the file that runs have stored them in",
-                file.display()
-            );
+            let missing =
+                format!("{}: no results database; specify the file in which runs are stored", file.display());
             return Err(UsageError::new(missing).into());
         }
         let path = setup::results(args.results.clone())?;
@@ -173,7 +171,7 @@ pub(super) fn measuring_on(url: &DatabaseUrl, results: Option<PathBuf>, writing:
 }
 
 fn unreadable(run: &RunId, path: &Path) -> String {
-    format!("run {} in {} can't be read", run.0, path.display())
+    format!("cannot read run {} in {}", run.0, path.display())
 }
 
 fn without_phase(run: &RunSummary) -> Listed {

@@ -18,11 +18,11 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").required(true).args(["run", "all"]))]
 pub(crate) struct StopArgs {
-    /// The run to end, by its id as `history` shows it, or the beginning of that
+    /// Run to stop: its id as shown by `history`, or the beginning of its id
     #[arg(value_name = "RUN", value_parser = NonEmptyStringValueParser::new())]
     run: Option<String>,
 
-    /// End all runs of this tool on this machine
+    /// Stop all runs of this tool on this host
     #[arg(long)]
     all: bool,
 
@@ -45,7 +45,7 @@ pub(crate) fn run(tool: Tool, args: StopArgs) -> anyhow::Result<Exit> {
         None => here(measuring),
     };
     if chosen.is_empty() {
-        output::print(&format!("There are no runs of {} to stop on this machine.\n", runs.what()))?;
+        output::print(&format!("There are no running measurements of {} on this host.\n", runs.what()))?;
         return Ok(Exit::Fit);
     }
     let mut interrupted = Vec::new();
@@ -71,7 +71,7 @@ fn here(measuring: Vec<Measuring>) -> Vec<Measuring> {
     let (here, elsewhere): (Vec<_>, Vec<_>) = measuring.into_iter().partition(Measuring::is_here);
     for measuring in elsewhere {
         output::note(&format!(
-            "run {} is measured on {}, out of reach from here: stop it there",
+            "run {} is running on {}: stop it on that host",
             measuring.run.0, measuring.host
         ));
     }
@@ -89,7 +89,7 @@ fn one(tool: Tool, runs: &Runs, measuring: Vec<Measuring>, name: &str) -> anyhow
         [one] if one.is_here() => Ok((*one).clone()),
         [one] => {
             let host = &one.host;
-            Err(anyhow!("run {} is measured on {host}, out of reach from here: stop it there", one.run.0))
+            Err(anyhow!("run {} is running on {host}: stop it on that host", one.run.0))
         }
         _ => Err(UsageError::new(no_such_run(tool, runs, &measuring, name)?).into()),
     }
@@ -100,14 +100,10 @@ fn no_such_run(tool: Tool, runs: &Runs, measuring: &[Measuring], name: &str) -> 
     let of_name: Vec<&str> =
         measuring.iter().map(|one| one.run.0.as_str()).filter(|run| run.starts_with(name)).collect();
     if of_name.len() > 1 {
-        let tell_apart = "give more of the id";
-        return Ok(format!(
-            "`{name}` is the beginning of {} runs: {}: {tell_apart}",
-            of_name.len(),
-            of_name.join(", ")
-        ));
+        let remedy = "specify more of the id";
+        return Ok(format!("`{name}` matches {} runs: {}: {remedy}", of_name.len(), of_name.join(", ")));
     }
-    let mut text = format!("there is no run `{name}` that goes on among the runs of {}", runs.what());
+    let mut text = format!("there is no running measurement `{name}` of {}", runs.what());
     for other in Tool::ALL {
         let Some(run) = runs.of(other)?.into_iter().find(|run| run.id.0.starts_with(name)) else { continue };
         text = match run.ending {
@@ -126,12 +122,13 @@ fn no_such_run(tool: Tool, runs: &Runs, measuring: &[Measuring], name: &str) -> 
     let going_on: Vec<&str> = measuring.iter().map(|one| one.run.0.as_str()).collect();
     Ok(if going_on.is_empty() {
         format!(
-            "{text}; no runs of {} go on in {} (a run with results of its own is found with the same --results)",
+            "{text}; no measurements of {} are running in {} (a run with another results database is found with the same \
+             --results)",
             runs.what(),
             runs.path().display()
         )
     } else {
-        format!("{text}; those that go on: {}", going_on.join(", "))
+        format!("{text}; running measurements: {}", going_on.join(", "))
     })
 }
 
@@ -146,7 +143,7 @@ fn interrupt(measuring: &Measuring) -> anyhow::Result<Option<Process>> {
         Ok(true) => Ok(Some(process)),
         Ok(false) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Err(anyhow!("run {run} is somebody else's: stop it as that user, or as root"))
+            Err(anyhow!("run {run} belongs to another user: stop it as that user, or as root"))
         }
         Err(error) => Err(error).with_context(|| format!("cannot interrupt run {run}")),
     }
@@ -158,9 +155,9 @@ fn ended(runs: &Runs, run: &RunId) -> anyhow::Result<String> {
     runs.store.mark_interrupted()?;
     let id = &run.0;
     Ok(match runs.store.ending(run)? {
-        Some(Ending::Interrupted) => format!("Stopped {id}: what it has measured is kept."),
-        Some(Ending::Completed) => format!("{id} had come to its end by itself."),
+        Some(Ending::Interrupted) => format!("Stopped {id}; the results measured so far are kept."),
+        Some(Ending::Completed) => format!("{id} had already completed."),
         Some(Ending::Failed(error)) => format!("{id} has failed: {error}"),
-        None => format!("{id} has ended without saying how; its results could not be stored to the end."),
+        None => format!("{id} has ended; its results are incomplete."),
     })
 }

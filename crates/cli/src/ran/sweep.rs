@@ -15,13 +15,13 @@ use crate::{output, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  1, 5, 10, 20, 40... jobs for 30 s each until throughput stops growing; is an average of 2 ms and never more than 5 ms kept?
+  1, 5, 10, 20, 40... jobs for 30 s each until throughput stops growing, judged by a mean of 2 ms and a maximum of 5 ms:
       iolite ranread sweep --db sqlite:/data/ran
-  A minute for each of these steps, everything three times, each time in another order:
+  These steps for a minute each, repeated three times:
       iolite ranread sweep --db postgres://me@localhost/bench --jobs 1,4,8,16 --step 60s --repeat 3
-  Does it do 2000 IOPS, with response times that are good enough there?
+  Are the response times acceptable at 2000 IOPS?
       iolite ranread sweep --db gtm:/data/gtm --target-iops 2000 --ceiling 5ms
-  Writes: each job needs a global of its own:
+  Writes, where each job needs its own global:
       iolite ranwrite create-globals --db sqlite:/data/ran --globals 40
       iolite ranwrite sweep --db sqlite:/data/ran --hang 0s";
 
@@ -32,48 +32,48 @@ pub(crate) struct SweepArgs<O: Args> {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 
-    /// Numbers of jobs, ascending [default: 1,5,10,20,40 and so on, until one of the rules below ends it]
+    /// Numbers of jobs, ascending [default: 1,5,10,20,40 and so on, until one of the limits below is reached]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub(crate) jobs: Vec<u32>,
 
-    /// Time to measure with each number of jobs
+    /// Time to measure each number of jobs
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(crate) step: Nanos,
 
-    /// Time at the start of each step that is left out of the results
+    /// Time at the start of each step that is excluded from the results
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) ramp: Nanos,
 
-    /// Run every step N times, interleaved: all of them, then all of them again in another order
+    /// Run every step N times, interleaved: all steps, then all steps again in another order
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
 
-    /// Steps between those of the list, for a closer look at the knee [default: 2, none with --jobs]
+    /// Number of additional steps near the knee [default: 2, none with --jobs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(crate) closer: Option<u32>,
 
-    /// Jobs at most
+    /// Maximum number of jobs
     #[arg(long, value_name = "N", default_value = "1280", value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub(crate) max_jobs: u32,
 
-    /// No more jobs when an operation takes longer than this on average in two steps in a row
+    /// Stop when the mean response time exceeds this in two consecutive steps
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub(crate) stop_response: Nanos,
 
-    /// No more jobs when doubling them brings less than PERCENT in two steps in a row (in three, where the
-    /// uncertainty leaves room for more)
+    /// Stop when doubling the jobs increases throughput by less than PERCENT in two consecutive steps (three, if the uncertainty
+    /// allows for more)
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = percent)]
     pub(crate) min_growth: f64,
 
-    /// Acceptable response time on average
+    /// Acceptable mean response time
     #[arg(long, value_name = "TIME", default_value = "2ms")]
     pub(crate) average: Nanos,
 
-    /// Response time that must never be exceeded
+    /// Maximum response time that no operation may exceed
     #[arg(long, value_name = "TIME", default_value = "5ms")]
     pub(crate) ceiling: Nanos,
 
-    /// Judge where this many operations a second are reached rather than at the knee
+    /// Judge at this rate of operations per second instead of at the knee
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) target_iops: Option<f64>,
 
@@ -84,7 +84,7 @@ pub(crate) struct SweepArgs<O: Args> {
 /// Sweeps.
 ///
 /// # Errors
-/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+/// The arguments are invalid, or the database is not there. A failure later is part of what is printed.
 pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let database = open(&args.session, &control)?;

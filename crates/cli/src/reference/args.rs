@@ -7,9 +7,9 @@ use clap_complete::Shell;
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  Read the manual page of the program:
+  Show the manual page:
       iolite man | man -l -
-  Install all pages for the current user:
+  Install all manual pages for the current user:
       iolite man ~/.local/share/man/man1";
 
 /// `iolite man` as typed.
@@ -31,7 +31,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub(crate) struct CompletionsArgs {
-    /// The shell to print completions for
+    /// Shell to print completions for
     #[arg(value_name = "SHELL")]
     pub(super) shell: Shell,
 }

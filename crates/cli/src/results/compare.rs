@@ -12,44 +12,44 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  Did the last run differ from the one before?
+  Did the latest run differ from the previous one?
       iolite results compare latest~1 latest
-  Five runs with the old controller, five with the new one:
+  Compare five runs with the old controller and five with the new one:
       iolite results tag 20261120T160301 old        (and so on)
       iolite results compare --before old --after new
       iolite results compare --before latest~9 latest~8 latest~7 --after latest~2 latest~1 latest
-  In a build: exit code 3 where the tail grew by more than 10 % or the rate fell below 5,000:
+  In CI: exit code 3 if p99 increased by more than 10 % or the rate fell below 5,000:
       iolite results compare --before base --after new --fail-if 'p99 > +10%' --fail-if 'read rate < 5000'
 
-With several runs on a side a difference is shown where it exceeds what runs differ among themselves. With one run on each side
-the intervals cover the variation within these runs only. docs/statistics.md describes the method.";
+With several runs per side, a difference is significant if it exceeds the variation between runs. With one run per side, \
+the intervals cover only the variation within these runs. docs/statistics.md describes the method.";
 
 /// `iolite results compare` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// The run before
+    /// First run
     #[arg(value_name = "A", required_unless_present = "before", conflicts_with = "before")]
     one: Option<String>,
 
-    /// The run after
+    /// Second run
     #[arg(value_name = "B", required_unless_present = "after", conflicts_with = "after")]
     other: Option<String>,
 
-    /// Runs before, or a tag that they have
+    /// Runs of the first side, or their tag
     #[arg(long, value_name = "RUN|TAG", num_args = 1.., requires = "after")]
     before: Vec<String>,
 
-    /// Runs after, or a tag that they have
+    /// Runs of the second side, or their tag
     #[arg(long, value_name = "RUN|TAG", num_args = 1.., requires = "before")]
     after: Vec<String>,
 
-    /// Difference that repeats are suggested for, in percent
+    /// Difference to detect, in percent; the number of repeats needed for it is reported
     #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = detect)]
     detect: f64,
 
-    /// Exit with code 3 where this holds: `[KIND] FIGURE >|< BOUND`; may be repeated. The figures are rate, bandwidth, mean, p50,
-    /// p99 and p99.9; the bound is a change that is shown (+10%, -500, +1ms) or the value after (2ms, 5000)
+    /// Exit with code 3 if this condition holds: `[KIND] FIGURE >|< BOUND`; may be repeated. The figures are rate, bandwidth,
+    /// mean, p50, p99 and p99.9; the bound is a significant change (+10%, -500, +1ms) or a value of the second side (2ms, 5000)
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
 
@@ -62,7 +62,7 @@ pub(crate) struct CompareArgs {
 pub(crate) fn detect(text: &str) -> anyhow::Result<f64> {
     match text.trim_end_matches('%').parse() {
         Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1000.0 => Ok(value),
-        _ => bail!("write a difference in percent, for example 5"),
+        _ => bail!("specify a difference in percent, for example 5"),
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
     .map_err(UsageError::new)?;
     if let Some(unused) = args.fail_if.iter().find(|condition| !condition.applies(&comparison)) {
         let message = format!(
-            "--fail-if '{unused}': no such figure was compared (a percentile needs operations enough, and a kind must occur \
+            "--fail-if '{unused}': no such figure was compared (a percentile needs enough operations, and a kind must occur \
              on both sides)"
         );
         return Err(UsageError::new(message).into());

@@ -38,7 +38,7 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
         let is_new = store(path, &run)?;
         (copied, known) = (copied + usize::from(is_new), known + usize::from(!is_new));
     }
-    Ok(output::print(&format!("{copied} runs imported, {known} were there already\n"))?)
+    Ok(output::print(&format!("{copied} runs imported, {known} were already present\n"))?)
 }
 
 /// Whether a file can be read and is no SQLite database.

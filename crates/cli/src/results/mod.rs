@@ -22,29 +22,29 @@ const EXAMPLES: &str = "\
 Examples:
   All runs, the latest first:
       iolite results list
-  The latest run as it was printed, and the one before it as JSON:
+  The latest run as it was printed, and the previous run as JSON:
       iolite results show latest
       iolite results json latest~1 | jq .phases
-  What it was about:
+  Annotate a run:
       iolite results note latest 'before the new controller'
       iolite results tag latest before nvme0
-  Is it faster now? (`iolite results compare --help` has more)
+  Did the latest run differ from the previous one? (see `iolite results compare --help`)
       iolite results compare latest~1 latest
-  To another machine, and there:
+  Copy runs to another host:
       iolite results export before after -o runs.db
       iolite results import runs.db
-  Results of fio, to be listed, shown, compared and drawn with others:
+  Import results of fio, to list, show, compare and plot them:
       iolite results import job.json
       iolite results import job_iops.*.log job_lat.*.log job_clat_hist.*.log
-  For a spreadsheet:
+  Export to a spreadsheet:
       iolite results export latest latest~1 --format csv -o runs.csv
-  Runs that nobody needs:
+  Delete runs:
       iolite results delete 20261120T160301
       iolite results gc --keep 100 --dry-run
-  Whatever else one may ask:
+  Query with SQL:
       iolite results sql 'SELECT run, name, kind, iops FROM summary'
 
-RUN is a run's id, the beginning of one, `latest`, or `latest~N` for the Nth before the latest.";
+RUN is the id of a run, the beginning of an id, `latest`, or `latest~N` for the Nth run before the latest.";
 
 /// `iolite results` as typed.
 #[derive(Debug, Parser)]
@@ -65,20 +65,20 @@ enum Action {
         /// Only runs with this tag
         #[arg(long)]
         tag: Option<String>,
-        /// Only runs whose command line or directory contains this text
+        /// Only runs whose command line or directory contains TEXT
         #[arg(long, value_name = "TEXT")]
         containing: Option<String>,
         /// Print one JSON document instead of a table
         #[arg(long)]
         json: bool,
     },
-    /// Show a run as its command printed it
+    /// Show the output of a run
     Show {
         /// The run
         #[arg(value_name = "RUN", default_value = "latest")]
         run: String,
     },
-    /// Print a run as its command prints it with --json
+    /// Show the output of a run as JSON
     Json {
         /// The run
         #[arg(value_name = "RUN", default_value = "latest")]
@@ -91,7 +91,7 @@ enum Action {
         /// The run
         #[arg(value_name = "RUN")]
         run: String,
-        /// What to note
+        /// Text of the note
         #[arg(value_name = "TEXT")]
         text: String,
     },
@@ -103,11 +103,11 @@ enum Action {
         /// The tags
         #[arg(value_name = "TAG", required = true)]
         tags: Vec<String>,
-        /// Remove them
+        /// Remove the tags
         #[arg(long)]
         remove: bool,
     },
-    /// Delete runs with all that belongs to them
+    /// Delete runs
     Delete {
         /// The runs
         #[arg(value_name = "RUN", required = true)]
@@ -115,25 +115,25 @@ enum Action {
     },
     /// Write runs to a file: a results database, JSON or CSV
     Export(transfer::ExportArgs),
-    /// Copy the runs of another results database into this one, or make runs of fio's JSON and logs
+    /// Import runs from another results database, or results from fio's JSON and logs
     Import {
-        /// A database as `export` or another machine has written it; fio's JSON or JSON+ of any version, a run each; fio's logs
-        /// (PREFIX_bw.1.log, _iops, _lat, _clat, _clat_hist), together one run
+        /// A results database; fio's JSON or JSON+ of any version, one run per file; fio's logs (PREFIX_bw.1.log, _iops, _lat,
+        /// _clat, _clat_hist), which together become one run
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
-    /// Delete runs without tag or note, and give the space of deleted runs back
+    /// Delete runs that have neither tag nor note, and reclaim the space of deleted runs
     Gc(transfer::GcArgs),
-    /// Answer a question in SQL; nothing can be changed (docs/results.md lists tables and views)
+    /// Run a read-only SQL query (docs/results.md lists tables and views)
     Sql {
         /// One SELECT
-        #[arg(value_name = "QUESTION")]
+        #[arg(value_name = "QUERY")]
         question: String,
-        /// Print a JSON list instead of columns apart by tabs
+        /// Print a JSON list instead of tab-separated columns
         #[arg(long)]
         json: bool,
     },
-    /// Print where the results database is
+    /// Print the path of the results database
     Path,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
     }
     if !path.exists() {
         let message = format!(
-            "there are no results yet: {} does not exist; name another file with --results FILE",
+            "there are no results yet: {} does not exist; specify another file with --results FILE",
             path.display()
         );
         return Err(UsageError::new(message).into());
@@ -209,7 +209,7 @@ fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: 
     let text = if json {
         format!("{:#}\n", list_json(&lines))
     } else if lines.is_empty() {
-        format!("There are no such runs in {}.\n", store.path().display())
+        format!("There are no matching runs in {}.\n", store.path().display())
     } else {
         list(&lines, output::style())
     };
@@ -242,7 +242,7 @@ fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
 /// A run as far as it came.
 pub(crate) fn read(store: &Store, id: &iolite_model::RunId) -> anyhow::Result<Run> {
     let Some(mut run) = Run::of(&store.events(id)?) else {
-        anyhow::bail!("run {id} has no beginning: the results were changed by hand");
+        anyhow::bail!("run {id} has no start record: the results were changed by hand");
     };
     run.close();
     Ok(run)
@@ -254,6 +254,6 @@ fn delete(store: &mut Store, names: &[String]) -> anyhow::Result<()> {
     let gone = store.forget(&runs)?;
     match runs.iter().find(|run| !gone.contains(run)) {
         None => Ok(()),
-        Some(run) => Err(UsageError::new(format!("run {run} has not ended: it is kept")).into()),
+        Some(run) => Err(UsageError::new(format!("run {run} is still running and was kept")).into()),
     }
 }

@@ -18,41 +18,41 @@ const DAY: u64 = 86_400;
 /// `iolite results export` as typed.
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// The runs, or tags that they have
+    /// Runs, or their tags
     #[arg(value_name = "RUN|TAG", required = true)]
     runs: Vec<String>,
 
-    /// What is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Form::Db)]
     format: Form,
 
-    /// The file; `-` for standard output (not with db)
+    /// Output file; `-` for standard output (not with db)
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A results database with these runs, which `import` reads without loss
+    /// A results database, which `import` reads without loss
     Db,
-    /// A JSON list: each run as its command prints it with --json
+    /// A JSON list of runs
     Json,
-    /// A table with a row per run, phase and kind of operation
+    /// A table with one row per run, phase and kind of operation
     Csv,
 }
 
 /// `iolite results gc` as typed.
 #[derive(Debug, Args)]
 pub(super) struct GcArgs {
-    /// Delete runs that began more than this many days ago
+    /// Delete runs that started more than DAYS days ago
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u64>,
 
-    /// Delete all but the latest N of the runs without tag or note
+    /// Keep only the latest N of the runs that have neither tag nor note
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
 
-    /// Print what would be deleted, and change nothing
+    /// Print the runs that would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -74,13 +74,13 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
     let to_standard_output = args.output == Path::new("-");
     if args.format == Form::Db {
         if to_standard_output {
-            let message = "a database can't be written to standard output: name a file with -o FILE";
+            let message = "a database cannot be written to standard output: specify a file with -o FILE";
             return Err(UsageError::new(message).into());
         }
         // Into a database that is there already, runs would be mixed with others'.
         if args.output.exists() {
             let message =
-                format!("{} exists already: name a new file, or import into it", args.output.display());
+                format!("{} already exists: specify a new file, or import into it", args.output.display());
             return Err(UsageError::new(message).into());
         }
         store.copy_to(&args.output, &runs)?;
@@ -98,7 +98,7 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
         return Ok(output::print(&text)?);
     }
     std::fs::write(&args.output, text).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; choose another file", args.output.display()))
+        UsageError::new(format!("cannot write {}: {error}; specify another file", args.output.display()))
             .into()
     })
 }
@@ -136,7 +136,7 @@ pub(super) fn gc(store: &mut Store, args: &GcArgs) -> anyhow::Result<()> {
 /// Answers a question in SQL.
 ///
 /// # Errors
-/// It is no question, or would write.
+/// It is not a question, or would write.
 pub(super) fn sql(path: &Path, question: &str, json: bool) -> anyhow::Result<()> {
     let store = Store::open_to_read(path)?;
     let answer = store.ask(question).map_err(UsageError::new)?;

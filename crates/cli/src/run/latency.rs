@@ -51,7 +51,8 @@ fn searched(job: &mut Job) -> anyhow::Result<FileTask> {
     match job.tasks.pop() {
         Some(JobTask::Io(task)) if !task.start.together => Ok(*task),
         _ => {
-            let message = "the job's last task is the one to be searched: an `io` task that does not start together with another";
+            let message =
+                "the last task of the job must be an `io` task that does not start together with another one";
             Err(UsageError::new(message).into())
         }
     }

@@ -23,7 +23,7 @@ pub(crate) use latency::run as latency_target;
 /// Runs a job.
 ///
 /// # Errors
-/// The job makes no sense, or can't be begun. A failure later is part of what is printed.
+/// The job is invalid, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let Loaded { job, notes } = job::load(&args.job)?;
@@ -55,7 +55,7 @@ pub(crate) fn begin<'a>(
     let directory = if job::makes_files(job) { directory } else { std::env::temp_dir() };
     for target in job::existing(job) {
         if let Err(error) = std::fs::metadata(target) {
-            let message = format!("cannot look at the target {}: {error}; check the path", target.display());
+            let message = format!("cannot examine the target {}: {error}; check the path", target.display());
             return Err(UsageError::new(message).into());
         }
     }

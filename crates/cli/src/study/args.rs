@@ -12,13 +12,13 @@ use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  Would a test of this file measure memory?
+  Would a test of this file measure memory instead of storage?
       iolite study cache /var/lib/postgresql/base/16384/2619
-  The same with the device beneath, in a file made for this:
+  The same with a new file, compared with the device beneath it:
       iolite study cache /data --make 4GiB --device /dev/sdb1
-  Which read-ahead do scans want, and does it hurt random reads?
+  Which read-ahead suits sequential scans, and does it slow down random reads?
       sudo iolite study readahead /dev/sdb
-  From which size on is the bandwidth used up, and what does that cost in response time?
+  From which block size on is the bandwidth saturated, and at what response time?
       iolite study blocksize /data --write --depth 8";
 
 /// `iolite study` as typed.
@@ -31,40 +31,40 @@ pub(crate) struct StudyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyKind {
-    /// What the page cache does: the same reads cold, warm, direct, and on the device
+    /// Effect of the page cache: the same reads cold, warm, with direct I/O, and from the device
     ///
-    /// Reads at random and one after the other, one read at a time: through the page cache when it holds nothing of the file,
-    /// through the page cache when it holds all of it, past it (direct I/O), and on the device beneath where one is given. Tells
-    /// the reads that were asked for beside those that the devices counted. What exists already is only read.
+    /// Reads randomly and sequentially at queue depth 1: through a cold page cache, through a warm page cache, with direct I/O,
+    /// and from the underlying device if one is given. Shows the bytes requested next to those counted by the devices. Existing
+    /// files and devices are only read.
     Cache(CacheArgs),
-    /// What read-ahead does: throughput and requests by setting
+    /// Effect of read-ahead: throughput and request size by setting
     ///
-    /// Sets the device's read-ahead (/sys/block/DEVICE/queue/read_ahead_kb) to one value after the other, reads through the page
-    /// cache with each, and restores what it was, also on Ctrl-C and errors. Only `kill -9` and a crash prevent that: the
-    /// original value is printed first. Needs root. What exists already is only read.
+    /// Sets the device's read-ahead (/sys/block/DEVICE/queue/read_ahead_kb) to each value in turn, reads through the page cache,
+    /// and restores the original value at the end, also after Ctrl-C and errors. Only `kill -9` and a crash prevent that; the
+    /// original value is printed first. Requires root. Existing files and devices are only read.
     Readahead(ReadAheadArgs),
-    /// What the size of operations does: a surface of rates and response times
+    /// Effect of the block size: a surface of rates and response times
     ///
-    /// Every size with every mix of reads and writes, at random. Reads only, unless --write is given.
+    /// Measures every block size with every mix of random reads and writes. Only reads, unless --write is given.
     Blocksize(BlockSizeArgs),
 }
 
 /// What a study works on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TargetArgs {
-    /// A file, a block device, or a directory in which a file is made for this and removed at the end
+    /// File, block device, or directory in which a temporary file is created
     #[arg(value_name = "FILE|DEV|DIR")]
     pub(crate) target: PathBuf,
 
-    /// In a directory: size of the file that is made [default: 1GiB, at most a tenth of the free space]
+    /// Size of the file created in a directory [default: 1GiB, at most a tenth of the free space]
     #[arg(long, value_name = "SIZE")]
     pub(crate) make: Option<Bytes>,
 
-    /// Of what exists already: how much of it is used, from its start [default: all, at most a quarter of the memory]
+    /// Size of the region used of an existing file or device, from its start [default: all, at most a quarter of the memory]
     #[arg(long, value_name = "SIZE", conflicts_with = "make")]
     pub(crate) size: Option<Bytes>,
 
-    /// How long each window is measured
+    /// Time to measure each point
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = window)]
     pub(crate) window: Nanos,
 }
@@ -75,7 +75,7 @@ pub(crate) struct CacheArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
 
-    /// Read this device beneath the file too, as many bytes from its start
+    /// Also read the same amount from the start of this device, on which the file is stored
     #[arg(long, value_name = "DEV")]
     pub(crate) device: Option<PathBuf>,
 
@@ -121,23 +121,23 @@ pub(crate) struct BlockSizeArgs {
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',')]
     pub(crate) sizes: Vec<Bytes>,
 
-    /// Write too: 70 % and 50 % reads, and writes only; of what exists already that destroys what it holds
+    /// Also write: 70 % and 50 % reads, and writes only. Destroys the contents of an existing file or device
     #[arg(long)]
     pub(crate) write: bool,
 
-    /// With --write on what exists already: what may be destroyed
+    /// With --write on an existing file or device: what may be overwritten
     #[arg(long, value_name = "WHAT", requires = "write")]
     pub(crate) overwrite: Option<OverwriteArg>,
 
-    /// Allow overwriting this device although it holds a file system, partition table, volume or swap space; may be repeated
+    /// Allow overwriting this device even if it holds a file system, partition table, volume or swap space; may be repeated
     #[arg(long, value_name = "DEVICE")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
 
-    /// One after the other rather than at random
+    /// Sequential instead of random offsets
     #[arg(long)]
     pub(crate) sequential: bool,
 
-    /// Operations outstanding at once
+    /// Queue depth: number of outstanding operations
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) depth: u32,
 
@@ -151,9 +151,9 @@ pub(crate) struct BlockSizeArgs {
 /// What of an existing target may be destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverwriteArg {
-    /// A target whose first and last MiB hold zeros
+    /// Only a target whose first and last MiB are zero
     Blank,
-    /// Whatever it holds
+    /// Any contents
     Anything,
 }
 
@@ -176,7 +176,7 @@ impl BlockSizeArgs {
 fn window(text: &str) -> anyhow::Result<Nanos> {
     let window = text.parse::<Nanos>()?;
     if !(Nanos(100_000_000)..=Nanos(3_600_000_000_000)).contains(&window) {
-        bail!("give between 100ms and 1h");
+        bail!("specify a time from 100ms to 1h");
     }
     Ok(window)
 }

@@ -66,7 +66,7 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
     session.conclude(Concluded::of(&StudySetting { device: setting.device().to_owned(), original: present }));
     study.subject.direct = takes_direct(&mut session, &place)?;
     output::note(&format!(
-        "read-ahead of {} is {present} and will be so again; if this program is killed (kill -9): {}",
+        "the read-ahead of {} is {present} and is restored at the end; if this program is killed (kill -9), restore it with: {}",
         setting.device(),
         setting.command()
     ));
@@ -77,7 +77,7 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
         Ok(point)
     };
     let exit = conduct(session, study, &args.output, changing);
-    setting.restore().map_err(|error| anyhow::anyhow!("{error}; restore it by hand: {original}"))?;
+    setting.restore().map_err(|error| anyhow::anyhow!("{error}; restore it manually: {original}"))?;
     exit
 }
 
@@ -110,7 +110,7 @@ fn blocks(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Vec<Bytes>, UsageE
     blocks.sort_unstable();
     blocks.dedup();
     if blocks.contains(&Bytes(0)) || blocks.last().is_some_and(|block| *block > Bytes::GIB) {
-        return Err(UsageError::new("--sizes: give sizes between 1 byte and 1 GiB"));
+        return Err(UsageError::new("--sizes: specify sizes from 1 byte to 1 GiB"));
     }
     if args.sizes.is_empty() {
         blocks.retain(|block| *block <= place.span);
@@ -166,11 +166,11 @@ fn overwrite(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Overwrite, Usag
     let shown = place.name.display();
     match (args.overwrite, place.existing.is_some()) {
         (None, true) if args.write => Err(UsageError::new(format!(
-            "--write destroys what {shown} holds: say so with --overwrite anything, or --overwrite blank if it must be empty, \
-             or give a directory, in which a file is made"
+            "--write destroys the contents of {shown}: confirm with --overwrite anything, or --overwrite blank if it must be \
+             empty, or give a directory, in which a file is created"
         ))),
         (Some(_), false) => Err(UsageError::new(format!(
-            "--overwrite is about what exists already; in the directory {shown} a file is made: leave it out"
+            "--overwrite applies to existing files and devices only; in the directory {shown} a new file is created"
         ))),
         (overwrite, _) => Ok(overwrite.map_or(Overwrite::Never, Overwrite::from)),
     }

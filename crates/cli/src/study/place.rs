@@ -24,9 +24,9 @@ const UNIT: Bytes = Bytes(1 << 20);
 pub(super) struct StudyPlace {
     /// As the user has named it.
     pub(super) name: PathBuf,
-    /// What exists already; `None` for a directory in which a file is made.
+    /// What exists already; `None` for a directory in which a file is created.
     pub(super) existing: Option<PathBuf>,
-    /// Where the run's own files are made.
+    /// Where the run's own files are created.
     pub(super) directory: PathBuf,
     /// The storage beneath.
     pub(super) storage: Storage,
@@ -46,17 +46,13 @@ impl StudyPlace {
             return StudyPlace::in_directory(args);
         }
         if args.make.is_some() {
-            let message = format!(
-                "{} exists already: --make goes with a directory, in which a file is made; leave it out",
-                path.display()
-            );
+            let message = format!("{} already exists: --make applies to directories only", path.display());
             return Err(UsageError::new(message).into());
         }
         let whole = whole_size(path, &metadata)?;
         let span = match args.size {
             Some(size) if size > whole => {
-                let message =
-                    format!("--size {size} is more than the {whole} of {}: give less", path.display());
+                let message = format!("--size {size} is larger than {} ({whole})", path.display());
                 return Err(UsageError::new(message).into());
             }
             Some(size) => size,
@@ -78,8 +74,7 @@ impl StudyPlace {
 
     fn in_directory(args: &TargetArgs) -> anyhow::Result<StudyPlace> {
         if args.size.is_some() {
-            let message =
-                "--size is how much of an existing file or device is used: in a directory, give --make";
+            let message = "--size applies to existing files and devices only: for a directory, use --make";
             return Err(UsageError::new(message).into());
         }
         let directory = setup::directory(&args.target)?;
@@ -90,7 +85,7 @@ impl StudyPlace {
         let span = span.round_down(UNIT.0);
         if span.0 == 0 || sized && span > free {
             let message = format!(
-                "a file of {} can't be made in {}, which has {free} free: give --make with at least {UNIT}, or free some space",
+                "cannot create a file of {} in {}, which has {free} free: specify --make with at least {UNIT}, or free some space",
                 args.make.unwrap_or(span),
                 directory.display()
             );
@@ -111,7 +106,7 @@ impl StudyPlace {
     ) -> Result<Subject, UsageError> {
         if largest.0 == 0 || largest > self.span {
             let message = format!(
-                "blocks of {largest} do not fit into the {} of {} that are used: give another size",
+                "blocks of {largest} do not fit into the region of {} of {}: specify another size",
                 self.span,
                 self.name.display()
             );
@@ -141,7 +136,7 @@ pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject
     let whole = whole_size(path, &looked_at(path)?)?;
     let Some(number) = device::device_number(&File::open(path)?)? else {
         let message = format!(
-            "{} is not a block device: give the one that {} lies on",
+            "{} is not a block device: specify the device on which {} is stored",
             path.display(),
             place.name.display()
         );
@@ -152,7 +147,7 @@ pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject
         let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
         let on = if names.is_empty() { "no block device".to_owned() } else { names.join(", ") };
         let message = format!(
-            "{} does not lie on {} but on {on}: compared with another device the figures would say nothing",
+            "{} is not stored on {} but on {on}: specify a device on which it is stored",
             place.name.display(),
             path.display()
         );
@@ -163,10 +158,7 @@ pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject
 
 fn looked_at(path: &Path) -> Result<Metadata, UsageError> {
     std::fs::metadata(path).map_err(|error| {
-        UsageError::new(format!(
-            "cannot look at {}: {error}; check the path, and that you may read it",
-            path.display()
-        ))
+        UsageError::new(format!("cannot examine {}: {error}; check the path and permissions", path.display()))
     })
 }
 
@@ -175,19 +167,13 @@ fn whole_size(path: &Path, metadata: &Metadata) -> Result<Bytes, UsageError> {
     let kind = metadata.file_type();
     let shown = path.display();
     if !kind.is_file() && !kind.is_block_device() {
-        return Err(UsageError::new(format!(
-            "{shown} is neither a file nor a block device nor a directory: give one of these"
-        )));
+        return Err(UsageError::new(format!("{shown} is not a regular file, block device or directory")));
     }
     let size = File::open(path).and_then(|file| device::size_of(&file)).map_err(|error| {
-        UsageError::new(format!(
-            "cannot read {shown}: {error}; choose another, or run as a user who may (sudo)"
-        ))
+        UsageError::new(format!("cannot read {shown}: {error}; check the permissions (sudo)"))
     })?;
     if size == 0 {
-        return Err(UsageError::new(format!(
-            "{shown} is empty, there is nothing to read: give a larger one"
-        )));
+        return Err(UsageError::new(format!("{shown} is empty: specify a file with contents")));
     }
     Ok(Bytes(size))
 }

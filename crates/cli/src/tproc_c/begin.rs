@@ -13,7 +13,7 @@ use super::open::refused;
 use crate::exit::UsageError;
 use crate::setup;
 
-/// How many users, for how long, at which rate.
+/// Number of users, duration and rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub(super) users: u32,
@@ -39,7 +39,7 @@ pub(super) fn open(
     match site.free_sessions() {
         Some(free) if free < users => {
             let message = format!(
-                "{users} virtual users need as many sessions, and the server takes {free} more beside those of this program: raise \
+                "{users} virtual users need as many sessions, but the server accepts only {free} more: raise \
                  its max_connections, or use fewer users"
             );
             Err(UsageError::new(message).into())

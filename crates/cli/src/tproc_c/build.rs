@@ -45,13 +45,13 @@ pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
     }
     match database.purge() {
         Ok(()) if matches!(error, Error::Cancelled) => {
-            output::note("interrupted: what had been created was removed");
+            output::note("interrupted: the incomplete database was removed");
             Ok(Exit::Interrupted)
         }
-        Ok(()) => Err(refused(error).context("what had been created was removed")),
+        Ok(()) => Err(refused(error).context("the incomplete database was removed")),
         // The first error is the one that matters.
         Err(_) => Err(refused(error).context(format!(
-            "what had been created could not be removed: run `iolite tproc-c purge --db {url}` later"
+            "the incomplete database could not be removed: run `iolite tproc-c purge --db {url}` later"
         ))),
     }
 }
@@ -77,6 +77,6 @@ fn describe(layout: Layout) -> String {
 pub(super) fn purge(args: &DatabaseArgs) -> anyhow::Result<Exit> {
     let (url, database) = open(args, Durability::AsConfigured)?;
     database.purge().map_err(refused)?;
-    output::print(&format!("{url}: nothing of TPROC-C is left there\n"))?;
+    output::print(&format!("{url}: the TPROC-C tables were removed\n"))?;
     Ok(Exit::Fit)
 }

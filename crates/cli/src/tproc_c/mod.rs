@@ -17,7 +17,7 @@ use crate::exit::Exit;
 /// Does what a verb asks for.
 ///
 /// # Errors
-/// The arguments make no sense, or it can't be done.
+/// The arguments are invalid, or it can't be done.
 pub(crate) fn run(args: TprocCArgs) -> anyhow::Result<Exit> {
     match args.verb {
         Verb::Build(args) => build::build(&args),

@@ -12,7 +12,7 @@ use crate::exit::UsageError;
 /// The database that the arguments name; nothing is opened yet.
 ///
 /// # Errors
-/// The URL makes no sense, or names a database that this program can't use.
+/// The URL is invalid, or names a database that this program can't use.
 pub(super) fn open(
     args: &DatabaseArgs,
     durability: Durability,
@@ -30,10 +30,10 @@ pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
             UsageError::new(error).into()
         }
         Some(Error::Missing { place }) => {
-            UsageError::new(format!("no TPROC-C database in {place}: build it first (iolite tproc-c build)")).into()
+            UsageError::new(format!("there is no TPROC-C database in {place}: build it with iolite tproc-c build")).into()
         }
         Some(Error::Incomplete { path }) => UsageError::new(format!(
-            "{} was never finished: its build was interrupted; remove it (iolite tproc-c purge) and build it again",
+            "{} is incomplete, because its build was interrupted; remove it (iolite tproc-c purge) and build it again",
             path.display()
         ))
         .into(),

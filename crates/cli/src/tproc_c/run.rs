@@ -14,11 +14,11 @@ use crate::{output, setup, signals};
 /// Measures.
 ///
 /// # Errors
-/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+/// The arguments are invalid, or the database is not there. A failure later is part of what is printed.
 pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) {
-        return Err(UsageError::new("--duration 0s measures nothing: give a time, for example 60s").into());
+        return Err(UsageError::new("--duration must be above 0: specify, for example, 60s").into());
     }
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));

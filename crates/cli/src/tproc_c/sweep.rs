@@ -14,11 +14,11 @@ use crate::{output, setup, signals};
 /// Measures with each number of users.
 ///
 /// # Errors
-/// The arguments make no sense, or the database is not there. A failure later is part of what is printed.
+/// The arguments are invalid, or the database is not there. A failure later is part of what is printed.
 pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.step == Nanos(0) {
-        return Err(UsageError::new("--step 0s measures nothing: give a time, for example 60s").into());
+        return Err(UsageError::new("--step must be above 0: specify, for example, 60s").into());
     }
     let max = args.users.iter().copied().max().unwrap_or(1);
     let each = args.step.0.saturating_add(args.ramp.0);

@@ -76,7 +76,7 @@ impl TestDirectory {
             database.busy_timeout(Duration::from_secs(5))?;
             database.query_row("SELECT count(*) FROM interval", [], |row| row.get(0))
         };
-        // Until the program has made its tables there is nothing to count.
+        // Until the program has created its tables there is nothing to count.
         count().unwrap_or_default()
     }
 }

@@ -82,7 +82,7 @@ impl Installation {
                 "run",
                 &program,
                 cause,
-                "look whether this installation works: mumps -run %XCMD 'write $zversion'",
+                "check whether this installation works: mumps -run %XCMD 'write $zversion'",
             )
         };
         let mut command = Command::new(&program);

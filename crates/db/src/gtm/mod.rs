@@ -15,8 +15,8 @@ pub const ENGINE: &str = "GT.M";
 /// GT.M's global directory: which global is in which file.
 pub const DIRECTORY: &str = "iolite.gld";
 /// What helps against most failures of GT.M's.
-pub const REMEDY: &str = "look at the system's log (journalctl, syslog), where GT.M tells more; what a killed process has left \
-                          behind is recovered when the database is used next";
+pub const REMEDY: &str = "see the system log (journalctl, syslog), where GT.M reports details; after a killed process, the \
+ database is recovered at its next use";
 
 /// A failure of GT.M's.
 pub fn engine(

@@ -137,8 +137,7 @@ impl Process {
                 Ok(0) => {
                     let _ = self.child.kill();
                     let cause = format!("process {} has not answered for minutes", self.id());
-                    let remedy =
-                        "look at the system's log (journalctl, syslog), where GT.M reports why it waits";
+                    let remedy = "see the system log (journalctl, syslog), where GT.M reports why it waits";
                     return Err(engine("ask GT.M in", &self.directory, cause.into(), remedy));
                 }
                 Ok(_) => return Ok(()),
@@ -238,7 +237,7 @@ fn any_zombie() -> bool {
 }
 
 fn failed(directory: &Path, cause: Box<dyn std::error::Error + Send + Sync>) -> Error {
-    engine("run GT.M in", directory, cause, "look whether the installation works and $gtm_dist names it")
+    engine("run GT.M in", directory, cause, "check the installation and $gtm_dist")
 }
 
 fn ended_by(status: ExitStatus) -> String {

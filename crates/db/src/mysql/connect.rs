@@ -69,7 +69,7 @@ impl Target {
             return Err(refused("has a parameter that is neither `socket` nor one of TLS"));
         }
         let authority = rest.split(['/', '?']).next().unwrap_or_default();
-        let opts = Opts::from_url(&format!("mysql://{rest}")).map_err(|_| refused("can't be read"))?;
+        let opts = Opts::from_url(&format!("mysql://{rest}")).map_err(|_| refused("cannot be read"))?;
         let opts: Opts = option_file::complete(opts, authority, settings, &mut tls)?.into();
         let schema = opts.get_db_name().unwrap_or_default().to_owned();
         if schema.is_empty() {
@@ -166,7 +166,7 @@ impl Target {
 
     /// Something else that is wrong with the database's contents.
     pub fn damaged(&self, doing: &'static str, cause: String) -> Error {
-        let remedy = "its contents are not what setup made: purge the database and create it again";
+        let remedy = "its contents were changed since setup: purge the database and create it again";
         Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
     }
 }
@@ -228,21 +228,22 @@ fn explain(error: mysql::Error) -> (String, &'static str) {
         }
         mysql::Error::IoError(error) => (
             error.to_string(),
-            "the server went away or was never there: check that it runs, its socket or host and port, and its error log",
+            "the server is not running or not reachable: check its socket or host and port, and its error log",
         ),
         mysql::Error::CodecError(error) if error.to_string().contains("max_allowed_packet") => {
             (error.to_string(), TOO_LARGE)
         }
-        mysql::Error::CodecError(error) => {
-            (error.to_string(), "the server went away: check that it runs, and look at its error log")
-        }
+        mysql::Error::CodecError(error) => (
+            error.to_string(),
+            "the connection was lost: check that the server is running, and its error log",
+        ),
         mysql::Error::DriverError(error @ mysql::DriverError::CouldNotConnect(_)) => {
             (error.to_string(), "check that the server runs, its socket or host and port, and its error log")
         }
         mysql::Error::DriverError(error) => {
-            (error.to_string(), "check that it is a MariaDB or MySQL server, and look at its error log")
+            (error.to_string(), "check that it is a MariaDB or MySQL server, and its error log")
         }
-        error => (error.to_string(), "look at the server's error log"),
+        error => (error.to_string(), "see the server's error log"),
     }
 }
 
@@ -262,7 +263,7 @@ fn remedy(code: u16, message: &str) -> &'static str {
         }
         // ER_SECURE_TRANSPORT_REQUIRED in MySQL and in MariaDB.
         3159 | 4166 => {
-            "the server takes encrypted connections only: use sslmode=require, or a socket on its own host"
+            "the server accepts only encrypted connections: use sslmode=require, or a socket on the same host"
         }
         1049 => "create that database in the server (CREATE DATABASE), or name another in the URL",
         1044 | 1142 | 1143 | 1227 | 1370 | 1410 => {
@@ -277,13 +278,13 @@ fn remedy(code: u16, message: &str) -> &'static str {
             "raise the server's max_connections (or the user's limit), or start fewer workers"
         }
         1053 | 1927 | 1317 => {
-            "the server was stopped or this connection killed: look at its error log, and run again"
+            "the server was stopped or this connection was killed: see its error log, and run again"
         }
-        1205 | 1213 => "another session holds the rows: end that one, and run again",
+        1205 | 1213 => "another session has locked the rows: end it, and run again",
         1290 if !message.contains("read-only") => {
-            "the server was started, or set, so that it does not allow this: change that option, or choose another server"
+            "an option of the server forbids this: change the option, or use another server"
         }
-        1290 | 1792 | 1836 => "the server takes no writes (read_only): choose another server",
+        1290 | 1792 | 1836 => "the server is read-only (read_only): use another server",
         1153 => TOO_LARGE,
         1129 => "execute FLUSH HOSTS in the server",
         1130 => "the server does not let this host connect: grant the user access from it",
@@ -291,11 +292,10 @@ fn remedy(code: u16, message: &str) -> &'static str {
             "a table of ours is missing: make the globals anew (create-globals --replace), or purge and set up again"
         }
         1305 | 1318 => {
-            "a procedure of ours is missing, or another version of this program has made it: purge the database and create \
-             it again"
+            "a procedure is missing or was created by another version of iolite: purge the database and create it again"
         }
         1286 | 1289 => "the server was started without InnoDB: choose another server",
-        _ => "look at the server's error log",
+        _ => "see the server's error log",
     }
 }
 

@@ -137,7 +137,7 @@ fn forget(directory: &Path) -> Result<()> {
             doing: "drop the page cache of",
             path: path.clone(),
             source: source.into(),
-            remedy: "look at the kernel log (dmesg)",
+            remedy: "see the kernel log (dmesg)",
         };
         rustix::fs::fsync(&file).map_err(failed)?;
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).map_err(failed)?;

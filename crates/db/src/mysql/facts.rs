@@ -124,20 +124,22 @@ impl Facts {
         match durability {
             Durability::Full if !matches!(at_commit, "1" | "3") => refuse(
                 "make each commit durable as this server is set",
-                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 1 there, or measure the server as it is with --durability as-configured",
+                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 1 there, or measure the server as it is with --durability \
+                 as-configured",
             ),
             Durability::Full if self.text("innodb_flush_method").eq_ignore_ascii_case("nosync") => refuse(
                 "make anything durable as this server is set",
-                "start it with another innodb_flush_method than nosync, or measure the server as it is with --durability as-configured",
+                "start it with another innodb_flush_method than nosync, or measure the server as it is with --durability \
+                 as-configured",
             ),
             Durability::Full if self.is_on("log_bin") && self.text("sync_binlog") != "1" => refuse(
                 "make each commit durable as this server is set: its binary log is not synced",
                 "execute SET GLOBAL sync_binlog = 1 there, or measure the server as it is with --durability as-configured",
             ),
             Durability::Relaxed if matches!(at_commit, "1" | "3") => refuse(
-                "relax the durability of its own sessions alone: that variable is the whole server's",
-                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 2 there if nobody else needs it, or measure with \
-                 full durability",
+                "relax the durability of single sessions: the variable is global",
+                "execute SET GLOBAL innodb_flush_log_at_trx_commit = 2 on the server if this is acceptable, or measure with full \
+                 durability",
             ),
             _ => Ok(()),
         }

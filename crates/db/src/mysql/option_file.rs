@@ -73,7 +73,7 @@ fn is_on(value: &str) -> bool {
 }
 
 fn wrong(name: &str) -> Error {
-    Error::Url(format!("`{name}` in ~/.my.cnf can't be used: correct it"))
+    Error::Url(format!("`{name}` in ~/.my.cnf cannot be used: correct it"))
 }
 
 #[cfg(test)]

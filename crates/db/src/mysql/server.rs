@@ -33,7 +33,7 @@ const URL_FILE: &str = "iolite-server";
 const LOG: &str = "server.log";
 /// What the server executes before it takes connections.
 const BEFORE_CLIENTS: &str = "init.sql";
-/// Database that is made for blocks and globals.
+/// Database that is created for blocks and globals.
 const SCHEMA: &str = "iolite";
 
 /// How a private server is to be.
@@ -88,7 +88,7 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
     let mut child = command.spawn().map_err(|e| place.io("run mariadbd in", e))?;
     let pid = child.id();
     let ready = place.wait_until_ready(&mut child, &secret);
-    // It holds the password, and is of no use any more.
+    // It holds the password, and is not needed any more.
     let _ = fs::remove_file(before_clients);
     if let Err(error) = ready {
         let _ = child.kill();
@@ -107,7 +107,7 @@ pub fn running(directory: &Path) -> Result<Option<Started>> {
     let place = ServerDirectory { directory: absolute };
     let Some(pid) = place.running() else { return Ok(None) };
     let secret = place.password().ok_or_else(|| {
-        let why = format!("one runs there, process {pid}, but its password can't be read");
+        let why = format!("a server is running there as process {pid}, but its password cannot be read");
         place.failed("reach the server in", why, "run as the user who has started it")
     })?;
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -130,7 +130,7 @@ pub fn stop(directory: &Path) -> Result<()> {
     };
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.ok_or_else(|| {
-        place.failed("stop the server in", format!("its process is {pid}"), "look at the file `pid` there")
+        place.failed("stop the server in", format!("its process is {pid}"), "see the file `pid` there")
     })?;
     kill_process(process, Signal::TERM).map_err(|e| place.io("stop the server in", e.into()))?;
     let deadline = Instant::now() + PATIENCE;
@@ -139,11 +139,7 @@ pub fn stop(directory: &Path) -> Result<()> {
         let _ = waitpid(Some(process), WaitOptions::NOHANG);
         if Instant::now() > deadline {
             let why = format!("process {pid} still runs after {} s", PATIENCE.as_secs());
-            return Err(place.failed(
-                "stop the server in",
-                why,
-                "look at its log, the file `server.log` there",
-            ));
+            return Err(place.failed("stop the server in", why, "see its log, the file `server.log` there"));
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -155,7 +151,7 @@ const LACKING: Error = Error::Build {
     remedy: "install the package mariadb-server, or name a server that runs by its URL",
 };
 const STOP_FIRST: &str = "stop that one first (iolite db stop), or choose another directory";
-const SEE_LOG: &str = "look at the end of its log, the file `server.log` there";
+const SEE_LOG: &str = "see the end of its log, the file `server.log` there";
 
 /// Whom the server runs as when we are root, as which it refuses to run.
 struct Unprivileged {
@@ -367,8 +363,11 @@ impl ServerDirectory {
                 return Err(self.failed("start the server in", why, SEE_LOG));
             }
             if Instant::now() > deadline {
-                let why =
-                    format!("it takes no connections after {} s: {}", PATIENCE.as_secs(), self.log_says());
+                let why = format!(
+                    "it does not accept connections after {} s: {}",
+                    PATIENCE.as_secs(),
+                    self.log_says()
+                );
                 return Err(self.failed("start the server in", why, SEE_LOG));
             }
             std::thread::sleep(LOOK_AGAIN);

@@ -52,7 +52,7 @@ impl Target {
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words may hold pieces of a password that is not encoded as URLs want it.
             Error::Url(
-                "the URL of PostgreSQL can't be understood: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, for a unix \
+                "invalid PostgreSQL URL: the format is postgres://USER:PASSWORD@HOST:PORT/DATABASE, for a unix \
                  socket postgres://USER@/DATABASE?host=/DIRECTORY&port=PORT, with anything but letters and digits in \
                  passwords as %XX; of the options of libpq service, sslmode, sslrootcert, sslcert, sslkey and \
                  connect_timeout can be used"

@@ -139,7 +139,7 @@ pub(super) fn complete(
         if tls.set(name, value)? {
             continue;
         }
-        let wrong = || Error::Url(format!("`{name}` of the service file or the environment can't be used"));
+        let wrong = || Error::Url(format!("`{name}` of the service file or the environment cannot be used"));
         match name.as_str() {
             "host" if !hosts_given && config.get_hosts().is_empty() => {
                 config.host(value);

@@ -97,17 +97,17 @@ fn way_remedy(error: &postgres::Error) -> &'static str {
     }
     match error.to_string().as_str() {
         "invalid configuration" => {
-            "give the password in the URL (postgres://USER:PASSWORD@HOST/DATABASE) or in the environment as PGPASSWORD"
+            "specify the password in the URL (postgres://USER:PASSWORD@HOST/DATABASE) or in the environment as PGPASSWORD"
         }
         HANDSHAKE => {
-            "the server has no TLS, or none that is spoken here: use sslmode=prefer or disable, or look at its setting ssl"
+            "the server does not support TLS, or no common version: use sslmode=prefer or disable, or check its setting ssl"
         }
         "timeout waiting for server" => "the host does not respond: correct the URL, or check firewalls",
         _ => GONE,
     }
 }
 
-const GONE: &str = "the server has ended or was cut off: look at its log and start it again";
+const GONE: &str = "the server has ended or the connection was lost: see its log and start it again";
 
 /// What helps against an answer of this code.
 fn answer_remedy(state: &SqlState) -> &'static str {
@@ -126,7 +126,7 @@ fn answer_remedy(state: &SqlState) -> &'static str {
              fewer jobs"
         }
         "57014" => {
-            "somebody has cancelled it, or a timeout of the server's: look at statement_timeout of this role and database"
+            "it was cancelled by a user or a timeout: check statement_timeout of this role and database"
         }
         "57P01" | "57P02" | "57P03" => GONE,
         "58P01" | "0A000" => {
@@ -138,7 +138,7 @@ fn answer_remedy(state: &SqlState) -> &'static str {
         }
         "40P01" | "40001" => "another session works on the same rows: end that one",
         "2BP01" => "something that iolite did not make depends on it: drop that first",
-        _ => "look at the server's log; if it happens again, purge the database and create it again",
+        _ => "see the server's log; if it happens again, purge the database and create it again",
     }
 }
 

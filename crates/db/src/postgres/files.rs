@@ -156,7 +156,7 @@ pub fn evict(paths: &[PathBuf]) -> Result<u64> {
             doing: "give back the page cache of",
             path: path.clone(),
             source,
-            remedy: "look at the kernel's log (dmesg) for failures of the storage",
+            remedy: "see the kernel log (dmesg) for failures of the storage",
         })?;
         evicted += 1;
     }

@@ -83,7 +83,7 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
             (error, _) => error,
         })?;
     let pid = programs.pid(&directory).ok_or_else(|| {
-        problem("start a server in", &directory, "it has ended at once", "look at the file log there")
+        problem("start a server in", &directory, "it has ended at once", "see the file log there")
     })?;
     create_database(&directory, port)?;
     Ok(Started { url: url(&directory, port)?, pid, port })
@@ -229,7 +229,7 @@ fn claim(directory: &Path, programs: &Programs) -> Result<PathBuf> {
     fs::set_permissions(&real, fs::Permissions::from_mode(0o700)).map_err(|e| io("close", &real, e))?;
     give(&real, programs)?;
     // The mark comes last, and whole: a directory with it is as it has to be.
-    fs::write(&mark, "A server that iolite has made (iolite db start postgres).\n").map_err(|e| {
+    fs::write(&mark, "A server created by iolite (iolite db start postgres).\n").map_err(|e| {
         let _ = fs::remove_file(&mark);
         io("write", &mark, e)
     })?;
@@ -270,10 +270,10 @@ fn wait_for_end(directory: &Path) {
 /// Gives a file to who runs the server.
 fn give(path: &Path, programs: &Programs) -> Result<()> {
     let Some((user, group)) = programs.user else { return Ok(()) };
-    std::os::unix::fs::chown(path, Some(user), Some(group)).map_err(|e| io("give away", path, e))
+    std::os::unix::fs::chown(path, Some(user), Some(group)).map_err(|e| io("specify away", path, e))
 }
 
-/// Makes the server's data under another name first: what was interrupted is made anew.
+/// Makes the server's data under another name first: what was interrupted is created again.
 fn create(directory: &Path, programs: &Programs) -> Result<()> {
     let unfinished = directory.join("data.unfinished");
     if unfinished.exists() {

@@ -28,7 +28,7 @@ pub(super) fn connector(settings: &TlsSettings, place: &str) -> Result<Option<Ma
         doing: "prepare TLS for",
         place: place.to_owned(),
         cause,
-        remedy: "give certificates and keys in PEM: sslrootcert, sslcert and sslkey",
+        remedy: "specify certificates and keys in PEM: sslrootcert, sslcert and sslkey",
     };
     configuration(settings).map(|config| Some(MakeRustlsConnect::new(config))).map_err(unusable)
 }

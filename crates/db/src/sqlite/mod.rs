@@ -252,7 +252,7 @@ pub fn io(doing: &'static str, path: &Path, source: std::io::Error, remedy: &'st
 pub fn engine(doing: &'static str, path: &Path, error: rusqlite::Error) -> Error {
     let remedy = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another process holds it: end that one or wait for it"
+            "another process has locked it: end the process or wait for it"
         }
         Some(ErrorCode::DiskFull) => "the file system is full: free some space or create a smaller database",
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -260,7 +260,7 @@ pub fn engine(doing: &'static str, path: &Path, error: rusqlite::Error) -> Error
         }
         Some(ErrorCode::CannotOpen) => "check its permissions and the limit of open files (ulimit -n)",
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => "make the file and its directory writable",
-        Some(ErrorCode::SystemIoFailure) => "the storage failed: look at the kernel log (dmesg)",
+        Some(ErrorCode::SystemIoFailure) => "the storage failed: see the kernel log (dmesg)",
         _ => "if it happens again, purge the database and create it again",
     };
     Error::Engine { doing, place: path.display().to_string(), cause: Box::new(error), remedy }

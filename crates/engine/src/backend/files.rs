@@ -72,7 +72,7 @@ impl Files {
         (index as usize, &self.spans[index as usize].file, offset)
     }
 
-    /// How many bytes from this offset on lie in the same file; without end where there is only one.
+    /// Number of bytes from this offset on in the same file; without end where there is only one.
     pub(crate) fn left_in_file(&self, offset: u64) -> u64 {
         if self.spans.len() == 1 {
             return u64::MAX;

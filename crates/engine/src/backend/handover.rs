@@ -61,7 +61,7 @@ impl Handover {
         self.bunches.as_ref().is_some_and(|bunches| bunches.on)
     }
 
-    /// How many operations to wait for, and for how long, where `at_least` are asked for and so many are outstanding.
+    /// Number of operations to wait for, and for how long, where `at_least` are asked for and so many are outstanding.
     #[inline]
     pub(super) fn wait(&self, at_least: usize, timeout: Duration, outstanding: usize) -> (usize, Duration) {
         match &self.bunches {

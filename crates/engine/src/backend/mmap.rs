@@ -76,7 +76,7 @@ impl Mapped {
         let mapping = Mapping::new(span.file.clone(), usage).map_err(|error| match error.kind() {
             io::ErrorKind::Unsupported => io::Error::new(
                 error.kind(),
-                "the file system can't reserve the file's space, without which a write to its mapping could end this \
+                "the file system cannot reserve the file's space, without which a write to its mapping could end this \
                  program: use another back end",
             ),
             _ => error,
@@ -86,7 +86,7 @@ impl Mapped {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "the file has {} bytes of the {end} to be written, and a mapping can't extend it: preallocate it, or \
+                    "the file has {} bytes of the {end} to be written, and a mapping cannot extend it: preallocate it, or \
                      write it with another back end first",
                     mapping.length()
                 ),

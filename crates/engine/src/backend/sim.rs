@@ -34,7 +34,7 @@ pub struct SimParameters {
     pub block: usize,
     /// Service time of each operation.
     pub latency: SimLatency,
-    /// How many operations are served at once, the others waiting in order; `None` as many as come.
+    /// Number of operations served at once, the others waiting in order; `None` as many as come.
     pub channels: Option<u32>,
     /// What goes wrong.
     pub faults: SimFaults,

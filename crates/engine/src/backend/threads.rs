@@ -111,7 +111,7 @@ impl Backend for Threads {
 
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
-        let gone = || io::Error::other("a thread of the back end has died, which is a bug");
+        let gone = || io::Error::other("a thread of the back end has failed, which is a bug");
         let before = out.len();
         loop {
             match self.done.try_recv() {

@@ -77,10 +77,10 @@ fn advise(options: RingOptions, error: io::Error) -> io::Error {
     let said = match options {
         RingOptions { completion_polling: true, .. } => {
             "polling for completions needs a driver with polling queues (see queue/io_poll in /sys/block/DEVICE; for NVMe the \
-             module parameter poll_queues) and a file system that passes them on: leave completion_polling out"
+             module parameter poll_queues) and a file system that passes them on: remove completion_polling"
         }
         RingOptions { submit_polling: true, .. } => {
-            "a polling thread of the kernel needs Linux 5.11, or privileges before: leave submit_polling out"
+            "a polling thread of the kernel needs Linux 5.11, or privileges before: remove submit_polling"
         }
         _ => return error,
     };

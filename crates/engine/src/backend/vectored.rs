@@ -46,7 +46,7 @@ const FLAGS: [Flag; 5] = [
         asked: |flags| flags.hipri,
         reads: true,
         writes: true,
-        remedy: "it needs Linux 4.6, direct I/O and a driver with polling queues; leave it out",
+        remedy: "it needs Linux 4.6, direct I/O and a driver with polling queues; remove it",
     },
     Flag {
         name: "nowait",
@@ -54,8 +54,7 @@ const FLAGS: [Flag; 5] = [
         asked: |flags| flags.nowait,
         reads: true,
         writes: true,
-        remedy: "it needs Linux 4.14 and a file system that has it (buffered writes: XFS or btrfs); use direct I/O or leave \
-                 it out",
+        remedy: "it needs Linux 4.14 and a file system that has it (buffered writes: XFS or btrfs); use direct I/O or remove it",
     },
     Flag {
         name: "atomic",
@@ -65,7 +64,7 @@ const FLAGS: [Flag; 5] = [
         writes: true,
         remedy: "it needs Linux 6.11, a device with atomic writes (see queue/atomic_write_unit_max_bytes), a file system \
                  that passes them on (ext4 or XFS since 6.13) and a block size that is a power of two within the device's \
-                 limits; leave it out",
+                 limits; remove it",
     },
     Flag {
         name: "dontcache",
@@ -118,7 +117,7 @@ impl Vectored {
 
     fn probe(&mut self, flags: IoFlags, writes: bool, span: &FileSpan) -> io::Result<()> {
         let FileSpan { file, offset: at, .. } = span;
-        // Workers of one file probe at the same time: none may see the length that another's probe has made.
+        // Workers of one file probe at the same time: none may see the length that another's probe has created.
         static PROBING: Mutex<()> = Mutex::new(());
         let _turn = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
         let length = vectored::read(file, self.buffer.as_mut_slice(), *at, 0)?;

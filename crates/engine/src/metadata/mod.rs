@@ -34,7 +34,7 @@ use worker::Worker;
 /// its worker's tree.
 ///
 /// # Errors
-/// The task makes no sense, its directories cannot be made, or the files that it is about are not there: nothing was measured.
+/// The task is invalid, its directories cannot be made, or the files that it is about are not there: nothing was measured.
 pub fn run_metadata_task(
     task: &MetadataTask,
     phase: u32,
@@ -174,8 +174,7 @@ impl Setup<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(root),
             Err(error) => Err(self.failed("look for", &name, error)),
             Ok(()) => Err(self.refused(format!(
-                "the names that it is to make are in the tree `{}` already: remove them first (unlink or rmdir), or name \
-                 another tree",
+                "the names to create already exist in the tree `{}`: remove them first (unlink or rmdir), or use another tree",
                 self.task.tree.display()
             ))),
         }
@@ -208,8 +207,8 @@ impl Setup<'_> {
             _ => ("files", "create"),
         };
         self.refused(format!(
-            "the {what} that it is about are not in the tree `{}`: let a task before it make them ({maker}), with the same \
-             tree and at least as many workers and {what}",
+            "the {what} do not exist in the tree `{}`: create them in an earlier task ({maker}) with the same tree and at least \
+             as many workers and {what}",
             self.task.tree.display()
         ))
     }
@@ -223,7 +222,7 @@ impl Setup<'_> {
     }
 }
 
-/// Makes a directory, unless a task before has made it.
+/// Makes a directory, unless a task before has created it.
 fn make_directory(parent: &Directory, name: &str) -> io::Result<()> {
     match parent.make_directory(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

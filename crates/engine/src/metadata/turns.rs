@@ -10,7 +10,7 @@ pub(super) enum Turns {
     InOrder {
         /// The next.
         next: u64,
-        /// How many there are.
+        /// Number of them.
         files: u64,
     },
     /// In an order without pattern.

@@ -13,7 +13,7 @@ const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
 /// Checks a task.
 ///
 /// # Errors
-/// What makes no sense, with its remedy.
+/// What is invalid, with its remedy.
 pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
     if task.workers == 0 || u64::from(task.workers) > Part::WORKERS {
@@ -23,10 +23,10 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
         return refuse("each worker needs at least one file, and at most 1,000,000,000");
     }
     if task.files_per_directory == 0 {
-        return refuse("a directory holds at least one file: give more files per directory");
+        return refuse("`files_per_directory` must be at least 1");
     }
     if !task.tree.to_str().is_some_and(is_plain) {
-        return refuse("its tree is not a plain name: give one without slashes, and not `owner`");
+        return refuse("its tree is not a plain name: use a name without slashes, other than `owner`");
     }
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
@@ -43,20 +43,22 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
         in_flight: _,
     } = task.stop;
     if bytes.or(worker_bytes).or(written).is_some() {
-        return refuse("bytes don't end operations on names: give operations or a runtime instead");
+        return refuse("a limit in bytes does not apply to metadata operations: use operations or a runtime");
     }
     if full {
-        return refuse("operations on names don't end where space does: leave `full` out");
+        return refuse("`full` does not apply to metadata operations: remove it");
     }
     if changes(task.operation) {
         // `sync` without a change is nothing to do; rounds without end are another matter.
         return match loops {
-            Some(_) => refuse("each name is made or removed once: leave the loops out"),
+            Some(_) => refuse("each name is created or removed once: remove the loops"),
             None => Ok(()),
         };
     }
     if runtime.is_none() && operations.or(worker_operations).is_none() && loops.is_none() {
-        return refuse("nothing would end it: give a runtime, operations or loops (rounds over all files)");
+        return refuse(
+            "it has no stop condition: specify a runtime, operations or loops (rounds over all files)",
+        );
     }
     Ok(())
 }

@@ -118,9 +118,9 @@ impl Reader<'_> {
                 None if self.written.known(offset) == Known::Anything => self.verified.unknown += 1,
                 None => {
                     let why = || match result {
-                        Ok(_) => "it can't be read: the target ends before it".to_owned(),
+                        Ok(_) => "it cannot be read: it is beyond the end of the target".to_owned(),
                         Err(number) => {
-                            format!("it can't be read: {}", io::Error::from_raw_os_error(number))
+                            format!("it cannot be read: {}", io::Error::from_raw_os_error(number))
                         }
                     };
                     self.verified.note_unreadable(offset, || self.judge.described(offset, &why()));

@@ -199,7 +199,7 @@ impl State {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         let broken =
-            || failed(io::Error::new(io::ErrorKind::InvalidData, "it is no whole verification state"));
+            || failed(io::Error::new(io::ErrorKind::InvalidData, "the verification state is incomplete"));
         State::parse(&bytes).ok_or_else(broken)
     }
 

@@ -98,7 +98,7 @@ impl Verification {
     ) -> Result<Checker, EngineError> {
         let part = remembered(&of.task, part);
         let written = Written::new(worker, part, self.unit).ok_or(EngineError::worker(
-            "there is no memory to remember what it writes: give a larger verification unit, or a smaller target",
+            "not enough memory for the verification state: use a larger verification unit, or a smaller target",
         ))?;
         let judge =
             Judge { seal: self.seal.clone(), anyone: self.verify.anyone, targets: of.targets.for_a_worker() };

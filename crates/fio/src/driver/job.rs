@@ -314,7 +314,7 @@ impl Procedure for FioJob {
 /// What is to be done of threads that start together, the first of which has this index.
 ///
 /// # Errors
-/// A thread, by its index, whose latency target makes no sense.
+/// A thread, by its index, whose latency target is invalid.
 fn actions(set: &[Thread], first: usize) -> Result<VecDeque<Action>, (usize, Failure)> {
     let command = |number: usize, which: usize, when: &str| {
         let thread = &set[number - first];
@@ -374,7 +374,7 @@ impl Action {
 /// What came of a thread that ran as a phase.
 fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watchers: &Watchers) -> JobEnd {
     let Some(result) = run.phases.iter().find(|result| result.info.index == phase) else {
-        let unknown = Failure { number: EIO, reason: "the job did not begin".into() };
+        let unknown = Failure { number: EIO, reason: "the job did not start".into() };
         return failed(thread, failure.unwrap_or(&unknown));
     };
     JobEnd {

@@ -32,7 +32,7 @@ impl Search {
     /// A search with the load of a task.
     ///
     /// # Errors
-    /// The target makes no sense for the task.
+    /// The target is invalid for the task.
     pub(super) fn new(task: &JobTask, target: LatencyTarget) -> Result<Search, Failure> {
         let refused = |reason: String| Failure { number: EINVAL, reason };
         let JobTask::Io(base) = task else {

@@ -15,7 +15,7 @@ const NAMES: [&str; 3] = ["read", "write", "trim"];
 /// after the last `}` is skipped: fio mixes its messages in.
 ///
 /// # Errors
-/// It is no JSON, not fio's, or nothing was counted.
+/// It is not JSON, not fio's, or nothing was counted.
 pub fn json(file: &str, text: &str) -> Result<Imported, ImportError> {
     let begin = if text.starts_with('{') { Some(0) } else { text.find("\n{").map(|at| at + 1) };
     let body = match (begin, text.rfind('}')) {
@@ -207,9 +207,12 @@ another message"#
     fn the_same_file_is_the_same_run_and_foreign_ones_are_refused() {
         let text = document(r#""lat_ns": {"mean": 1.0}"#);
         assert_eq!(json("a", &text).unwrap().events[2..], json("b", &text).unwrap().events[2..]);
-        for (text, says) in
-            [("", "no JSON"), ("{", "no JSON"), ("[1]", "not of fio's"), ("{\"jobs\": []}", "not of fio's")]
-        {
+        for (text, says) in [
+            ("", "not valid JSON"),
+            ("{", "not valid JSON"),
+            ("[1]", "not output of fio"),
+            ("{\"jobs\": []}", "not output of fio"),
+        ] {
             let error = json("f", text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }

@@ -18,8 +18,10 @@ pub use plot::{Figures, chart, figures};
 /// Why a file is not taken for fio's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// It is no JSON.
-    #[error("{file} is no JSON of fio's: {reason}; write it with fio --output-format=json+ --output=FILE")]
+    /// It is not JSON.
+    #[error(
+        "{file} is not valid JSON output of fio: {reason}; create it with fio --output-format=json+ --output=FILE"
+    )]
     NotJson {
         /// The file.
         file: String,
@@ -28,7 +30,7 @@ pub enum ImportError {
     },
     /// It is JSON without what fio writes.
     #[error(
-        "{file} is JSON, but not of fio's: it has no `jobs`; write it with fio --output-format=json+ --output=FILE"
+        "{file} is JSON, but not output of fio: it has no `jobs`; create it with fio --output-format=json+ --output=FILE"
     )]
     NotOfFio {
         /// The file.
@@ -36,15 +38,15 @@ pub enum ImportError {
     },
     /// Its name does not say what it holds.
     #[error(
-        "{file}: the name of a log of fio's ends in _bw, _iops, _lat, _clat, _slat or _clat_hist, a thread's number and .log, \
-         for example job_bw.1.log"
+        "{file} is not named like a log of fio: the name ends in _bw, _iops, _lat, _clat, _slat or _clat_hist, a thread number \
+         and .log, for example job_bw.1.log"
     )]
     Name {
         /// The file.
         file: String,
     },
     /// A line is none of a log.
-    #[error("{file}, line {line}: not `milliseconds, value, direction, ...` as fio's logs have it")]
+    #[error("{file}, line {line}: not in the format of fio's logs, `milliseconds, value, direction, ...`")]
     Line {
         /// The file.
         file: String,
@@ -53,7 +55,7 @@ pub enum ImportError {
     },
     /// Nothing was counted.
     #[error(
-        "{file}: no operation is in it; logs of bandwidth alone do not count operations, add the _iops, _lat or _clat_hist log"
+        "{file} contains no operations; bandwidth logs alone do not count operations, add the _iops, _lat or _clat_hist log"
     )]
     Empty {
         /// The file.

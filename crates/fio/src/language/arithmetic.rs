@@ -32,7 +32,7 @@ pub(super) fn evaluate(text: &str, numbers: Numbers) -> Result<f64> {
         ));
     }
     if !value.is_finite() || value.abs() > LARGEST {
-        return Err(OptionError::refused("it comes to a number that is too large", "give a smaller one"));
+        return Err(OptionError::refused("the result is too large", "specify a smaller one"));
     }
     // Not the negative zero.
     Ok(value + 0.0)
@@ -61,11 +61,11 @@ pub(super) fn worked_out(value: &str, form: Form, kb_base: u64) -> Result<String
             Some(Ok((result, Numbers::Times))) => out.push_str(&format!("{result}us")),
             Some(Ok((result, _))) if matches!(form, Form::Number { .. }) => out.push_str(&result.to_string()),
             Some(Ok((result, _))) => out.push_str(&format!("{:.0}", result.trunc() + 0.0)),
-            // Parentheses may mean something else in what is no plain number.
+            // Parentheses may mean something else in what is not a plain number.
             Some(Err(_)) | None if matches!(form, Form::Special(_)) => out.push_str(inside),
             Some(Err(error)) => {
                 return Err(OptionError::refused(
-                    format!("{} can't be worked out", quoted(inside)),
+                    format!("{} cannot be worked out", quoted(inside)),
                     format!("{error}"),
                 ));
             }
@@ -114,7 +114,7 @@ impl Reader<'_> {
         while let Some(operator) = self.operator(&['*', '/', '%']) {
             let right = self.signed()?;
             if operator != '*' && right == 0.0 {
-                return Err(OptionError::refused("it divides by zero", "give another divisor"));
+                return Err(OptionError::refused("it divides by zero", "specify another divisor"));
             }
             value = match operator {
                 '*' => value * right,
@@ -179,7 +179,7 @@ impl Reader<'_> {
             Numbers::Whole => {
                 text.parse::<u64>().map(|n| n as f64).map_err(|_| OptionError::malformed(text, "number"))
             }
-            // Fractions without a unit are kept, for what is no size.
+            // Fractions without a unit are kept, for what is not a size.
             Numbers::Sizes(base) => match text.parse::<f64>() {
                 Ok(number) => Ok(number),
                 Err(_) => given(base).size().map(|size| size.0 as f64),
@@ -242,7 +242,7 @@ mod tests {
             worked_out("(4*", Form::Size, 1024)
                 .unwrap_err()
                 .to_string()
-                .starts_with("`(4*` can't be worked out")
+                .starts_with("`(4*` cannot be worked out")
         );
     }
 
@@ -258,7 +258,7 @@ mod tests {
             ("10^400", "too large"),
             ("(0-1)^0.5", "too large"),
             ("4 parsecs", "`parsecs` is not understood"),
-            ("4parsecs", "no unit"),
+            ("4parsecs", "not a unit"),
         ] {
             let error = evaluate(text, Numbers::Sizes(1024)).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -46,7 +46,7 @@ impl Assignment {
 /// because the others are read by them.
 ///
 /// # Errors
-/// All settings that are unknown, not built, for another engine, or whose arithmetic is wrong.
+/// All settings that are unknown, not supported, for another engine, or whose arithmetic is wrong.
 pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<Vec<Assignment>, Problems> {
     let last = |name: &str| {
         let own = section.settings.iter().rev().find(|setting| is(setting, name));
@@ -106,7 +106,7 @@ fn assignment(setting: &Setting, kb_base: u64, engine: &str) -> Result<Assignmen
     let Some(option) = find(&setting.name) else { return Err(unknown(setting)) };
     let name = option.name;
     if let Support::Missing(remedy) = option.support {
-        return Err(origin.problem(format!("`{name}` is known but not built"), remedy));
+        return Err(origin.problem(format!("`{name}` is known but not supported"), remedy));
     }
     if !option.engines.is_empty() && !option.engines.contains(&engine) {
         let what = format!("`{name}` is not an option of the engine {}", quoted(engine));
@@ -130,7 +130,7 @@ fn raw(setting: &Setting, option: &Opt) -> Result<Option<String>, Problem> {
         }
         Some("") if option.form != Form::Flag && option.stands_alone() => Ok(None),
         Some("") => {
-            let remedy = format!("write {name}={}, or leave it out", example(option));
+            let remedy = format!("write {name}={}, or remove it", example(option));
             Err(setting.origin.problem(format!("`{name}=` has no value"), remedy))
         }
         Some(_) => Ok(setting.value.clone()),

@@ -93,7 +93,7 @@ pub enum Action {
 /// How results are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// For people.
+    /// Terminal output.
     Normal,
     /// Fields with semicolons between them.
     Terse,
@@ -277,7 +277,7 @@ impl Reader<'_> {
             jobs.push(Section { name: "global".into(), origin: origin.clone(), settings: Vec::new() });
         }
         if let Some(section) = jobs.last_mut() {
-            // An abbreviation is of no use to those who read the settings.
+            // An abbreviation is not useful to readers of the settings.
             let known = option.name == name || option.aliases.contains(&name);
             let name = if known { name } else { option.name };
             section.settings.push(Setting { name: name.to_owned(), value, origin });

@@ -55,7 +55,7 @@ pub enum OptionError {
         max: usize,
     },
     /// What fio has and this program has not.
-    #[error("{what} not built: {remedy}")]
+    #[error("{what} not supported: {remedy}")]
     NotBuilt {
         /// What, with its verb.
         what: Text,

@@ -83,7 +83,7 @@ fn keywords(value: &str, context: &HostContext<'_>) -> String {
     let replaced = known
         .iter()
         .fold(value.to_owned(), |text, (keyword, number)| text.replace(keyword, &number.to_string()));
-    // A path with a keyword in it is no arithmetic: it stays as it is.
+    // A path with a keyword in it is not an arithmetic: it stays as it is.
     match evaluate(&replaced, Numbers::Whole) {
         Ok(number) => format!("{number:.0}"),
         Err(_) => replaced,

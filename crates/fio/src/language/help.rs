@@ -29,7 +29,8 @@ pub fn general() -> String {
     }
     text.push_str(
         "\nOptions of jobs may follow, as --NAME=VALUE, after a --name=JOB for each job; those before the first are for all \
-         jobs.\n--cmdhelp lists them, --cmdhelp=NAME tells about one; `iolite explain` tells what a job file will do.\n",
+         jobs.\n--cmdhelp lists the job options, --cmdhelp=NAME describes one; `iolite explain` describes what a job file will \
+         do.\n",
     );
     text
 }
@@ -84,7 +85,7 @@ pub fn enghelp(engine: Option<&str>, option: Option<&str>) -> Result<String> {
         }
         None => {
             let list: String = own.map(line).collect();
-            Ok(if list.is_empty() { format!("The engine {name} has no options of its own.\n") } else { list })
+            Ok(if list.is_empty() { format!("The engine {name} has no engine options.\n") } else { list })
         }
     }
 }
@@ -97,7 +98,7 @@ fn unknown(what: &str, name: &str, near: &[&str], remedy: &str) -> OptionError {
 fn line(option: &Opt) -> String {
     let first =
         option.help.split_inclusive(['.', ';']).next().unwrap_or_default().trim_end_matches(['.', ';']);
-    let missing = if matches!(option.support, Support::Missing(_)) { " (not built)" } else { "" };
+    let missing = if matches!(option.support, Support::Missing(_)) { " (not supported)" } else { "" };
     format!("{:<NAME$}: {first}{missing}\n", option.name)
 }
 
@@ -127,7 +128,7 @@ fn entry(option: &Opt) -> String {
         Support::Full => {}
         Support::Differs(how) => add("differs from fio", how),
         Support::Bounded(how) => add("here", how),
-        Support::Missing(remedy) => add("not built", remedy),
+        Support::Missing(remedy) => add("not supported", remedy),
     }
     text
 }
@@ -168,7 +169,7 @@ mod tests {
         assert!(text.contains("               range: min=0, max=100\n"), "{text}");
         let text = cmdhelp(Some("unified_rw_reporting")).unwrap();
         assert!(text.contains("        valid values: none\n                    : mixed\n"), "{text}");
-        assert!(cmdhelp(Some("cgroup")).unwrap().contains("           not built: "));
+        assert!(cmdhelp(Some("cgroup")).unwrap().contains("       not supported: "));
         assert!(cmdhelp(Some("iodepth_batch")).unwrap().contains("    differs from fio: "));
     }
 
@@ -190,7 +191,7 @@ mod tests {
         assert!(cmdhelp(Some("iodpeth")).unwrap_err().to_string().contains("did you mean `iodepth`?"));
         assert!(cmdhelp(Some("\u{1b}[2J")).unwrap_err().to_string().contains("--cmdhelp lists all"));
         assert!(enghelp(Some("io_urng"), None).unwrap_err().to_string().contains("did you mean `io_uring`"));
-        assert!(enghelp(Some("rbd"), None).unwrap_err().to_string().contains("not built"));
+        assert!(enghelp(Some("rbd"), None).unwrap_err().to_string().contains("not supported"));
         assert!(
             enghelp(Some("libaio"), Some("sqthread_poll"))
                 .unwrap_err()
@@ -215,6 +216,6 @@ mod tests {
                 .unwrap()
                 .contains("             engines: io_uring\n")
         );
-        assert!(enghelp(Some("null"), None).unwrap().contains("no options of its own"));
+        assert!(enghelp(Some("null"), None).unwrap().contains("no engine options"));
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn is_blank(c: char) -> bool {
 /// relative to its directory.
 ///
 /// # Errors
-/// It is no job file; the first thing that is wrong with it.
+/// It is not a job file; the first thing that is wrong with it.
 pub fn read(file: &str, bytes: &[u8], context: &HostContext<'_>) -> Result<Document, Problem> {
     let mut reader = Reader { context, sections: Vec::new(), entries: 0, bytes: 0, open: Vec::new() };
     reader.file(Arc::from(file), Path::new(file), bytes)?;
@@ -122,7 +122,7 @@ impl Reader<'_> {
         self.bytes += bytes.len();
         if bytes.len() > LARGEST_FILE || self.bytes > LARGEST_TOTAL {
             let what = format!("it is larger than {} MiB", LARGEST_FILE >> 20);
-            return Err(start.problem(what, "give a job file, which is text of some lines"));
+            return Err(start.problem(what, "specify a job file, which is text of some lines"));
         }
         self.open.push(path.to_owned());
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -180,7 +180,7 @@ impl Reader<'_> {
 
     fn setting(&mut self, line: &str, origin: Origin) -> Result<(), Problem> {
         let Some(section) = self.sections.last_mut() else {
-            let what = format!("{} stands before the first section", quoted(line));
+            let what = format!("{} is before the first section", quoted(line));
             return Err(origin.problem(what, "put [global] or the job's name, as [name], above it"));
         };
         section.settings.push(Setting::split(line, origin));
@@ -192,7 +192,7 @@ impl Reader<'_> {
             return Err(origin.problem("`include` names no file", "write: include FILE"));
         }
         if self.sections.is_empty() {
-            let what = format!("`include` of {} stands before the first section", quoted(name));
+            let what = format!("`include` of {} is before the first section", quoted(name));
             return Err(origin.problem(what, "put [global] or the job's name, as [name], above it"));
         }
         let directory = self.open.last().and_then(|path| path.parent()).unwrap_or(Path::new(""));
@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
         let bytes = (self.context.read_file)(&path).map_err(|error| {
             let what = format!("cannot read {}: {error}", quoted(&path.display().to_string()));
-            origin.problem(what, "an included file is looked for beside the file that includes it")
+            origin.problem(what, "included files are searched for in the directory of the including file")
         })?;
         self.file(Arc::from(path.display().to_string()), &path, &bytes)
     }

@@ -78,8 +78,8 @@ fn named_sections_exist(invocation: &Invocation, documents: &[Document]) -> Resu
     match invocation.sections.iter().find(|name| !exists(name)) {
         Some(name) => {
             let origin = Origin { file: Some(first.file.clone()), line: 1, column: 1 };
-            let what = format!("`--section` asks for {}, which is in no job file", quoted(name));
-            Err(origin.problem(what, "give the name that stands in the brackets"))
+            let what = format!("`--section`: no job file has the section {}", quoted(name));
+            Err(origin.problem(what, "specify the name in the brackets"))
         }
         None => Ok(()),
     }
@@ -162,7 +162,7 @@ impl<'a> Planner<'a> {
     fn apply(&mut self, spec: &mut Spec, settings: &[Assignment], section: &Section) -> Result<(), Problems> {
         self.applied += settings.len();
         if self.applied > MAX_APPLIED {
-            let what = "there are too many settings in global sections for so many jobs";
+            let what = "too many settings in global sections for this number of jobs";
             return Err(section.origin.problem(what, "split the job file").into());
         }
         let mut problems = Vec::new();
@@ -227,15 +227,15 @@ impl<'a> Planner<'a> {
             Some(1) => Ok(()),
             Some(_) => Err(OptionError::refused(
                 format!("several jobs are named {shown}"),
-                "give the one to wait for a name of its own",
+                "specify the job to wait for a unique name",
             )),
             None if *name == spec.job.name => Err(OptionError::refused(
-                "a job can't wait for itself",
+                "a job cannot wait for itself",
                 "name a job before it, or leave out `wait_for`",
             )),
             None => Err(OptionError::refused(
                 format!("no job before this one that is run is named {shown}"),
-                "a job can wait only for one that stands before it",
+                "a job can wait only for a job defined before it",
             )),
         }
     }
@@ -246,11 +246,11 @@ impl<'a> Planner<'a> {
         let max = self.invocation.max_jobs.unwrap_or(THREADS).clamp(THREADS, MAX_THREADS);
         let threads = u32::try_from(self.threads.len()).unwrap_or(u32::MAX).saturating_add(clones);
         if clones == 0 {
-            return Err(OptionError::refused("`numjobs` is 0", "give at least 1, or leave out the job"));
+            return Err(OptionError::refused("`numjobs` is 0", "specify at least 1, or leave out the job"));
         }
         if threads > max {
             return Err(OptionError::refused(
-                format!("with this job there are {threads} threads, more than {max}"),
+                format!("with this job there are {threads} threads, more than the maximum of {max}"),
                 "raise --max-jobs (up to 65536), or lower `numjobs`",
             ));
         }
@@ -300,7 +300,7 @@ fn only_reads(thread: &mut Thread) -> Result {
     let name = quoted(&thread.name);
     match &mut thread.task {
         JobTask::Io(task) if task.mix.writes() || task.mix.trims() => Err(OptionError::refused(
-            format!("job {name} writes or trims, and --readonly is given"),
+            format!("job {name} writes or trims, which --readonly forbids"),
             "leave out --readonly",
         )),
         JobTask::Metadata(_) => Err(OptionError::refused(

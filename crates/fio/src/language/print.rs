@@ -27,7 +27,7 @@ pub fn job_file(document: &Document) -> Result<String, Problem> {
 /// The section's name, if it survives being written and read.
 fn writable<'a>(name: &'a str, section: &Section) -> Result<&'a str, Problem> {
     if name.trim_matches(is_blank).is_empty() || name.contains(['\n', ';', '#', '\0']) {
-        let what = format!("{} can't be the name of a section in a job file", quoted(name));
+        let what = format!("{} cannot be the name of a section in a job file", quoted(name));
         return Err(section.origin.problem(what, "rename the job"));
     }
     Ok(name)
@@ -47,7 +47,7 @@ fn line(setting: &Setting) -> Result<String, Problem> {
         || line.trim_matches(is_blank) != line;
     let changed = setting.name.contains('=') || setting.name.ends_with(is_blank);
     if included || lost || changed {
-        let what = format!("{} can't be written in a job file", quoted(&line));
+        let what = format!("{} cannot be written in a job file", quoted(&line));
         return Err(setting.origin.problem(what, "`;`, `#` and line breaks mean something else there"));
     }
     Ok(line)

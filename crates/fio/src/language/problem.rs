@@ -161,8 +161,8 @@ mod tests {
     fn a_problem_says_where_what_and_what_to_do() {
         let origin = Origin { file: Some("a.fio".into()), line: 3, column: 2 };
         assert_eq!(origin.problem("no such", "do this").to_string(), "a.fio:3:2: no such; do this");
-        let refused = Origin::argument(4).together(OptionError::refused("odd", "leave it out"));
-        assert_eq!(refused.to_string(), "argument 4: odd: leave it out");
+        let refused = Origin::argument(4).together(OptionError::refused("odd", "remove it"));
+        assert_eq!(refused.to_string(), "argument 4: odd: remove it");
         let refused = Origin::argument(5).value("`bs`".into(), OptionError::NoValue);
         assert_eq!(refused.to_string(), "argument 5: `bs`: it needs a value");
     }

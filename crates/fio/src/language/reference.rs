@@ -34,51 +34,47 @@ pub fn page() -> String {
 const INTRODUCTION: &str = "\
 # fio's language
 
-`iolite fio ...` takes fio's options and job files and prints fio's outputs, and so does the program under the name `fio` (a
-link). This page is made from the table of options that the program itself uses (`--cmdhelp=NAME` prints an entry of it): each
-option with its other names, its value, its default, whether it is built here, and what it does. It follows the manual page of
-fio 3.42.
+`iolite fio ...` accepts fio's options and job files and prints fio's outputs, as does the program when it is called through a link
+named `fio`. This page is generated from the program's table of options (`--cmdhelp=NAME` prints an entry). It lists every option
+with its aliases, value, default, support and description. It follows the manual page of fio 3.42.
 
 - *yes*: as in fio.
-- *differs*: taken; what is different stands behind it, and is reported with the results of a job that uses the option.
-- *no*: known and not built. A job that has it is refused by the option's name, with what to use instead, which stands behind
-  it. Nothing is silently ignored.
+- *differs*: supported with the stated difference, which is reported with the results of a job that uses the option.
+- *no*: not supported. A job with this option is rejected with a message that suggests an alternative. No option is silently ignored.
 
-A name that nobody knows is refused with those that look like it. `iolite explain JOBFILE` prints in plain words what a job file
-will do.
+Unknown options are rejected with a list of similar names. `iolite explain JOBFILE` describes what a job file will do.
 ";
 
 /// Differences that no single option has.
 const DIFFERENCES: &[(&str, &str)] = &[
     (
-        "Latencies count from the intended start.",
-        "With a rate, an operation is meant to start at an instant of the schedule; when the device falls behind, fio measures \
-         from the late start, and the wait is in no figure. Here the response time, from the intended start to completion, is \
-         kept next to fio's latency: `lat` keeps fio's meaning, and the response times stand under the key `iolite` of the JSON \
-         output.",
+        "Response times are measured from the intended start.",
+        "With a rate, every operation has a scheduled start. If the device falls behind, fio measures from the late start, and \
+         the wait appears in no figure (coordinated omission). iolite also reports the response time, from the intended start to \
+         completion: `lat` has fio's meaning, and response times are in the JSON output under the key `iolite`.",
     ),
     (
         "Submission latency is the time to queue.",
-        "Operations are handed to the kernel and waited for in one system call, whose time is in `clat`: `slat` is smaller than \
-         fio's, `clat` larger by as much, and `lat` the same.",
+        "Operations are submitted and reaped in one system call, whose time is part of `clat`: `slat` is smaller than in fio, \
+         `clat` is larger by the same amount, and `lat` is the same.",
     ),
     (
-        "Every operation is stamped by itself.",
-        "fio reads the clock once for all operations that come back together, and again only for the next batch.",
+        "Every operation has its own timestamps.",
+        "fio reads the clock once for all operations that are reaped together.",
     ),
     (
-        "Nothing is clipped at 17 s.",
-        "fio's histograms end there. Ours go on to an hour with three digits everywhere; where fio's classes are asked for \
-         (`json+`, logs of histograms) they are made from ours.",
+        "Latencies above 17 s are not clipped.",
+        "fio's histograms end there. iolite's histograms reach one hour, with a precision of three digits; fio's histogram bins \
+         (`json+`, histogram logs) are derived from them.",
     ),
     (
-        "Samples of bandwidth and operations a second are exact intervals.",
-        "fio takes them from a thread of its own that wakes up about every 500 ms; so its least, mean and largest contradict its \
-         totals. Here a sample is what came back in an interval, and the samples add up to the total.",
+        "Samples of bandwidth and IOPS cover exact intervals.",
+        "fio samples in a thread that wakes up about every 500 ms, so its minimum, mean and maximum contradict its totals. Here \
+         a sample counts the completions of an interval, and the samples add up to the total.",
     ),
     (
         "Percentiles come from merged histograms.",
-        "Those of a group are of all its operations, never averages of percentiles.",
+        "Percentiles of a group are those of all its operations, not averages of percentiles.",
     ),
     (
         "Jobs are threads.",
@@ -91,20 +87,17 @@ const DIFFERENCES: &[(&str, &str)] = &[
          exchanged is `verify=sha256`: fio stores eight bytes of unknown origin, so that its data is compared without them, and \
          fio does not accept what is written here. Data in another format is reported as such.",
     ),
+    ("The JSON output contains options without a value.", "Their value is empty. fio 3.33 leaves them out."),
     (
-        "Options that stand alone are among the options of the JSON output.",
-        "Their value is empty. fio 3.33 leaves them out.",
-    ),
-    (
-        "Amounts that fio 3.33 does not fulfil are fulfilled.",
+        "The requested amount of I/O is always done.",
         "fio ends a mix of reads and writes with `io_size` or `loops` before its amount is done, and reads nothing from files of \
-         `create_on_open`; several sizes at random offsets leave it gaps; of what `vsync` joins with `iodepth` above 1 it counts only \
-         a part of the bytes. Here all of the amount is done, and files that are \
+         `create_on_open`; several sizes at random offsets leave it gaps; of what `vsync` joins with `iodepth` above 1 it counts \
+         only a part of the bytes. Here all of the amount is done, and files that are \
          read are laid out. Files that are smaller than a block are refused, where fio does nothing with them.",
     ),
     (
-        "Interim results have no disks.",
-        "`--status-interval` and SIGUSR1 print what the jobs have done so far; what the devices did is in the final results alone.",
+        "Interim results have no disk statistics.",
+        "`--status-interval` and SIGUSR1 print the results of the jobs so far; disk statistics are only part of the final results.",
     ),
     (
         "Devices in use are refused.",
@@ -112,18 +105,21 @@ const DIFFERENCES: &[(&str, &str)] = &[
          not written to, whatever the options say.",
     ),
     (
-        "Files of engines that work on names are removed.",
-        "What `filecreate` and its fellows make lies in a directory of their own, which is gone after the run.",
+        "Files of metadata engines are removed.",
+        "`filecreate` and similar engines create their files in a separate directory, which is removed after the run.",
     ),
-    ("Random offsets are ours.", "The same `randseed` gives the same offsets every time, but not fio's."),
     (
-        "Batches form by themselves.",
-        "Unless `iodepth_batch` and its fellows say otherwise, operations that may start are handed to the kernel together, and all that have come back are taken; the sizes that came of \
-         it are reported with the results.",
+        "Random offsets differ from fio's.",
+        "The same `randseed` gives the same offsets every time, but not fio's.",
+    ),
+    (
+        "Batches are formed dynamically.",
+        "Unless set by `iodepth_batch` and related options, all operations that may start are submitted together and all \
+         available completions are reaped; the resulting batch sizes are reported with the results.",
     ),
     (
         "Messages never mix with results.",
-        "Standard output holds the results alone, and standard error is empty unless something is wrong.",
+        "Standard output contains only the results, and standard error is empty unless there is a problem.",
     ),
 ];
 

@@ -63,7 +63,7 @@ impl<'a> OptionValue<'a> {
     /// An integer; `0x` is hexadecimal, and the units of sizes may follow.
     ///
     /// # Errors
-    /// It is no integer, or out of its bounds.
+    /// It is not an integer, or out of its bounds.
     pub fn integer(&self, min: i64, max: i64) -> Result<i64> {
         let text = self.text()?;
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -78,7 +78,7 @@ impl<'a> OptionValue<'a> {
     /// A number with a fraction.
     ///
     /// # Errors
-    /// It is no number, or out of its bounds.
+    /// It is not a number, or out of its bounds.
     pub fn number(&self, min: f64, max: f64) -> Result<f64> {
         let text = self.text()?.trim_end_matches('%');
         let number: f64 = text.parse().map_err(|_| OptionError::malformed(text, "number"))?;
@@ -92,7 +92,7 @@ impl<'a> OptionValue<'a> {
     /// A number of bytes.
     ///
     /// # Errors
-    /// It is no number, has an unknown unit, or is too large.
+    /// It is not a number, has an unknown unit, or is too large.
     pub fn size(&self) -> Result<Bytes> {
         scaled(self.text()?, self.kb_base).map(Bytes)
     }
@@ -112,7 +112,7 @@ impl<'a> OptionValue<'a> {
     /// A time; a bare number has the unit `unit`.
     ///
     /// # Errors
-    /// It is no time.
+    /// It is not a time.
     pub fn time(&self, unit: Unit) -> Result<Nanos> {
         let text = self.text()?;
         let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -133,7 +133,7 @@ impl<'a> OptionValue<'a> {
             "d" | "day" => 86_400e9,
             other => {
                 return Err(OptionError::refused(
-                    format!("`{other}` is no unit of time"),
+                    format!("`{other}` is not a unit of time"),
                     "use us, ms, s, m, h or d",
                 ));
             }
@@ -143,7 +143,7 @@ impl<'a> OptionValue<'a> {
         if nanos.is_finite() && nanos < 9.2e18 {
             Ok(Nanos(nanos as u64))
         } else {
-            Err(OptionError::refused(format!("{} is too long", quoted(text)), "give a shorter time"))
+            Err(OptionError::refused(format!("{} is too long", quoted(text)), "specify a shorter time"))
         }
     }
 
@@ -209,13 +209,13 @@ fn scaled(text: &str, kb_base: u64) -> Result<u64> {
     let at = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
     let (number, suffix) = lower.split_at(at);
     let scale = scale(suffix.trim(), kb_base).ok_or_else(|| {
-        OptionError::refused(format!("`{suffix}` is no unit of size"), "use k, m, g, t or p")
+        OptionError::refused(format!("`{suffix}` is not a unit of size"), "use k, m, g, t or p")
     })?;
     let whole = number.parse::<u64>().ok().map(|number| number.checked_mul(scale));
     match whole {
         Some(Some(value)) => Ok(value),
         Some(None) => {
-            Err(OptionError::refused(format!("{} is too large", quoted(text)), "give a smaller one"))
+            Err(OptionError::refused(format!("{} is too large", quoted(text)), "specify a smaller one"))
         }
         None => match number.parse::<f64>() {
             Ok(number) if (number * scale as f64) < 1.8e19 => Ok((number * scale as f64) as u64),

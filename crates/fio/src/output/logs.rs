@@ -30,7 +30,7 @@ pub fn inflate(path: &Path) -> Result<String, InflateError> {
 
 /// A compressed log that could not be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot inflate `{}`: {source}; give a log written with log_store_compressed=1", .path.display())]
+#[error("cannot inflate `{}`: {source}; specify a log written with log_store_compressed=1", .path.display())]
 pub struct InflateError {
     /// The log.
     pub path: PathBuf,
@@ -41,8 +41,8 @@ pub struct InflateError {
 /// A log that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot write the log `{}`: {source}. The directory may be missing, full or not writable: look with `ls -ld` and \
-     `df`, or name another one in the log's option", .path.display()
+    "cannot write the log `{}`: {source}. The directory may be missing, full or not writable: check it with `ls -ld` and `df`, \
+     or specify another directory", .path.display()
 )]
 pub struct LogError {
     /// The log.
@@ -85,7 +85,7 @@ struct OpenLog {
 }
 
 impl LogWriter {
-    /// A writer for these threads, each the phase of that number. The files are made at once, empty.
+    /// A writer for these threads, each the phase of that number. The files are created at once, empty.
     pub fn new<'a>(threads: impl IntoIterator<Item = (u32, &'a Thread)>) -> LogWriter {
         let mut writer = LogWriter { phases: HashMap::new(), files: Vec::new(), numbers: HashMap::new() };
         for (number, thread) in threads {

@@ -1,4 +1,4 @@
-//! What fio prints, for the programs and the people that read it: normal text, terse, JSON and JSON+, and its log files.
+//! What fio prints, for programs and users: normal text, terse, JSON and JSON+, and its log files.
 //!
 //! What the outputs need besides the phases is recorded as conclusions of the run ([`recorded`]); [`Results`] are put together
 //! from the run, live or read back, and everything else here turns them into text. Log files are written while the jobs run,

@@ -8,7 +8,7 @@ pub(crate) enum Json {
     Null,
     Bool(bool),
     Int(i128),
-    /// With six digits behind the point; what is no number becomes 0.
+    /// With six digits behind the point; what is not a number becomes 0.
     Float(f64),
     /// With as many digits as it takes.
     Exact(f64),

@@ -89,7 +89,7 @@ pub(super) struct WindowValue {
     pub(super) end: u64,
     pub(super) direction: usize,
     pub(super) value: u64,
-    /// Told besides the value.
+    /// Reported in addition to the value.
     pub(super) largest: Option<u64>,
     pub(super) length: u32,
     /// Of a histogram.

@@ -14,10 +14,10 @@ const LARGEST: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IcfError {
     /// It does not begin as these files do.
-    #[error("it is no configuration of Iometer's: its first line is not `Version` with a number")]
+    #[error("not an Iometer configuration file: the first line is not `Version` with a number")]
     NoVersion,
     /// It is too large.
-    #[error("it has more than 16 MiB: no configuration of Iometer's is so large")]
+    #[error("the file is larger than 16 MiB, the maximum for an Iometer configuration file")]
     TooLarge,
     /// A value can't be read.
     #[error("line {line}: `{text}`: {expected}")]

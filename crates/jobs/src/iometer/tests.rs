@@ -105,7 +105,7 @@ fn what_can_not_be_run_is_refused_with_its_place() {
         ("90,67,100", "90,167,100", "shares are 0 to 100 %"),
         ("65536,10", "65536,20", "add up to 110 %"),
         ("\t8192,90,67,100,0,1,0,0", "\t8192,90", "eight numbers"),
-        ("Version 1.1.0 \n'TEST", "TEST", "it is no configuration"),
+        ("Version 1.1.0 \n'TEST", "TEST", "not an Iometer configuration"),
         (
             "'Assigned access specs\n\tDatabase, of sorts",
             "'Assigned access specs\n\tother",

@@ -59,7 +59,7 @@ fn what_is_no_job_is_reported_with_its_place() {
 fn what_toml_has_no_number_for_is_refused() {
     let task = FileTask { name: "a".into(), seed: u64::MAX, ..FileTask::default() };
     let job = Job { name: String::new(), tasks: vec![JobTask::Io(Box::new(task))] };
-    assert!(print(&job).unwrap_err().to_string().contains("can't be written as TOML"));
+    assert!(print(&job).unwrap_err().to_string().contains("cannot be written as TOML"));
 }
 
 fn bytes() -> impl Strategy<Value = Bytes> {

@@ -49,7 +49,7 @@ const PATIENCE: Patience = Patience {
 /// Intervals and workers' totals go to `sink` as they come.
 ///
 /// # Errors
-/// The task makes no sense, or a session could not be opened: nothing was measured. A database that fails later ends
+/// The task is invalid, or a session could not be opened: nothing was measured. A database that fails later ends
 /// the phase, whose outcome then says so.
 pub fn run_db_task(
     database: &Arc<dyn Adapter>,
@@ -94,7 +94,7 @@ fn validate(task: &DbTask, blocks: u64) -> Result<(), OltpError> {
         return refuse("the database has no blocks to read: create it first");
     }
     if task.stop.runtime.is_none() && task.stop.operations.is_none() {
-        return refuse("nothing would end it: give a runtime or operations");
+        return refuse("nothing would end it: specify a runtime or operations");
     }
     match task.operation {
         DbOperation::RanWrite { transaction_length: 0, .. }

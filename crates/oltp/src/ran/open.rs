@@ -16,8 +16,8 @@ pub fn open(url: &DatabaseUrl, settings: Settings) -> Result<Arc<dyn Adapter>> {
     if settings.through_buffers && matches!(url, DatabaseUrl::Gtm(_) | DatabaseUrl::Mysql(_)) {
         return Err(Error::Unsupported {
             database: "this database",
-            what: "be told to read through its own buffers: it always does",
-            remedy: "leave --through-buffers out",
+            what: "use --through-buffers: it always reads through its own buffers",
+            remedy: "remove --through-buffers",
         });
     }
     match url {

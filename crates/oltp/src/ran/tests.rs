@@ -268,7 +268,7 @@ fn a_failure_in_the_middle_of_a_batch_keeps_what_was_done() {
         })
         .map(|ops| ops.operations)
         .sum();
-    assert_eq!(counted, done, "what was done before is told");
+    assert_eq!(counted, done, "what was done before is reported");
 }
 
 #[test]

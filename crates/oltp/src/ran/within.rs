@@ -139,7 +139,7 @@ fn rest(cycles: Vec<Cycle>, mut done: usize) -> Vec<Cycle> {
     rest
 }
 
-/// Reads and sets: a commit is no operation of its own.
+/// Reads and sets: a commit is not an operation of its own.
 fn operations(done: &[Timed]) -> u64 {
     done.iter().filter(|timed| timed.kind != OpKind::Commit).count() as u64
 }
@@ -166,7 +166,7 @@ fn in_flight(batch: &Batch, done: &[Timed]) -> OpKind {
     }
 }
 
-/// How many operations make a batch of the time aimed at.
+/// Number of operations in a batch of the target time.
 struct Pace {
     next: u64,
 }

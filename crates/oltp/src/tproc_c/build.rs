@@ -83,7 +83,7 @@ impl Site<'_> {
                     Ok(_) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                     Err(RecvTimeoutError::Timeout) => {
-                        // How many lines orders have is a matter of chance.
+                        // The number of lines of an order is random.
                         let total = self.layout.rows();
                         let rows = self.rows.load(Ordering::Relaxed).min(total);
                         if let ControlFlow::Break(()) = progress(rows, total) {

@@ -46,7 +46,7 @@ pub fn kinds() -> Result<Vec<iolite_model::OpKind>, OltpError> {
 /// Runs TPROC-C as phase number `phase`: a session per user, opened, then released together.
 ///
 /// # Errors
-/// The task makes no sense, or a session could not be opened: nothing was measured. A database that fails later ends the
+/// The task is invalid, or a session could not be opened: nothing was measured. A database that fails later ends the
 /// phase, whose outcome then says so.
 pub fn run(
     database: &Arc<dyn Database>,
@@ -99,7 +99,7 @@ fn validate(task: &TprocCTask, layout: Layout) -> Result<(), OltpError> {
         return refuse("the database was built with another number of warehouses or another reduction");
     }
     if task.stop.runtime.is_none() && task.stop.operations.is_none() {
-        return refuse("nothing would end it: give a duration");
+        return refuse("it has no stop condition: specify a duration");
     }
     if task.rate.is_some_and(|Iops(rate)| !(rate.is_finite() && rate > 0.0)) {
         return refuse("the rate has to be a number above 0");

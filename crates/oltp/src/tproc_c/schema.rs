@@ -108,7 +108,7 @@ pub(super) fn entries(layout: Layout) -> [(&'static str, i64); 5] {
     ]
 }
 
-/// The entry that is there, and 1, when a build has come to its end.
+/// The entry that is there, and 1, when a build has ended.
 pub(super) const COMPLETE: &str = "complete";
 
 /// The layout that a catalogue's entries describe; `None` where they are not ours.
@@ -125,7 +125,7 @@ pub(super) fn layout(entries: &[(String, i64)]) -> Option<Layout> {
     })
 }
 
-/// Whether a catalogue's entries say that the build has come to its end.
+/// Whether a catalogue's entries say that the build has ended.
 pub(super) fn is_complete(entries: &[(String, i64)]) -> bool {
     entries.iter().any(|(name, value)| name == COMPLETE && *value == 1)
 }

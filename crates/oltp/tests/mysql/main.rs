@@ -304,7 +304,7 @@ fn what_is_unfinished_or_foreign_is_known() {
     assert_eq!(server.ask("SHOW TABLES LIKE 'Ran%'"), "RanWriteGlobal1");
     // As a crash leaves it: listed, there, and not whole.
     server.ask(
-        "CREATE TABLE RanWriteGlobal2 (x INT) COMMENT='made by iolite, layout 1';
+        "CREATE TABLE RanWriteGlobal2 (x INT) COMMENT='created by iolite, layout 1';
          INSERT INTO iolite_catalogue VALUES ('RanWriteGlobal2', 'global', 2, 50, 0)",
     );
     assert_eq!(database.sizes().unwrap(), [10]);
@@ -331,7 +331,7 @@ fn what_is_unfinished_or_foreign_is_known() {
     server.ask("DROP TABLE RanWriteGlobal9; ALTER TABLE iolite_catalogue COMMENT='mine'");
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
     assert!(matches!(database.sizes(), Err(Error::Foreign { .. })));
-    server.ask("ALTER TABLE iolite_catalogue COMMENT='made by iolite, layout 1'");
+    server.ask("ALTER TABLE iolite_catalogue COMMENT='created by iolite, layout 1'");
     database.purge().unwrap();
     server.ask("CREATE TABLE iolite_blocks (x INT)");
     assert!(matches!(database.setup(Bytes(1 << 20), &mut go), Err(Error::Foreign { .. })));
@@ -422,7 +422,8 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
         "{again}"
     );
     server.database().setup(Bytes(1 << 20), &mut go).unwrap();
-    let settings = "SELECT @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@innodb_flush_method, @@log_bin, @@skip_networking";
+    let settings = "SELECT @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@innodb_flush_method, @@log_bin, \
+     @@skip_networking";
     assert_eq!(server.ask(settings), "1\t1\tO_DIRECT\t0\t1");
     server::stop(path).unwrap();
     let log = std::fs::read_to_string(path.join("server.log")).unwrap();

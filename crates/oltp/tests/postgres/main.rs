@@ -222,7 +222,7 @@ fn reads_are_not_kept(server: &Server, database: &RanPostgres) {
         "SELECT current_setting('data_directory') || '/' || pg_relation_filepath('iolite.\"Blocks1\"')",
     );
     let Ok(file) = std::fs::File::open(path) else {
-        return println!("skipped: the server's files can't be opened");
+        return println!("skipped: the server's files cannot be opened");
     };
     let cached = || iolite_sys::page_cache::resident_bytes(&file, 0, 8 * MIB).unwrap();
     until("the end of what is cached", || cached() < MIB);
@@ -514,7 +514,7 @@ fn plain_role(database: &RanPostgres) {
     database.instance().counters().unwrap();
     assert!(
         database.instance().files().unwrap().data.is_none(),
-        "the server tells its directory to superusers only"
+        "the server shows its directory to superusers only"
     );
     let settings = database.describe().unwrap().instance.settings;
     assert!(

@@ -140,7 +140,11 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
         out.push('\n');
     }
     if short {
-        out += &styler.item("  ", 2, "+++++: done in less than half a second, too short to mean anything; give a larger --size or --files");
+        out += &styler.item(
+            "  ",
+            2,
+            "+++++: less than half a second, too short to be meaningful; use a larger --size or --files",
+        );
     }
     out += &meanings(&MEANINGS, styler);
     out + &styler.clean(csv(run, terms)) + "\n"

@@ -21,7 +21,7 @@ const MEANINGS: [Meaning; 9] = [
     Meaning { phase: "mixed workload", means: "the average behaviour of a database" },
     Meaning {
         phase: "children",
-        means: "the sum of each process's own rate: optimistic where some end before others",
+        means: "the sum of the rates of all processes: optimistic if some end before others",
     },
     Meaning {
         phase: "parent",

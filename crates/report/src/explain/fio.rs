@@ -21,10 +21,10 @@ const TOP: &[Meaning] = &[
 ];
 
 const TIMES: &[Meaning] = &[
-    main("mean", One(Nanos), "the average; says little where a few operations took very long"),
+    main("mean", One(Nanos), "the mean; not representative if a few operations took very long"),
     key("stddev", One(Nanos), "how far they scatter; larger than the mean: a few took very long"),
     key("min", One(Nanos), "the shortest"),
-    main("max", One(Nanos), "the longest, exact: the stall that somebody would have waited for"),
+    main("max", One(Nanos), "the exact maximum: the longest stall"),
     key("N", One(Count), "operations counted"),
     main("percentile", Percentiles, "half of the operations took less"),
     key("bins", Many, "the histogram: operations by nanoseconds"),
@@ -53,16 +53,12 @@ const DIRECTION: &[Meaning] = &[
     key("io_bytes", One(Bytes), "bytes moved"),
     key("io_kbytes", One(Kibibytes), "the same in KiB"),
     key("bw", One(KibibytesPerSecond), "bw_bytes in KiB a second"),
-    key("short_ios", One(Count), "operations that moved fewer bytes than asked"),
+    key("short_ios", One(Count), "operations that transferred fewer bytes than requested"),
     key("drop_ios", One(Count), "operations that were given up before they were issued"),
     key("bw_min", One(KibibytesPerSecond), "the slowest half second: far below the mean there was a stall"),
     key("bw_max", One(KibibytesPerSecond), "the fastest half second"),
     key("bw_agg", One(Percent), "this job's share of its group's bandwidth"),
-    key(
-        "bw_mean",
-        One(KibibytesPerSecond),
-        "mean of samples by a clock of its own: bw_bytes is the exact one",
-    ),
+    key("bw_mean", One(KibibytesPerSecond), "mean of separate samples: bw_bytes is exact"),
     key("bw_dev", One(KibibytesPerSecond), "how far these samples scatter: how steady it was"),
     key(
         "bw_samples",
@@ -92,7 +88,7 @@ const STEADY: &[Meaning] = &[
 ];
 
 const JOB: &[Meaning] = &[
-    main("jobname", One(Plain), "name of the job; all jobs of its group where results are grouped"),
+    main("jobname", One(Plain), "name of the job, or of all jobs of its group if results are grouped"),
     main("error", One(Plain), "0, or the error (errno) that ended the job: then nothing else counts"),
     main("job options", Texts, "the job's own settings"),
     main("read", Part(DIRECTION), "what reads did"),
@@ -113,8 +109,8 @@ const JOB: &[Meaning] = &[
     key("eta", One(Seconds), "time left when it was printed; of no meaning at the end"),
     key("elapsed", One(Seconds), "time since the start, layout included"),
     key("desc", One(Plain), "the job's description"),
-    key("job_runtime", One(Millis), "how long the job ran, all clones together where results are grouped"),
-    key("ctx", One(Count), "context switches: about one for each operation where the thread sleeps for it"),
+    key("job_runtime", One(Millis), "run time of the job, or of all clones if results are grouped"),
+    key("ctx", One(Count), "context switches: about one per operation if the thread sleeps"),
     key("majf", One(Count), "page faults that needed I/O"),
     key("minf", One(Count), "page faults that needed none"),
     key("total_err", One(Count), "errors that the job went on after"),
@@ -133,7 +129,7 @@ const JOB: &[Meaning] = &[
 
 const DISK: &[Meaning] = &[
     main("name", One(Plain), "the device, as the kernel calls it"),
-    main("read_ios", One(Count), "reads that the device completed: compare with those asked for"),
+    main("read_ios", One(Count), "reads completed by the device: compare with those requested"),
     main("write_ios", One(Count), "writes that the device completed"),
     main(
         "util",

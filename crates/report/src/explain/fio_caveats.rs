@@ -103,7 +103,7 @@ impl Job<'_> {
         let error = number(self.job, "error");
         if error != 0.0 {
             caveats.push(format!(
-                "error {error:.0}: the job ended with it, and the figures are of what came before"
+                "error {error:.0}: the job ended with this error, and the figures describe the time before"
             ));
         }
         let total = number(self.job, "total_err");
@@ -182,8 +182,8 @@ impl Job<'_> {
         let set =
             ["rate", "rate_iops"].iter().any(|name| self.option(name).is_some_and(|value| value != "0"));
         set.then(|| {
-            "with a rate, fio counts time from when it issues an operation, not from when it was due: what waited behind a slow \
-             one is not seen (coordinated omission), so that percentiles are too good wherever the rate was not kept"
+            "with a rate, fio measures latency from the issue of an operation, not from its scheduled start: waiting behind slow \
+             operations is not included (coordinated omission), so percentiles are too good if the rate was not reached"
                 .into()
         })
     }
@@ -202,7 +202,8 @@ impl Job<'_> {
     fn contents(&self) -> Option<String> {
         let writes = self.job.get("write").and_then(Value::as_object)?;
         (number(writes, "total_ios") > 0.0 && self.flag("zero_buffers")).then(|| {
-            "zeros were written (zero_buffers): storage that compresses, deduplicates or detects zeros stored next to nothing".into()
+            "zeros were written (zero_buffers): storage that compresses, deduplicates or detects zeros stored next to \
+             nothing".into()
         })
     }
 }
@@ -232,20 +233,21 @@ fn amount(direction: &str, of: &Map<String, Value>) -> Vec<String> {
     let (runtime, operations) = (number(of, "runtime"), number(of, "total_ios"));
     if runtime < SHORT_MS {
         caveats.push(format!(
-            "{direction}: {runtime:.0} ms are too short to tell anything: give a runtime of 30 s or more"
+            "{direction}: {runtime:.0} ms are too short to be meaningful: use a runtime of 30 s or more"
         ));
     }
     let min = [(99.99, 100_000.0), (99.9, 10_000.0), (99.0, 1_000.0)];
     if let Some((percent, needed)) = min.into_iter().rfind(|(_, needed)| operations < *needed) {
         let operations = quantity(operations, Unit::Count);
         caveats.push(format!(
-            "{direction}: {operations} operations do not tell percentiles from p{percent} on: that needs some {}",
+            "{direction}: {operations} operations are too few for percentiles from p{percent} on, which need about {}",
             quantity(needed, Unit::Count)
         ));
     }
-    for (key, what) in
-        [("short_ios", "moved fewer bytes than asked"), ("drop_ios", "were given up before they were issued")]
-    {
+    for (key, what) in [
+        ("short_ios", "transferred fewer bytes than requested"),
+        ("drop_ios", "were given up before they were issued"),
+    ] {
         let count = number(of, key);
         if count > 0.0 {
             caveats.push(format!("{direction}: {count:.0} operations {what}"));
@@ -269,12 +271,14 @@ fn steadiness(direction: &str, of: &Map<String, Value>) -> Vec<String> {
         ));
     } else if samples >= 4.0 && deviation > mean * 0.3 {
         let share = deviation / mean * 100.0;
-        caveats.push(format!("{direction}: the bandwidth scattered by {share:.0} %: unsteady, look at its course over time (write_bw_log)"));
+        caveats.push(format!(
+            "{direction}: the bandwidth varied by {share:.0} %: unsteady, check it over time (write_bw_log)"
+        ));
     }
     let exact = number(of, "bw");
     if samples >= 4.0 && exact > 0.0 && (mean / exact - 1.0).abs() > 0.1 {
         caveats.push(format!(
-            "{direction}: bw_mean ({}) and bw ({}) differ: the samples are taken by a clock of their own; bw is the exact one",
+            "{direction}: bw_mean ({}) and bw ({}) differ, because they are sampled separately; bw is exact",
             rate(mean),
             rate(exact)
         ));

@@ -22,7 +22,7 @@ const ESTIMATE: &[Meaning] = &[
     main("low", One(Iops), "the true rate is above this"),
     main("high", One(Iops), "and below this, with 95 % certainty, within this run"),
     key("standard_error", One(Iops), "uncertainty of the rate"),
-    key("effective_samples", One(Plain), "how many independent observations it rests on"),
+    key("effective_samples", One(Plain), "number of independent observations"),
 ];
 
 const MEAN: &[Meaning] = &[
@@ -30,7 +30,7 @@ const MEAN: &[Meaning] = &[
     key("low", One(Nanos), "the true mean is above this"),
     key("high", One(Nanos), "and below this, with 95 % certainty, within this run"),
     key("standard_error", One(Nanos), "uncertainty of the mean"),
-    key("effective_samples", One(Plain), "how many independent observations it rests on"),
+    key("effective_samples", One(Plain), "number of independent observations"),
 ];
 
 const QUANTILE: &[Meaning] = &[
@@ -60,8 +60,8 @@ const SERVICE: &[Meaning] = &[
 
 const OPERATIONS: &[Meaning] = &[
     main("kind", One(Plain), "what was done"),
-    main("operations", One(Count), "how many succeeded"),
-    main("errors", One(Count), "how many failed; they are in no rate"),
+    main("operations", One(Count), "number of successful operations"),
+    main("errors", One(Count), "number of failed operations, not included in rates"),
     main("iops", Part(ESTIMATE), "the rate, with its uncertainty"),
     main("bytes_per_second", One(BytesPerSecond), "the rate in bytes"),
     main("response_ns", Part(RESPONSE), "since each operation was meant to start: what a client waits for"),
@@ -72,18 +72,14 @@ const OPERATIONS: &[Meaning] = &[
 
 const CACHE: &[Meaning] = &[
     main("stamp", One(Plain), "whether the device was measured (`device`) or memory (`cached`)"),
-    main("requested_read_bytes", One(Bytes), "what was asked to be read"),
+    main("requested_read_bytes", One(Bytes), "bytes requested to be read"),
     main("device_read_bytes", One(Bytes), "what the devices beneath have read meanwhile"),
     key("cached_share", One(Share), "share that a cache served, with `partly cached`"),
-    key("requested_written_bytes", One(Bytes), "what was asked to be written"),
+    key("requested_written_bytes", One(Bytes), "bytes requested to be written"),
     key("device_written_bytes", One(Bytes), "what the devices beneath have written meanwhile"),
-    key("own_read_bytes", One(Bytes), "of that, what the devices read for this program, where it is known"),
-    key("own_written_bytes", One(Bytes), "what this program's processes sent to devices, where it is known"),
-    key(
-        "unwritten",
-        One(Share),
-        "share of the file that holds no data: holes, or allocated and never written",
-    ),
+    key("own_read_bytes", One(Bytes), "of these, bytes read from devices for iolite, if known"),
+    key("own_written_bytes", One(Bytes), "bytes sent to devices by iolite, if known"),
+    key("unwritten", One(Share), "share of the file without data: holes, or allocated and never written"),
     key("compressed", One(Share), "share of the file that is stored compressed"),
     key("direct_confirmed", One(Plain), "whether direct I/O is known to bypass memory on this file system"),
     key("resident_before", One(Share), "share of the file that was in the page cache before"),
@@ -92,15 +88,15 @@ const CACHE: &[Meaning] = &[
 
 const OUTSTANDING: &[Meaning] = &[
     key("at_end", One(Count), "operations in flight when the time was up"),
-    key("lost", One(Count), "of these, those that never came back: the device hangs"),
+    key("lost", One(Count), "of these, operations that never completed: the device hangs"),
     key("oldest_ns", One(Nanos), "age of the oldest of them"),
-    key("backlog", One(Count), "operations that were due but not yet issued: the rate was not kept"),
+    key("backlog", One(Count), "operations that were due but not yet issued: the rate was not reached"),
 ];
 
 const RATE: &[Meaning] = &[
-    main("asked_iops", One(Iops), "the rate asked for"),
+    main("asked_iops", One(Iops), "the requested rate"),
     main("achieved_iops", One(Iops), "the rate achieved"),
-    main("kept", One(Plain), "whether that is the rate asked for, as far as chance allows"),
+    main("kept", One(Plain), "whether this is the requested rate, within statistical error"),
     key("backlog", One(Count), "operations that were due but not yet issued at the end"),
 ];
 
@@ -139,20 +135,20 @@ const PHASE: &[Meaning] = &[
     main("cache", Part(CACHE), "how much of what was requested reached the device"),
     main("operations", Each(OPERATIONS), "what each kind of operation did"),
     main("changes", Part(CHANGES), "what did not stay as it was"),
-    main("rate", Part(RATE), "whether the rate asked for was kept"),
+    main("rate", Part(RATE), "whether the requested rate was reached"),
     main("verified", Part(VERIFIED), "whether what was read is what was written"),
     key("name", One(Plain), "name of the phase"),
     key("index", One(Plain), "its number"),
     key("layer", One(Plain), "what it exercises: the file, names of files, or a database"),
     key("started_ns", One(Nanos), "when it began, since the run's start"),
     key("ramp_seconds", One(Seconds), "what was left out at its start"),
-    key("drain_max_ns", One(Nanos), "longest response among what came back after the end"),
-    key("outstanding", Part(OUTSTANDING), "what had not come back when the time was up"),
+    key("drain_max_ns", One(Nanos), "maximum response time of operations that completed after the end"),
+    key("outstanding", Part(OUTSTANDING), "operations in flight at the end"),
     key("ending", Part(ENDING), "how it ended"),
     key("errors", Many, "errors by kind and class"),
-    key("stuck", Many, "operations that never came back"),
+    key("stuck", Many, "operations that never completed"),
     key("series", Many, "the phase over time"),
-    key("task", Texts, "what was asked, in full"),
+    key("task", Texts, "the complete task"),
 ];
 
 const CALIBRATION: &[Meaning] = &[
@@ -191,7 +187,7 @@ const RUN: &[Meaning] = &[
 const ANSWER: &[Meaning] = &[
     main("depth", One(Count), "the most operations outstanding that keep the bound"),
     main("rate_iops", One(Iops), "the most operations a second that keep the bound"),
-    key("limited", One(Plain), "whether more was not allowed to be tried"),
+    key("limited", One(Plain), "whether the maximum was reached"),
     main("low", One(Plain), "the largest load that surely keeps the bound, within this run"),
     main("high", One(Plain), "the smallest load that surely does not"),
 ];
@@ -206,7 +202,7 @@ const PRECONDITIONED: &[Meaning] = &[
     main("steady", One(Plain), "whether their rate no longer changed"),
     main("rounds", One(Count), "rounds until then"),
     key("iops", One(Iops), "mean rate of the last five"),
-    key("deviation_percent", One(Percent), "how far one of them lies from that mean at most"),
+    key("deviation_percent", One(Percent), "maximum distance of one of them from this mean"),
 ];
 
 pub(super) const TOP: &[Meaning] = &[
@@ -220,9 +216,9 @@ pub(super) const TOP: &[Meaning] = &[
     key("target", Texts, "what it was about"),
     key("run", Part(RUN), "where and when"),
     key("calibration", Part(CALIBRATION), "what the program costs itself"),
-    key("failure", One(Plain), "why the search could not go on"),
+    key("failure", One(Plain), "why the search could not continue"),
     main("preconditioned", Part(PRECONDITIONED), "the random writes before a thorough check's measurement"),
-    key("knees", Many, "loads beyond which more operations outstanding bring little"),
+    key("knees", Many, "loads beyond which a larger queue depth gains little"),
     key("groups", Many, "phases that are reported as one"),
     key("tries", Many, "the search, try by try"),
     key("windows", Many, "the study, window by window"),

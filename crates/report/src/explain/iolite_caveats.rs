@@ -19,9 +19,9 @@ pub(super) fn caveats(phase: &Value) -> Vec<String> {
     let number = |path: &str| at(path).and_then(Value::as_f64).unwrap_or(0.0);
     let mut caveats = Vec::new();
     match at("/ending/kind").and_then(Value::as_str) {
-        Some("failed") => caveats.push("it failed: the figures are of what came before".to_owned()),
+        Some("failed") => caveats.push("it failed: the figures describe the time before".to_owned()),
         Some("interrupted") => {
-            caveats.push("it was interrupted: the figures are of what came before".to_owned())
+            caveats.push("it was interrupted: the figures describe the time before".to_owned())
         }
         _ => {}
     }
@@ -40,11 +40,11 @@ pub(super) fn caveats(phase: &Value) -> Vec<String> {
         _ => {}
     }
     if number("/outstanding/lost") > 0.0 {
-        caveats.push("operations never came back: the device hangs; see the kernel log (dmesg)".to_owned());
+        caveats.push("operations never completed: the device hangs; see the kernel log (dmesg)".to_owned());
     }
     if at("/rate/kept").and_then(Value::as_bool) == Some(false) {
         caveats.push(
-            "the rate asked for was not kept: response times grew with the time, and so depend on its length"
+            "the requested rate was not reached: response times grew over time and depend on the duration"
                 .to_owned(),
         );
     }
@@ -74,7 +74,7 @@ fn short(phase: &Value) -> Option<String> {
     let seconds = phase.get("measured_seconds").and_then(Value::as_f64)?;
     (seconds < SHORT).then(|| {
         let seconds = quantity(seconds, Unit::Seconds);
-        format!("{seconds} are too short to tell anything: give a runtime of 30 s or more")
+        format!("{seconds} are too short to be meaningful: use a runtime of 30 s or more")
     })
 }
 
@@ -190,12 +190,8 @@ fn unsteady(phase: &Value, operations: &Value) -> Option<String> {
         ));
     }
     let share = variance.sqrt() / mean;
-    (share > 0.3_f64.max(chance)).then(|| {
-        format!(
-            "{kind}: the rate scattered by {:.0} %: unsteady, look at its course over time",
-            share * 100.0
-        )
-    })
+    (share > 0.3_f64.max(chance))
+        .then(|| format!("{kind}: the rate varied by {:.0} %: unsteady, check it over time", share * 100.0))
 }
 
 fn of_kind(operations: &Value) -> Vec<String> {
@@ -215,7 +211,7 @@ fn of_kind(operations: &Value) -> Vec<String> {
         .iter()
         .find(|key| operations.pointer(&format!("/response_ns/{key}/resolved")) == Some(&Value::Bool(false)));
     if let Some(key) = unresolved {
-        caveats.push(format!("{kind}: too few operations to tell {}", key.replace('_', ".")));
+        caveats.push(format!("{kind}: too few operations for {}", key.replace('_', ".")));
     }
     let (mean, p99, max) = (
         field(operations, "/response_ns/mean/value"),

@@ -92,7 +92,7 @@ fn heading(job: &Job, styler: Styler) -> String {
     let mut out =
         styler.paint(Emphasis::Strong, &name) + &format!(": {}{order}\n", number(job.tasks.len(), "task"));
     if let Some(time) = duration(job) {
-        out += &styler.item("", 0, format_args!("takes about {time}, and what making the files takes"));
+        out += &styler.item("", 0, format_args!("takes about {time}, plus the time to lay out the files"));
     }
     out
 }
@@ -151,7 +151,7 @@ fn alike_text(alike: Alike, beside: &str, styler: Styler) -> String {
     let Alike { numbers, name, text, mut files, .. } = alike;
     let name = styler.clean(name);
     let title = match numbers.as_slice() {
-        [first, .., last] => format!("{first} to {last}. {name}, {} times at once{beside}", numbers.len()),
+        [first, .., last] => format!("{first} to {last}. {name}, {} clones{beside}", numbers.len()),
         [only] => format!("{only}. {name}{beside}"),
         [] => name,
     };
@@ -191,7 +191,7 @@ fn task_text(task: &JobTask, context: &SystemContext, styler: Styler) -> String 
     out += &line("load", &words::load(&model));
     out += &line("time", &words::extent(&model));
     let JobTask::Io(task) = task else {
-        return out + &line("makes", "files in a directory of its own, which is removed");
+        return out + &line("makes", "files in a separate directory, which is removed");
     };
     if let Some(amount) = amount(task, context) {
         out += &line("data", &amount);
@@ -255,7 +255,7 @@ fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
         (Some(min), None) if full => Some(format!("{} or all that there is space for", Bytes(min as u64))),
         (Some(min), None) => Some(format!("{} in all", Bytes(min as u64))),
         (Some(min), Some(_)) if rate == Some(min) => {
-            Some(format!("about {} at the rate asked for{region}", Bytes(min as u64)))
+            Some(format!("about {} at the requested rate{region}", Bytes(min as u64)))
         }
         (Some(min), Some(_)) => Some(format!("{} at most", Bytes(min as u64))),
         (None, Some(_)) => Some(format!("as much as the storage does in the time{region}")),
@@ -280,7 +280,7 @@ fn effects(task: &FileTask, context: &SystemContext) -> Vec<(&'static str, Strin
             let what = match (changes, existing.overwrite) {
                 (false, _) => return vec![("keeps", format!("{shown} as it is: it is only read"))],
                 (true, Overwrite::Never) => {
-                    return vec![("refuses", format!("to write to {shown}, which it may not (overwrite)"))];
+                    return vec![("refuses", format!("writing to {shown} is not allowed (overwrite)"))];
                 }
                 (true, Overwrite::Blank) => "if its first and last MiB are zeros",
                 (true, Overwrite::Anything) => "whatever it holds",

@@ -21,11 +21,10 @@ pub struct ResultToExplain<'a> {
     pub all: bool,
 }
 
-/// What is known of a document that is no result.
+/// What is known of a document that is not a result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it is JSON, but no result that is known here ({found}): give what `fio --output-format=json` or `iolite ... --json` has \
-     printed"
+    "this JSON is not a known result ({found}): specify the output of `fio --output-format=json` or `iolite ... --json`"
 )]
 pub struct NoResult {
     found: String,

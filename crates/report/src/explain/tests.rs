@@ -52,7 +52,7 @@ a result of fio's, 1 job
 * time: today                             when it ended, in the clock of that machine
 
 job 1: a
-* jobname: a                              name of the job; all jobs of its group where results are grouped
+* jobname: a                              name of the job, or of all jobs of its group if results are grouped
 * error: 0                                0, or the error (errno) that ended the job: then nothing else counts
 * job options: direct=1 iodepth=8 ioengine=libaio rw=randread
       the job's own settings
@@ -61,16 +61,16 @@ job 1: a
   * bw_bytes: 95.4 MiB/s                  bytes a second over all of the runtime
     clat_ns                               completion latency: from the return of the submission to the
                                           completion; the device's part
-    * mean: 38.0 µs                       the average; says little where a few operations took very long
-    * max: 3.00 ms                        the longest, exact: the stall that somebody would have waited for
+    * mean: 38.0 µs                       the mean; not representative if a few operations took very long
+    * max: 3.00 ms                        the exact maximum: the longest stall
     * p50: 36.0 µs                        half of the operations took less
     * p99: 90.0 µs                        one in a hundred took longer
     * p99.9: 200 µs                       one in a thousand took longer
     * p99.99: 900 µs                      one in ten thousand took longer
     lat_ns                                total latency: submission and completion together, what the caller
                                           waits for
-    * mean: 40.1 µs                       the average; says little where a few operations took very long
-    * max: 9 ns                           the longest, exact: the stall that somebody would have waited for
+    * mean: 40.1 µs                       the mean; not representative if a few operations took very long
+    * max: 9 ns                           the exact maximum: the longest stall
   * total_ios: 262,144                    operations that were done
   * runtime: 30.0 s                       how long this direction was measured
 * usr_cpu: 10.0 %                         CPU time of the job's thread in the program itself
@@ -96,17 +96,12 @@ fn each_caveat_has_its_reason() {
         ("3 operations failed", json!({ "total_err": 3 }), nothing(), nothing()),
         ("did not become steady", json!({ "steadystate": { "attained": 0 } }), nothing(), nothing()),
         ("400 ms are too short", nothing(), json!({ "runtime": 400 }), nothing()),
-        ("do not tell percentiles from p99 on", nothing(), json!({ "total_ios": 500 }), nothing()),
-        ("do not tell percentiles from p99.99 on", nothing(), json!({ "total_ios": 50_000 }), nothing()),
-        ("2 operations moved fewer bytes", nothing(), json!({ "short_ios": 2 }), nothing()),
+        ("too few for percentiles from p99 on", nothing(), json!({ "total_ios": 500 }), nothing()),
+        ("too few for percentiles from p99.99 on", nothing(), json!({ "total_ios": 50_000 }), nothing()),
+        ("2 operations transferred fewer bytes", nothing(), json!({ "short_ios": 2 }), nothing()),
         ("a stall, or a state", nothing(), json!({ "bw_min": 1000 }), nothing()),
-        ("scattered by 51 %", nothing(), json!({ "bw_dev": 50_000.0 }), nothing()),
-        (
-            "the samples are taken by a clock of their own",
-            nothing(),
-            json!({ "bw_mean": 120_000.0 }),
-            nothing(),
-        ),
+        ("varied by 51 %", nothing(), json!({ "bw_dev": 50_000.0 }), nothing()),
+        ("because they are sampled separately", nothing(), json!({ "bw_mean": 120_000.0 }), nothing()),
         ("10 times the mean", nothing(), json!({ "clat_ns": times(40_000.0, 400_000.0, 1e6) }), nothing()),
         ("one operation took 2.00 s", nothing(), json!({ "clat_ns": times(4e4, 4e4, 2e9) }), nothing()),
         ("end at 17.1 s", nothing(), json!({ "clat_ns": times(4e4, 4e4, 17_179_869_184.0) }), nothing()),
@@ -152,7 +147,7 @@ fn memory_and_idle_devices_are_reported_by_the_disks() {
     document["disk_util"][0].as_object_mut().unwrap().remove("read_sectors");
     document["disk_util"][0]["read_ios"] = json!(100);
     assert!(caveats_of(&document)[1].starts_with("cached: only 12 %"), "{:#?}", caveats_of(&document));
-    // Held back on purpose, it is no wonder.
+    // Held back on purpose, it is not a wonder.
     document["jobs"][0]["job options"]["rate_iops"] = json!("100");
     assert!(!caveats_of(&document)[0].contains("busiest"));
 }
@@ -198,12 +193,12 @@ fn own_results_are_explained() {
         "tmpfs keeps",
         "interrupted",
         "a cache served 37.0 %",
-        "never came back",
-        "was not kept",
+        "never completed",
+        "was not reached",
         "not what was written",
         "operations failed",
         "uncertain by 50 %",
-        "too few operations to tell p99",
+        "too few operations for p99",
     ] {
         assert!(caveats.iter().any(|caveat| caveat.contains(part)), "{part}: {caveats:#?}");
     }
@@ -324,7 +319,7 @@ fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
         ("operations failed", nothing(), nothing(), json!({ "errors": 3 })),
         ("400 ms are too short", json!({ "measured_seconds": 0.4 }), nothing(), nothing()),
         ("a stall, or a state that changed", json!({ "series": slow_second }), nothing(), nothing()),
-        ("scattered by", json!({ "series": scattered }), nothing(), nothing()),
+        ("varied by", json!({ "series": scattered }), nothing(), nothing()),
         ("10 times the mean", nothing(), nothing(), times(80_000.0, 800_000.0, 1e6)),
         ("one operation took 2.00 s", nothing(), nothing(), times(8e4, 8e4, 2e9)),
         ("part of them may come from memory", nothing(), json!({ "direct": false }), nothing()),

@@ -208,7 +208,7 @@ impl Walk {
     }
 }
 
-/// A value as people write it.
+/// A value as users write it.
 pub(super) fn brief(value: &Value, unit: Unit) -> String {
     match value {
         Value::Array(list) => format!("{} entries", list.len()),

@@ -78,7 +78,7 @@ fn body(report: &LatencyReport, style: Style) -> String {
 
 #[test]
 fn the_tries_and_the_answer() {
-    insta::assert_snapshot!(body(&depths(), UNICODE), @"
+    insta::assert_snapshot!(body(&depths(), UNICODE), @r"
     target   p99.9 of at most 1.00 ms: the most operations outstanding, up to 256
     task     random read 8 KiB: reads of 8 KiB, at random, on data (1 GiB, there already)
     by       io_uring, direct
@@ -92,8 +92,8 @@ fn the_tries_and_the_answer() {
                 3  25,000   940 µs     123,456   certainty      ✓ kept
 
     ANSWER: p99.9 stays within 1.00 ms up to 3 operations outstanding (940 µs in the worse of two windows, at
-            25,000 IOPS, 95 % interval within this run: at least 2 outstanding, below 4 outstanding); with more it
-            does not
+            25,000 IOPS, 95 % interval within this run: at least 2 outstanding, below 4 outstanding); not with
+            more
     ");
     insta::assert_snapshot!(body(&rates(), Style { unicode: false, width: 60, ..UNICODE }), @"
     target   p99.9 of at most 1.00 ms: the most operations a
@@ -108,8 +108,7 @@ fn the_tries_and_the_answer() {
                 625  10,000  480 us     123,456          + kept
               1,250  15,000       -     123,456  x 4,321 behind
 
-    ANSWER: none: even 1,112 IOPS, the least that windows of
-            this length can judge, did not keep p99.9 within
+    ANSWER: none: even 1,112 IOPS, the lowest load that windows of this length can judge, did not keep p99.9 within
             1.00 ms
     ");
 }
@@ -121,8 +120,8 @@ fn windows_that_had_to_be_longer_are_reported() {
     report.tries[1..].iter_mut().for_each(|each| each.window = Nanos(14_500_000_000));
     let text = body(&report, UNICODE);
     let rendered = text.lines().filter(|line| line.contains("too few")).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!(rendered, @"
-    windows  of 10.0 s after a ramp of 1.00 s, up to 14.5 s where p99.9 had too few operations to rest on
+    insta::assert_snapshot!(rendered, @r"
+    windows  of 10.0 s after a ramp of 1.00 s, up to 14.5 s if p99.9 rested on too few operations
                 1   5,000   120 µs     123,456  the search     too few
     ");
 }
@@ -138,11 +137,11 @@ fn other_answers_in_a_sentence() {
         Some(LatencyAnswer::NoneKept { lowest: Load::Depth(1) }),
         Some(limited),
     ];
-    insta::assert_snapshot!(answers.map(rendered).concat(), @"
-    ANSWER: none: the search did not come to its end
+    insta::assert_snapshot!(answers.map(rendered).concat(), @r"
+    ANSWER: none: the search was not completed
     FAILED: the device hangs
-    ANSWER: none: even 1 operation outstanding did not keep p99.9 within 1.00 ms
-    ANSWER: p99.9 stays within 1.00 ms up to 5,000 IOPS; more was not allowed to be tried
+    ANSWER: none: even with 1 operation outstanding p99.9 exceeded 1.00 ms
+    ANSWER: p99.9 stays within 1.00 ms up to 5,000 IOPS; the maximum was reached
     ");
 }
 

@@ -174,7 +174,7 @@ fn phases_that_run_together_are_distinguished() {
     play_together(&mut live, true);
     live.event(&Event::PhaseEnded(synthetic::end(0, Nanos::SECOND.0, 0)));
     insta::assert_snapshot!(out.text(), @"
-    trim, 500 IOPS asked: 500 IOPS, mean 1.50 ms, the rate was not kept, 2 wrong when verified
+    trim, 500 IOPS asked: 500 IOPS, mean 1.50 ms, the rate was not reached, 2 wrong when verified
     create, 1 thread: 1,234 a second, mean 50.0 µs
     ");
     let bar = |end| {

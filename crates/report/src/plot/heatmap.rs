@@ -25,7 +25,7 @@ pub(super) fn heatmap(sources: &[Source<'_>]) -> Drawn {
     let note = cut.or_else(|| (missing > 0).then(|| format!("{missing} series have no histogram.")));
     Drawn {
         title: "Response times over time",
-        about: "Share of the operations by response time and section of the phase; the brighter, the more",
+        about: "Share of the operations by response time and section of the phase; brighter: more operations",
         series: Vec::<Series>::new(),
         panels,
         note: note.or(Some("Bright: most operations of the section; dark: few.".into())),

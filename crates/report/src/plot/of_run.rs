@@ -22,13 +22,13 @@ pub enum PlotKind {
     Timeline,
     /// Share of the operations by response time.
     Histogram,
-    /// Response time by quantile.
+    /// Response time by percentile.
     Cdf,
     /// Distribution of the response times over the course of a phase.
     Heatmap,
     /// Operations per second and response time by the number of operations in flight.
     Sweep,
-    /// Operations per second by the number of operations in flight and their size, or their mix.
+    /// Operations per second by the number of operations in flight and their size or mix.
     Surface,
     /// Runs side by side: range, mean and quantiles of each phase.
     Compare,
@@ -40,7 +40,7 @@ pub enum PlotKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlotError {
     /// No phase has measured anything.
-    #[error("nothing to draw: no operation of {0} succeeded in a measured phase")]
+    #[error("nothing to draw: no operation of {0} succeeded")]
     Empty(String),
 }
 
@@ -203,11 +203,11 @@ fn steps(response: &Histogram) -> Vec<(f64, f64)> {
 fn cdf(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
     let lines: Vec<Lines> = sources.iter().map(|source| vec![quantiles(source.response)]).collect();
     let high = values(&lines, |point| point.0).fold(1.0, f64::max);
-    let x = Axis::nines("share of the operations that took no longer", high);
+    let x = Axis::nines("share of the operations that took at most this time", high);
     let y = Axis::log_time(RESPONSE, values(&lines, |point| point.1));
     (
-        "Response time by quantile",
-        "Response time that a share of the operations did not exceed",
+        "Response time by percentile",
+        "Response time by percentile of the operations",
         vec![Panel::of_lines(x, y, lines)],
     )
 }

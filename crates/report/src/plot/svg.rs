@@ -35,7 +35,7 @@ const MAX_DOTTED: usize = 24;
 /// Dashes of a line, all colours with each.
 const DASHES: [&str; 4] = ["none", "7 3", "2 2", "9 3 2 3"];
 
-/// Colours by Okabe and Ito, which people with colour blindness distinguish; black and the yellow adapted to the background.
+/// Colours by Okabe and Ito, which are distinguishable with colour blindness; black and the yellow adapted to the background.
 const STYLE: &str = "\
 text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 .title{font-size:18px;font-weight:600}.strong{font-weight:600}.note{fill:#555}\

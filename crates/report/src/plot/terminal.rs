@@ -103,7 +103,7 @@ impl Canvas {
     }
 }
 
-/// The chart in so many columns; series are told apart by colour, where that is wanted.
+/// The chart in so many columns; series are distinguished by colour, where that is wanted.
 pub fn terminal(chart: &Chart, columns: usize, in_color: bool) -> String {
     let columns = columns.clamp(40, 200) - MARGIN - 2;
     let mut out = format!("{}\n", escaped(&chart.title));

@@ -65,21 +65,17 @@ fn globals(sizes: &[u64]) -> String {
 
 fn direct(direct: bool) -> &'static str {
     if direct {
-        "yes: block reads bypass the operating system's page cache"
+        "yes: block reads bypass the page cache"
     } else {
-        "no: the operating system's page cache may serve block reads"
+        "no: block reads may be served by the page cache"
     }
 }
 
 fn timed(facts: &DatabaseFacts) -> &'static str {
     match facts.timed_by {
-        TimedBy::Client if is_embedded(facts) => "by the client: this program, around each call",
-        TimedBy::Client => {
-            "by the client: this program, around each call, with the way to the database and back"
-        }
-        TimedBy::Database => {
-            "by the database, which does whole batches by itself: without the way to it and back"
-        }
+        TimedBy::Client if is_embedded(facts) => "by the client, around each call",
+        TimedBy::Client => "by the client, around each call, including the round trip to the database",
+        TimedBy::Database => "by the database, which runs whole batches itself: without the round trip",
     }
 }
 

@@ -16,7 +16,7 @@ pub enum ExportFormat {
     Csv,
     /// Separated by tabs.
     Tsv,
-    /// An array of one object per run.
+    /// JSON array with one object per run.
     Json,
 }
 

@@ -43,7 +43,7 @@ pub fn history(runs: &[Listed], style: Style) -> String {
     out + &styler.item(
         "",
         0,
-        "times: UTC; mean, p99, max: response; ±: half of the rate's 95 % interval; -: nothing, or too few operations to tell",
+        "times: UTC; mean, p99, max: response; ±: half of the rate's 95 % interval; -: nothing, or too few operations",
     )
 }
 

@@ -111,8 +111,7 @@ fn legend(report: &RanReport, styler: Styler) -> String {
         return String::new();
     };
     let mut parts = vec![
-        "±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted"
-            .to_owned(),
+        "±: 95 % interval of the rate, within this run; -: too few operations, or not counted".to_owned(),
     ];
     if phase.totals.operations(OpKind::Write) > 0 {
         parts.push(words::SETS.to_owned());

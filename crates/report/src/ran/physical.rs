@@ -95,11 +95,10 @@ fn of_device(device: DeviceCounters) -> [String; COLUMNS] {
 fn unseen(used: &DatabaseUse) -> Option<Note> {
     (used.data_device.is_none() && used.log_device.is_none()).then(|| {
         let mut text =
-            "no device beneath the database could be asked for its counters: it is on another host, or its \
-                        file system has none"
+            "the device counters of the database are not available: it is on another host, or on a file system without a device"
                 .to_owned();
         if used.database == Physical::default() {
-            text.push_str("; nor does the database count its own operations");
+            text.push_str("; the database does not count its own operations either");
         }
         Note::plain("device", text)
     })
@@ -107,7 +106,7 @@ fn unseen(used: &DatabaseUse) -> Option<Note> {
 
 fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
     let ramp = Some(phase.info.task.ramp()).filter(|ramp| ramp.0 > 0)?;
-    let text = format!("all counts are of the whole {}, the ramp of {ramp} included", used.observed);
+    let text = format!("all counts refer to the whole {}, including the ramp of {ramp}", used.observed);
     Some(Note::plain("over", text))
 }
 
@@ -123,8 +122,8 @@ fn counted_by(facts: Option<&DatabaseFacts>) -> &'static str {
 fn reads(phase: &PhaseResult, ratios: &Ratios, counted: &str) -> Option<Note> {
     if let Some(per_set) = ratios.device_reads_per_set {
         let text = format!(
-            "{} device reads per set, of everybody on it: what sets change is read first, where it is not in the \
-             database's memory",
+            "{} device reads per set, including I/O of other programs: blocks that are not in the database's memory are read \
+             before they are changed",
             short(per_set)
         );
         return (per_set > 0.0).then(|| Note::plain("reads", text));
@@ -144,8 +143,8 @@ fn reads(phase: &PhaseResult, ratios: &Ratios, counted: &str) -> Option<Note> {
         text += &format!(": at least {cached} of the blocks came from a cache");
     } else if device > 1.0 + ALIKE {
         text.push_str(match sets {
-            true => ": what sets had to read is among them",
-            false => ": somebody else reads too, or a block takes several",
+            true => ", including reads caused by sets",
+            false => ": other programs also read, or a block takes several reads",
         });
     } else {
         text.push_str(": no cache served them");
@@ -177,7 +176,7 @@ fn sets(phase: &PhaseResult, used: &DatabaseUse, ratios: &Ratios, counted: &str)
     (!parts.is_empty()).then(|| Note::plain("sets", parts.join("; ")))
 }
 
-/// How many logical operations share a physical one; `none` is said where there is none.
+/// Number of logical operations per physical one; `none` is said where there is none.
 fn shared(ratio: f64, how: &str, none: &str) -> String {
     match ratio {
         0.0 => format!(": {none}"),
@@ -194,8 +193,7 @@ fn log(used: &DatabaseUse, ratios: &Ratios) -> Option<Note> {
     }
     parts.extend(ratios.log_writes_per_commit.map(|writes| format!("{} writes per commit", short(writes))));
     if let Some(syncs) = ratios.log_syncs_per_commit {
-        let of_what =
-            shared(syncs, "commits share one", "the log is synced later, or written so that it needs none");
+        let of_what = shared(syncs, "commits share one", "the log is synced later, or written synchronously");
         parts.push(format!("{} syncs per commit{of_what}", short(syncs)));
     }
     if Log::of(used).by_device && !parts.is_empty() {
@@ -258,11 +256,10 @@ fn bytes_of(bytes: f64) -> String {
 pub(super) fn legend(task: &Task) -> &'static str {
     match task {
         Task::Database(task) if task.operation == iolite_model::DbOperation::RanRead => {
-            "asked for: block reads; device: of everybody on it; database: its own calls of the operating system"
+            "asked for: block reads; device: including I/O of other programs; database: its own system calls"
         }
         _ => {
-            "asked for: block reads, sets, commits; device: of everybody on it; database: its own calls of the operating \
-             system"
+            "asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls"
         }
     }
 }

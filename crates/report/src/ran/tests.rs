@@ -166,9 +166,9 @@ fn random_reads() {
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
-    direct   no: the operating system's page cache may serve block reads
+    direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which does whole batches by itself: without the way to it and back
+    timed    by the database, which runs whole batches itself: without the round trip
     settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
 
        does     reads blocks by number, at random
@@ -178,7 +178,7 @@ fn random_reads() {
     20 processes (0.25 seconds) average response time = 7.02ms
     Calculated IOPS = 2788
        p50 6.86 ms, p95 9.81 ms, p99 10.1 ms, p99.9 -, max 40.0 ms; IOPS ± 8.6 %
-       PerfTools, which time no operation, would print 7.17ms: 0.25 s × 20 processes / 697 reads, with all that
+       PerfTools, which do not time operations, would print 7.17ms: 0.25 s × 20 processes / 697 reads, with all that
        lies between them
 
               operations   IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
@@ -197,8 +197,8 @@ fn random_reads() {
        CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
                 were busy
 
-    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; asked for: block
-    reads; device: of everybody on it; database: its own calls of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; asked for: block
+    reads; device: including I/O of other programs; database: its own system calls
     ");
 }
 
@@ -209,9 +209,9 @@ fn random_sets_within_the_program() {
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 1 global × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
-    direct   yes: block reads bypass the operating system's page cache
+    direct   yes: block reads bypass the page cache
     durable  relaxed: write-ahead log, synced at checkpoints only (synchronous=NORMAL)
-    timed    by the client: this program, around each call
+    timed    by the client, around each call
 
        does     sets 50 subscripts of its global in a transaction, at random, with a pause of 2.00 ms after each
        load     1 job
@@ -220,7 +220,7 @@ fn random_sets_within_the_program() {
     1 processes (0.25 seconds) average response time = 0.00887ms
     Calculated IOPS = 24000
        p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 7.0 %
-       PerfTools, which time no operation, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
+       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
        pauses and all else between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
@@ -234,8 +234,7 @@ fn random_sets_within_the_program() {
        device          2,520  19.7 MiB     610  48.0 MiB    244
        database: data  2,500  19.5 MiB     240  1.88 MiB      2
        database: log       -         -   5,760  45.1 MiB     60
-       reads    0.42 device reads per set, of everybody on it: what sets change is read first, where it is not in
-                the database's memory
+       reads    0.42 device reads per set, including I/O of other programs: blocks that are not in the database's memory are read before they are changed
        sets     0.040 data writes per set by this program's count of the database's calls: 25.0 sets were
                 coalesced into each; 0.10 device writes and 8.18 KiB per set of 74 B, the log's among them
        log      7.70 KiB per set, 385 KiB per commit, 48.0 writes per commit, 0.50 syncs per commit: 2.00 commits
@@ -244,9 +243,8 @@ fn random_sets_within_the_program() {
        CPU      this program used 80.0 ms in 252 ms (32 % of one CPU): 88 % of the 91.0 ms that this host's CPUs
                 were busy; the database runs within it
 
-    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: of everybody on it;
-    database: its own calls of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
+    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls
     ");
 }
 
@@ -271,9 +269,9 @@ fn both_after_a_ramp() {
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
-    direct   no: the operating system's page cache may serve block reads
+    direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which does whole batches by itself: without the way to it and back
+    timed    by the database, which runs whole batches itself: without the round trip
     settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
 
        does     reads 50 blocks by number in 50 % of its cycles, and in 50 % sets 50 subscripts of its global in a
@@ -284,7 +282,7 @@ fn both_after_a_ramp() {
     10 processes (0.25 seconds) average response time = 0.310ms
     Calculated IOPS = 24000
        p50 301 µs, p95 792 µs, p99 835 µs, p99.9 3.02 ms, max 6.74 ms; IOPS ± 7.5 %
-       PerfTools, which time no operation, would print 0.417ms: 0.25 s × 10 processes / 6,000 reads and sets, with
+       PerfTools, which do not time operations, would print 0.417ms: 0.25 s × 10 processes / 6,000 reads and sets, with
        commits, pauses and all else between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
@@ -300,16 +298,15 @@ fn both_after_a_ramp() {
        device of the data  4,950  38.7 MiB     525  8.20 MiB      6
        device of the log       0       0 B      90  1.72 MiB     90
        over     all counts are of the whole 500 ms, the ramp of 250 ms included
-       reads    1.10 device reads per block read: what sets had to read is among them
+       reads    1.10 device reads per block read, including reads caused by sets
        sets     0.12 device writes and 1.87 KiB per set of 74 B: 8.57 sets were coalesced into each
        log      400 B per set, 19.5 KiB per commit, 1.00 writes per commit, 1.00 syncs per commit, by its device
        writer   data files were written during 100 ms of 500 ms (20 %)
        CPU      this program used 3.10 ms in 500 ms (0.6 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
                 were busy
 
-    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: of everybody on it;
-    database: its own calls of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
+    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls
     ");
 }
 
@@ -317,15 +314,15 @@ fn both_after_a_ramp() {
 fn a_remote_database_and_an_interrupted_run() {
     insta::assert_snapshot!(text(&remote(), UNICODE), @r"
     iolite 0.1.0: RanWrite on mysql://bench@db7:3306/perf
-    storage  not visible from here: what is measured has its files elsewhere
+    storage  not visible from this host
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
     database PostgreSQL 15.8, perf
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 2 globals of 900,000 to 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
-    direct   no: the operating system's page cache may serve block reads
+    direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which does whole batches by itself: without the way to it and back
+    timed    by the database, which runs whole batches itself: without the round trip
     settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
 
        does     sets 50 subscripts of its global in a transaction, at random, with a pause of 2.00 ms after each
@@ -335,7 +332,7 @@ fn a_remote_database_and_an_interrupted_run() {
     1 processes (0.25 seconds) average response time = 0.00887ms
     Calculated IOPS = 24000
        p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 7.0 %
-       PerfTools, which time no operation, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
+       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
        pauses and all else between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
@@ -347,15 +344,13 @@ fn a_remote_database_and_an_interrupted_run() {
     physical against logical, over 252 ms
                   reads  bytes  writes    bytes  syncs
        asked for      0    0 B   6,000  434 KiB    120
-       device   no device beneath the database could be asked for its counters: it is on another host, or its file
-                system has none; nor does the database count its own operations
+       device   the device counters of the database are not available: it is on another host, or on a file system without a device; the database does not count its own operations either
        writer   when data files were written is not known: the database does not count it
        CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU); how busy this host's CPUs were is not
                 known
 
-    ±: 95 % interval of the rate, within this run; -: too few operations to tell, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: of everybody on it;
-    database: its own calls of the operating system
+    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
+    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls
 
     warnings
       1. zram0 keeps its data in memory, gone at the next restart: measure where the database is to be
@@ -375,11 +370,9 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     reads    pg_prewarm in its read mode, a block a call, past
              the shared buffers
     sets     prepared UPDATE by key, one table per global
-    direct   no: the operating system's page cache may serve
-             block reads
+    direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which does whole batches by
-             itself: without the way to it and back
+    timed    by the database, which runs whole batches itself: without the round trip
     settings shared_buffers 128MB, full_page_writes on,
              wal_sync_method fdatasync
 
@@ -394,7 +387,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     Calculated IOPS = 24000
        p50 301 us, p95 792 us, p99 835 us, p99.9 3.02 ms, max
        6.74 ms; IOPS +/- 7.5 %
-       PerfTools, which time no operation, would print 0.417ms:
+       PerfTools, which do not time operations, would print 0.417ms:
        0.25 s x 10 processes / 6,000 reads and sets, with
        commits, pauses and all else between them
 
@@ -412,8 +405,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        device of the log       0      90  1.72 MiB     90
        over     all counts are of the whole 500 ms, the ramp of
                 250 ms included
-       reads    1.10 device reads per block read: what sets had
-                to read is among them
+       reads    1.10 device reads per block read, including reads caused by sets
        sets     0.12 device writes and 1.87 KiB per set of 74 B:
                 8.57 sets were coalesced into each
        log      400 B per set, 19.5 KiB per commit, 1.00 writes
@@ -427,8 +419,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     +/-: 95 % interval of the rate, within this run; -: too few
     operations to tell, or not counted; sets are in the
     database's memory until their commit; asked for: block
-    reads, sets, commits; device: of everybody on it; database:
-    its own calls of the operating system
+    reads, sets, commits; device: including I/O of other programs; database: its own system calls
     ");
 }
 
@@ -455,8 +446,7 @@ fn nothing_measured_is_said_and_not_divided_by() {
     physical against logical, over 0 ns
                   reads  bytes  writes  bytes  syncs
        asked for      0    0 B       0    0 B      0
-       device   no device beneath the database could be asked for its counters: it is on another host, or its file
-                system has none; nor does the database count its own operations
+       device   the device counters of the database are not available: it is on another host, or on a file system without a device; the database does not count its own operations either
        CPU      this program used 3.10 ms: 3.4 % of the 91.0 ms that this host's CPUs were busy
 
     FAILED: the server has gone

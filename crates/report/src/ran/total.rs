@@ -30,7 +30,7 @@ pub(super) struct Total {
     pub(super) processes: u32,
     measured: f64,
     response: Histogram,
-    /// How many independent operations they are worth.
+    /// Number of independent operations they are worth.
     worth: u64,
 }
 
@@ -111,7 +111,7 @@ impl Total {
 
     fn perftools(&self) -> String {
         format!(
-            "PerfTools, which time no operation, would print {}ms: {} s × {} / {} {}",
+            "PerfTools, which do not time operations, would print {}ms: {} s × {} / {} {}",
             milliseconds(self.perftools_mean),
             seconds(self.measured),
             words::number(self.processes, "process", "processes"),

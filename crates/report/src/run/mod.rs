@@ -80,8 +80,8 @@ fn legend(report: &RunReport, styler: Styler) -> String {
     styler.item(
         "",
         0,
-        "±: 95 % interval of the rate, within this run (levels: the rate before and after it changed); times: response, since the operation was meant to start (service: since it was \
-         issued); -: too few operations to tell; course: the rate over the measured time",
+        "±: 95 % interval of the rate, within this run (levels: the rate before and after it changed); times: response, from the \
+         intended start (service: from the issue); -: too few operations; timeline: the rate over the measured time",
     )
 }
 

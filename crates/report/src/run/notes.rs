@@ -58,11 +58,11 @@ fn rate_kept(rate: RateKept, task: &Task) -> Note {
     if kept {
         let behind =
             if backlog > 0 { format!(", {} behind at the end", count(backlog)) } else { String::new() };
-        return Note::plain("rate", format!("kept: {asked} IOPS asked, {achieved} achieved{behind}"));
+        return Note::plain("rate", format!("reached: {asked} IOPS requested, {achieved} achieved{behind}"));
     }
     let text = format!(
-        "NOT KEPT: {asked} IOPS asked, {achieved} achieved; {} operations were due but not yet issued at the end: the \
-         storage does not take so many with {} outstanding",
+        "NOT REACHED: {asked} IOPS requested, {achieved} achieved; {} operations were due but not yet issued at the end: the \
+         storage does not reach this rate with {} outstanding",
         count(backlog),
         task.concurrency()
     );
@@ -86,7 +86,7 @@ fn unlisted_errors(phase: &PhaseResult) -> Option<Note> {
     listed.then(|| Note::of("errors", Emphasis::Bad, count(counted)))
 }
 
-/// What was in flight at the end, where it took its time or never came back.
+/// What was in flight at the end, where it took its time or never completed.
 fn outstanding(phase: &PhaseResult) -> Option<Note> {
     let Outstanding { at_end, lost, oldest, .. } = phase.end.outstanding;
     if lost > 0 {
@@ -95,7 +95,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
             _ => "device",
         };
         let text = format!(
-            "{} operations never came back; the oldest was given up on after {oldest}: the {what} hangs",
+            "{} operations never completed; the oldest was abandoned after {oldest}: the {what} hangs",
             count(lost)
         );
         return Some(Note::of("hung", Emphasis::Bad, text));

@@ -131,14 +131,14 @@ fn a_whole_run() {
     1. reads of the index (together with 2) [db]
        does     reads of 8 KiB, at random, on data (1 GiB, there already)
        by       io_uring, direct
-       load     1 thread, 32 outstanding, 30,000 a second asked at random instants
+       load     1 thread, 32 outstanding, 30,000 per second with random arrivals
        time     for 250 ms
                   operations    IOPS      ±  MiB/s    mean      p50     p90     p99    p99.9  p99.99      max
        reads           5,000  20,000  7.1 %    156  296 µs   286 µs  396 µs  420 µs  1.67 ms       -  3.59 ms
          service                                            95.5 µs  132 µs  140 µs   556 µs       -
        course   ██████████ 19,440 to 20,480 IOPS, 25.0 ms a mark
-       rate     NOT KEPT: 30,000 IOPS asked, 20,000 achieved; 2,500 operations were due but not yet issued at the
-                end: the storage does not take so many with 32 outstanding
+       rate     NOT REACHED: 30,000 IOPS requested, 20,000 achieved; 2,500 operations were due but not yet issued
+                at the end: the storage does not reach this rate with 32 outstanding
        cache    device: what was requested reached the device (of all phases that ran together)
 
     2. the tables (together with 1) [db]
@@ -154,7 +154,7 @@ fn a_whole_run() {
        cache    device: what was requested reached the device (of all phases that ran together)
 
     3. the log
-       does     writes of 8 KiB, one after the other, on log (1 MiB, made for this, growing)
+       does     writes of 8 KiB, one after the other, on log (1 MiB, created for the run, growing)
        by       io_uring, direct, fdatasync after each write, verified by crc32c (all after the phase)
        load     1 thread, 1 outstanding, each as soon as an earlier one is back
        time     for 250 ms
@@ -163,7 +163,7 @@ fn a_whole_run() {
        fdatasync alone         500  2,000  2.1 %   294 µs   286 µs   395 µs   420 µs      -       -  1.67 ms
        writes                  500  2,000  2.1 %  19.6 µs  19.1 µs  26.3 µs  28.0 µs      -       -   111 µs
        course   ██████████ 1,920 to 2,080 IOPS, 25.0 ms a mark
-       hung     2 operations never came back; the oldest was given up on after 5.00 s: the device hangs
+       hung     2 operations never completed; the oldest was abandoned after 5.00 s: the device hangs
        stuck    write at byte 8192 of worker 0, on its way for 5.00 s
        stuck    write at byte 8192 of worker 0, on its way for 5.00 s
        stuck    write at byte 8192 of worker 0, on its way for 5.00 s
@@ -193,13 +193,14 @@ fn a_whole_run() {
        writes          1,500   6,000  7.5 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs        -       -   944 µs
 
     ±: 95 % interval of the rate, within this run (levels: the rate before and after it changed); times: response,
-    since the operation was meant to start (service: since it was issued); -: too few operations to tell; course:
-    the rate over the measured time
+    from the intended start (service: from the issue); -: too few operations; timeline: the rate over the measured
+    time
 
     warnings
-      1. zram0 keeps its data in memory, gone at the next restart: measure where the database is to be
+      1. zram0 keeps its data in memory and loses it at the next restart: measure the storage that the database
+         will use
 
-    INTERRUPTED: this holds what was measured until then
+    INTERRUPTED: this contains the results measured so far
     ");
 }
 
@@ -214,17 +215,17 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        does     reads of 8 KiB, at random, on data (1 GiB, there
                 already)
        by       io_uring, direct
-       load     1 thread, 32 outstanding, 30,000 a second asked
-                at random instants
+       load     1 thread, 32 outstanding, 30,000 per second with
+                random arrivals
        time     for 250 ms
                     IOPS    mean     p99    p99.9      max
        reads      20,000  296 us  420 us  1.67 ms  3.59 ms
          service                  140 us   556 us
        course   @@@@@@@@@@ 19,440 to 20,480 IOPS, 25.0 ms a mark
-       rate     NOT KEPT: 30,000 IOPS asked, 20,000 achieved;
-                2,500 operations were due but not yet issued at
-                the end: the storage does not take so many with
-                32 outstanding
+       rate     NOT REACHED: 30,000 IOPS requested, 20,000
+                achieved; 2,500 operations were due but not yet
+                issued at the end: the storage does not reach
+                this rate with 32 outstanding
        cache    device: what was requested reached the device
                 (of all phases that ran together)
 
@@ -252,10 +253,9 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        writes      6,000  88.4 us  126 us        -   944 us
 
     +/-: 95 % interval of the rate, within this run (levels: the
-    rate before and after it changed); times: response, since
-    the operation was meant to start (service: since it was
-    issued); -: too few operations to tell; course: the rate
-    over the measured time
+    rate before and after it changed); times: response, from the
+    intended start (service: from the issue); -: too few
+    operations; timeline: the rate over the measured time
     ");
 }
 
@@ -500,7 +500,7 @@ fn a_verification_is_reported_alone_too() {
     let Task::File(task) = verified().info.task else { panic!() };
     let found = Verified { units: 1234, ..Verified::default() };
     insta::assert_snapshot!(verified_text(&task, &found), @"
-    target    log (1 MiB, made for this, growing)
+    target    log (1 MiB, created for the run, growing)
     verified  all 1,234 units are what was written
     ");
     insta::assert_snapshot!(verified_text(&task, &verified().end.verified.unwrap()), @"

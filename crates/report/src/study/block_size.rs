@@ -19,7 +19,7 @@ const LABEL: usize = 10;
 /// A figure of a window.
 type Figure = fn(&PhaseResult) -> Option<f64>;
 
-/// A figure as people read it.
+/// A figure as users read it.
 type Rendered = fn(f64) -> String;
 
 pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> String {
@@ -37,7 +37,7 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> Strin
         + &styler.item(
             "",
             0,
-            "the darker the more, in proportion to the largest of its table; -: too few operations to tell",
+            "darker: larger, relative to the largest value of the table; -: too few operations",
         )
 }
 
@@ -91,7 +91,7 @@ fn mix(read_percent: u8) -> String {
 fn shade(value: Option<f64>, max: f64, styler: Styler) -> String {
     let shades = if styler.0.unicode { SHADES } else { ASCII_SHADES };
     let share = value.filter(|_| max > 0.0).map_or(0.0, |value| value / max);
-    // The cast saturates: what is no number becomes the lightest.
+    // The cast saturates: what is not a number becomes the lightest.
     let level = ((share * shades.len() as f64) as usize).min(shades.len() - 1);
     shades[level].repeat(3)
 }

@@ -31,8 +31,8 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> Strin
         + &styler.item(
             "",
             0,
-            "one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted \
-             meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be rendered",
+            "queue depth 1; reads and bytes requested, and the requests and bytes counted by the underlying devices, including \
+             other programs; cached: share that was in the page cache before; -: not available",
         )
 }
 

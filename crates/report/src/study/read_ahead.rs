@@ -41,9 +41,9 @@ pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> S
         + &styler.item(
             "",
             0,
-            "one read at a time, through the page cache, which is dropped before each window; requests and their mean size as \
-             the devices beneath counted them, of all programs; read per byte: bytes the devices read for each byte asked for; \
-             *: the setting found",
+            "queue depth 1, through the page cache, which is dropped before each window; requests and their mean size as counted \
+             by the underlying devices, including other programs; read per byte: bytes read by the devices per byte requested; \
+             *: the current setting",
         )
 }
 

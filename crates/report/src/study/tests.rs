@@ -53,22 +53,22 @@ fn body(text: &str) -> &str {
 
 #[test]
 fn ways_stand_side_by_side() {
-    insta::assert_snapshot!(body(&text(&cache(), PLAIN)), @r#"
-                     reads  requests     asked  on device     IOPS  MiB/s     mean      p50      p99  cached
-random, 8 KiB
-  buffered, cold     2,000       100  15.6 MiB    800 KiB    8,000   62.5   123 µs   119 µs   175 µs     0 %
-  buffered, warm   100,000       100   781 MiB    800 KiB  400,000  3,125  2.46 µs  2.39 µs  3.50 µs   100 %
-sequential, 8 KiB
-  direct             2,250       100  17.6 MiB    800 KiB    9,000   70.3   109 µs   106 µs   156 µs     0 %
-one read at a time; reads and bytes asked for, against requests and bytes that the devices beneath counted
-meanwhile, of all programs; cached: share of it that was in the page cache before; -: cannot be rendered
+    insta::assert_snapshot!(body(&text(&cache(), PLAIN)), @r"
+                         reads  requests     asked  on device     IOPS  MiB/s     mean      p50      p99  cached
+    random, 8 KiB
+      buffered, cold     2,000       100  15.6 MiB    800 KiB    8,000   62.5   123 µs   119 µs   175 µs     0 %
+      buffered, warm   100,000       100   781 MiB    800 KiB  400,000  3,125  2.46 µs  2.39 µs  3.50 µs   100 %
+    sequential, 8 KiB
+      direct             2,250       100  17.6 MiB    800 KiB    9,000   70.3   109 µs   106 µs   156 µs     0 %
+    queue depth 1; reads and bytes requested, and the requests and bytes counted by the underlying devices,
+    including other programs; cached: share that was in the page cache before; -: not available
 
-what it means
-  1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or
-     locked): the cold figures are better than they should be
-  2. random reads do not suffer from any of these settings: the kernel sees that they are random, and the
-     device reads no more than they ask for
-"#);
+    what it means
+      1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
+         program): the cold figures are too good
+      2. none of these settings slows down random reads: the kernel detects the random access, and the device
+         reads no more than requested
+    ");
 }
 
 #[test]
@@ -80,21 +80,21 @@ fn settings_stand_below_each_other() {
         (point(128, Order::Sequential), phase(2, 8192, 90_000.0)),
     ]);
     report.setting = Some(StudySetting { device: "sda".into(), original: Bytes(128 << 10) });
-    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r#"
-                sequential                                random
-read-ahead           MiB/s  requests     of      p99        IOPS     p99  read per byte
-0 B         ▁▁        62.5       100  8 KiB   175 µs  ██   4,000  350 µs           0.10
-128 KiB *   ██         703       100  8 KiB  15.6 µs           -       -              -
-one read at a time, through the page cache, which is dropped before each window; requests and their mean size
-as the devices beneath counted them, of all programs; read per byte: bytes the devices read for each byte
-asked for; *: the setting found
+    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r"
+                    sequential                                random
+    read-ahead           MiB/s  requests     of      p99        IOPS     p99  read per byte
+    0 B         ▁▁        62.5       100  8 KiB   175 µs  ██   4,000  350 µs           0.10
+    128 KiB *   ██         703       100  8 KiB  15.6 µs           -       -              -
+    queue depth 1, through the page cache, which is dropped before each window; requests and their mean size as
+    counted by the underlying devices, including other programs; read per byte: bytes read by the devices per byte
+    requested; *: the current setting
 
-what it means
-  1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or
-     locked): the cold figures are better than they should be
-  2. random reads do not suffer from any of these settings: the kernel sees that they are random, and the
-     device reads no more than they ask for
-"#);
+    what it means
+      1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
+         program): the cold figures are too good
+      2. none of these settings slows down random reads: the kernel detects the random access, and the device
+         reads no more than requested
+    ");
     let document = json(&report);
     assert_eq!(document["setting"], serde_json::json!({ "device": "sda", "original_bytes": 131_072 }));
 }
@@ -108,29 +108,29 @@ fn surfaces_are_shaded() {
         (point(512, 70), phase(2, 512, 20_000.0)),
         (point(65_536, 70), phase(3, 65_536, 2_000.0)),
     ]);
-    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r#"
-operations a second (IOPS)
-                      reads            70/30
-     512 B       40,000 ███       20,000 ▒▒▒
-    64 KiB        4,000            2,000
+    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r"
+    operations a second (IOPS)
+                          reads            70/30
+         512 B       40,000 ███       20,000 ▒▒▒
+        64 KiB        4,000            2,000
 
-MiB a second
-                      reads            70/30
-     512 B         19.5              9.8
-    64 KiB          250 ███          125 ▒▒▒
+    MiB a second
+                          reads            70/30
+         512 B         19.5              9.8
+        64 KiB          250 ███          125 ▒▒▒
 
-p99 of the response times, of reads or writes whichever is longer
-                      reads            70/30
-     512 B      35.0 µs          70.0 µs
-    64 KiB       350 µs ▒▒▒       700 µs ███
-the darker the more, in proportion to the largest of its table; -: too few operations to tell
+    p99 of the response times, of reads or writes whichever is longer
+                          reads            70/30
+         512 B      35.0 µs          70.0 µs
+        64 KiB       350 µs ▒▒▒       700 µs ███
+    darker: larger, relative to the largest value of the table; -: too few operations
 
-what it means
-  1. 25 % of the span stayed in the page cache although it was dropped (in use by another program, mapped or
-     locked): the cold figures are better than they should be
-  2. random reads do not suffer from any of these settings: the kernel sees that they are random, and the
-     device reads no more than they ask for
-"#);
+    what it means
+      1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
+         program): the cold figures are too good
+      2. none of these settings slows down random reads: the kernel detects the random access, and the device
+         reads no more than requested
+    ");
     let ascii = text(&report, Style { unicode: false, ..PLAIN });
     assert!(ascii.is_ascii(), "{ascii}");
 }

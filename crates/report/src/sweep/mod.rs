@@ -119,7 +119,7 @@ fn asked(terms: &SweepTerms, styler: Styler) -> String {
     };
     let closer = match terms.closer {
         0 => String::new(),
-        1 => "; then one closer look at the knee".to_owned(),
+        1 => "; then additional steps near the knee".to_owned(),
         looks => format!("; then up to {looks} closer looks at the knee"),
     };
     let target = terms.target_iops.map_or(String::new(), |target| format!(", at least {target} IOPS"));
@@ -127,8 +127,8 @@ fn asked(terms: &SweepTerms, styler: Styler) -> String {
         + &line(
             "until",
             format!(
-                "an operation takes more than {} on average in two steps in a row, or IOPS grow by less than {:.0} % per \
-                 doubling of the jobs in two or three{closer}",
+                "the mean response time exceeds {} in two consecutive steps, or IOPS grow by less than {:.0} % per doubling of \
+                 the jobs in two or three{closer}",
                 terms.stop_response,
                 terms.min_growth * 100.0
             ),
@@ -155,7 +155,7 @@ fn found(report: &SweepReport, styler: Styler) -> String {
             knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), styler) + &limit + &end
         }
         None => {
-            let none = "none: it takes at least two numbers of jobs to see one";
+            let none = "none: at least two numbers of jobs are needed";
             styler.item(&styler.paint(Emphasis::Strong, "knee  "), END.len(), none) + &limit + &end
         }
     }
@@ -190,7 +190,7 @@ fn verdict(report: &SweepReport, styler: Styler) -> String {
                 (Ending::Completed, _) | (Ending::Failed(_), true) => {
                     "nothing was measured that could be judged"
                 }
-                _ => "the sweep did not come to its end",
+                _ => "the sweep was not completed",
             };
             format!("{} ({why})\n", styler.paint(Emphasis::Caution, "VERDICT: none"))
         }

@@ -58,9 +58,8 @@ pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
             lines.push(Line::new(label, cells.map(|cell| styler.clean(cell))));
         }
     }
-    let mut legend = String::from(
-        "±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell",
-    );
+    let mut legend =
+        String::from("±: 95 % interval of the rate, within this run; times: response; -: too few operations");
     if report.steps.iter().any(|step| is_knee(report, step)) {
         legend.insert_str(0, &format!("{}: the knee; ", mark(styler)));
     }
@@ -68,7 +67,7 @@ pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
         legend += "; each line is of all repetitions";
     }
     if groups.len() > 1 {
-        legend += "; all: the time that a job takes for one operation, its share of the commit included";
+        legend += "; all: the time of a job per operation, including its share of the commit";
     }
     columns(&lines, &SPARED, 0, styler) + &styler.item("", 0, legend)
 }

@@ -178,8 +178,8 @@ fn body(report: &SweepReport, style: Style) -> String {
 fn the_published_series() {
     insta::assert_snapshot!(body(&reads(), WIDE), @r"
     jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
-    until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
-             per doubling of the jobs in two or three
+    until    the mean response time exceeds 10.0 ms in two consecutive steps, or IOPS grow by less than 10 % per
+             doubling of the jobs in two or three
     asked    on average at most 2.00 ms, never above 5.00 ms
 
       jobs   IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
@@ -187,7 +187,7 @@ fn the_published_series() {
        ▸ 4  6,008  7.6 %   658 µs   639 µs   913 µs   938 µs      -  7.03 ms  device
          8  6,136  7.1 %  1.28 ms  1.24 ms  1.77 ms  1.82 ms      -  13.6 ms  device
         16  6,144  7.2 %  2.55 ms  2.48 ms  3.55 ms  3.64 ms      -  27.3 ms  device
-    ▸: the knee; ±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell
+    ▸: the knee; ±: 95 % interval of the rate, within this run; times: response; -: too few operations
 
     jobs  IOPS                                   mean response
        1  ███████▊                        1,596  ███████▎                         614 µs
@@ -211,8 +211,8 @@ fn the_published_series() {
 fn the_same_where_there_is_little_room() {
     insta::assert_snapshot!(body(&reads(), NARROW), @r"
     jobs     1, 4, 8, 16: each 30.0 s after a ramp of 2.00 s
-    until    an operation takes more than 10.0 ms on average in
-             two steps in a row, or IOPS grow by less than 10 %
+    until    the mean response time exceeds 10.0 ms in two
+             consecutive steps, or IOPS grow by less than 10 %
              per doubling of the jobs in two or three
     asked    on average at most 2.00 ms, never above 5.00 ms
 
@@ -222,7 +222,7 @@ fn the_same_where_there_is_little_room() {
          8  6,136  7.1 %  1.28 ms      -  13.6 ms  device
         16  6,144  7.2 %  2.55 ms      -  27.3 ms  device
     >: the knee; +/-: 95 % interval of the rate, within this
-    run; times: response; -: too few operations to tell
+    run; times: response; -: too few operations
 
     jobs  IOPS                       mean response
        1  #####               1,596  #####                614 us
@@ -252,8 +252,8 @@ fn the_same_where_there_is_little_room() {
 fn reads_sets_and_commits_apart() {
     insta::assert_snapshot!(body(&mixed(), WIDE), @r"
     jobs     1, 5, 10, 20, 40 and so on: each 30.0 s after a ramp of 2.00 s, 3 times, each time in another order
-    until    an operation takes more than 10.0 ms on average in two steps in a row, or IOPS grow by less than 10 %
-             per doubling of the jobs in two or three; then up to 2 closer looks at the knee
+    until    the mean response time exceeds 10.0 ms in two consecutive steps, or IOPS grow by less than 10 % per
+             doubling of the jobs in two or three; then up to 2 closer looks at the knee
     asked    on average at most 2.00 ms, never above 5.00 ms, at least 20,000 IOPS
 
              jobs    IOPS      ±     mean      p50      p95      p99  p99.9      max   cache
@@ -269,8 +269,8 @@ fn reads_sets_and_commits_apart() {
     commits     1     200  0.0 %   840 µs   833 µs        -        -      -  1.24 ms
                 5     848  1.4 %   881 µs   858 µs  1.22 ms        -      -  5.00 ms
                10   1,100  1.4 %   872 µs   854 µs  1.22 ms        -      -  5.00 ms
-    ±: 95 % interval of the rate, within this run; times: response; -: too few operations to tell; each line is of
-    all repetitions; all: the time that a job takes for one operation, its share of the commit included
+    ±: 95 % interval of the rate, within this run; times: response; -: too few operations; each line is of all
+    repetitions; all: the time of a job per operation, including its share of the commit
 
     jobs  IOPS                                    mean response
        1  █████▌                           4,000  █████████████████████████████▍  105 µs
@@ -280,7 +280,7 @@ fn reads_sets_and_commits_apart() {
     knee  RanIO: 6 jobs (6 to 7, 95 %), 18,874 IOPS; no plateau yet, most seen 22,000 IOPS (21,046 to 22,954)
           model: universal scalability law (4,002 IOPS with one outstanding, σ=0.0000, κ=0.009074)
     limit up to 1 job within mean 2.00 ms and max 5.00 ms: 4,000 IOPS (3,916 to 4,084, 95 % within this run)
-    end   there are only 12 globals, and each job needs one: add some with add-globals to go on
+    end   there are only 12 globals, and each job needs one: add globals (add-globals) to continue
 
     VERDICT: marginal for RanRead, mean 2.00 ms, max 5.00 ms
       ✓ reads with 4 jobs (the knee), mean: 670 µs (661 µs to 679 µs); asked at most 2.00 ms
@@ -301,21 +301,21 @@ fn the_database_is_reported() {
 }
 
 #[test]
-fn what_did_not_come_to_its_end() {
+fn what_did_not_end() {
     let mut report = reads();
     report.steps.truncate(1);
     (report.knee, report.judged, report.verdict) = (None, None, None);
     (report.end, report.ending) = (SweepEnd::Interrupted, Ending::Interrupted);
     let rendered = body(&report, WIDE);
-    insta::assert_snapshot!(rendered.split_once("too few operations to tell\n").unwrap().1, @r#"
-knee  none: it takes at least two numbers of jobs to see one
-limit up to 1 job within mean 2.00 ms and max 5.00 ms: 1,596 IOPS (1,574 to 1,618, 95 % within this run); more
-      jobs were not tried
-end   interrupted
+    insta::assert_snapshot!(rendered.split_once("too few operations\n").unwrap().1, @r"
+    knee  none: at least two numbers of jobs are needed
+    limit up to 1 job within mean 2.00 ms and max 5.00 ms: 1,596 IOPS (1,574 to 1,618, 95 % within this run); more
+          jobs were not tried
+    end   interrupted
 
-INTERRUPTED: the table holds what was measured until then
-VERDICT: none (the sweep did not come to its end)
-"#);
+    INTERRUPTED: the table contains the results measured so far
+    VERDICT: none (the sweep was not completed)
+    ");
     report.steps.clear();
     let why = "connection refused: is the server running?";
     report.end = SweepEnd::NotStarted { jobs: 1, why: why.into() };

@@ -54,8 +54,8 @@ fn a_whole_check() {
       RanWrite, sets             2  24,000    1.5  7.0 %  8.88 µs  8.59 µs  12.6 µs  50.0 µs   111 µs  unknown
         commits                      2,400      -  9.2 %   685 µs   668 µs   979 µs        -  3.89 ms
     load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
-    response; ▸ knee; -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory
-    until their commit
+    response; ▸ knee; -: too few operations; random I/O spans 1 GiB; sets are in the database's memory until their
+    commit
 
     knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
           model: universal scalability law (17,267 IOPS with one outstanding, σ=0.2209, κ=0.000522), off by 4.0 %
@@ -74,9 +74,10 @@ fn a_whole_check() {
           mean  ▃▃  ▃▃ ▅▅ ██ up to 250 µs
 
     warnings
-      1. during `random read 64 KiB` the device moved 1.50 GiB for 1 GiB asked: something else uses it, or reads
-         are amplified; repeat the check when it is idle
-      2. `random read 8 KiB` still grew at 32 outstanding operations: the storage can do more than was asked of it
+      1. during `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
+         reads are amplified; repeat the check when it is idle
+      2. throughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
+         of more
 
     VERDICT: unfit for oltp-flash
       ✓ random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
@@ -129,8 +130,8 @@ fn ascii_has_only_ascii() {
       RanWrite, sets             2  24,000    1.5  7.0 %  8.88 us  8.59 us  12.6 us  50.0 us   111 us  unknown
         commits                      2,400      -  9.2 %   685 us   668 us   979 us        -  3.89 ms
     load: operations outstanding, or jobs of the database; +/-: 95 % interval of the rate, within this run; times:
-    response; > knee; -: too few operations to tell; random I/O spans 1 GiB; sets are in the database's memory
-    until their commit
+    response; > knee; -: too few operations; random I/O spans 1 GiB; sets are in the database's memory until their
+    commit
 
     knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
           model: universal scalability law (17,267 IOPS with one outstanding, sigma=0.2209, kappa=0.000522), off
@@ -151,9 +152,10 @@ fn ascii_has_only_ascii() {
           mean  --  -- ++ @@ up to 250 us
 
     warnings
-      1. during `random read 64 KiB` the device moved 1.50 GiB for 1 GiB asked: something else uses it, or reads
-         are amplified; repeat the check when it is idle
-      2. `random read 8 KiB` still grew at 32 outstanding operations: the storage can do more than was asked of it
+      1. during `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
+         reads are amplified; repeat the check when it is idle
+      2. throughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
+         of more
 
     VERDICT: unfit for oltp-flash
       + random read 8 KiB at the knee (8 outstanding), mean: 150 us (148 us to 152 us); asked at most 2.00 ms
@@ -181,13 +183,13 @@ fn colour_adds_nothing_but_colour() {
     ESC[1mknee  ESC[0mrandom read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
     ESC[1mknee  ESC[0mrandom read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
     ESC[1mknee  ESC[0mRanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
-    ESC[1mESC[33mwarningsESC[0m
-    ESC[1mESC[33m  1. ESC[0mduring `random read 64 KiB` the device moved 1.50 GiB for 1 GiB asked: something else uses it, or reads
-    ESC[1mESC[33m  2. ESC[0m`random read 8 KiB` still grew at 32 outstanding operations: the storage can do more than was asked of it
-    ESC[1mESC[31mVERDICT: unfit for oltp-flashESC[0m
-      ESC[1mESC[32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
-      ESC[1mESC[33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms), from only 900
-      ESC[1mESC[31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
+    ESC[1;33mwarningsESC[0m
+    ESC[1;33m  1. ESC[0mduring `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
+    ESC[1;33m  2. ESC[0mthroughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
+    ESC[1;31mVERDICT: unfit for oltp-flashESC[0m
+      ESC[1;32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
+      ESC[1;33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms), from only 900
+      ESC[1;31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
     ");
 }
 
@@ -216,8 +218,8 @@ fn an_interrupted_run_has_no_verdict() {
     load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
     response; random I/O spans 1 GiB
 
-    INTERRUPTED: the table holds what was measured until then
-    VERDICT: none (the run did not come to its end)
+    INTERRUPTED: the table contains the results measured so far
+    VERDICT: none (the run was not completed)
     ");
 }
 
@@ -233,17 +235,18 @@ fn memory_has_no_devices() {
         Warning::NoDeviceCounters { filesystem: "tmpfs".into() },
         Warning::Volatile { device: "tmpfs".into() },
     ];
-    insta::assert_snapshot!(text(&report, UNICODE), @"
+    insta::assert_snapshot!(text(&report, UNICODE), @r"
     iolite 0.1.0: the storage of /srv/data
     storage  tmpfs on /dev/shm from tmpfs, 98 GiB, 40 GiB free, blocks of 4 KiB
     mounted  size=8g
-    devices  none visible from here
+    devices  none visible from this host
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, not virtualised
 
     warnings
-      1. no block device beneath this tmpfs could be asked for its counters: the cache column shows what memory
-         tells, else unknown
-      2. tmpfs keeps its data in memory, gone at the next restart: measure where the database is to be
+      1. the counters of the block devices beneath this tmpfs are not available: the cache column is derived from
+         page cache residency, otherwise unknown
+      2. tmpfs keeps its data in memory and loses it at the next restart: measure the storage that the database
+         will use
 
     VERDICT: none (nothing was measured that could be judged)
     ");
@@ -282,17 +285,17 @@ fn errors_stand_in_their_row() {
                              load    IOPS  MiB/s      ±     mean      p50     p99   p99.9      max  cache
     file
       random read 8 KiB         8  20,000    156  7.1 %  98.6 µs  95.5 µs  140 µs  556 µs  1.20 ms  67 % cached
-        ! 1,234 errors, 3 never came back
+        ! 1,234 errors, 3 never completed
                                 8       -      -      -        -        -       -       -        -  unknown
         ! 17 errors, failed: reading /srv/data/.iolite/data at 8192: Input/output error (os error 5)
       commit, preallocated      1   2,000   15.6  2.1 %   412 µs   400 µs  588 µs       -  2.34 ms  unknown
         ! 5 errors
         fdatasync alone             2,000      -  2.1 %   392 µs   381 µs  560 µs       -  2.22 ms  1 error
     load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
-    response; -: too few operations to tell; random I/O spans 1 GiB
+    response; -: too few operations; random I/O spans 1 GiB
 
     FAILED: the device failed
-    VERDICT: none (the run did not come to its end)
+    VERDICT: none (the run was not completed)
     ");
 }
 

@@ -194,8 +194,8 @@ fn orders(counted: &TprocCCounted) -> Note {
         format!("{} over the whole run, as many as this program has committed", count(gained))
     } else {
         format!(
-            "{} over the whole run, but this program has committed {}: somebody else works in this database, or it has lost \
-             orders (iolite tproc-c check)",
+            "{} over the whole run, but iolite has committed {}: another program uses this database, or it has lost orders \
+             (iolite tproc-c check)",
             count(gained),
             count(own)
         )

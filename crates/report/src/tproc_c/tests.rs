@@ -112,7 +112,7 @@ fn orders_that_the_districts_have_and_this_program_has_not_are_named() {
         counted.new_orders += 1;
     }
     let text = plain(&text(&report(vec![lost]), STYLE));
-    assert!(text.contains("but this program has committed 2,201"), "{text}");
+    assert!(text.contains("but iolite has committed 2,201"), "{text}");
 }
 
 #[test]

@@ -24,19 +24,19 @@ pub(super) fn of_part(matched: &Matched<'_>) -> Vec<String> {
         .map(|name| format!("{name} {} -> {}", quoted(one.get(name)), quoted(other.get(name))))
         .collect();
     if !changed.is_empty() {
-        said.push(format!("`{name}` was not asked for alike: {}.", changed.join(", ")));
+        said.push(format!("`{name}` was run with different settings: {}.", changed.join(", ")));
     }
     said.extend(stamps(matched));
     for (side, parts) in [("before", &matched.before), ("after", &matched.after)] {
         let failed: u64 = parts.iter().map(|part| part.phase.errors()).sum();
         if failed > 0 {
             said.push(format!(
-                "`{name}`: {failed} operations failed {side}; failed operations have no figures."
+                "`{name}`: {failed} operations failed {side}; the figures do not include failed operations."
             ));
         }
         if parts.iter().any(|part| part.phase.end.rate.is_some_and(|rate| !rate.kept)) {
             said.push(format!(
-                "`{name}`: the rate asked for was not kept {side}, so response times grow with the run."
+                "`{name}`: the requested rate was not reached {side}, so response times grow with the duration."
             ));
         }
     }
@@ -58,8 +58,8 @@ fn stamps(matched: &Matched<'_>) -> Option<String> {
     let list =
         |stamps: &[CacheStamp]| stamps.iter().map(CacheStamp::to_string).collect::<Vec<_>>().join(", ");
     Some(format!(
-        "Not comparable: `{}` was stamped {} before and {} after; one side measured a cache, the other the device, or \
-         that is not known.",
+        "Not comparable: `{}` had the cache stamp {} before and {} after; one side measured a cache and the other the device, or \
+         this is unknown.",
         matched.before[0].name,
         list(&before),
         list(&after)

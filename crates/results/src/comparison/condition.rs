@@ -35,7 +35,7 @@ enum Bound {
 /// Why a text is no condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no condition: {reason}; write for example 'p99 > +10%', 'rate < -5%', 'read mean > 2ms' or 'bandwidth < 1000000'"
+    "`{text}` is not a valid condition: {reason}; examples: 'p99 > +10%', 'rate < -5%', 'read mean > 2ms', 'bandwidth < 1000000'"
 )]
 pub struct ConditionError {
     text: String,
@@ -45,9 +45,9 @@ pub struct ConditionError {
 /// What is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Reason {
-    #[error("it has neither < nor >")]
+    #[error("< or > is missing")]
     NoComparison,
-    #[error("a figure stands on the left, perhaps with a kind of operation")]
+    #[error("the left side must be a figure, optionally preceded by a kind of operation")]
     NoFigure,
     #[error("`{text}` is none of {known}")]
     UnknownFigure { text: String, known: String },

@@ -86,15 +86,15 @@ pub enum ComparisonError {
     #[error("a comparison needs at least one run before and one after")]
     Empty,
     /// A run is on both sides.
-    #[error("run {0} is on both sides: name two different runs")]
+    #[error("run {0} is on both sides: specify two different runs")]
     Same(String),
     /// A run goes on, was cut short or failed before anything was measured.
-    #[error(
-        "run {0} has no phase that came to its end with operations that succeeded: there is nothing to compare"
-    )]
+    #[error("run {0} has no completed phase with successful operations: there is nothing to compare")]
     Unfinished(String),
     /// No part is in both.
-    #[error("the runs have nothing in common: before measured {before}; after measured {after}")]
+    #[error(
+        "the runs have no phase in common: the first side measured {before}; the second side measured {after}"
+    )]
     NothingInCommon {
         /// The parts before.
         before: String,

@@ -23,11 +23,11 @@ pub fn answered<T: Send + 'static>(
         Ok(answer) => answer,
         Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
         Err(GaveUp::Late) => bail!(
-            "the database has not responded in {}: something else listens there, or it hangs; check host and port of the \
-             URL, and look at the server's log",
+            "the database has not responded in {}: another service uses this port, or the server hangs; check host and port of \
+             the URL, and the server's log",
             Nanos(ANSWER.as_nanos() as u64)
         ),
-        Err(GaveUp::Failed) => bail!("the thread that asks the database has died, which is a bug"),
+        Err(GaveUp::Failed) => bail!("the thread that asks the database has failed, which is a bug"),
     }
 }
 

@@ -85,9 +85,9 @@ fn settle(database: &Arc<dyn Adapter>, control: &Control, limit: Duration) -> an
         // The phase that follows sees the interruption by itself.
         Err(GaveUp::Interrupted) => Ok(()),
         Err(GaveUp::Late) => {
-            bail!("the checkpoint before it took longer than there was time; give a larger --budget-time")
+            bail!("the checkpoint before it exceeded the time budget; use a larger --budget-time")
         }
-        Err(GaveUp::Failed) => bail!("the checkpoint's thread has died, which is a bug"),
+        Err(GaveUp::Failed) => bail!("the checkpoint's thread has failed, which is a bug"),
     }
 }
 
@@ -102,7 +102,7 @@ enum CreatedDatabase {
 }
 
 /// Said where creating the database would take more than its share of the time.
-const TOO_SLOW: &str = "it took too long to create; give a larger --budget-time";
+const TOO_SLOW: &str = "its creation exceeded the time budget; use a larger --budget-time";
 
 /// Time to finish the sync that it is at, when the time for creating the database is over.
 const LAST_SYNC: Duration = Duration::from_secs(1);
@@ -153,7 +153,7 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Cre
         }
         Err(GaveUp::Late) => CreatedDatabase::Without(TOO_SLOW.into()),
         Err(GaveUp::Failed) => {
-            CreatedDatabase::Without("the thread that creates it has died, which is a bug".into())
+            CreatedDatabase::Without("the thread that creates it has failed, which is a bug".into())
         }
     }
 }

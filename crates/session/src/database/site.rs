@@ -97,7 +97,7 @@ pub(super) fn settle(
         Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
         Ok(Err(error)) => session.warn(Warning::NotSettled { reason: error.to_string() }),
         Err(GaveUp::Late | GaveUp::Failed) => {
-            bail!("the thread that prepares the database has died, which is a bug")
+            bail!("the thread that prepares the database has failed, which is a bug")
         }
     }
     Ok(())

@@ -43,7 +43,7 @@ fn unseen(url: &DatabaseUrl, here: bool) -> Storage {
         (true, DatabaseUrl::Postgres(_)) => {
             "file system that the server names to superusers and members of pg_read_all_settings only"
         }
-        (true, _) => "file system that can't be seen from here",
+        (true, _) => "file system that cannot be seen from here",
         (false, _) => "file system of another host",
     };
     Storage {

@@ -31,7 +31,7 @@ impl TprocCSite {
     /// [`answered`](crate::answered).
     ///
     /// # Errors
-    /// [`iolite_db::Error`]: it is not there, does not respond, or was not built by `tproc-c build`.
+    /// [`iolite_db::Error`]: it is not there, does not respond, or was not supported by `tproc-c build`.
     pub fn open(url: DatabaseUrl, durability: Durability) -> anyhow::Result<TprocCSite> {
         let database = tproc_c::open(&url, durability)?;
         let layout = database.layout()?;
@@ -121,7 +121,7 @@ impl Environment<SingleStep<()>> for TprocCSite {
             Ok(checked) => session.conclude(Concluded::of(&checked?)),
             Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
             Err(GaveUp::Late | GaveUp::Failed) => {
-                bail!("the thread that checks the database has died, which is a bug")
+                bail!("the thread that checks the database has failed, which is a bug")
             }
         }
         Ok(())

@@ -31,7 +31,7 @@ pub(super) fn periodic(points: &[(f64, f64)], rates: &[f64], borders: &[usize]) 
     // The probability that any of q shares of independent noise is as large, by Bonferroni's bound.
     let count = powers.len() as f64;
     let chance = count * (1.0 - largest / total).powf(count - 1.0);
-    // A wave that is no sine has peaks at multiples of its frequency, which the filter makes larger.
+    // A wave that is not a sine has peaks at multiples of its frequency, which the filter makes larger.
     let multiples = (1..=4).filter(|multiple| cycles % multiple == 0 && cycles / multiple >= CYCLES);
     let basic = multiples.map(|multiple| cycles / multiple);
     let cycles = basic.max_by(|&a, &b| power(&centred, a).total_cmp(&power(&centred, b)))?;

@@ -1,4 +1,4 @@
-//! How many independent observations a short correlated series is worth.
+//! Number of independent observations a short correlated series is worth.
 
 /// Lag-1 correlation, after correction, from which the whole allowance for its own error is added.
 const CLEARLY_CORRELATED: f64 = 0.4;
@@ -59,7 +59,7 @@ fn autocovariance(series: &[f64], lag: usize) -> f64 {
     pairs.map(|(a, b)| a * b).sum::<f64>() / series.len() as f64
 }
 
-/// How many independent observations a long series is worth, from 2 to its length (Geyer 1992, 3.3).
+/// Number of independent observations a long series is worth, from 2 to its length (Geyer 1992, 3.3).
 fn geyer(series: &[f64], variance: f64) -> f64 {
     let n = series.len() as f64;
     let mut sum = 0.0;

@@ -139,7 +139,7 @@ fn a_database_locked_for_long_is_reported_once() {
     let path = dir.path().join("results.db");
     let other = Store::open(&path).unwrap();
     other.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-    fails_once(&path, "holds it locked");
+    fails_once(&path, "has locked it");
 }
 
 #[test]

@@ -185,8 +185,8 @@ impl Check {
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
     }
 
-    /// What was beside these phases. Others' I/O counts for all that was measured where it was seen in a good part of the run: it may have
-    /// been there without its bytes being told apart.
+    /// What was beside these phases. Others' I/O counts for all that was measured where it was seen in a good part of the run: it
+    /// may have been there without its bytes being distinguished.
     fn disturbance<'a>(
         &self,
         mut phases: impl Iterator<Item = &'a PhaseResult>,

@@ -40,7 +40,7 @@ struct Device {
     error_every: u64,
     /// How much a neighbour slows the device down, at most, for seconds at a time; its reads are seen by the counters.
     neighbour: f64,
-    /// Whether the neighbour's I/O is told apart from this program's.
+    /// Whether the neighbour's I/O is distinguished from this program's.
     accounted: bool,
     /// Bytes that a neighbour writes during each phase.
     written_beside: u64,
@@ -495,7 +495,7 @@ fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
     }
 }
 
-/// Whether or not its bytes are told apart from this program's, and whatever criterion it harms.
+/// Whether or not its bytes are distinguished from this program's, and whatever criterion it harms.
 #[test]
 fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     let noisy = Device { neighbour: 30.0, ..GOOD };

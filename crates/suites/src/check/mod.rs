@@ -53,12 +53,12 @@ pub struct CheckOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// Too little time.
-    #[error("a check in {0} would say nothing: give --budget-time at least {min}", min = CheckOptions::SHORTEST)]
+    #[error("a check of {0} is too short to be meaningful: specify --budget-time {min} or more", min = CheckOptions::SHORTEST)]
     Time(Nanos),
     /// Too little space.
     #[error(
-        "a check within {0} of written data would say nothing: give --budget-space at least {min}, and free some space \
-         where there is less (the default is a tenth of the free space, at most 4 GiB)",
+        "a check with {0} of written data is too small to be meaningful: specify --budget-space {min} or more, and free some \
+         space if necessary (the default is a tenth of the free space, at most 4 GiB)",
         min = CheckOptions::SMALLEST
     )]
     Space(Bytes),
@@ -137,14 +137,14 @@ impl Check {
             }
             if stage == Stage::CreateDatabase {
                 if elapsed > stage.deadline(&self.options) || self.is_unwritable(history) {
-                    self.without_database("the time is over; give a larger --budget-time".into());
+                    self.without_database("the time budget is used up; use a larger --budget-time".into());
                     continue;
                 }
                 return Step::Prepare(tasks::database_size(&self.options, self.layout(history)));
             }
             match self.task(stage, runs, history, elapsed) {
                 Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
-                    let why = "the time is over; give a larger --budget-time".into();
+                    let why = "the time budget is used up; use a larger --budget-time".into();
                     // A search that has begun rests on what it has.
                     if runs == 0 {
                         self.left_out.push(Warning::LeftOut { what: format!("`{}`", task.name()), why });
@@ -163,7 +163,7 @@ impl Check {
         Step::Done(self.conclude(history))
     }
 
-    /// A database in which a phase has failed is not measured any further; that is no reason to drop the rest.
+    /// A database in which a phase has failed is not measured any further; that is not a reason to drop the rest.
     fn lost_database(&mut self, history: &[PhaseResult]) {
         if let Some(PhaseResult { info, end, .. }) = history.last()
             && matches!(info.task, Task::Database(_))
@@ -180,8 +180,8 @@ impl Check {
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
-    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they are; a
-    /// host that lets it wait does not.
+    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they
+    /// are; a host that lets it wait does not.
     fn take_note(&mut self, warnings: &[Warning]) {
         let beside = |warning: &&Warning| match warning {
             Warning::GeneratorLimited { layout, limit, .. } => {

@@ -183,7 +183,7 @@ impl Search {
         }
     }
 
-    /// Name shown to people.
+    /// Name shown in results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Search::Read8k => "random read 8 KiB",

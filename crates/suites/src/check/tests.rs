@@ -298,9 +298,9 @@ fn a_short_time_is_kept_too_and_a_shorter_one_refused() {
     assert!(elapsed <= CheckOptions::SHORTEST, "{elapsed}");
     let refused =
         Check::new(CheckOptions { time: Nanos::SECOND, ..options.clone() }).unwrap_err().to_string();
-    assert!(refused.contains("--budget-time at least 10.0 s"), "{refused}");
+    assert!(refused.contains("--budget-time 10.0 s or more"), "{refused}");
     let refused = Check::new(CheckOptions { space: Bytes::MIB, ..options }).unwrap_err().to_string();
-    assert!(refused.contains("--budget-space at least 64 MiB"), "{refused}");
+    assert!(refused.contains("--budget-space 64 MiB or more"), "{refused}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The disk performance tests people know, step by step: dd, Bonnie++ and IOzone.
+//! The classic disk performance tests, step by step: dd, Bonnie++ and IOzone.
 //!
 //! Written from the programs' manuals and what they are seen to do. What each step is in the engine's terms is in `tasks`, what
 //! the figures mean for a database in `verdict`; docs/suites.md says what differs from the originals and why.

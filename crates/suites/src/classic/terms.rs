@@ -50,13 +50,15 @@ pub struct ClassicRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClassicError {
     /// The memory's size is not known.
-    #[error("the size of the memory is unknown here, and sizes follow it: give --size")]
+    #[error("the memory size of this host, from which sizes are derived, is unknown: specify --size")]
     Memory,
-    /// The block makes no sense.
-    #[error("--block {0}: give between 1 byte and 1 GiB")]
+    /// The block is invalid.
+    #[error("--block {0}: specify a size from 1 byte to 1 GiB")]
     Block(Bytes),
     /// Too little for the files.
-    #[error("--size {size} is too small for {parts} files of several blocks of {block}: give at least {min}")]
+    #[error(
+        "--size {size} is too small for {parts} files with several blocks of {block}: specify at least {min}"
+    )]
     Size {
         /// What was asked for.
         size: Bytes,
@@ -141,7 +143,7 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         assert_eq!(terms(&request(None), Bytes(0)), Err(ClassicError::Memory));
         let small = terms(&request(Some(Bytes(8192))), Bytes(0)).unwrap_err().to_string();
-        assert!(small.contains("give at least 96 KiB"), "{small}");
+        assert!(small.contains("specify at least 96 KiB"), "{small}");
         let block = ClassicRequest { block: Bytes(0), ..request(None) };
         assert_eq!(terms(&block, Bytes::GIB), Err(ClassicError::Block(Bytes(0))));
     }

@@ -33,7 +33,7 @@ pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> 
             Iops(rate.high),
             if limited { "; more was not tried" } else { "" }
         ),
-        None => format!("no load kept a mean of {within}"),
+        None => format!("no load had a mean of {within}"),
     };
     let fitness = match (floor, best) {
         (Some((bound, factor)), Some((_, rate))) => {
@@ -125,11 +125,11 @@ fn unjudged_floor(floor: &Floor, why: &str) -> Option<Reason> {
     })
 }
 
-/// Whether throughput reaches a floor: fit where it does and is above the margin with certainty, unfit where it is below the margin and
-/// below the floor with certainty.
+/// Whether throughput reaches a floor: fit where it does and is above the margin with certainty, unfit where it is below the
+/// margin and below the floor with certainty.
 ///
-/// Certain is what the whole interval shows, or the median of the intervals by the sign test: a stall that widens the interval of a mean
-/// makes neither a fast device slow nor a slow one fast.
+/// Certain is what the whole interval shows, or the median of the intervals by the sign test: a stall that widens the interval of
+/// a mean makes neither a fast device slow nor a slow one fast.
 fn reaches(rate: &Estimate, bound: f64, marginal_factor: f64, median: impl Fn(f64) -> SignTest) -> Fitness {
     let margin = bound / marginal_factor;
     if rate.value >= bound && (rate.low >= margin || median(margin).above()) {

@@ -1,12 +1,13 @@
 //! The largest load under which response times keep a bound: so many operations outstanding, or so many a second.
 //!
-//! Each try is a window of its own. The load is doubled from a low one until the bound is broken (a rate whose first try breaks it is
-//! halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an answer only if two
+//! Each try is a window of its own. The load is doubled from a low one until the bound is broken (a rate whose first try breaks
+//! it is halved until it is kept), then the gap is halved, and what comes of it is tried once more: a load is an answer only if two
 //! windows have kept the bound, and too high only if two in a row have broken it.
 //!
 //! A quantile is judged by operations and by time: a closed loop that stalls has few slow operations, but whoever comes at a random
-//! instant waits (coordinated omission). Operations in flight and those that were due but not issued count. Where a window gives too few operations for the quantile, it is repeated, and
-//! all that follow are as long as it takes, up to ten times what was asked for.
+//! instant waits (coordinated omission). Operations in flight and those that were due but not issued count. Where a window gives
+//! too few operations for the quantile, it is repeated, and all that follow are as long as it takes, up to ten times what was
+//! asked for.
 
 mod interval;
 mod operations;
@@ -99,9 +100,9 @@ pub enum LatencyFailure {
         /// Its class.
         class: ErrorClass,
     },
-    /// Operations never came back.
+    /// Operations never completed.
     #[error(
-        "with {load}, {lost} operations had not come back after {age}: the device hangs; look at the kernel log (dmesg)"
+        "with {load}, {lost} operations had not completed after {age}: the device hangs; see the kernel log (dmesg)"
     )]
     Lost {
         /// Load of the try.
@@ -112,7 +113,7 @@ pub enum LatencyFailure {
         age: Nanos,
     },
     /// A phase failed or was interrupted.
-    #[error("with {load}, the window did not come to its end: {reason}")]
+    #[error("with {load}, the window was not completed: {reason}")]
     Ended {
         /// Load of the try.
         load: Load,
@@ -121,8 +122,8 @@ pub enum LatencyFailure {
     },
     /// The quantile would rest on too few operations.
     #[error(
-        "with {load}, {quantile} would rest on only {operations} operations, and {needed} are the least: give windows of \
-         at least {remedy}"
+        "with {load}, {quantile} would rest on only {operations} operations, but at least {needed} are needed: use windows of \
+         {remedy} or longer"
     )]
     WindowTooShort {
         /// Load of the try.
@@ -138,8 +139,8 @@ pub enum LatencyFailure {
     },
     /// No load was kept twice.
     #[error(
-        "loads that keep the bound in one window break it in the next: the device is not steady; let it run in before, \
-         or give longer windows"
+        "loads that meet the bound in one window exceed it in the next: the device is not in steady state; precondition it, or \
+         use longer windows"
     )]
     Unsteady,
 }
@@ -151,7 +152,7 @@ pub enum LatencyTargetError {
     #[error("{0}")]
     Target(&'static str),
     /// The task cannot be run again and again with other loads.
-    #[error("`{task}` cannot be searched on: {reason}")]
+    #[error("`{task}` cannot be used for a search: {reason}")]
     Task {
         /// The task's name.
         task: String,
@@ -160,8 +161,8 @@ pub enum LatencyTargetError {
     },
     /// The window is too short to judge the largest rate allowed.
     #[error(
-        "in a window of {window}, a rate of at most {max} IOPS gives fewer operations than the {needed} that {quantile} \
-         has to rest on: give windows of at least {remedy}, or a higher rate"
+        "in a window of {window}, a rate of at most {max} IOPS gives fewer operations than the {needed} needed for {quantile}: \
+         use windows of {remedy} or longer, or a higher rate"
     )]
     WindowTooShort {
         /// Length of the windows.
@@ -326,7 +327,7 @@ fn validate(target: &LatencyTarget) -> Result<(), LatencyTargetError> {
     let refuse = |reason| Err(LatencyTargetError::Target(reason));
     if !(target.quantile.0 > 0.0 && target.quantile.0 < 1.0) {
         return refuse(
-            "the quantile must lie between 0 and 1: 0.99 is the 99th percentile; no measurement shows 1",
+            "the quantile must lie between 0 and 1: 0.99 is the 99th percentile; 1 cannot be measured",
         );
     }
     if target.bound.0 == 0 || target.bound >= target.window {
@@ -352,22 +353,22 @@ fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyT
         return refuse("every try would have to make its file anew: lay it out before, and search on that");
     }
     if matches!(task.access, Access::Trace(_)) {
-        return refuse("a trace is over when it is through: search with a task that goes on");
+        return refuse("a trace ends by itself: use a task without a trace");
     }
     if matches!(&task.verify, Some(Verify { state: Some(_), .. })) {
-        return refuse("every try would want to keep its own verification state: leave `state` out");
+        return refuse("the verification state cannot be saved in a search: remove `state`");
     }
     match target.parameter {
         LoadParameter::Depth { .. } if is_open => refuse(
-            "a depth is searched for in a closed loop, and it asks for a rate: leave the rate out, or search for one",
+            "a search for the depth needs a closed loop, but the task sets a rate: remove the rate, or search for the rate",
         ),
         LoadParameter::Rate { .. } if think => {
-            refuse("it pauses between operations, for which a rate leaves no time: leave the think time out")
+            refuse("a rate cannot be combined with think time: remove the think time")
         }
         LoadParameter::Rate { .. }
             if task.asked_rate().is_some_and(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) =>
         {
-            refuse("the rate it asks for, from which the search starts, must be a number above 0")
+            refuse("the rate of the task, from which the search starts, must be above 0")
         }
         _ => Ok(()),
     }

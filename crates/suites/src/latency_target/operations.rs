@@ -1,4 +1,4 @@
-//! How many operations a quantile takes.
+//! Number of operations that a quantile needs.
 
 use iolite_model::{Nanos, Quantile};
 
@@ -15,7 +15,7 @@ pub(super) fn needed(quantile: Quantile) -> u64 {
 /// deviations to spare.
 pub(super) fn window_for(quantile: Quantile, per_second: f64) -> Nanos {
     let seconds = plenty(quantile) / per_second;
-    // In whole tenths, as people give them.
+    // In whole tenths, as users give them.
     Nanos::from_secs_f64((seconds * 10.0).ceil() / 10.0)
 }
 

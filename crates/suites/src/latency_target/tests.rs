@@ -271,8 +271,8 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
     let LatencyConclusion::Failed(failure) = outcome.conclusion else { panic!("{outcome:#?}") };
     assert_eq!(
         failure.to_string(),
-        "with 1 outstanding, p99 would rest on only 80 operations, and 1000 are the least: give windows of at least \
-         2.90 s"
+        "with 1 outstanding, p99 would rest on only 80 operations, but at least 1000 are needed: use windows of \
+         2.90 s or longer"
     );
     // With the remedy it is enough.
     let longer = LatencyTarget { window: longer, ..target(100_000, LoadParameter::Depth { max: 64 }) };
@@ -356,7 +356,7 @@ fn what_makes_no_sense_is_refused() {
     let imprecise = LoadParameter::Rate { max: None, precision: f64::NAN };
     assert!(refused(base(), target(1, imprecise)).contains("precision"));
     let open = FileTask { arrival: Arrival::Poisson(Iops(5.0)), ..base() };
-    assert!(refused(open, depth).contains("leave the rate out"));
+    assert!(refused(open, depth).contains("remove the rate"));
     let think = Arrival::ThinkTime { pause: Nanos(1), operations: 1, io_time: Nanos(0), spin: Nanos(0) };
     assert!(refused(FileTask { arrival: think, ..base() }, target(1000, RATE)).contains("think time"));
     let fresh = FileTarget {
@@ -368,7 +368,7 @@ fn what_makes_no_sense_is_refused() {
     };
     assert!(refused(FileTask { target: Target::File(fresh), ..base() }, depth).contains("lay it out"));
     let zero = FileTask { arrival: Arrival::Constant(Iops(0.0)), ..base() };
-    assert!(refused(zero, target(1000, RATE)).contains("number above 0"));
+    assert!(refused(zero, target(1000, RATE)).contains("must be above 0"));
 }
 
 /// Medians need few operations, and so short windows.

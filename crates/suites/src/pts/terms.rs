@@ -54,7 +54,7 @@ pub struct PtsTarget {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PtsError {
     /// More was asked for than there is.
-    #[error("--size {asked} is more than its {size}: give less")]
+    #[error("--size {asked} is larger than the target ({size})")]
     Size {
         /// What was asked for.
         asked: Bytes,
@@ -62,7 +62,7 @@ pub enum PtsError {
         size: Bytes,
     },
     /// There is too little.
-    #[error("{span} are too small to test: at least {MIN} are needed")]
+    #[error("{span} is too small to test: at least {MIN} is needed")]
     Small {
         /// What would be used.
         span: Bytes,
@@ -109,11 +109,12 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
 pub(super) fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !terms.purges {
-        let why = "the device can't discard: erase it by its own command (nvme format, hdparm --security-erase) before";
+        let why = "the device does not support discard: erase it with its own command before (nvme format, hdparm \
+         --security-erase)";
         warnings.push(Warning::LeftOut { what: "purge".into(), why: why.into() });
     }
     if !is_device {
-        let why = "the file system and what else is on its device are measured with it: give the device for figures of its own";
+        let why = "the file system and other data on the device affect the figures: specify the device instead of a file";
         warnings.push(Warning::LeftOut { what: "the device itself".into(), why: why.into() });
     }
     warnings

@@ -94,7 +94,7 @@ impl CacheStudy {
             return None;
         }
         (self.subject.direct, self.device) = (false, None);
-        let why = format!("direct I/O here is in multiples of {unit}, give --block");
+        let why = format!("direct I/O requires multiples of {unit}: specify --block");
         Some(Warning::LeftOut { what: format!("direct reads of {}", self.block), why })
     }
 

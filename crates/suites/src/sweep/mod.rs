@@ -46,11 +46,11 @@ pub struct SweepOptions {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SweepError {
     /// The list is none.
-    #[error("jobs {0:?}: give numbers from 1 up, each larger than the one before, for example 1,5,10,20,40")]
+    #[error("jobs {0:?}: specify ascending numbers above 0, for example 1,5,10,20,40")]
     Jobs(Vec<u32>),
     /// More jobs than globals.
     #[error(
-        "{jobs} jobs need {jobs} globals, one each, and there are {globals}: make more with `add-globals --globals {jobs}`"
+        "{jobs} jobs need {jobs} globals, one each, but there are only {globals}: add globals with `add-globals --globals {jobs}`"
     )]
     Globals {
         /// Most jobs asked for.
@@ -59,7 +59,7 @@ pub enum SweepError {
         globals: u32,
     },
     /// More jobs than are allowed.
-    #[error("{jobs} jobs are more than the {max} allowed: raise --max-jobs")]
+    #[error("{jobs} jobs are more than the maximum of {max}: raise --max-jobs")]
     MaxJobs {
         /// Most jobs asked for.
         jobs: u32,
@@ -68,8 +68,8 @@ pub enum SweepError {
     },
     /// More jobs than the server takes sessions.
     #[error(
-        "{jobs} jobs need as many sessions, and the server takes {sessions} more: raise its max_connections, end other sessions, \
-         or give fewer --jobs"
+        "{jobs} jobs need as many sessions, but the server accepts only {sessions} more: raise max_connections, end other \
+         sessions, or use fewer --jobs"
     )]
     Sessions {
         /// Most jobs asked for.
@@ -77,7 +77,7 @@ pub enum SweepError {
         /// Sessions that the server still takes.
         sessions: u32,
     },
-    /// A value makes no sense.
+    /// A value is invalid.
     #[error("{0}")]
     Value(&'static str),
 }
@@ -388,13 +388,13 @@ fn name(operation: DbOperation) -> &'static str {
 fn validate(terms: &SweepTerms) -> Result<(), SweepError> {
     let refuse = |reason| Err(SweepError::Value(reason));
     if terms.step.0 == 0 {
-        return refuse("a step needs some time: give --step 30s, for example");
+        return refuse("--step must be above 0: specify, for example, --step 30s");
     }
     if terms.repeat == 0 {
-        return refuse("every step has to be run at least once: give --repeat 1 or more");
+        return refuse("--repeat must be at least 1");
     }
     if !(terms.min_growth > 0.0 && terms.min_growth < 1.0) {
-        return refuse("the growth that counts must lie between 0 and 100 % per doubling of the jobs");
+        return refuse("--min-growth must be between 0 and 100 % per doubling of the jobs");
     }
     if terms.average.0 == 0 || terms.ceiling < terms.average || terms.stop_response.0 == 0 {
         return refuse("the average must be longer than zero, and the ceiling not below it");
@@ -427,13 +427,13 @@ fn untimely(result: &PhaseResult) -> Option<SweepEnd> {
     }
     if outstanding.lost > 0 {
         return failed(format!(
-            "{} operations had not come back after {}",
+            "{} operations had not completed after {}",
             outstanding.lost, outstanding.oldest
         ));
     }
     if load_point(result).is_none() {
         return failed(
-            "no operation came to its end: give longer steps, or look for what holds it up".into(),
+            "no operation completed: use longer steps, or find out what blocks the operations".into(),
         );
     }
     None

@@ -474,7 +474,7 @@ fn options_that_make_no_sense_are_refused() {
         Sweep::new(options).unwrap_err().to_string()
     };
     assert!(refused(|o| o.terms.jobs = vec![5, 1]).contains("for example 1,5,10,20,40"));
-    assert!(refused(|o| o.terms.jobs = vec![0, 1]).contains("from 1 up"));
+    assert!(refused(|o| o.terms.jobs = vec![0, 1]).contains("specify ascending numbers"));
     assert!(refused(|o| o.terms.repeat = 0).contains("--repeat"));
     assert!(refused(|o| o.terms.step = Nanos(0)).contains("--step"));
     assert!(refused(|o| o.terms.min_growth = f64::NAN).contains("growth"));

@@ -60,7 +60,7 @@ pub(super) fn judge(
     let lost = history.iter().map(|result| result.end.outstanding.lost).sum();
     let mut reasons: Vec<Reason> = options.volatile.as_deref().map(judge_medium).into_iter().collect();
     reasons.extend(none_wanted("errors", errors, "operations failed"));
-    reasons.extend(none_wanted("hangs", lost, "operations never came back"));
+    reasons.extend(none_wanted("hangs", lost, "operations never completed"));
     reasons.extend(terms.target_iops.map(|target| judge_rate(target, steps, knee)));
     if let (Some(step), Some(judged)) = (step, judged) {
         let load = format!("with {} {} ({})", step.jobs, jobs_word(step.jobs), judged.why);

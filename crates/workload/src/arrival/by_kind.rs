@@ -45,7 +45,7 @@ pub(super) fn check(rates: KindRates, mix: Mix) -> Result<(), WorkloadError> {
         rated.is_some_and(|rated| rated.iter().any(Option::is_some)),
         || "there are rates by kind, and none that says when".to_owned(),
         "they are for a mix of two kinds in any order, of which at least one has a rate",
-        "let it read and write, or trim and write, and give one of the two a rate; or give one rate for all",
+        "use reads and writes, or trims and writes, and set a rate for one of the two; or use one rate for all",
     )
 }
 

@@ -14,7 +14,7 @@ pub(super) fn check(task: &FileTask) -> Result<(), WorkloadError> {
             !matches!(task.mix, Mix::Traced(_)) && !matches!(task.arrival, Arrival::Traced(_)),
             || "the mix or the arrivals are a trace's and the order is not".to_owned(),
             "a trace is repeated as a whole",
-            "give a trace as the order (`access`), or another mix and other arrivals",
+            "specify a trace as the order (`access`), or another mix and other arrivals",
         );
     };
     WorkloadError::unless(
@@ -26,8 +26,8 @@ pub(super) fn check(task: &FileTask) -> Result<(), WorkloadError> {
     WorkloadError::unless(
         task.verify.is_none() && task.sizes.is_none() && task.arrival != Arrival::Traced(0),
         || "a trace is repeated with verification, with sizes or at no speed".to_owned(),
-        "a trace has sizes of its own, and may write a block while an earlier write of it is on its way",
-        "leave the verification and the sizes out, and give a speed above 0 percent",
+        "a trace has its own sizes, and may write a block while an earlier write of it is in flight",
+        "remove the verification and the sizes, and give a speed above 0 percent",
     )?;
     check_operations(task, trace)
 }
@@ -58,7 +58,7 @@ fn check_operations(task: &FileTask, trace: &Trace) -> Result<(), WorkloadError>
                 "operation {} of the trace goes beyond its file, or is larger than the block or empty",
                 at + 1
             ),
-            "only what the task's files hold can be done",
+            "operations must be within the files of the task",
             "make the files and the block as large as the trace needs",
         ));
     }

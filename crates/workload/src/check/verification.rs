@@ -22,14 +22,14 @@ pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
     WorkloadError::unless(
         contents.duplicate_percent == 0,
         || format!("{} % of the blocks are to be duplicates and verified", contents.duplicate_percent),
-        "each verified unit has a header of its own, so that none is like another",
-        "leave the duplicates or the verification out",
+        "every verified unit has a unique header",
+        "remove the duplicates or the verification",
     )?;
     WorkloadError::unless(
         verify.check != Checksum::Pattern || contents.fill == Fill::Random,
         || "the contents are given and verified as a pattern".to_owned(),
         "what is verified as a pattern follows from where and when it is written",
-        "leave the contents out, or verify by a checksum",
+        "remove the contents, or verify by a checksum",
     )
 }
 
@@ -64,13 +64,13 @@ fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
         fits,
         || format!("the verified unit has {unit} bytes"),
         "all sizes, and the alignment where sizes differ, have to be multiples of it",
-        "give a unit that divides them, for example the smallest size",
+        "specify a unit that divides them, for example the smallest size",
     )?;
     WorkloadError::unless(
         verify.block.0.is_multiple_of(unit) && verify.block <= Bytes::GIB,
         || format!("reads after the phase have {} bytes and the verified unit has {unit}", verify.block.0),
         "each has to hold whole units, and 1 GiB at most",
-        "give a multiple of the unit, or 0",
+        "specify a multiple of the unit, or 0",
     )?;
     let gap = match task.access {
         Access::SequentialSkip { hole } if task.sizes.is_none() => hole.0,
@@ -96,25 +96,25 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         !verify.anyone || (verify.reads && task.mix.reads()) || (task.mix == Mix::Write && !verify.after),
         || "what anyone has written is to be verified and no read is checked".to_owned(),
         "it is compared as it is read, unless all that is done now is to write it for a later reader",
-        "say `reads` with a mix that reads, write only, or leave `anyone` out",
+        "set `reads` with a mix that reads, use writes only, or remove `anyone`",
     )?;
     WorkloadError::unless(
         !task.mix.trims(),
         || "the phase is to be verified and trims".to_owned(),
-        "what a trimmed block holds is for the device to choose, so that nothing read there is wrong",
-        "leave the trims or the verification out",
+        "the contents of trimmed blocks are undefined and cannot be verified",
+        "remove the trims or the verification",
     )?;
     WorkloadError::unless(
         task.access != Access::Append,
         || "the phase is to be verified and appends".to_owned(),
-        "where a write went is known to the file system only, and its header has to say it",
+        "the offset of an append is not known, but its header must contain it",
         "write the same file sequentially",
     )?;
     WorkloadError::unless(
         // What anyone has written may also be compared by another task.
         (verify.reads && task.mix.reads()) || verify.after || verify.state.is_some() || verify.anyone,
         || "the phase is to be verified and nothing would be compared".to_owned(),
-        "it has to say when: as reads come back (which needs reads), after the phase, or at another time",
+        "it must specify when to verify: `reads`, `after` or `state`",
         "choose `after`, or `reads` with a mix that reads, or `state`",
     )
 }

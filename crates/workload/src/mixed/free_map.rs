@@ -64,7 +64,7 @@ impl FreeMap {
         None
     }
 
-    /// How many numbers are free one after the other from `from` on, up to `max`.
+    /// Length of the run of free numbers from `from` on, up to `max`.
     pub(super) fn run(&self, from: u64, max: u64) -> u64 {
         let mut length = 0;
         while length < max {

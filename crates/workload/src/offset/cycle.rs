@@ -48,7 +48,7 @@ pub(super) fn check(zones: ZoneCycle, block: Bytes, direct: bool) -> Result<(), 
         amount.0 > 0,
         || "no bytes are to be done in a zone of the cycle".to_owned(),
         "nothing would ever be done",
-        "give the bytes of a visit; the zone's length does each block once",
+        "specify the bytes of a visit; the zone's length does each block once",
     )?;
     WorkloadError::unless(
         range.0.checked_add(skip.0).is_some(),

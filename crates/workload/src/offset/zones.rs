@@ -150,7 +150,7 @@ impl Zones {
             !ends.is_empty(),
             || "no zone gets any operation".to_owned(),
             "there would be nothing to do",
-            "give at least one zone a share",
+            "specify at least one zone a share",
         )?;
         Ok(Zones { parts: ends, generator })
     }

@@ -80,16 +80,16 @@ impl General {
 
 /// All of them, as `--help` lists them.
 pub(super) const OPTIONS: &[General] = &[
-    with("debug", "AREA[,AREA...]", "Trace what happens in these areas; `help` lists them", debug),
-    flag("parse-only", "Read and check the jobs, run nothing", |to, _| set(&mut to.parse_only)),
-    flag("merge-blktrace-only", "Not built", |_, _| {
+    with("debug", "AREA[,AREA...]", "Trace these areas; `help` lists them", debug),
+    flag("parse-only", "Parse and check the jobs without running them", |to, _| set(&mut to.parse_only)),
+    flag("merge-blktrace-only", "Not supported", |_, _| {
         Err(OptionError::not_built("merging block traces is", "use blkparse to merge them"))
     }),
     with("output", "FILE", "Write results to this file", |to, text| {
         put(&mut to.output, needed(text)?.into())
     }),
     flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
-    with("latency-log", "NAME", "Not built", |_, _| {
+    with("latency-log", "NAME", "Not supported", |_, _| {
         Err(OptionError::refused(
             "it is deprecated",
             "use per-job latency log options, such as `write_lat_log`",
@@ -100,23 +100,23 @@ pub(super) const OPTIONS: &[General] = &[
         Ok(())
     }),
     with("output-format", "FORMAT[,FORMAT...]", "Output format: normal, terse, json or json+", formats),
-    flag("append-terse", "Results in terse form too", |to, _| {
+    flag("append-terse", "Also print results in terse format", |to, _| {
         add_format(&mut to.formats, OutputFormat::Terse);
         Ok(())
     }),
-    with("terse-version", "NUMBER", "Version of the terse form: 2, 3 (default), 4 or 5", |to, text| {
+    with("terse-version", "NUMBER", "Version of the terse format: 2, 3 (default), 4 or 5", |to, text| {
         let version = OptionValue { text: Some(text), kb_base: 1024 }.integer(2, 5)?;
         put(&mut to.terse_version, version as u8)
     }),
-    flag("version", "Tell the version", |to, _| act(to, Action::Version)).short("v"),
-    flag("help", "Tell the options of the command line", |to, _| act(to, Action::Help)).short("h"),
-    flag("cpuclock-test", "Not built", |_, _| {
+    flag("version", "Print the version", |to, _| act(to, Action::Version)).short("v"),
+    flag("help", "Print the command line options", |to, _| act(to, Action::Help)).short("h"),
+    flag("cpuclock-test", "Not supported", |_, _| {
         Err(OptionError::not_built(
             "testing the CPU's clock is",
             "each result of ours says what reading the clock costs",
         ))
     }),
-    perhaps("crctest", "NAME", "Not built", |_, _| {
+    perhaps("crctest", "NAME", "Not supported", |_, _| {
         Err(OptionError::not_built(
             "testing the speed of checksums is",
             "run a job with `verify` on `ioengine=null`",
@@ -126,7 +126,7 @@ pub(super) const OPTIONS: &[General] = &[
         act(to, Action::CommandHelp(given(text)))
     }),
     perhaps("enghelp", "ENGINE[,OPTION]", "List the engines, or describe an engine's options", engine_help),
-    flag("showcmd", "Tell job files as command lines", |to, _| set(&mut to.show_command)),
+    flag("showcmd", "Print job files as command lines", |to, _| set(&mut to.show_command)),
     flag("readonly", "Refuse jobs that write or trim", |to, _| set(&mut to.read_only)),
     with("eta", "WHEN", "Show the time left: auto (default, on a terminal), always or never", |to, text| {
         let whens = [("auto", Eta::Auto), ("always", Eta::Always), ("never", Eta::Never)];
@@ -136,30 +136,30 @@ pub(super) const OPTIONS: &[General] = &[
     with("eta-newline", "TIME", "Start a new line for the time left after this time", |to, text| {
         put(&mut to.eta_newline, time(text)?)
     }),
-    with("eta-interval", "TIME", "Show the time left after each such time (default 1s)", |to, text| {
+    with("eta-interval", "TIME", "Update the time left at this interval (default 1s)", |to, text| {
         put(&mut to.eta_interval, at_least(time(text)?, MIN_ETA_INTERVAL)?)
     }),
-    with("status-interval", "TIME", "Tell results so far after each such time", |to, text| {
+    with("status-interval", "TIME", "Print interim results at this interval", |to, text| {
         put(&mut to.status_interval, at_least(time(text)?, Nanos::MILLISECOND)?)
     }),
     with("section", "NAME", "Run only this job of the job files; may be given several times", |to, text| {
         to.sections.push(needed(text)?.to_owned());
         Ok(())
     }),
-    with("alloc-size", "KIB", "Accepted; memory is not taken from a pool here", |to, text| {
+    with("alloc-size", "KIB", "Accepted and ignored", |to, text| {
         let kib = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::MAX)?;
         put(&mut to.alloc_size_kib, kib.unsigned_abs())
     }),
-    flag("warnings-fatal", "Warnings are errors", |to, _| set(&mut to.warnings_fatal)),
-    with("max-jobs", "NUMBER", "The most threads and processes", |to, text| {
+    flag("warnings-fatal", "Treat warnings as errors", |to, _| set(&mut to.warnings_fatal)),
+    with("max-jobs", "NUMBER", "Maximum number of threads and processes", |to, text| {
         let max = OptionValue { text: Some(text), kb_base: 1024 }.integer(1, i64::from(u32::MAX))?;
         put(&mut to.max_jobs, max as u32)
     }),
-    perhaps("server", "ADDRESS", "Not built: start iolite on each host", |_, _| Err(remote())),
-    with("daemonize", "FILE", "Not built: start iolite on each host", |_, _| Err(remote())),
-    with("client", "HOST", "Not built: start iolite on each host", |_, _| Err(remote())),
-    with("remote-config", "FILE", "Not built: start iolite on each host", |_, _| Err(remote())),
-    with("idle-prof", "WHAT", "Tell how idle the CPUs are: system, percpu or calibrate", |to, text| {
+    perhaps("server", "ADDRESS", "Not supported: start iolite on each host", |_, _| Err(remote())),
+    with("daemonize", "FILE", "Not supported: start iolite on each host", |_, _| Err(remote())),
+    with("client", "HOST", "Not supported: start iolite on each host", |_, _| Err(remote())),
+    with("remote-config", "FILE", "Not supported: start iolite on each host", |_, _| Err(remote())),
+    with("idle-prof", "WHAT", "Report CPU idleness: system, percpu or calibrate", |to, text| {
         let whats = [
             ("calibrate", IdleProfile::Calibrate),
             ("system", IdleProfile::System),
@@ -167,24 +167,26 @@ pub(super) const OPTIONS: &[General] = &[
         ];
         put(&mut to.idle_profile, OptionValue { text: Some(text), kb_base: 1024 }.choice(&whats)?)
     }),
-    flag("allow-overwrite", "Overwrite devices that hold something without asking on a terminal", |to, _| {
-        set(&mut to.allow_overwrite)
-    }),
-    with("inflate-log", "FILE", "Tell the text of a compressed log", |to, text| {
+    flag(
+        "allow-overwrite",
+        "Overwrite devices that contain data without confirmation on a terminal",
+        |to, _| set(&mut to.allow_overwrite),
+    ),
+    with("inflate-log", "FILE", "Decompress a log and print it", |to, text| {
         let path = needed(text)?.into();
         act(to, Action::InflateLog(path))
     }),
-    with("trigger-file", "FILE", "Pull the trigger when this file exists", |to, text| {
+    with("trigger-file", "FILE", "Run the trigger when this file exists", |to, text| {
         put(&mut to.trigger_file, needed(text)?.into())
     }),
-    with("trigger-timeout", "TIME", "Pull the trigger after this time", |to, text| {
+    with("trigger-timeout", "TIME", "Run the trigger after this time", |to, text| {
         put(&mut to.trigger_timeout, time(text)?)
     }),
-    with("trigger", "COMMAND", "What the trigger runs, in a shell", |to, text| {
+    with("trigger", "COMMAND", "Shell command of the trigger", |to, text| {
         put(&mut to.trigger, needed(text)?.to_owned())
     }),
-    with("trigger-remote", "COMMAND", "Not built: start iolite on each host", |_, _| Err(remote())),
-    with("aux-path", "DIRECTORY", "Where state files go", |to, text| {
+    with("trigger-remote", "COMMAND", "Not supported: start iolite on each host", |_, _| Err(remote())),
+    with("aux-path", "DIRECTORY", "Directory for state files", |to, text| {
         put(&mut to.aux_path, needed(text)?.into())
     }),
 ];

@@ -59,7 +59,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
 pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     let JobTask::Io(task) = task else {
         return vec![format!(
-            "ioengine: {} works on files of its own in a scratch directory, each once, and leaves \
+            "ioengine: {} uses each of its own files in a scratch directory once, and leaves \
          nothing behind",
             spec.engine.name
         )];
@@ -73,7 +73,7 @@ pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
         ));
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
-        notes.push("direct: ioengine=mmap works on the page cache, so that nothing bypasses it".into());
+        notes.push("direct has no effect: ioengine=mmap uses the page cache".into());
     }
     if matches!(task.access, Access::Normal { .. }) {
         notes.push("random_distribution: normal is not scattered: neighbours are alike".into());
@@ -123,7 +123,7 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
             let size = FilesTarget::of(files).size();
             return match size {
                 Bytes(0) => {
-                    Err(OptionError::refused("ioengine=null has no file to take it from", "give size")
+                    Err(OptionError::refused("ioengine=null has no file to take it from", "specify size")
                         .at("size"))
                 }
                 size => Ok(Target::Null { size }),

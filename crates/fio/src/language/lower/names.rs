@@ -22,7 +22,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation
         (None, Some(Amount::Percent(_))) => {
             return Err(OptionError::refused(
                 format!("a percentage means nothing to ioengine={}", spec.engine.name),
-                "give filesize",
+                "specify filesize",
             )
             .at("size"));
         }
@@ -38,7 +38,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation
         files: number,
         files_per_directory: number,
         random: spec.io.random,
-        // As in fio, files are made empty; those that are looked for have their size.
+        // As in fio, files are created empty; those that are looked for have their size.
         size: if makes { Bytes(0) } else { size },
         sync: false,
         workers: 1,

@@ -1,4 +1,4 @@
-//! What is written, and buffers.
+//! Buffers and contents.
 
 use iolite_model::{Contents, Fill};
 
@@ -10,12 +10,12 @@ use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
-/// What is written, and buffers.
+/// Buffers and contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffers {
     /// Zeros.
     pub zero: bool,
-    /// Made anew for each write.
+    /// generated for each write.
     pub refill: bool,
     /// Changed a little for each write.
     pub scramble: bool,
@@ -31,7 +31,7 @@ pub struct Buffers {
     pub dedupe_from_set: bool,
     /// Size of that set, in percent of what is written.
     pub dedupe_set_percent: u8,
-    /// Where memory of the buffers comes from.
+    /// Type of memory for the buffers.
     pub memory: String,
     /// What the first buffer's address is a multiple of, in bytes; 0 for a page.
     pub align: u64,
@@ -98,7 +98,7 @@ fn memory(given: &OptionValue<'_>) -> Result<String> {
             "huge pages are",
             "use mem=malloc; with ioengine=io_uring buffers are registered once anyway",
         )),
-        Some("cudamalloc") => Err(OptionError::not_built("memory of graphics cards is", "use mem=malloc")),
+        Some("cudamalloc") => Err(OptionError::not_built("GPU memory is", "use mem=malloc")),
         _ => Err(OptionError::unknown_word(text, ["malloc", "shm", "mmap", "mmapshared"])),
     }
 }
@@ -110,7 +110,7 @@ fn align(given: &OptionValue<'_>) -> Result<u64> {
     } else {
         Err(OptionError::refused(
             format!("`{}`: buffers are aligned to 4096 bytes", given.text()?),
-            "give a power of two up to that, or leave it out",
+            "specify a power of two up to that, or remove it",
         ))
     }
 }
@@ -124,7 +124,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Zeros are written, which storage that compresses hardly stores.",
+        "Writes zeros, which compressing storage reduces to almost nothing.",
         |s, g| put(&mut s.buffers.zero, g.flag()),
     ),
     opt(
@@ -132,7 +132,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Each write has random bytes of its own; otherwise buffers are filled once.",
+        "Fills the buffer with new random bytes for each write instead of once.",
         |s, g| put(&mut s.buffers.refill, g.flag()),
     ),
     opt(
@@ -140,7 +140,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "1",
-        "A few bytes of a buffer change with each write, so that no two blocks are equal.",
+        "Changes a few bytes of the buffer for each write, so that no two blocks are equal.",
         |s, g| put(&mut s.buffers.scramble, g.flag()),
     ),
     opt(
@@ -150,7 +150,7 @@ pub const OPTIONS: &[Opt] = &[
             "0x and hexadecimal digits, text in double quotes, decimal numbers, one after the other",
         ),
         "",
-        "These bytes are written over and over. Offsets (%o) and files as patterns are not built.",
+        "Writes these bytes repeatedly. Offsets (%o) and files as patterns are not supported.",
         |s, g| put(&mut s.buffers.pattern, g.text().and_then(pattern::parse)),
     ),
     opt(
@@ -158,8 +158,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         PERCENT,
         "",
-        "So much of what is written is compressible: zeros, or the pattern. Implies \
-         refill_buffers, unless it is 100.",
+        "Percentage of the written data that is compressible: zeros, or the pattern. Implies refill_buffers, unless it is 100.",
         |s, g| put(&mut s.buffers.compress_percent, percent(g).map(Some)),
     ),
     opt(
@@ -167,36 +166,36 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Size,
         "512",
-        "Length of what is in part random and in part compressible; 0 for the whole block.",
+        "Size of the chunks that are partly random and partly compressible; 0 for the whole block.",
         |s, g| put(&mut s.buffers.compress_chunk, g.size().map(|size| size.0)),
     )
-    .differs("it is 4 KiB, what storage compresses at once at least"),
+    .differs("it is always 4 KiB, the smallest unit of compressing storage"),
     opt(
         "dedupe_percentage",
         &[],
         PERCENT,
         "0",
-        "So many writes repeat what others have written. Implies refill_buffers.",
+        "Percentage of writes with duplicate contents. Implies refill_buffers.",
         |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
     )
     .differs(
-        "what is repeated are 16 blocks that are the same for all jobs of a seed, whatever dedupe_mode says",
+        "in every dedupe_mode, duplicates repeat one of 16 blocks, which are the same for all jobs with the same seed",
     ),
     opt(
         "dedupe_mode",
         &[],
         Form::Choice(&["repeat", "working_set"]),
         "repeat",
-        "Whether the write before is repeated, or one of a set.",
+        "Whether the previous write or one of a working set is repeated.",
         |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
     )
-    .bounded("both repeat one of 16 blocks"),
+    .bounded("both modes repeat one of 16 blocks"),
     opt(
         "dedupe_working_set_percentage",
         &[],
         PERCENT,
         "5",
-        "Size of the set that is repeated, in percent of the job's size.",
+        "Size of the working set of duplicates, in percent of the size of the job.",
         |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
     )
     .bounded("the set always has 16 blocks"),
@@ -205,7 +204,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Jobs share the blocks that are repeated; here those of a seed always do.",
+        "Jobs share the working set of duplicates; jobs with the same seed always do here.",
         |_, g| g.flag().map(drop),
     ),
     opt(
@@ -213,32 +212,31 @@ pub const OPTIONS: &[Opt] = &[
         &["iomem"],
         Form::Special("malloc, shm, mmap or mmapshared"),
         "malloc",
-        "Where memory of the buffers comes from.",
+        "Type of memory for the buffers.",
         |s, g| put(&mut s.buffers.memory, memory(g)),
     )
     .bounded(
-        "it always is anonymous memory of the process, aligned to pages; huge pages, files \
-         and graphics cards are refused",
+        "buffers are always page-aligned anonymous memory; huge pages, files and GPU memory are rejected",
     ),
     opt(
         "iomem_align",
         &["mem_align"],
         Form::Size,
         "0",
-        "What the first buffer's address is a multiple of.",
+        "Alignment of the first buffer.",
         |s, g| put(&mut s.buffers.align, align(g)),
     )
-    .bounded("buffers always are aligned to 4096 bytes"),
+    .bounded("buffers are always aligned to 4096 bytes"),
     missing(
         "hugepage-size",
         Form::Size,
         "Size of a huge page.",
-        "leave it out: buffers are in pages of the usual size",
+        "remove it: buffers use pages of normal size",
     ),
     missing(
         "lockmem",
         Form::Size,
-        "So much memory is locked, so that less is free.",
-        "use systemd-run -p MemoryMax= to have less",
+        "Amount of memory to lock, to reduce free memory.",
+        "use systemd-run -p MemoryMax= to limit memory",
     ),
 ];

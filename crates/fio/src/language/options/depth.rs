@@ -117,7 +117,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "iodepth",
         form: Form::Integer { min: 1, max: MAX },
         default: "1",
-        help: "Operations that the job keeps in flight. Synchronous engines always have one; libaio needs direct=1 to \
+        help: "Number of operations in flight. Synchronous engines always have one; libaio needs direct=1 to \
                have more.",
         set: |spec, given| count(given, 1).map(|depth| spec.depth.iodepth = depth),
         ..Opt::PLAIN
@@ -129,7 +129,7 @@ pub const OPTIONS: &[Opt] = &[
         help: "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without it all that may \
                start are.",
         support: Support::Differs(
-            "a batch does not wait for operations whose time has not come; where it is not given, all that may start are \
+            "a batch does not wait for operations that are not due; by default, all operations that may start are \
              handed over together, where fio has one at a time",
         ),
         set: |spec, given| count(given, 0).map(|batch| spec.depth.batch = Some(batch)),
@@ -140,7 +140,7 @@ pub const OPTIONS: &[Opt] = &[
         aliases: &["iodepth_batch_complete"],
         form: Form::Integer { min: 0, max: MAX },
         default: "1",
-        help: "Completions that the job waits for when it asks for them; with 0 it looks without waiting, also after each \
+        help: "Minimum number of completions to wait for; with 0, completions are reaped without waiting, also after each \
                batch that it has handed over.",
         set: |spec, given| count(given, 0).map(|min| spec.depth.complete_min = min),
         ..Opt::PLAIN
@@ -151,7 +151,7 @@ pub const OPTIONS: &[Opt] = &[
         help: "The most completions that are taken at once; no fewer than iodepth_batch_complete_min. Without it all that \
                have come back are.",
         support: Support::Differs(
-            "where it is not given, all that have come back are taken, where fio takes iodepth_batch_complete_min",
+            "by default, all available completions are reaped, where fio reaps iodepth_batch_complete_min",
         ),
         set: |spec, given| count(given, 0).map(|max| spec.depth.complete_max = Some(max)),
         ..Opt::PLAIN

@@ -1,4 +1,4 @@
-//! Engines and their own options.
+//! Engines and engine options.
 
 mod elsewhere;
 mod priority;
@@ -12,7 +12,7 @@ use crate::language::value::{OptionValue, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
 pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};
 
-/// Engines and their own options.
+/// Engines and engine options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Engine {
     /// `ioengine`: a name of [`ENGINES`].
@@ -33,13 +33,13 @@ pub struct Engine {
     pub uncached: bool,
     /// Look into the ring of completions.
     pub userspace_reap: bool,
-    /// Share of the time that cpuio keeps the CPU busy, in percent.
+    /// Share of the time that cpuio generates CPU load, in percent.
     pub cpu_load: u8,
     /// How long it does so at once.
     pub cpu_chunk: Nanos,
     /// What it is busy with.
     pub cpu_work: BusyWork,
-    /// I/O priorities of single operations.
+    /// I/O priorities of operations.
     pub priorities: Priorities,
 }
 
@@ -111,16 +111,16 @@ pub const ENGINES: &[Known] = &[
     io("posixaio", "a thread for each outstanding operation"),
     io("mmap", "copies from and to the mapped file"),
     io("splice", "splice between file and pipe"),
-    io("null", "nothing at all: measures the program itself"),
-    io("cpuio", "keeps the CPU busy"),
+    io("null", "no I/O: measures the program itself"),
+    io("cpuio", "generates CPU load"),
     io("falloc", "fallocate"),
     io("ftruncate", "ftruncate to the offset of each write"),
     names("filecreate", MetadataOperation::Create, "makes files"),
-    names("filestat", MetadataOperation::Stat, "asks for the attributes of files"),
+    names("filestat", MetadataOperation::Stat, "reads the attributes of files"),
     names("filedelete", MetadataOperation::Unlink, "removes files"),
     names("dircreate", MetadataOperation::Mkdir, "makes directories"),
     names("dirdelete", MetadataOperation::Rmdir, "removes directories"),
-    none("dirstat", "asks for the attributes of directories", "use filestat"),
+    none("dirstat", "reads the attributes of directories", "use filestat"),
     none("fileopen", "opens files", "use filestat"),
     none("io_uring_cmd", "NVMe commands through a ring", "use io_uring on the block device"),
     none("sg", "SCSI generic", "use io_uring or libaio on the block device"),
@@ -154,7 +154,7 @@ pub const ENGINES: &[Known] = &[
     none("dev-dax", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
     none("libpmem", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
     none("libcufile", "GPUDirect storage", "use io_uring with direct=1"),
-    none("exec", "runs a program", "use exec_prerun=, or start it beside"),
+    none("exec", "runs a program", "use exec_prerun=, or start the program separately"),
     none("external", "an engine from a file", "use io_uring, libaio or psync"),
     none("solarisaio", "Solaris", "use io_uring"),
     none("windowsaio", "Windows", "use io_uring"),
@@ -166,7 +166,7 @@ pub fn known(name: &str) -> Option<&'static Known> {
 }
 
 impl Engine {
-    /// What the engine is here; of none that is not built.
+    /// What the engine is here; of none that is not supported.
     pub fn kind(&self) -> Kind {
         known(self.name).map_or(Kind::Missing("use io_uring, libaio or psync"), |engine| engine.kind)
     }
@@ -178,15 +178,15 @@ impl Engine {
     pub(crate) fn backend(&self) -> Result<BackendKind> {
         if self.nowait && !matches!(self.name, "pvsync2") {
             return Err(OptionError::refused(
-                "it is built for ioengine=pvsync2 only",
-                "use that, or leave it out",
+                "it is supported with ioengine=pvsync2 only",
+                "use that, or remove it",
             )
             .at("nowait"));
         }
         if self.uncached && !matches!(self.name, "pvsync2") {
             return Err(OptionError::refused(
-                "it is built for ioengine=pvsync2 only",
-                "use that, or leave it out",
+                "it is supported with ioengine=pvsync2 only",
+                "use that, or remove it",
             )
             .at("uncached"));
         }
@@ -270,7 +270,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("the name of an engine, see the list of engines"),
         "psync",
-        "How operations reach the kernel.",
+        "I/O engine: how operations are submitted to the kernel.",
         |s, g| put(&mut s.engine.name, engine(g)),
     ),
     opt(
@@ -278,7 +278,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Completions are polled for; direct I/O and a driver with polling queues.",
+        "Polls for completions; requires direct I/O and a driver with polling queues.",
         |s, g| put(&mut s.engine.hipri, g.flag()),
     )
     .of(&["io_uring", "pvsync2"]),
@@ -287,28 +287,23 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: 100, max: 100 },
         "100",
-        "How many operations are polled for: all of them here.",
+        "Percentage of operations to poll for: always all of them here.",
         |_, g| {
             g.integer(100, 100)
                 .map(drop)
-                .map_err(|_| OptionError::not_built("anything but 100 is", "give hipri alone"))
+                .map_err(|_| OptionError::not_built("anything but 100 is", "specify hipri alone"))
         },
     )
     .of(&["pvsync2"]),
-    opt(
-        "sqthread_poll",
-        &[],
-        Form::Flag,
-        "0",
-        "A thread of the kernel takes operations from the ring.",
-        |s, g| put(&mut s.engine.submit_polling, g.flag()),
-    )
+    opt("sqthread_poll", &[], Form::Flag, "0", "A kernel thread takes operations from the ring.", |s, g| {
+        put(&mut s.engine.submit_polling, g.flag())
+    })
     .of(RING),
     missing(
         "sqthread_poll_cpu",
         WHOLE,
-        "CPU of the thread that takes operations from the ring.",
-        "leave it out: the scheduler chooses one",
+        "CPU of the kernel thread that takes operations from the ring.",
+        "remove it: the scheduler chooses the CPU",
     )
     .of(RING),
     opt(
@@ -316,7 +311,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Buffers are registered with the kernel once; here they always are.",
+        "Registers the buffers with the kernel; always done here.",
         |s, g| put(&mut s.engine.fixed_buffers, g.flag()),
     )
     .of(RING),
@@ -325,7 +320,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Files are registered with the kernel once; here they always are.",
+        "Registers the files with the kernel; always done here.",
         |s, g| put(&mut s.engine.registered_files, g.flag()),
     )
     .of(RING),
@@ -334,7 +329,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: -1, max: 1 },
         "-1",
-        "Operations have one buffer rather than a vector of buffers.",
+        "Uses operations with one buffer instead of a vector of buffers.",
         |s, g| put(&mut s.engine.non_vectored, non_vectored(g)),
     )
     .of(RING)
@@ -342,8 +337,8 @@ pub const OPTIONS: &[Opt] = &[
     missing(
         "force_async",
         WHOLE,
-        "Every Nth operation is done by a kernel thread.",
-        "leave it out, or use ioengine=posixaio",
+        "Every Nth operation is executed by a kernel thread.",
+        "remove it, or use ioengine=posixaio",
     )
     .of(RING),
     opt(
@@ -351,7 +346,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "An operation that would have to wait fails with EAGAIN. Built for pvsync2 only.",
+        "An operation that would block fails with EAGAIN. Supported by pvsync2 only.",
         |s, g| put(&mut s.engine.nowait, g.flag()),
     )
     .of(&["pvsync2", "libaio", "io_uring"]),
@@ -360,8 +355,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Operations leave nothing behind in the page cache (RWF_DONTCACHE). Built for pvsync2 \
-         only.",
+        "Operations do not leave data in the page cache (RWF_DONTCACHE). Supported by pvsync2 only.",
         |s, g| put(&mut s.engine.uncached, g.flag()),
     )
     .of(&["pvsync2", "io_uring"]),
@@ -370,26 +364,21 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Completions are taken from the ring in memory, without a system call.",
+        "Reaps completions from the ring in memory, without a system call.",
         |s, g| put(&mut s.engine.userspace_reap, g.flag()),
     )
     .of(&["libaio"])
-    .bounded("completions are taken by io_getevents"),
-    opt(
-        "cpuload",
-        &[],
-        Form::Integer { min: 1, max: 100 },
-        "",
-        "Share of the time in which the CPU is busy, in percent.",
-        |s, g| put(&mut s.engine.cpu_load, g.integer(1, 100).map(|percent| percent as u8)),
-    )
+    .bounded("completions are reaped by io_getevents"),
+    opt("cpuload", &[], Form::Integer { min: 1, max: 100 }, "", "CPU load in percent.", |s, g| {
+        put(&mut s.engine.cpu_load, g.integer(1, 100).map(|percent| percent as u8))
+    })
     .of(&["cpuio"]),
     opt(
         "cpuchunks",
         &[],
         Form::Time("microseconds"),
         "50000",
-        "How long the CPU is busy at once.",
+        "Length of a busy period of the CPU.",
         |s, g| put(&mut s.engine.cpu_chunk, g.time(Unit::Microseconds)),
     )
     .of(&["cpuio"])
@@ -399,7 +388,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["noop", "qsort"]),
         "noop",
-        "What the CPU is busy with: waiting in a loop, or sorting numbers, which takes more power.",
+        "Kind of CPU load: a busy loop, or sorting, which consumes more power.",
         |s, g| put(&mut s.engine.cpu_work, g.choice(&[("noop", BusyWork::Spin), ("qsort", BusyWork::Sort)])),
     )
     .of(&["cpuio"]),
@@ -407,14 +396,14 @@ pub const OPTIONS: &[Opt] = &[
         "exit_on_io_done",
         Form::Flag,
         "The job ends when no other job does I/O.",
-        "give it a runtime= and time_based=1",
+        "use runtime= and time_based=1",
     )
     .of(&["cpuio"]),
     missing(
         "thp",
         Form::Flag,
-        "The mapping asks for huge pages.",
-        "it is not built: leave it out, or write `always` to /sys/kernel/mm/transparent_hugepage/enabled",
+        "Uses huge pages for the mapping.",
+        "it is not supported: remove it, or write `always` to /sys/kernel/mm/transparent_hugepage/enabled",
     )
     .of(&["mmap"]),
     opt(
@@ -422,7 +411,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["stat"]),
         "stat",
-        "Which call asks for the attributes; lstat and statx are not built.",
+        "System call to read the attributes; lstat and statx are not supported.",
         |_, g| stat_type(g),
     )
     .of(&["filestat"]),

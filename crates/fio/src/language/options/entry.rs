@@ -20,7 +20,7 @@ pub(super) const fn opt(
     Opt { name, aliases, form, default, help, engines: &[], support: Support::Full, set }
 }
 
-/// An option that is known and not built.
+/// An option that is known and not supported.
 pub(super) const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'static str) -> Opt {
     let support = Support::Missing(remedy);
     Opt { name, aliases: &[], form, default: "", help, engines: &[], support, set: Opt::refuse }

@@ -1,4 +1,4 @@
-//! What is done about errors.
+//! Error handling.
 
 use iolite_model::errno::EILSEQ;
 use iolite_model::{ErrorClass, JobTask, Mix};
@@ -9,7 +9,7 @@ use crate::language::options::option::{Form, Opt, Support};
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
-/// What is done about errors.
+/// Error handling.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Errors {
     /// `continue_on_error`: the job goes on after errors of these operations.
@@ -55,9 +55,9 @@ impl Errors {
             return Ok(());
         }
         Err(OptionError::refused(
-            "continue_on_error and ignore_error are not for engines that work on names, which \
+            "continue_on_error and ignore_error are not for metadata engines, which \
              count their errors and go on",
-            "leave them out",
+            "remove them",
         ))
     }
 
@@ -149,7 +149,7 @@ fn number(error: &str) -> Result<i32> {
     number.ok_or_else(|| {
         OptionError::refused(
             format!("`{error}` is no error that is known here"),
-            "give its number, see errno(3)",
+            "specify its number, see errno(3)",
         )
     })
 }
@@ -175,9 +175,9 @@ pub const OPTIONS: &[Opt] = &[
         name: "continue_on_error",
         form: Form::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]),
         default: "none",
-        help: "After which errors of the device, or of verification, the job goes on; its first error ends it otherwise.",
+        help: "Kinds of errors, of I/O or verification, after which the job continues. Otherwise the first error ends the job.",
         support: Support::Bounded(
-            "errors are distinguished by class: with a device's EIO the job also goes on after EREMOTEIO, ENODATA, EBADMSG, \
+            "errors are distinguished by class: with EIO the job also continues after EREMOTEIO, ENODATA, EBADMSG, \
              ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither",
         ),
         set: |spec, given| given.choice(&GO_ON).map(|go_on| spec.errors.go_on = go_on),
@@ -186,7 +186,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "ignore_error",
         form: Form::Special("errors of reads, of writes, of verification, such as EAGAIN,ENOSPC:122"),
-        help: "Errors, by name or number, after which the job goes on: up to three lists with commas between them, in \
+        help: "Errors, by name or number, after which the job continues: up to three lists separated by commas, in \
                place of what continue_on_error says of these operations.",
         support: Support::Bounded(
             "a list stands for the classes of its errors: ENOSPC also for EDQUOT and EFBIG, EINVAL also for EOPNOTSUPP and \
@@ -199,7 +199,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "error_dump",
         form: Form::Flag,
         default: "0",
-        help: "Whether errors after which the job goes on are reported one by one.",
+        help: "Whether each error after which the job continues is reported.",
         support: Support::Bounded(
             "errors are counted by kind and class and reported with the results, with the \
              first offsets: never one by one",
@@ -277,7 +277,9 @@ mod tests {
     fn work_on_names_goes_on_anyway() {
         let names = || JobTask::Metadata(iolite_model::MetadataTask::default());
         assert!(lowered(&[], names()).is_ok());
-        assert!(lowered(&[("continue_on_error", "all")], names()).unwrap_err().to_string().contains("names"));
+        assert!(
+            lowered(&[("continue_on_error", "all")], names()).unwrap_err().to_string().contains("metadata")
+        );
     }
 
     #[test]

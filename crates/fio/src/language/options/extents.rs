@@ -23,11 +23,11 @@ pub struct Extents {
     pub size: Option<Amount>,
     /// What is done in all.
     pub io_size: Option<Amount>,
-    /// Where work begins in each file.
+    /// Offset in each file at which I/O starts.
     pub offset: Amount,
     /// What an offset in percent is rounded up to; zero for the least block.
     pub offset_align: Bytes,
-    /// How much later in the file each clone begins than the one before.
+    /// Offset increment from one clone to the next.
     pub increment: Amount,
     /// Work begins at a file's end.
     pub append: bool,
@@ -50,7 +50,7 @@ impl Default for Extents {
     }
 }
 
-/// Tells the draw of a file's size from others.
+/// Distinguishes the draw of a file's size from others.
 const FILE_SIZE: u64 = 2;
 
 /// The part of each file in which work is done; sizes that only the file determines are 0.
@@ -179,7 +179,7 @@ impl File {
     fn unknown(&self, option: &'static str) -> OptionError {
         let path = self.path.display();
         let what = format!("`{path}` is not there yet, so that a percentage of it means nothing");
-        OptionError::refused(what, "give bytes").at(option)
+        OptionError::refused(what, "specify bytes").at(option)
     }
 }
 
@@ -231,7 +231,7 @@ fn amount(spec: &Spec, known: bool, spans: &[u64]) -> Result<Option<u64>> {
         (Some(Amount::Percent(percent)), Some(Amount::Bytes(size)), _) => Ok(Some(share(size.0, percent))),
         (Some(Amount::Percent(percent)), ..) if known => Ok(Some(share(all(), percent))),
         (Some(Amount::Percent(_)), ..) => {
-            Err(OptionError::refused("its percentage is one of size", "give size too").at("io_size"))
+            Err(OptionError::refused("its percentage is one of size", "specify size too").at("io_size"))
         }
         (None, Some(Amount::Bytes(size)), Some(_)) if size.0 < all() => Ok(Some(size.0)),
         (None, ..) => Ok(None),
@@ -290,8 +290,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::SizeOrPercent,
         "",
-        "Size of all files of a clone together, in percent of what there is, or all there is \
-         where it is left out.",
+        "Total size of the files of a clone, or a percentage of the existing size. The default is the existing size.",
         |s, g| put(&mut s.extents.size, some(g)),
     ),
     opt(
@@ -299,8 +298,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("a size, or a range of sizes"),
         "",
-        "Size of each file; of a range each file has one by chance. size then is only what is \
-         done.",
+        "Size of each file; with a range, a random size for each file. The size option then sets only the amount of I/O.",
         |s, g| put(&mut s.extents.file_size, sizes(g)),
     ),
     opt(
@@ -308,19 +306,23 @@ pub const OPTIONS: &[Opt] = &[
         &["io_limit"],
         Form::SizeOrPercent,
         "",
-        "What is done in all, where it is not what size says; more than that starts over. A \
-         percentage is one of size.",
+        "Amount of I/O, if different from size; if larger, the job starts over. A percentage refers to size.",
         |s, g| put(&mut s.extents.io_size, some(g)),
     ),
-    opt("offset", &["fileoffset"], Form::SizeOrPercent, "0", "Where work begins in each file.", |s, g| {
-        put(&mut s.extents.offset, g.amount())
-    }),
+    opt(
+        "offset",
+        &["fileoffset"],
+        Form::SizeOrPercent,
+        "0",
+        "Offset in each file at which I/O starts.",
+        |s, g| put(&mut s.extents.offset, g.amount()),
+    ),
     opt(
         "offset_align",
         &[],
         Form::Size,
         "0",
-        "What an offset in percent is rounded up to; 0 for the least block.",
+        "Alignment to which an offset in percent is rounded up; 0 for the smallest block size.",
         |s, g| put(&mut s.extents.offset_align, g.size()),
     ),
     opt(
@@ -328,7 +330,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::SizeOrPercent,
         "0",
-        "How much later in the file each clone begins than the one before.",
+        "Offset increment from one clone to the next.",
         |s, g| put(&mut s.extents.increment, g.amount()),
     ),
     opt(
@@ -336,7 +338,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: 0, max: i64::MAX },
         "0",
-        "The most operations of a clone; 0 for no limit.",
+        "Maximum number of operations of a clone; 0 for no limit.",
         |s, g| {
             put(
                 &mut s.extents.operations,
@@ -344,7 +346,7 @@ pub const OPTIONS: &[Opt] = &[
             )
         },
     ),
-    opt("file_append", &[], Form::Flag, "0", "Work begins at the end of what a file holds.", |s, g| {
+    opt("file_append", &[], Form::Flag, "0", "I/O starts at the current end of the file.", |s, g| {
         put(&mut s.extents.append, g.flag())
     }),
 ];

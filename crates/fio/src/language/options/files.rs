@@ -27,9 +27,9 @@ pub struct Files {
     pub below: Option<PathBuf>,
     /// What files that are not named are called.
     pub format: String,
-    /// How many files, where they are not named.
+    /// Number of files, where they are not named.
     pub number: u32,
-    /// How many are open at once; `None` for all.
+    /// Number of files open at once; `None` for all.
     pub open: Option<u32>,
     /// Which one comes next.
     pub order: FileOrder,
@@ -37,11 +37,11 @@ pub struct Files {
     pub fill: bool,
     /// Files may be made.
     pub create: bool,
-    /// Files are made durable when they are made.
+    /// Created files are made durable.
     pub create_sync: bool,
-    /// Files are made job by job.
+    /// Files are created job by job.
     pub create_serialize: bool,
-    /// Files are made by the job's own writes.
+    /// Files are created by the job's own writes.
     pub create_on_open: bool,
     /// Nothing but making the files.
     pub create_only: bool,
@@ -182,7 +182,7 @@ pub(crate) fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result
     if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
         return Err(OptionError::refused(
             "random offsets need to know how large the file is to be",
-            "give size",
+            "specify size",
         )
         .at("fill_device"));
     }
@@ -215,7 +215,7 @@ fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>> {
     let mut given = rules.into_iter().filter(|(every, _)| *every > 0);
     let rule = given.next().map(|(every, method)| SyncRule { every, method });
     if given.next().is_some() {
-        return Err(OptionError::refused("a job has one of them here", "leave the others out")
+        return Err(OptionError::refused("a job has one of them here", "remove the others")
             .at("fsync, fdatasync and sync_file_range"));
     }
     Ok(rule.filter(|_| mix.writes()))
@@ -235,9 +235,9 @@ pub(super) fn names(given: &OptionValue<'_>) -> Result<Vec<String>> {
     }
     names.retain(|name| !name.is_empty());
     match names.iter().any(|name| name == "-") {
-        _ if names.is_empty() => Err(OptionError::refused("it names nothing", "give a name")),
+        _ if names.is_empty() => Err(OptionError::refused("it is empty", "specify a name")),
         _ if names.iter().any(|name| name.contains('\0')) => {
-            Err(OptionError::refused("a name holds a NUL byte", "leave it out"))
+            Err(OptionError::refused("a name holds a NUL byte", "remove it"))
         }
         true => Err(OptionError::not_built("standard input and output (`-`) are", "name a file")),
         false => Ok(names),
@@ -311,9 +311,9 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "The files or devices, with a colon between them, for all clones the same. A colon within a name is written as \
-         `\\:`. Given again it adds to those before, of global sections too. A job without it makes files of its own, see \
-         filename_format.",
+        "Files or devices, separated by colons; the same for all clones. A colon within a name is written as \
+         `\\:`. If repeated, the files are added to those given before, also in global sections. Without it, a job creates its \
+         own files, see filename_format.",
         |s, g| names(g).map(|names| s.files.names.extend(names)),
     ),
     opt(
@@ -321,8 +321,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "Where the files are; several directories with a colon between them. Clones with \
-         files of their own take turns at several directories.",
+        "Directory of the files, or several directories separated by colons, which clones with their own files use in turn.",
         |s, g| {
             put(
                 &mut s.files.directories,
@@ -335,23 +334,22 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "$jobname.$jobnum.$filenum",
-        "What files of the job's own are called: $jobname, $jobnum (the clone's number) and \
-         $filenum stand for what they say.",
+        "Format of the names of the job's own files, with the variables $jobname, $jobnum (number of the clone) and $filenum.",
         |s, g| put(&mut s.files.format, g.text().map(str::to_owned)),
     ),
     opt("unique_filename", &[], Form::Flag, "1", "Names differ between the clients of a server.", |_, g| {
         g.flag().map(drop)
     })
-    .bounded("there is neither server nor client, so that it means nothing"),
+    .bounded("it has no effect, because there is no client and server mode"),
     opt(
         "opendir",
         &[],
         Form::Text,
         "",
-        "Takes all files below this directory too, in the order of their names. Symbolic links are not followed.",
+        "Adds all files below this directory, in the order of their names. Symbolic links are not followed.",
         |s, g| put(&mut s.files.below, g.text().map(|text| Some(PathBuf::from(text)))),
     )
-    .bounded("nrfiles makes no difference beside it: all files are taken"),
+    .bounded("nrfiles is ignored with it: all files are used"),
     opt(
         "lockfile",
         &[],
@@ -361,16 +359,21 @@ pub const OPTIONS: &[Opt] = &[
         |_, g| match g.text()? {
             "none" => Ok(()),
             "exclusive" | "readwrite" => {
-                Err(OptionError::not_built("it is", "leave it out, operations on a file are not kept apart"))
+                Err(OptionError::not_built("it is", "remove it, operations on a file are not kept apart"))
             }
             other => Err(OptionError::unknown_word(other, ["none", "exclusive", "readwrite"])),
         },
     )
-    .bounded("exclusive and readwrite are refused: operations on a file are not kept apart"),
-    opt("nrfiles", &["nr_files"], COUNT, "1", "Files of each clone, where they are not named.", |s, g| {
-        put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1)))
-    }),
-    opt("openfiles", &[], COUNT, "", "Files that are open at once.", |s, g| {
+    .bounded("exclusive and readwrite are rejected: operations on a file are not serialized"),
+    opt(
+        "nrfiles",
+        &["nr_files"],
+        COUNT,
+        "1",
+        "Number of files of each clone, unless they are named.",
+        |s, g| put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1))),
+    ),
+    opt("openfiles", &[], COUNT, "", "Number of files open at the same time.", |s, g| {
         put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
     })
     .differs("all files are open all the time"),
@@ -382,8 +385,8 @@ pub const OPTIONS: &[Opt] = &[
          a number",
         ),
         "roundrobin",
-        "Which of several files comes next. The number: operations of a file before the next, \
-         or the skew of zipf, pareto, normal.",
+        "Order in which several files are used. The number is the number of operations before switching files, or the skew of \
+         zipf, pareto or normal.",
         |s, g| put(&mut s.files.order, order(g)),
     ),
     opt(
@@ -391,8 +394,8 @@ pub const OPTIONS: &[Opt] = &[
         &["fill_fs"],
         Form::Flag,
         "0",
-        "Writes until there is no space left, which is no error then, or until size is written. Files \
-         get no space before. For rw=write; with size for randwrite too.",
+        "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. For \
+         rw=write; with size also for randwrite.",
         |s, g| put(&mut s.files.fill, g.flag()),
     ),
     opt(
@@ -400,29 +403,29 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "1",
-        "Files are made job by job rather than by all at once.",
+        "Files are created job by job instead of concurrently.",
         |s, g| put(&mut s.files.create_serialize, g.flag()),
     )
-    .bounded("they always are made job by job"),
+    .bounded("files are always created job by job"),
     opt(
         "create_fsync",
         &[],
         Form::Flag,
         "1",
-        "Files that are made are made durable before the job.",
+        "Created files are made durable before the job starts.",
         |s, g| put(&mut s.files.create_sync, g.flag()),
     )
-    .bounded("they always are made durable before the job"),
+    .bounded("created files are always made durable before the job starts"),
     opt(
         "create_on_open",
         &[],
         Form::Flag,
         "0",
-        "Files are not made before the job, but by its writes.",
+        "Files are created by the writes of the job instead of before it.",
         |s, g| put(&mut s.files.create_on_open, g.flag()),
     )
-    .bounded("a job that only writes lets its files grow; for one that reads they are made before"),
-    opt("create_only", &[], Form::Flag, "0", "Files are made and nothing else is done.", |s, g| {
+    .bounded("files of a job that only writes grow; files of a job that reads are created before it"),
+    opt("create_only", &[], Form::Flag, "0", "Only creates the files, without I/O.", |s, g| {
         put(&mut s.files.create_only, g.flag())
     }),
     opt(
@@ -430,36 +433,31 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "1",
-        "Files may be made; without it the job fails where one is missing or too short.",
+        "Files may be created. With 0, the job fails if a file is missing or too short.",
         |s, g| put(&mut s.files.create, g.flag()),
     ),
-    opt("allow_mounted_write", &[], Form::Flag, "0", "A mounted device may be written.", |s, g| {
+    opt("allow_mounted_write", &[], Form::Flag, "0", "Allows writing to a mounted device.", |s, g| {
         put(&mut s.files.mounted, g.flag())
     })
-    .bounded("a device that is in use is never written, whatever is said: unmount it"),
+    .bounded("a device that is in use is never written to: unmount it"),
     opt(
         "pre_read",
         &[],
         Form::Flag,
         "0",
-        "Regular files are read before the job, so that they are in the page cache; invalidate counts as 0 then.",
+        "Regular files are read into the page cache before the job; implies invalidate=0.",
         |s, g| put(&mut s.files.pre_read, g.flag()),
     ),
-    opt(
-        "invalidate",
-        &[],
-        Form::Flag,
-        "1",
-        "What the page cache holds of the files is dropped before the job.",
-        |s, g| put(&mut s.files.invalidate, g.flag()),
-    ),
+    opt("invalidate", &[], Form::Flag, "1", "Drops the page cache of the files before the job.", |s, g| {
+        put(&mut s.files.invalidate, g.flag())
+    }),
     opt(
         "sync",
         &[],
         Form::Choice(&["none", "0", "sync", "1", "dsync"]),
         "none",
-        "Files are opened so that every write is durable before it is over: with all metadata \
-         (sync) or only what is needed (dsync).",
+        "Files are opened so that every write is durable when it completes: with all metadata (sync) or only the required \
+         metadata (dsync).",
         |s, g| put(&mut s.files.durable, g.choice(SYNCS)),
     ),
     opt(
@@ -467,8 +465,8 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         COUNT,
         "0",
-        "Writes from one fsync to the next; 0 for none. A job has one of fsync, fdatasync and \
-         sync_file_range here.",
+        "Number of writes between calls of fsync; 0 for none. Only one of fsync, fdatasync and sync_file_range is supported in a \
+         job.",
         |s, g| put(&mut s.files.fsync, count(g, 0, u32::MAX)),
     ),
     opt(
@@ -476,8 +474,8 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         COUNT,
         "0",
-        "Writes from one fdatasync to the next; 0 for none. A job has one of fsync, fdatasync \
-         and sync_file_range here.",
+        "Number of writes between calls of fdatasync; 0 for none. Only one of fsync, fdatasync and sync_file_range is supported \
+         in a job.",
         |s, g| put(&mut s.files.fdatasync, count(g, 0, u32::MAX)),
     ),
     opt(
@@ -485,25 +483,19 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("some of wait_before, write, wait_after with commas, a colon, and a number of writes"),
         "",
-        "Writes from one sync_file_range to the next.",
+        "Number of writes between calls of sync_file_range.",
         |s, g| put(&mut s.files.range_sync, range_sync(g)),
     )
-    .differs("all three of wait_before, write and wait_after are done"),
-    opt(
-        "end_fsync",
-        &[],
-        Form::Flag,
-        "0",
-        "What was written is made durable by fsync at the end.",
-        |s, g| put(&mut s.files.end_sync, g.flag()),
-    ),
+    .differs("wait_before, write and wait_after are always combined"),
+    opt("end_fsync", &[], Form::Flag, "0", "Calls fsync at the end of the job.", |s, g| {
+        put(&mut s.files.end_sync, g.flag())
+    }),
     opt(
         "fsync_on_close",
         &[],
         Form::Flag,
         "0",
-        "What was written is made durable by fsync when a file is closed, which is once, at \
-         the end.",
+        "Calls fsync when a file is closed, which is at the end of the job.",
         |s, g| put(&mut s.files.close_sync, g.flag()),
     ),
     opt(
@@ -511,7 +503,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "What was written is made durable at the end, as by end_fsync.",
+        "Makes written data durable at the end of the job, like end_fsync.",
         |s, g| {
             s.files.end_sync |= g.flag()?;
             Ok(())
@@ -523,16 +515,16 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["none", "file", "block", "char"]),
         "none",
-        "Of which type the files are. They are looked at instead.",
+        "Type of the files, which is detected instead.",
         |_, g| g.choice(&[("none", ()), ("file", ()), ("block", ()), ("char", ())]),
     )
-    .bounded("the type that a file has counts, whatever is given"),
+    .bounded("the actual type of the file is used"),
     opt(
         "fallocate",
         &[],
         Form::Choice(&["native", "posix", "keep", "truncate", "none", "0", "1"]),
         "native",
-        "How the blocks of a file that is to be written are reserved before the job.",
+        "Method of preallocating files before they are written.",
         |s, g| put(&mut s.files.reserve, g.choice(RESERVES)),
     ),
     opt(
@@ -540,8 +532,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["0", "none", "1", "sequential", "random"]),
         "1",
-        "Advice to the kernel about the order of the offsets (posix_fadvise), which \
-         changes its read-ahead.",
+        "Advises the kernel of the access pattern (posix_fadvise), which affects read-ahead.",
         |s, g| put(&mut s.files.hint, g.choice(HINTS)),
     ),
     opt(
@@ -549,8 +540,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Files are there in full before they are written: what is missing is written before \
-         the job.",
+        "Files are laid out completely before the job overwrites them.",
         |s, g| put(&mut s.files.overwrite, g.flag()),
     ),
     opt("unlink", &[], Form::Flag, "0", "The files are removed at the end.", |s, g| {
@@ -559,5 +549,5 @@ pub const OPTIONS: &[Opt] = &[
     opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed after each loop.", |s, g| {
         put(&mut s.files.remove_each, g.flag())
     })
-    .differs("they are removed after the last loop only"),
+    .differs("files are removed only after the last loop"),
 ];

@@ -41,7 +41,7 @@ pub struct Io {
     pub distribution: [Distribution; 3],
     /// The same offsets in each run.
     pub repeat: bool,
-    /// Everything by chance is the same in each run.
+    /// All random values are the same in every run.
     pub repeat_all: bool,
     /// Where chance starts from.
     pub seed: Option<u64>,
@@ -144,7 +144,7 @@ pub(crate) fn access(spec: &Spec, mix: Mix) -> Result<Access> {
         if zones.size.0 == 0 {
             return Err(OptionError::refused(
                 "zonemode=strided needs to know how much is done in a zone",
-                "give it",
+                "specify it",
             )
             .at("zonesize"));
         }
@@ -155,7 +155,7 @@ pub(crate) fn access(spec: &Spec, mix: Mix) -> Result<Access> {
     if zones.size.0 > 0 || zones.range.0 > 0 || zones.skip.0 > 0 {
         return Err(OptionError::refused(
             "they mean something with zonemode=strided only",
-            "add it, or leave them out",
+            "add it, or remove them",
         )
         .at("zonesize, zonerange and zoneskip"));
     }
@@ -185,7 +185,7 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     if directions.iter().any(|direction| spec.io.distribution[*direction] != *distribution) {
         return Err(OptionError::not_built(
             "one for reads and another for writes is",
-            "give one, or two jobs",
+            "specify one, or two jobs",
         )
         .at("random_distribution"));
     }
@@ -193,7 +193,7 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     if directions.iter().any(|direction| spec.io.random_percent[*direction] != percent) {
         return Err(OptionError::not_built(
             "one for reads and another for writes is",
-            "give one, or two jobs",
+            "specify one, or two jobs",
         )
         .at("percentage_random"));
     }
@@ -213,34 +213,35 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
         Some(access) if run == 1 => Ok(access),
         Some(_) => Err(OptionError::refused(
             "it goes with neither a number after rw nor percentage_random here",
-            "leave one out",
+            "remove one of them",
         )
         .at("random_distribution")),
     }
 }
 
-/// How many operations follow each other before the next jump.
+/// Number of operations between two jumps.
 fn run(spec: &Spec, percent: u8) -> Result<u64> {
     let after_each = match spec.io.modifier {
         None | Some(0 | 1) => 1,
         Some(_) if spec.io.identical => {
             return Err(OptionError::not_built(
                 "identical is",
-                "use sequential, or leave the number after rw out",
+                "use sequential, or remove the number after rw",
             )
             .at("rw_sequencer"));
         }
         Some(number) => u64::try_from(number).map_err(|_| {
-            OptionError::refused(format!("{number} operations in a row are none"), "give 1 or more").at("rw")
+            OptionError::refused(format!("{number} operations in a row are none"), "specify 1 or more")
+                .at("rw")
         })?,
     };
     match 100 % percent {
         0 if percent == 100 || after_each == 1 => Ok(after_each.max(u64::from(100 / percent))),
-        0 => Err(OptionError::refused("it does not go with a number after rw", "leave one out")
+        0 => Err(OptionError::refused("it does not go with a number after rw", "remove one of them")
             .at("percentage_random")),
         _ => Err(OptionError::refused(
             "jumps come at equal distances here",
-            "give what divides 100, such as 20, 25 or 50",
+            "specify what divides 100, such as 20, 25 or 50",
         )
         .at(format!("percentage_random={percent}"))),
     }
@@ -300,9 +301,9 @@ fn zone_mode(io: &mut Io, given: &OptionValue<'_>) -> Result {
 
 const PERCENT: Form = Form::Integer { min: 0, max: 100 };
 
-const NO_ZONED_DEVICES: &str = "it is about zoned block devices, which are not built: leave it out";
+const NO_ZONED_DEVICES: &str = "zoned block devices are not supported: remove it";
 
-/// Options of a way to precondition that is not built.
+/// Options of a way to precondition that is not supported.
 const fn sprandom(name: &'static str, form: Form, help: &'static str) -> Opt {
     missing(
         name,
@@ -322,12 +323,10 @@ pub const OPTIONS: &[Opt] = &[
          randtrimwrite; then, if wanted, a colon and a number",
         ),
         "read",
-        "What operations do, and whether one after the other or at random offsets. A number \
-         after a colon: of a sequential job the bytes left out after each operation, of a \
-         random one how many operations follow each other before the next jump. A negative \
-         number of bytes goes back from the end of each operation: twice bs is backwards, block \
-         by block. It has to be at least the largest bs. Reads and writes of a sequential mix go \
-         through the files each by themselves.",
+        "Kind of operations, sequential or random. A number after a colon is the number of bytes to skip after each operation of \
+         a sequential job, or the number of sequential operations before the next random offset of a random job. A negative \
+         number of bytes moves backwards from the end of each operation: twice bs reads backwards, block by block. It must be at \
+         least the largest bs. Reads and writes of a sequential mix advance independently.",
         |s, g| readwrite(&mut s.io, g),
     ),
     opt(
@@ -335,11 +334,11 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["sequential", "identical"]),
         "sequential",
-        "Whether the operations that follow a random offset go on from it, or go there again.",
+        "Whether the operations after a random offset continue from it (sequential) or repeat it (identical).",
         |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])),
     )
-    .bounded("identical is taken where no operations follow each other; refused elsewhere"),
-    opt("rwmixread", &[], PERCENT, "50", "Share of the reads in a mix, in percent.", |s, g| {
+    .bounded("identical is accepted only without sequential operations"),
+    opt("rwmixread", &[], PERCENT, "50", "Percentage of reads in a mix.", |s, g| {
         put(&mut s.io.read_percent, percent(g))
     }),
     opt(
@@ -347,7 +346,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         PERCENT,
         "50",
-        "Share of the writes in a mix, in percent. Of this and rwmixread the later one counts.",
+        "Percentage of writes in a mix. If rwmixread is also given, the later one applies.",
         |s, g| put(&mut s.io.read_percent, percent(g).map(|writes| 100 - writes)),
     ),
     opt(
@@ -355,49 +354,48 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("a percentage, or percentages for reads, writes and trims"),
         "100",
-        "How many operations of a random job jump, in percent; the others follow the one before.",
+        "Percentage of operations of a random job with a random offset; the others are sequential.",
         |s, g| {
             s.io.random_percent = g.triplet(s.io.random_percent, percent)?;
             Ok(())
         },
     )
     .differs(
-        "0, 100, and what divides 100 are taken: jumps come at equal distances rather than by \
-         chance, and all directions have the same share",
+        "0, 100 and divisors of 100 are accepted: random offsets occur at equal distances, and all directions have the same \
+         percentage",
     ),
     opt(
         "norandommap",
         &[],
         Form::Flag,
         "0",
-        "Random offsets do not depend on those before: blocks may be done several times or \
-         never, and nothing has to be remembered.",
+        "Random offsets are independent: blocks may be accessed several times or never, and no map is kept.",
         |s, g| put(&mut s.io.no_map, g.flag()),
     ),
     missing(
         "random_sequence_stride",
         Form::Size,
-        "Distance between the blocks that follow a random offset.",
-        "leave it out, or use rw=randread:N, whose blocks follow each other",
+        "Distance between the sequential blocks after a random offset.",
+        "remove it, or use rw=randread:N with contiguous blocks",
     ),
-    opt("num_range", &[], Form::Integer { min: 1, max: 1 }, "1", "Ranges of one trim.", |_, g| {
+    opt("num_range", &[], Form::Integer { min: 1, max: 1 }, "1", "Number of ranges of one trim.", |_, g| {
         g.integer(1, 1).map(drop)
     })
-    .bounded("1 only: several ranges need NVMe commands"),
+    .bounded("only 1: several ranges need NVMe commands"),
     sprandom("sprandom", Form::Flag, "Preconditions an SSD by one pass of random writes."),
-    sprandom("spr_op", Form::Text, "Overprovisioning that sprandom reckons with."),
+    sprandom("spr_op", Form::Text, "Overprovisioning assumed by sprandom."),
     sprandom(
         "spr_num_regions",
         Form::Integer { min: 0, max: u32::MAX as i64 },
-        "Regions that sprandom divides the device into.",
+        "Number of regions into which sprandom divides the device.",
     ),
-    sprandom("spr_cs", Form::Size, "Cache of the device that sprandom reckons with."),
+    sprandom("spr_cs", Form::Size, "Device cache size assumed by sprandom."),
     opt(
         "softrandommap",
         &[],
         Form::Flag,
         "0",
-        "The job goes on without its map where there is no memory for it; none is needed here.",
+        "The job continues without a map if memory is insufficient; no map is needed here.",
         |_, g| g.flag().map(drop),
     ),
     opt(
@@ -405,14 +403,13 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["tausworthe", "tausworthe64", "lfsr"]),
         "tausworthe",
-        "What random offsets come from.",
+        "Generator of random offsets.",
         |s, g| {
             put(&mut s.io.lfsr, g.choice(&[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
         },
     )
     .bounded(
-        "all three mean xoshiro256++, and a keyed permutation where every block is done once; \
-         offsets differ from fio's",
+        "all three use xoshiro256++, and a keyed permutation if every block is accessed once; offsets differ from fio's",
     ),
     opt(
         "random_distribution",
@@ -421,19 +418,18 @@ pub const OPTIONS: &[Opt] = &[
             "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:IO/SIZE:..., zoned_abs:IO/SIZE:...",
         ),
         "random",
-        "How random offsets are spread. zoned: shares of the operations and of the span, in \
-         percent; zoned_abs: shares of the operations and sizes. Anything but random implies \
-         norandommap.",
+        "Distribution of random offsets. zoned: percentages of the operations and of the region; zoned_abs: percentages of the \
+         operations and sizes. All except random imply norandommap.",
         |s, g| distribution::set(&mut s.io.distribution, g),
     )
     .bounded(
-        "the hot blocks of zipf and pareto are scattered by another permutation, a centre for \
-         them is refused, and normal is not scattered, which is reported with the results",
+        "the hot blocks of zipf and pareto are scattered by a different permutation, a centre for them is rejected, and normal \
+         is not scattered, which is reported with the results",
     ),
-    opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in each run.", |s, g| {
+    opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in every run.", |s, g| {
         put(&mut s.io.repeat, g.flag())
     }),
-    opt("allrandrepeat", &[], Form::Flag, "0", "Everything by chance is the same in each run.", |s, g| {
+    opt("allrandrepeat", &[], Form::Flag, "0", "All random values are the same in every run.", |s, g| {
         put(&mut s.io.repeat_all, g.flag())
     }),
     opt(
@@ -441,14 +437,14 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: 0, max: i64::MAX },
         "",
-        "Where chance starts from: another number gives other offsets, sizes and contents.",
+        "Seed of the random numbers: another seed gives other offsets, sizes and contents.",
         |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))),
     )
-    .bounded("it counts with randrepeat too"),
-    opt("direct", &[], Form::Flag, "0", "The page cache is bypassed (O_DIRECT).", |s, g| {
+    .bounded("it also applies with randrepeat"),
+    opt("direct", &[], Form::Flag, "0", "Bypasses the page cache (O_DIRECT).", |s, g| {
         put(&mut s.io.direct, g.flag())
     }),
-    opt("buffered", &[], Form::Flag, "1", "The page cache is used: the opposite of direct.", |s, g| {
+    opt("buffered", &[], Form::Flag, "1", "Uses the page cache: the opposite of direct.", |s, g| {
         put(&mut s.io.direct, g.flag().map(|buffered| !buffered))
     }),
     opt(
@@ -456,18 +452,17 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Writes are all or nothing, even across a power failure (RWF_ATOMIC). Implies \
-         direct=1.",
+        "Writes are atomic, even across a power failure (RWF_ATOMIC). Implies direct=1.",
         |s, g| put(&mut s.io.atomic, g.flag()),
     )
-    .differs("only ioengine=pvsync2 asks the kernel for it; with the others it is direct=1, as in fio 3.33"),
+    .differs("only ioengine=pvsync2 uses RWF_ATOMIC; the other engines treat it as direct=1, as in fio 3.33"),
     opt(
         "zonemode",
         &[],
         Form::Choice(&["none", "strided"]),
         "none",
-        "With strided, work stays in a zone for zonesize bytes and goes on in the next. Zoned \
-         devices (zbd) are not built.",
+        "With strided, I/O stays in a zone for zonesize bytes and then continues in the next zone. Zoned devices (zbd) are not \
+         supported.",
         |s, g| zone_mode(&mut s.io, g),
     ),
     opt(
@@ -475,16 +470,16 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Size,
         "0",
-        "Bytes of operations in a zone before the next (zonemode=strided).",
+        "Amount of I/O in a zone before the next zone (zonemode=strided).",
         |s, g| put(&mut s.io.zones.size, g.size()),
     ),
     opt("zonerange", &[], Form::Size, "0", "Length of a zone (zonemode=strided); 0 for zonesize.", |s, g| {
         put(&mut s.io.zones.range, g.size())
     }),
-    opt("zoneskip", &[], Form::Size, "0", "Bytes left out between two zones (zonemode=strided).", |s, g| {
+    opt("zoneskip", &[], Form::Size, "0", "Bytes skipped between two zones (zonemode=strided).", |s, g| {
         put(&mut s.io.zones.skip, g.size())
     }),
-    missing("zonecapacity", Form::Size, "Bytes of a zone that can be written.", NO_ZONED_DEVICES),
+    missing("zonecapacity", Form::Size, "Writable bytes of a zone.", NO_ZONED_DEVICES),
     missing("read_beyond_wp", Form::Flag, "Reads beyond a zone's write pointer.", NO_ZONED_DEVICES),
     missing(
         "max_open_zones",
@@ -514,7 +509,7 @@ pub const OPTIONS: &[Opt] = &[
     missing(
         "recover_zbd_write_error",
         Form::Flag,
-        "Goes on after a failed write to a zone.",
+        "Continues after a failed write to a zone.",
         NO_ZONED_DEVICES,
     ),
     missing(
@@ -526,7 +521,7 @@ pub const OPTIONS: &[Opt] = &[
     missing(
         "write_hint",
         Form::Choice(&["none", "short", "medium", "long", "extreme"]),
-        "How long written data will live.",
-        "leave it out: no hint is given",
+        "Expected lifetime of written data.",
+        "remove it: hints are not supported",
     ),
 ];

@@ -96,7 +96,7 @@ impl Job {
         thread.exit_all = (self.exit_all || self.exit_all_on_error)
             .then_some(ExitAll { on_error: !self.exit_all, what: self.exit_what });
         if self.time_based && self.runtime.0 == 0 {
-            thread.notes.push("time_based: without a runtime it changes nothing: give runtime=".into());
+            thread.notes.push("time_based has no effect without a runtime: specify runtime=".into());
         }
         let (min, max) = self.start_delay;
         if let Some(task) = thread.io() {
@@ -105,15 +105,15 @@ impl Job {
             task.start.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (min.0, max.0)));
         } else if self.wait_for.is_some() || max.0 > 0 {
             return Err(OptionError::refused(
-                "wait_for and startdelay are not built for engines that do file operations",
-                "leave them out, or put the job behind a stonewall",
+                "wait_for and startdelay are not supported for engines that do file operations",
+                "remove them, or put the job behind a stonewall",
             ));
         }
         Ok(())
     }
 }
 
-/// Tells the draw of a delay from others.
+/// Distinguishes the draw of a delay from others.
 const START_DELAY: u64 = 1;
 
 /// A time, or two with a `-` or a `:` between them.
@@ -135,23 +135,18 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "The job's name, shown with its results and part of the names of its files.",
+        "Name of the job, shown with its results and used in the names of its files.",
         |s, g| put(&mut s.job.name, g.text().map(str::to_owned)),
     ),
-    opt(
-        "description",
-        &[],
-        Form::Text,
-        "",
-        "A text that is shown with the results and means nothing else.",
-        |s, g| put(&mut s.job.description, text(g)),
-    ),
+    opt("description", &[], Form::Text, "", "Description, shown with the results.", |s, g| {
+        put(&mut s.job.description, text(g))
+    }),
     opt(
         "numjobs",
         &[],
         Form::Integer { min: 1, max: 100_000 },
         "1",
-        "Clones of the job that run at the same time.",
+        "Number of clones of the job that run at the same time.",
         |s, g| put(&mut s.job.numjobs, count(g, 1, 100_000)),
     ),
     opt(
@@ -159,7 +154,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: 0, max: 4_294_967_295 },
         "1",
-        "How often the whole job is done; 0 is as 1.",
+        "Number of times the job is run; 0 means 1.",
         |s, g| put(&mut s.job.loops, count(g, 0, u32::MAX).map(|loops| loops.max(1))),
     ),
     opt(
@@ -167,23 +162,18 @@ pub const OPTIONS: &[Opt] = &[
         &["timeout"],
         Form::Time("seconds"),
         "0",
-        "The job ends after this time, even when not all is done. 0 sets no limit.",
+        "Ends the job after this time, even if it is not complete. 0 for no limit.",
         |s, g| put(&mut s.job.runtime, g.time(Unit::Seconds)),
     ),
-    opt(
-        "time_based",
-        &[],
-        Form::Flag,
-        "0",
-        "The job starts over until its runtime is over, instead of ending when all is done.",
-        |s, g| put(&mut s.job.time_based, g.flag()),
-    ),
+    opt("time_based", &[], Form::Flag, "0", "Repeats the job until its runtime has elapsed.", |s, g| {
+        put(&mut s.job.time_based, g.flag())
+    }),
     opt(
         "startdelay",
         &["start_delay"],
         Form::Special("a time in seconds, or a range of times such as 1-5"),
         "0",
-        "The job starts so much later; of a range each clone draws its own.",
+        "Delays the start of the job; with a range, by a random time for each clone.",
         |s, g| put(&mut s.job.start_delay, delay(g)),
     ),
     opt(
@@ -191,7 +181,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Time("seconds"),
         "0",
-        "Time at the start that is done and not counted. It comes before the runtime.",
+        "Time at the start that is excluded from the results. It is not part of the runtime.",
         |s, g| put(&mut s.job.ramp, g.time(Unit::Seconds)),
     ),
     opt(
@@ -199,7 +189,7 @@ pub const OPTIONS: &[Opt] = &[
         &["wait_for_previous"],
         Form::Flag,
         "0",
-        "The job starts when all before it have ended. It also begins a new group.",
+        "Starts the job when all previous jobs have ended. Also begins a new group.",
         |s, g| put(&mut s.job.stonewall, g.flag()),
     ),
     opt(
@@ -207,7 +197,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "The job begins a new group: results of a group can be reported together.",
+        "Begins a new group. Results of a group can be reported together.",
         |s, g| put(&mut s.job.new_group, g.flag()),
     ),
     opt(
@@ -215,8 +205,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "The job starts when all clones of the job of this name have ended; that job has to \
-         come before it.",
+        "Starts the job when all clones of the named job, which must be defined before it, have ended.",
         |s, g| put(&mut s.job.wait_for, text(g)),
     ),
     opt(
@@ -224,7 +213,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Clones are threads rather than processes; here they always are.",
+        "Clones are threads instead of processes; always the case here.",
         |_, g| g.flag().map(drop),
     ),
     opt(
@@ -232,10 +221,10 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: 0, max: 4_294_967_295 },
         "",
-        "Nothing, in fio too; old job files have it. See numjobs.",
+        "Has no effect, as in fio. See numjobs.",
         |_, g| count(g, 0, 4_294_967_295).map(drop),
     ),
-    opt("exitall", &[], Form::Flag, "0", "When the job ends, others end too: see exit_what.", |s, g| {
+    opt("exitall", &[], Form::Flag, "0", "When the job ends, ends other jobs: see exit_what.", |s, g| {
         put(&mut s.job.exit_all, g.flag())
     }),
     opt(
@@ -243,7 +232,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "When the job ends with an error, others end too: see exit_what.",
+        "When the job ends with an error, ends other jobs: see exit_what.",
         |s, g| put(&mut s.job.exit_all_on_error, g.flag()),
     ),
     opt(
@@ -251,7 +240,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Choice(&["group", "stonewall", "all"]),
         "group",
-        "Which jobs exitall ends: those of its group, all that run, or all there are.",
+        "Jobs that exitall ends: those of the group, all running jobs, or all jobs.",
         |s, g| put(&mut s.job.exit_what, g.choice(EXITS)),
     ),
     opt(
@@ -259,7 +248,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "A shell command that is run before the job; its output goes to NAME.prerun.txt.",
+        "Shell command to run before the job; its output is written to NAME.prerun.txt.",
         |s, g| put(&mut s.job.prerun, text(g)),
     ),
     opt(
@@ -267,14 +256,14 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "A shell command that is run after the job; its output goes to NAME.postrun.txt.",
+        "Shell command to run after the job; its output is written to NAME.postrun.txt.",
         |s, g| put(&mut s.job.postrun, text(g)),
     ),
     missing(
         "ramp_size",
         Form::Size,
-        "Amount that is done at the start and not counted.",
-        "give ramp_time=, which lasts as long as so much takes",
+        "Amount of I/O at the start that is excluded from the results.",
+        "use ramp_time=",
     ),
-    missing("profile", Form::Text, "A test that is built in.", "write its jobs into a job file"),
+    missing("profile", Form::Text, "Built-in test.", "write its jobs to a job file"),
 ];

@@ -124,8 +124,8 @@ impl Logging {
             JobTask::Metadata(_) if !thread.logs.is_empty() => {
                 return Err(OptionError::refused(
                     "write_bw_log, write_iops_log, write_lat_log and write_hist_log are not for \
-                     engines that work on names",
-                    "leave them out",
+                     metadata engines",
+                    "remove them",
                 ));
             }
             JobTask::Metadata(task) => task.interval = interval,
@@ -174,7 +174,7 @@ fn percentiles(given: &OptionValue<'_>) -> Result<Vec<f64>> {
     let numbers: Result<Vec<f64>> = parts.map(|part| given.part(part.trim()).number(0.0, 100.0)).collect();
     let mut numbers = numbers?;
     if numbers.contains(&0.0) {
-        return Err(OptionError::refused("percentiles are above 0", "leave the 0 out"));
+        return Err(OptionError::refused("percentiles are above 0", "remove the 0"));
     }
     if numbers.len() > MAX_PERCENTILES {
         return Err(OptionError::TooMany {
@@ -209,7 +209,7 @@ pub const OPTIONS: &[Opt] = &[
     flag(
         "group_reporting",
         "0",
-        "Tells the results of a group of jobs as one. Logs are still of each job.",
+        "Reports the results of a group of jobs together. Logs are still written for each job.",
         |spec, given| given.flag().map(|on| spec.logging.grouped = on),
     ),
     Opt {
@@ -222,7 +222,7 @@ pub const OPTIONS: &[Opt] = &[
             true => Ok(()),
             false => Err(OptionError::refused(
                 "results are not left out",
-                "leave it out, and pick the jobs that you want by their names",
+                "remove it, and pick the jobs that you want by their names",
             )),
         },
         ..Opt::PLAIN
@@ -231,20 +231,20 @@ pub const OPTIONS: &[Opt] = &[
         name: "unified_rw_reporting",
         form: Form::Choice(&["none", "mixed", "both", "0", "1", "2"]),
         default: "none",
-        help: "Tells reads, writes and trims apart (none), as one (mixed), or both ways.",
+        help: "Reports reads, writes and trims separately (none), combined (mixed), or both.",
         set: |spec, given| {
             let choices = [("none", 0), ("mixed", 1), ("both", 2), ("0", 0), ("1", 1), ("2", 2)];
             given.choice(&choices).map(|unified| spec.logging.unified = unified)
         },
         ..Opt::PLAIN
     },
-    flag("clat_percentiles", "1", "Tells percentiles of the completion latency.", |spec, given| {
+    flag("clat_percentiles", "1", "Reports percentiles of the completion latency.", |spec, given| {
         given.flag().map(|on| spec.logging.clat_percentiles = on)
     }),
-    flag("slat_percentiles", "0", "Tells percentiles of the submission latency.", |spec, given| {
+    flag("slat_percentiles", "0", "Reports percentiles of the submission latency.", |spec, given| {
         given.flag().map(|on| spec.logging.slat_percentiles = on)
     }),
-    flag("lat_percentiles", "0", "Tells percentiles of the total latency.", |spec, given| {
+    flag("lat_percentiles", "0", "Reports percentiles of the total latency.", |spec, given| {
         given.flag().map(|on| spec.logging.lat_percentiles = on)
     }),
     Opt {
@@ -264,7 +264,7 @@ pub const OPTIONS: &[Opt] = &[
         set: |_, given| given.integer(1, 10).map(|_| ()),
         ..Opt::PLAIN
     },
-    flag("disk_util", "1", "Tells what the devices beneath the files have counted.", |spec, given| {
+    flag("disk_util", "1", "Reports the counters of the underlying devices.", |spec, given| {
         given.flag().map(|on| spec.logging.disks = on)
     }),
     Opt {
@@ -288,19 +288,19 @@ pub const OPTIONS: &[Opt] = &[
         },
         ..Opt::PLAIN
     },
-    flag("disable_lat", "0", "Leaves the total latency out of the results.", |spec, given| {
+    flag("disable_lat", "0", "Omits the total latency from the results.", |spec, given| {
         given.flag().map(|on| spec.logging.disable_lat = on)
     }),
-    flag("disable_clat", "0", "Leaves the completion latency out of the results.", |spec, given| {
+    flag("disable_clat", "0", "Omits the completion latency from the results.", |spec, given| {
         given.flag().map(|on| spec.logging.disable_clat = on)
     }),
-    flag("disable_slat", "0", "Leaves the submission latency out of the results.", |spec, given| {
+    flag("disable_slat", "0", "Omits the submission latency from the results.", |spec, given| {
         given.flag().map(|on| spec.logging.disable_slat = on)
     }),
     Opt {
         aliases: &["disable_bw"],
         support: Support::Bounded("the samples are in the results all the same, as in fio"),
-        ..flag("disable_bw_measurement", "0", "Takes no samples of the bandwidth.", |_, given| {
+        ..flag("disable_bw_measurement", "0", "Does not sample the bandwidth.", |_, given| {
             given.flag().map(|_| ())
         })
     },
@@ -318,7 +318,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "gtod_cpu",
         form: Form::Integer { min: 0, max: MAX },
-        help: "A CPU that does nothing but read the clock for all jobs.",
+        help: "CPU dedicated to reading the clock for all jobs.",
         support: Support::Bounded(
             "each thread reads the clock itself; its cost is reported with the results",
         ),
@@ -365,7 +365,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "write_bw_log",
-        help: "Logs the bandwidth into PREFIX_bw.N.log, for thread N; the prefix is the job's name where none is given.",
+        help: "Logs the bandwidth to PREFIX_bw.N.log, for thread N; the default prefix is the name of the job.",
         set: |spec, given| prefix(given).map(|prefix| spec.logging.bw_log = prefix),
         ..Opt::PLAIN
     },
@@ -439,10 +439,10 @@ pub const OPTIONS: &[Opt] = &[
         },
         ..Opt::PLAIN
     },
-    flag("log_offset", "0", "Logs have a column for the offset.", |spec, given| {
+    flag("log_offset", "0", "Adds a column with the offset to logs.", |spec, given| {
         given.flag().map(|on| spec.logging.offset = on)
     }),
-    flag("log_prio", "0", "Logs have a column for the I/O priority.", |spec, given| {
+    flag("log_prio", "0", "Adds a column with the I/O priority to logs.", |spec, given| {
         given.flag().map(|on| spec.logging.priority = on)
     }),
     flag(
@@ -501,7 +501,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         support: Support::Differs("files are gzip's and end in .gz, so that zcat reads them"),
-        ..flag("log_store_compressed", "0", "Logs are compressed files.", |spec, given| {
+        ..flag("log_store_compressed", "0", "Writes compressed log files.", |spec, given| {
             given.flag().map(|on| spec.logging.compressed = on)
         })
     },
@@ -510,9 +510,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Counts for each block the trims until it failed, and with which error.",
-        support: Support::Missing(
-            "errors are reported by kind and class, with the first offsets: leave it out",
-        ),
+        support: Support::Missing("errors are reported by kind and class, with the first offsets: remove it"),
         ..Opt::PLAIN
     },
 ];

@@ -33,9 +33,9 @@ pub struct Spec {
     pub io: io::Io,
     /// Sizes of operations.
     pub sizes: sizes::Sizes,
-    /// What is written, and buffers.
+    /// Buffers and contents.
     pub buffers: buffers::Buffers,
-    /// Engines and their own options.
+    /// Engines and engine options.
     pub engine: engine::Engine,
     /// Queue depth.
     pub depth: depth::Depth,
@@ -71,16 +71,16 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Extents", options: extents::OPTIONS },
     Group { title: "Direction and order of the I/O", options: io::OPTIONS },
     Group { title: "Sizes of operations", options: sizes::OPTIONS },
-    Group { title: "What is written, and buffers", options: buffers::OPTIONS },
-    Group { title: "Engines and their own options", options: engine::OPTIONS },
-    Group { title: "I/O priorities of single operations", options: engine::PRIORITIES },
-    Group { title: "Options of engines that are not built", options: engine::ELSEWHERE },
+    Group { title: "Buffers and contents", options: buffers::OPTIONS },
+    Group { title: "Engines and engine options", options: engine::OPTIONS },
+    Group { title: "I/O priorities of operations", options: engine::PRIORITIES },
+    Group { title: "Options of engines that are not supported", options: engine::ELSEWHERE },
     Group { title: "Queue depth", options: depth::OPTIONS },
     Group { title: "Rates, think time, latency targets", options: rate::OPTIONS },
     Group { title: "Verification", options: verify::OPTIONS },
     Group { title: "Steady state", options: steady::OPTIONS },
     Group { title: "Statistics and logs", options: logging::OPTIONS },
-    Group { title: "What is done about errors", options: errors::OPTIONS },
+    Group { title: "Error handling", options: errors::OPTIONS },
     Group { title: "Traces and replay", options: trace::OPTIONS },
     Group { title: "CPUs, memory nodes, priorities, users", options: placement::OPTIONS },
 ];

@@ -68,7 +68,7 @@ pub enum Support {
     Differs(&'static str),
     /// As in fio, apart from what is said here: what is refused, or makes no difference to results. It is not reported with them.
     Bounded(&'static str),
-    /// Known, not built: refused by name with this remedy.
+    /// Known, not supported: refused by name with this remedy.
     Missing(&'static str),
 }
 
@@ -94,7 +94,7 @@ impl Opt {
 
     /// A setter for options that are [`Support::Missing`]; never called.
     pub fn refuse(_: &mut Spec, _: &OptionValue<'_>) -> Result {
-        Err(OptionError::not_built("it is", "leave it out"))
+        Err(OptionError::not_built("it is", "remove it"))
     }
 }
 
@@ -213,9 +213,9 @@ mod tests {
             let Form::Choice(words) = option.form else { continue };
             assert!(set(option, Some("no-such-word")).is_err(), "{}", option.name);
             for word in words {
-                // Some words are known and not built.
+                // Some words are known and not supported.
                 let refused = set(option, Some(word)).map(|_| ()).err();
-                let fits = refused.as_ref().is_none_or(|why| why.to_string().contains("not built"));
+                let fits = refused.as_ref().is_none_or(|why| why.to_string().contains("not supported"));
                 assert!(fits, "{}={word}: {refused:?}", option.name);
             }
         }

@@ -65,8 +65,8 @@ impl Placement {
             JobTask::Metadata(_) if *self == Placement::default() => Ok(()),
             JobTask::Metadata(_) => Err(OptionError::refused(
                 "cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio, prioclass, \
-                 uid, gid, comm and ioscheduler are not for engines that work on names",
-                "leave them out, or run under taskset, numactl, nice, ionice or setpriv",
+                 uid, gid, comm and ioscheduler are not for metadata engines",
+                "remove them, or run under taskset, numactl, nice, ionice or setpriv",
             )),
         }
     }
@@ -103,8 +103,8 @@ pub(crate) fn list(text: &str) -> Result<Vec<u32>> {
         let number = text.trim().parse::<u32>().ok().filter(|number| *number <= MAX);
         number.ok_or_else(|| {
             OptionError::refused(
-                format!("`{text}` is no number"),
-                "give numbers and ranges, such as 0,5,8-15",
+                format!("`{text}` is not a number"),
+                "specify numbers and ranges, such as 0,5,8-15",
             )
         })
     };
@@ -119,7 +119,7 @@ pub(crate) fn list(text: &str) -> Result<Vec<u32>> {
     numbers.sort_unstable();
     numbers.dedup();
     if numbers.is_empty() {
-        Err(OptionError::refused("it names nothing", "give numbers and ranges, such as 0,5,8-15"))
+        Err(OptionError::refused("it is empty", "specify numbers and ranges, such as 0,5,8-15"))
     } else {
         Ok(numbers)
     }
@@ -142,7 +142,7 @@ fn memory(given: &OptionValue<'_>) -> Result<MemoryPolicy> {
         "interleave" => nodes(of).map(MemoryPolicy::Interleave),
         "prefer" => match nodes(of)?[..] {
             [node] => Ok(MemoryPolicy::Prefer(node)),
-            _ => Err(OptionError::refused("`prefer` takes one node", "give one, as in prefer:0")),
+            _ => Err(OptionError::refused("`prefer` takes one node", "specify one, as in prefer:0")),
         },
         _ => Err(OptionError::unknown_word(mode, ["default", "local", "prefer", "bind", "interleave"])),
     }
@@ -159,7 +159,7 @@ const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'s
 
 const ID: Form = Form::Integer { min: 0, max: u32::MAX as i64 };
 
-const OPENED: Support = Support::Differs("files are made and opened as the user who started the program");
+const OPENED: Support = Support::Differs("files are created and opened as the user who started the program");
 
 /// The number of a user or a group.
 fn id(given: &OptionValue<'_>) -> Result<u32> {
@@ -206,7 +206,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "numa_mem_policy",
         form: Form::Special("default, local, prefer:NODE, bind:NODES or interleave:NODES"),
         default: "default",
-        help: "NUMA nodes that the job's memory comes from.",
+        help: "NUMA nodes from which the memory of the job is allocated.",
         set: |spec, given| memory(given).map(|memory| spec.placement.memory = memory),
         ..Opt::PLAIN
     },
@@ -236,7 +236,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "priohint",
         form: Form::Integer { min: 0, max: 1023 },
         default: "0",
-        help: "A hint that goes with the job's I/O priority, where prio or prioclass is given; the kernel has to know it.",
+        help: "Hint for the I/O priority set by prio or prioclass; the kernel must support it.",
         set: |spec, given| given.integer(0, 1023).map(|hint| spec.placement.hint = hint as u16),
         ..Opt::PLAIN
     },

@@ -18,7 +18,7 @@ pub type PerDirection<T> = [Option<T>; 3];
 pub struct Rate {
     /// `thinktime`: pause; 0 for none.
     pub think_time: Nanos,
-    /// `thinktime_spin`: how much of the pause keeps the CPU busy.
+    /// `thinktime_spin`: how much of the pause generates CPU load.
     pub think_spin: Nanos,
     /// `thinkcycles`: cycles that the CPU is kept busy for after each operation; 0 for none.
     pub think_cycles: u64,
@@ -115,8 +115,8 @@ impl Rate {
             Ok(())
         } else {
             Err(OptionError::refused(
-                "rate, thinktime, latency_target and max_latency are not for engines that work on names",
-                "leave them out",
+                "rate, thinktime, latency_target and max_latency are not for metadata engines",
+                "remove them",
             ))
         }
     }
@@ -126,7 +126,7 @@ impl Rate {
         match rated {
             Some(_) if self.think_time.0 > 0 || self.think_cycles > 0 => Err(OptionError::refused(
                 "a job has pauses or a rate of its own, not both",
-                "give the rate alone",
+                "specify the rate alone",
             )
             .at("rate and thinktime or thinkcycles")),
             Some(arrival) => {
@@ -169,7 +169,7 @@ impl Rate {
         } else {
             Err(OptionError::refused(
                 "one bound for all operations of a job",
-                "give one value, or make two jobs of it",
+                "specify one value, or make two jobs of it",
             )
             .at("max_latency"))
         }
@@ -182,7 +182,7 @@ impl Rate {
         if self.latency_percentile >= 100.0 {
             return Err(OptionError::refused(
                 "the largest of all latencies is no figure that a second try would give again",
-                "give a latency_percentile below 100, such as 99.9",
+                "specify a latency_percentile below 100, such as 99.9",
             )
             .at("latency_target"));
         }
@@ -240,7 +240,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "thinktime",
         form: Form::Time("us"),
         default: "0",
-        help: "A pause after every thinktime_blocks operations, once all that is in flight has come back.",
+        help: "Pause after every thinktime_blocks operations, when all operations in flight have completed.",
         support: Support::Differs("not together with a rate"),
         set: |spec, given| microseconds(given).map(|time| spec.rate.think_time = time),
         ..Opt::PLAIN
@@ -249,7 +249,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "thinktime_spin",
         form: Form::Time("us"),
         default: "0",
-        help: "How much of the thinktime, from its start, keeps the CPU busy instead of sleeping.",
+        help: "Part of the thinktime, from its start, that is spent busy instead of sleeping.",
         set: |spec, given| microseconds(given).map(|time| spec.rate.think_spin = time),
         ..Opt::PLAIN
     },
@@ -257,15 +257,15 @@ pub const OPTIONS: &[Opt] = &[
         name: "thinkcycles",
         form: Form::Integer { min: 0, max: MAX },
         default: "0",
-        help: "Cycles that the CPU is kept busy for after each operation, before the thinktime.",
-        support: Support::Differs("a cycle takes a nanosecond, whatever the CPU's frequency"),
+        help: "CPU cycles to spend after each operation, before the thinktime.",
+        support: Support::Differs("a cycle is a nanosecond at every CPU frequency"),
         set: |spec, given| given.integer(0, MAX).map(|cycles| spec.rate.think_cycles = cycles.unsigned_abs()),
         ..Opt::PLAIN
     },
     Opt {
         name: "thinktime_blocks",
         form: Form::Integer { min: 1, max: MAX },
-        help: "Operations from one thinktime to the next; 1 where thinktime_iotime is not given either.",
+        help: "Number of operations between pauses; the default is 1 unless thinktime_iotime is given.",
         set: |spec, given| given.integer(1, MAX).map(|blocks| spec.rate.think_blocks = Some(blocks as u32)),
         ..Opt::PLAIN
     },
@@ -273,9 +273,9 @@ pub const OPTIONS: &[Opt] = &[
         name: "thinktime_blocks_type",
         form: Form::Choice(&["complete", "issue"]),
         default: "complete",
-        help: "Whether thinktime_blocks counts operations as they come back or as they are issued.",
+        help: "Whether thinktime_blocks counts completed or issued operations.",
         support: Support::Differs(
-            "the same either way: as many are issued, all come back, then comes the pause",
+            "both have the same effect: the pause starts when all issued operations have completed",
         ),
         set: |_, given| given.choice(&[("complete", ()), ("issue", ())]),
         ..Opt::PLAIN
@@ -293,7 +293,7 @@ pub const OPTIONS: &[Opt] = &[
         form: BYTES,
         help: "Bytes a second that the job is held to: a schedule that it catches up with where it has fallen behind.",
         support: Support::Differs(
-            "response times count from the instant that the schedule says, so that waiting for a slow device shows. As in \
+            "response times are measured from the scheduled start, so that they include the wait for a slow device. As in \
              fio the shares of a mix follow from its rates, and what has none goes as fast as it can",
         ),
         set: |spec, given| limits(given, a_second).map(|limits| spec.rate.bytes = limits),
@@ -312,8 +312,7 @@ pub const OPTIONS: &[Opt] = &[
         form: OPERATIONS,
         help: "Operations a second that the job is held to, as with rate; not together with it.",
         support: Support::Differs(
-            "as rate; operations are counted whatever their size, where fio counts bytes at \
-             the smallest size of a range",
+            "like rate; operations of every size are counted, where fio counts bytes at the smallest size of a range",
         ),
         set: |spec, given| limits(given, a_second).map(|limits| spec.rate.iops = limits),
         ..Opt::PLAIN
@@ -343,9 +342,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { min: 0, max: MAX },
         default: "1000",
         help: "Milliseconds over which rate_min and rate_iops_min are looked at.",
-        support: Support::Differs(
-            "the schedule of a rate is kept from the start to the end, whatever the cycle",
-        ),
+        support: Support::Differs("the schedule of a rate is kept for the whole job"),
         set: |spec, given| given.integer(0, MAX).map(|ms| spec.rate.cycle = Nanos(ms as u64 * 1_000_000)),
         ..Opt::PLAIN
     },
@@ -354,7 +351,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Whether a rate catches up with what a thinktime has cost it.",
-        support: Support::Differs("a job has a rate or a thinktime, so that it changes nothing"),
+        support: Support::Differs("it has no effect, because a job has either a rate or a thinktime"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
     },
@@ -377,7 +374,7 @@ pub const OPTIONS: &[Opt] = &[
         help: "Searches the largest depth, up to iodepth, with which latency_percentile of the operations take no longer \
                than this.",
         support: Support::Differs(
-            "each depth is tried in a window of its own whose start is left out, and an answer has been kept in two \
+            "each depth is measured in its own window, whose start is excluded, and a result was met in two \
              windows; the response time counts",
         ),
         set: |spec, given| microseconds(given).map(|time| spec.rate.latency_target = time),
@@ -389,7 +386,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "How long each depth is tried for latency_target.",
         support: Support::Differs(
-            "one second where it is not given or 0; up to ten times as long where latency_percentile would rest on fewer \
+            "the default is one second; up to ten times as long if latency_percentile would rest on fewer \
              than ten operations beyond it",
         ),
         set: |spec, given| microseconds(given).map(|time| spec.rate.latency_window = time),
@@ -399,9 +396,9 @@ pub const OPTIONS: &[Opt] = &[
         name: "latency_percentile",
         form: Form::Number { min: 0.0, max: 100.0 },
         default: "100",
-        help: "Percent of the operations that have to keep latency_target.",
+        help: "Percentage of the operations that must meet latency_target.",
         support: Support::Differs(
-            "has to be given, below 100, with a latency_target: a maximum is never the same twice",
+            "it is required with latency_target and must be below 100, because a maximum is not reproducible",
         ),
         set: |spec, given| given.number(0.0, 100.0).map(|percent| spec.rate.latency_percentile = percent),
         ..Opt::PLAIN
@@ -410,12 +407,12 @@ pub const OPTIONS: &[Opt] = &[
         name: "latency_run",
         form: Form::Flag,
         default: "0",
-        help: "Keeps on running after latency_target's answer, changing the depth as needed.",
-        support: Support::Differs("0 only: a search ends with its answer"),
+        help: "Continues after latency_target was met, adjusting the depth.",
+        support: Support::Differs("only 0: the search ends with its result"),
         set: |_, given| match given.flag()? {
             true => Err(OptionError::refused(
                 "a search ends with its answer",
-                "leave it out, then run with the depth that was found",
+                "remove it, then run with the depth that was found",
             )),
             false => Ok(()),
         },
@@ -425,10 +422,8 @@ pub const OPTIONS: &[Opt] = &[
         name: "flow",
         form: Form::Integer { min: 0, max: 1000 },
         default: "0",
-        help: "The job's weight among those of the same flow_id, whose activity is kept in proportion to their weights.",
-        support: Support::Differs(
-            "the ratio is kept among jobs that start together, of which none is ahead by more than a round",
-        ),
+        help: "Weight of the job among those with the same flow_id, whose activity is kept in proportion to the weights.",
+        support: Support::Differs("the ratio is kept among jobs that start together, to within one round"),
         set: |spec, given| given.integer(0, 1000).map(|weight| spec.rate.flow = weight as u32),
         ..Opt::PLAIN
     },
@@ -444,7 +439,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "flow_watermark",
         form: Form::Integer { min: 0, max: 4_294_967_295 },
         default: "1024",
-        help: "Once bounded how far a flow may run ahead; current fio takes it and does nothing about it.",
+        help: "Obsolete; accepted and ignored, as in current fio.",
         support: Support::Differs("it is deprecated and has no effect, as in fio"),
         set: |_, given| given.integer(0, 4_294_967_295).map(|_| ()),
         ..Opt::PLAIN
@@ -555,7 +550,7 @@ mod tests {
             arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read)
                 .unwrap_err()
                 .to_string()
-                .contains("not both")
+                .contains("cannot be combined")
         );
         assert!(
             arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read)
@@ -603,7 +598,7 @@ mod tests {
             io(&[("latency_run", "1")], task(Mix::Read))
                 .unwrap_err()
                 .to_string()
-                .contains("ends with its answer")
+                .contains("ends with its result")
         );
         let different = [("max_latency", "1s,2s")];
         assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
@@ -622,7 +617,10 @@ mod tests {
         let names = || JobTask::Metadata(MetadataTask::default());
         assert!(lowered(&[("thinktime_blocks", "3")], names()).is_ok());
         for setting in [("rate", "1m"), ("thinktime", "5"), ("max_latency", "1s"), ("latency_target", "1s")] {
-            assert!(lowered(&[setting], names()).unwrap_err().to_string().contains("names"), "{setting:?}");
+            assert!(
+                lowered(&[setting], names()).unwrap_err().to_string().contains("metadata"),
+                "{setting:?}"
+            );
         }
     }
 }

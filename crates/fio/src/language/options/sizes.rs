@@ -156,8 +156,8 @@ fn size(given: &OptionValue<'_>) -> Result<Bytes> {
         Ok(size)
     } else {
         Err(OptionError::refused(
-            format!("`{}` is no size of an operation", given.text()?),
-            "give 1 byte to 1 GiB",
+            format!("`{}` is not a size of an operation", given.text()?),
+            "specify 1 byte to 1 GiB",
         ))
     }
 }
@@ -165,7 +165,7 @@ fn size(given: &OptionValue<'_>) -> Result<Bytes> {
 fn range(given: &OptionValue<'_>) -> Result<(Bytes, Bytes)> {
     let text = given.text()?;
     let (one, other) = text.split_once(['-', ':']).ok_or_else(|| {
-        OptionError::refused(format!("`{text}` is no range"), "write two sizes, as in 4k-64k")
+        OptionError::refused(format!("`{text}` is not a range"), "write two sizes, as in 4k-64k")
     })?;
     let (one, other) = (size(&given.part(one))?, size(&given.part(other))?);
     Ok((one.min(other), one.max(other)))
@@ -248,7 +248,7 @@ pub const OPTIONS: &[Opt] = &[
         &["blocksize_range"],
         Form::Special("a range of sizes, or ranges for reads, writes and trims"),
         "",
-        "Operations have any size of a range that is a multiple of its least one.",
+        "Random sizes within a range, in multiples of its minimum.",
         |s, g| ranges(&mut s.sizes, g),
     ),
     opt(
@@ -256,8 +256,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("SIZE/PERCENT:SIZE/PERCENT..., or such lists for reads, writes and trims"),
         "",
-        "Operations have these sizes, each with its share in percent. Shares that are left \
-         out have equal parts of the rest.",
+        "Sizes of operations, each with a percentage. Sizes without a percentage share the remainder equally.",
         |s, g| splits(&mut s.sizes, g),
     ),
     opt(
@@ -265,8 +264,7 @@ pub const OPTIONS: &[Opt] = &[
         &["blockalign"],
         THREE,
         "",
-        "Random offsets are multiples of this rather than of the size. Blocks may then be \
-         done several times: it implies norandommap.",
+        "Random offsets are multiples of this instead of the size. Blocks may then overlap, so it implies norandommap.",
         |s, g| {
             let block = Bytes(0);
             let before = s.sizes.align.map(|align| align.unwrap_or(block));
@@ -275,13 +273,13 @@ pub const OPTIONS: &[Opt] = &[
             Ok(())
         },
     )
-    .bounded("one alignment holds for all directions of a mix: the smallest"),
+    .bounded("a mix has one alignment for all directions: the smallest"),
     opt(
         "bs_unaligned",
         &["blocksize_unaligned"],
         Form::Flag,
         "0",
-        "Sizes of a range need not be multiples of its least one.",
+        "Sizes of a range need not be multiples of its minimum.",
         |s, g| put(&mut s.sizes.unaligned, g.flag()),
     ),
     opt(
@@ -289,8 +287,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Where sizes are given for reads and writes, the first is for sequential operations \
-         and the second for random ones.",
+        "If sizes are given for reads and writes, the first applies to sequential and the second to random operations.",
         |s, g| put(&mut s.sizes.by_order, g.flag()),
     ),
 ];

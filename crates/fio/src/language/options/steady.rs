@@ -51,7 +51,7 @@ impl Steady {
                 self.interval
             );
             let refused =
-                OptionError::refused(what, "give another window, or another steadystate_check_interval");
+                OptionError::refused(what, "specify another window, or another steadystate_check_interval");
             return Err(refused.at(format!("steadystate_duration={}", self.duration)));
         }
         let Criterion { measure, slope, limit, percent } = criterion;
@@ -100,11 +100,9 @@ pub const OPTIONS: &[Opt] = &[
         aliases: &["ss_dur"],
         form: Form::Time("s"),
         default: "0",
-        help: "Length of the window that steadystate looks at: a multiple of steadystate_check_interval, at least twice \
+        help: "Length of the window for steadystate: a multiple of steadystate_check_interval, at least twice \
                it. With 0 a job does not end when it is steady.",
-        support: Support::Bounded(
-            "a window with fewer than two values is refused: one value says nothing of its change",
-        ),
+        support: Support::Bounded("a window with fewer than two values is rejected"),
         set: |spec, given| given.time(Unit::Seconds).map(|time| spec.steady.duration = time),
         ..Opt::PLAIN
     },
@@ -122,13 +120,13 @@ pub const OPTIONS: &[Opt] = &[
         aliases: &["ss_interval"],
         form: Form::Time("s"),
         default: "1",
-        help: "Distance of the values that steadystate looks at.",
+        help: "Interval of the values for steadystate.",
         set: |spec, given| {
             let time = given.time(Unit::Seconds)?;
             if time < Nanos(10_000_000) {
                 return Err(OptionError::refused(
                     "values have to be at least 10ms apart",
-                    "give a longer interval",
+                    "specify a longer interval",
                 ));
             }
             spec.steady.interval = time;

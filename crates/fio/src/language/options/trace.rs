@@ -143,7 +143,7 @@ impl Trace {
         if spec.files.fill {
             return Err(OptionError::refused(
                 "a trace says itself when it is over",
-                "leave it or read_iolog out",
+                "remove it or read_iolog",
             )
             .at("fill_device"));
         }
@@ -198,11 +198,8 @@ impl Trace {
             .at("read_iolog"));
         }
         let Some(task) = thread.io() else {
-            return Err(OptionError::refused(
-                "engines that work on names repeat no trace",
-                "use another ioengine",
-            )
-            .at("read_iolog"));
+            return Err(OptionError::refused("metadata engines repeat no trace", "use another ioengine")
+                .at("read_iolog"));
         };
         self.repeat(replay, task)?;
         task.stop = Stop {
@@ -217,7 +214,7 @@ impl Trace {
         if task.verify.is_some() {
             return Err(OptionError::refused(
                 "what a trace writes is not verified",
-                "leave verify or read_iolog out",
+                "remove verify or read_iolog",
             )
             .at("verify"));
         }
@@ -225,7 +222,7 @@ impl Trace {
         if timed && task.arrival != Arrival::Closed {
             return Err(OptionError::refused(
                 "the trace says when",
-                "leave them out, or give replay_no_stall=1",
+                "remove them, or give replay_no_stall=1",
             )
             .at("rate, rate_iops and thinktime"));
         }
@@ -233,7 +230,7 @@ impl Trace {
             task.arrival = Arrival::Traced(self.speed_percent);
         }
         if task.durability.sync.take().is_some() {
-            return Err(OptionError::refused("the trace has the syncs", "leave them out")
+            return Err(OptionError::refused("the trace has the syncs", "remove them")
                 .at("fsync, fdatasync and sync_file_range"));
         }
         let operations = replay.operations.operations();
@@ -288,14 +285,13 @@ impl Skip {
 /// The log that is a trace of what a thread does.
 fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
     let Some(task) = thread.io() else {
-        return Err(OptionError::refused("engines that work on names have no trace", "leave it out")
-            .at("write_iolog"));
+        return Err(OptionError::refused("metadata engines have no trace", "remove it").at("write_iolog"));
     };
     let range = |method: Option<SyncMethod>| method == Some(SyncMethod::FileRange);
     if range(task.durability.sync.map(|rule| rule.method)) || range(task.durability.end_sync) {
         return Err(OptionError::refused(
             "a trace has no sync_file_range",
-            "use fdatasync, or leave one of the two out",
+            "use fdatasync, or remove one of the two",
         )
         .at("write_iolog"));
     }
@@ -315,7 +311,7 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
 }
 
 const NO_MERGE: Support =
-    Support::Missing("blktrace's traces are not read: give read_iolog one of write_iolog's");
+    Support::Missing("blktrace's traces are not read: specify read_iolog one of write_iolog's");
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
@@ -324,7 +320,7 @@ pub const OPTIONS: &[Opt] = &[
         help: "Writes each operation down, in the order and at the time of its start, in a file that read_iolog can repeat; in \
                version 3 of fio's format.",
         support: Support::Differs(
-            "the file is made anew, where fio appends to it; paths in it are absolute; times count from the start of the first \
+            "the file is replaced, where fio appends to it; paths in it are absolute; times are relative to the start of the first \
              job that writes to it",
         ),
         set: |spec, given| given.text().map(|path| spec.trace.write = Some(PathBuf::from(path))),
@@ -332,8 +328,8 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "read_iolog",
-        help: "Repeats the operations of a trace that write_iolog has written: its files, places, sizes, syncs and times count, and \
-               rw, bs, size and the like do not. Clones take turns at several names with colons between them; - is standard \
+        help: "Repeats the operations of a trace that write_iolog has written: its files, places, sizes, syncs and times count, \
+         and rw, bs, size and the like do not. Clones take turns at several names with colons between them; - is standard \
                input.",
         support: Support::Differs(
             "each operation is due at its time, also while earlier ones are on their way, and response times count from then; \
@@ -376,7 +372,7 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "replay_redirect",
-        help: "Device or file that all operations go to, whatever the trace says.",
+        help: "Device or file that replaces those in the trace.",
         set: |spec, given| given.text().map(|path| spec.trace.redirect = Some(path.to_owned())),
         ..Opt::PLAIN
     },
@@ -389,7 +385,7 @@ pub const OPTIONS: &[Opt] = &[
                 spec.trace.align = align;
                 Ok(())
             }
-            _ => Err(OptionError::refused("it is no power of two", "give one, such as 4096")),
+            _ => Err(OptionError::refused("it is not a power of two", "specify one, such as 4096")),
         },
         ..Opt::PLAIN
     },

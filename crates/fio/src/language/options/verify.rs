@@ -62,18 +62,16 @@ impl Verify {
             if self.only {
                 return Err(OptionError::refused(
                     "it needs to know how",
-                    "give the job the verify that it was written with",
+                    "specify the job the verify that it was written with",
                 )
                 .at("verify_only"));
             }
             return Ok(());
         };
         let JobTask::Io(task) = &mut thread.task else {
-            return Err(OptionError::refused(
-                "engines that work on names write nothing to verify",
-                "leave it out",
-            )
-            .at("verify"));
+            return Err(
+                OptionError::refused("metadata engines write nothing to verify", "remove it").at("verify")
+            );
         };
         if method == Method::Check(FioChecksum::Null) && matches!(task.target, Target::Null { .. }) {
             return Ok(());
@@ -84,7 +82,7 @@ impl Verify {
         if task.mix.trims() {
             return Err(OptionError::refused(
                 "what a trimmed block holds is for the device to choose",
-                "leave the trims or verify out",
+                "remove the trims or verify",
             )
             .at("verify"));
         }
@@ -220,10 +218,8 @@ const METHOD_NAMES: [&str; METHODS.len()] = {
 
 const MAX: i64 = u32::MAX as i64;
 const COUNT: Form = Form::Integer { min: 0, max: MAX };
-const NO_TRIMS: Support =
-    Support::Missing("trims are not verified here: trim in a job of its own (rw=randtrim)");
-const AFTER: Support =
-    Support::Differs("everything is verified after the job, when nothing is measured any more");
+const NO_TRIMS: Support = Support::Missing("trims are not verified: trim in a separate job (rw=randtrim)");
+const AFTER: Support = Support::Differs("all data is verified after the job, outside of the measured time");
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
@@ -252,7 +248,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_only",
         form: Form::Flag,
         default: "0",
-        help: "Writes nothing, and verifies what an earlier run of the same job has written.",
+        help: "Verifies data written by an earlier run of the same job, without writing.",
         support: Support::Bounded(
             "for jobs that only write; they read in their own order and are measured as the reads that they are",
         ),
@@ -272,14 +268,14 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_offset",
         form: Form::Size,
         help: "Where in a block its header is.",
-        support: Support::Missing("a header is where its block begins: leave it out"),
+        support: Support::Missing("a header is where its block begins: remove it"),
         ..Opt::PLAIN
     },
     Opt {
         name: "verify_pattern",
         form: Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
         help: "What written blocks are filled with, apart from their headers. Without it they are random.",
-        support: Support::Bounded("offsets (%o) and files in the pattern are not built"),
+        support: Support::Bounded("offsets (%o) and files in the pattern are not supported"),
         set: |spec, given| pattern::with_offsets(given.text()?).map(|pattern| spec.verify.pattern = pattern),
         ..Opt::PLAIN
     },
@@ -287,7 +283,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verifysort",
         form: Form::Flag,
         default: "1",
-        help: "Once sorted what is verified; current fio takes it and does nothing about it.",
+        help: "Obsolete; accepted and ignored, as in current fio.",
         support: Support::Differs("it is deprecated and has no effect, as in fio"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
@@ -296,7 +292,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verifysort_nr",
         form: Form::Integer { min: 0, max: 131_072 },
         default: "1024",
-        help: "Once bounded what verifysort sorts; current fio takes it and does nothing about it.",
+        help: "Obsolete; accepted and ignored, as in current fio.",
         support: Support::Differs("it is deprecated and has no effect, as in fio"),
         set: |_, given| given.integer(0, 131_072).map(|_| ()),
         ..Opt::PLAIN
@@ -307,7 +303,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Whether verification ends with the first wrong block.",
         support: Support::Bounded(
-            "reads of the job end it at their first wrong block unless continue_on_error says otherwise; what is verified \
+            "reads of the job end it at the first wrong block unless continue_on_error is set; what is verified \
              after the job is always verified to its end, and the first wrong blocks are listed",
         ),
         set: |_, given| given.flag().map(|_| ()),
@@ -318,9 +314,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Whether wrong blocks are put into files.",
-        support: Support::Bounded(
-            "the results say where wrong blocks are and what is wrong with them; no files are made",
-        ),
+        support: Support::Bounded("wrong blocks are described in the results; no files are created"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
     },
@@ -328,7 +322,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_async",
         form: COUNT,
         default: "0",
-        help: "Threads that verify besides the job's own.",
+        help: "Number of additional threads that verify.",
         support: Support::Bounded("the job's own thread verifies; that is left out of the latencies"),
         set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
@@ -365,7 +359,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Writes down what was written, so that it can be verified at another time.",
         support: Support::Differs(
-            "only where it is asked for, where fio always does; the file must not exist yet, and `iolite verify` reads it",
+            "off by default; the file must not exist yet, and is read by `iolite verify`",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.save_state = on),
         ..Opt::PLAIN
@@ -374,8 +368,8 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_state_load",
         form: Form::Flag,
         default: "0",
-        help: "Verifies only what a saved state says was written.",
-        support: Support::Missing("use `iolite verify` with the file that verify_state_save has made"),
+        help: "Verifies only data recorded as written in a saved state.",
+        support: Support::Missing("use `iolite verify` with the file written by verify_state_save"),
         ..Opt::PLAIN
     },
     Opt {
@@ -394,7 +388,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "1",
         help: "Whether the seeds in the headers are compared.",
-        support: Support::Bounded("headers hold no seed of the job: it changes nothing"),
+        support: Support::Bounded("it has no effect, because headers do not contain the seed"),
         set: |_, given| given.flag().map(|_| ()),
         ..Opt::PLAIN
     },
@@ -472,7 +466,7 @@ mod tests {
         assert!(verified(&[md5], task(Mix::TrimThenWrite)).unwrap_err().to_string().contains("trim"));
         assert!(verified(&[md5], task(Mix::Trim)).unwrap_err().to_string().contains("trim"));
         let names = JobTask::Metadata(MetadataTask::default());
-        assert!(lowered(&[md5], names).unwrap_err().to_string().contains("names"));
+        assert!(lowered(&[md5], names).unwrap_err().to_string().contains("metadata"));
     }
 
     #[test]
@@ -508,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_made_anew() {
+    fn buffers_are_filled_again() {
         let contents = Contents { refill: false, ..Contents::default() };
         let task = FileTask { contents, ..task(Mix::Write) };
         assert!(!io(&[], task.clone()).unwrap().1.contents.refill);

@@ -140,7 +140,7 @@ fn only_named_sections_of_files_run() {
     let plan = planned_with("--name=z --ioengine=null --size=4k --section=b --section=ab", &[&file]).unwrap();
     assert_eq!(outline(&plan).iter().map(|thread| thread.0).collect::<Vec<_>>(), ["z", "b", "ab"]);
     let problem = planned_with("--section=c", &[&file]).unwrap_err().to_string();
-    assert!(problem.starts_with("a.fio:1:1: `--section` asks for `c`, which is in no job file"), "{problem}");
+    assert!(problem.starts_with("a.fio:1:1: `--section`: no job file has the section `c`"), "{problem}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_job_waits_only_for_one_before_it_of_a_name_of_its_own() {
     assert!(outline(&plan)[2].3, "it starts with the others and waits by itself");
     for (text, part) in [
         ("[a]\nwait_for=b\n[b]\n", "a.fio:5:1: no job before this one that is run is named `b`"),
-        ("[a]\n\nwait_for=a\n", "a.fio:6:1: a job can't wait for itself"),
+        ("[a]\n\nwait_for=a\n", "a.fio:6:1: a job cannot wait for itself"),
         ("[a]\n[a]\n[b]\nwait_for=a\n", "a.fio:7:1: several jobs are named `a`"),
     ] {
         let problem = planned(&format!("{NULL}{text}")).unwrap_err().to_string();
@@ -182,7 +182,7 @@ fn all_that_is_wrong_with_a_job_is_reported_with_its_place() {
         "a.fio:5:1: there is no option `iodpeth`; did you mean `iodepth`?",
         "a.fio:6:1: `bs` needs a value; write bs=",
         "a.fio:7:2: `description=` has no value; write description=VALUE",
-        "a.fio:8:1: `size`: `(4*` can't be worked out: a number is missing before its end",
+        "a.fio:8:1: `size`: `(4*` cannot be worked out: a number is missing before its end",
         "a.fio:9:3: there is no option `thread 1`; did you mean `thread`",
     ];
     assert_eq!(outline.len(), expected.len(), "{problems}");
@@ -221,7 +221,7 @@ fn threads_are_limited() {
     assert_eq!(few.threads.len(), 4);
     let problem = planned(&format!("{NULL}[a]\nnumjobs=4096\n[b]\n")).unwrap_err().to_string();
     assert!(
-        problem.starts_with("a.fio:6:1: with this job there are 4097 threads, more than 4096"),
+        problem.starts_with("a.fio:6:1: with this job there are 4097 threads, more than the maximum of 4096"),
         "{problem}"
     );
 }

@@ -60,7 +60,7 @@ proptest! {
 fn what_no_job_file_can_say_is_refused_by_its_place() {
     let mut document = read("x.fio", b"[a]\nd=1\n", &context()).unwrap();
     document.sections[0].settings[0].value = Some("x;y".into());
-    assert!(job_file(&document).unwrap_err().to_string().starts_with("x.fio:2:1: `d=x;y` can't"));
+    assert!(job_file(&document).unwrap_err().to_string().starts_with("x.fio:2:1: `d=x;y` cannot"));
 }
 
 #[test]

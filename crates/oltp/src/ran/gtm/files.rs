@@ -168,7 +168,7 @@ pub(super) fn remove(paths: &[PathBuf]) -> Result<()> {
 pub(super) fn sync(directory: &Path) -> Result<()> {
     File::open(directory)
         .and_then(|directory| directory.sync_all())
-        .map_err(|e| io("sync", directory, e, "look at the kernel log (dmesg)"))
+        .map_err(|e| io("sync", directory, e, "see the kernel log (dmesg)"))
 }
 
 #[cfg(test)]

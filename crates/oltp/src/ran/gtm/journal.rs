@@ -36,7 +36,7 @@ pub(super) fn off(gtm: &Gtm) -> Result<()> {
     gtm.administer("turn off the journal of", &["set", option, "-region", "DEFAULT"]).map(|_| ())
 }
 
-/// How many bytes of the journal are made ready for a run.
+/// Bytes of the journal prepared for a run.
 pub(super) fn ahead(globals: &[u64]) -> u64 {
     let total: u64 = globals.iter().map(|&subscripts| files::global_size(subscripts).0).sum();
     total.saturating_mul(TIMES_AHEAD).clamp(MIN_AHEAD, MAX_AHEAD)

@@ -91,7 +91,7 @@ impl Gtm {
         self.directory.join(name)
     }
 
-    /// What is there, when setup has come to its end.
+    /// What is there, when setup has ended.
     fn catalogue(&self) -> Result<Catalogue> {
         let place = || self.directory.display().to_string();
         let catalogue = Catalogue::read(&self.directory)?.ok_or_else(|| Error::Missing { place: place() })?;

@@ -108,7 +108,7 @@ impl GtmSession {
         let answer = answer.map_err(failed)?;
         let (began, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
         let began = began.parse::<i64>().ok().filter(|_| !answers.garbled);
-        let began = began.ok_or_else(|| failed(Refused(format!("its answer can't be read: {answer}"))))?;
+        let began = began.ok_or_else(|| failed(Refused(format!("its answer cannot be read: {answer}"))))?;
         for timed in &mut done[from..] {
             timed.started += began * 1000;
             timed.ended += began * 1000;

@@ -222,7 +222,7 @@ pub(super) fn drop_globals(gtm: &Gtm) -> Result<()> {
     set_buffers(gtm, &catalogue)
 }
 
-/// Removes what an attempt that did not come to its end has left.
+/// Removes what an attempt that did not end has left.
 fn kill_unfinished(gtm: &Gtm, catalogue: &mut Catalogue) -> Result<()> {
     let Some((first, last)) = catalogue.making else { return Ok(()) };
     let mut process = gtm.process()?;

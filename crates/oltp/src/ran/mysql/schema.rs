@@ -1,7 +1,7 @@
 //! Our tables and procedures, as SQL that MariaDB and MySQL both take.
 
-/// In the comment of all that we make, which distinguishes it from other people's.
-pub(super) const MARK: &str = "made by iolite, layout 1";
+/// In the comment of all that we make, which distinguishes it from those of others.
+pub(super) const MARK: &str = "created by iolite, layout 1";
 pub(super) const CATALOGUE: &str = "iolite_catalogue";
 pub(super) const BLOCKS: &str = "iolite_blocks";
 /// Procedure that reads blocks.

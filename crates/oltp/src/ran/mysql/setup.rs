@@ -1,4 +1,4 @@
-//! Making blocks and globals, and unmaking what did not come to its end.
+//! Making blocks and globals, and unmaking what did not end.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const TABLE_BYTES: u64 = 1 << 20;
 pub(super) const MAX_SUBSCRIPTS: u64 = 10_u64.pow(DIGITS as u32 - 3) - 1;
 
 /// About so many blocks are read to find out how rows lie, so often at most, and the time between, in which the server's
-/// own work may come to its end.
+/// own work may end.
 const PROBED: u64 = 50;
 const PROBES: u32 = 200;
 const CALM: Duration = Duration::from_millis(50);
@@ -84,7 +84,7 @@ pub(super) fn add_globals(
     let there = catalogue::existing(context, conn)?.sizes().len() as u32;
     validate(there, count, subscripts, MAX_SUBSCRIPTS)?;
     check_space(context, global_size(subscripts).0.saturating_mul(count.into()))?;
-    // Of an earlier attempt that did not come to its end.
+    // Of an earlier attempt that did not end.
     drop_globals(context, conn, there + 1)?;
     let made = fill_globals(context, conn, there + 1..=there + count, subscripts, progress);
     made.inspect_err(|_| {

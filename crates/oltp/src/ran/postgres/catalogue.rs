@@ -128,7 +128,7 @@ pub(super) fn complete(target: &Target, client: &mut Client) -> Result<Catalogue
     }
 }
 
-/// Enters something that is there now, in the transaction that has made it.
+/// Enters something that is there now, in the transaction that has created it.
 pub(super) fn enter(
     client: &mut impl GenericClient,
     kind: &str,

@@ -8,7 +8,8 @@
 //! `read`, which is one pread of one block. The server reads through the page cache of its host; where its files can be
 //! opened by this process a thread of this program has the cache
 //! give back what was read within a tenth of a second, otherwise a database smaller than the memory is soon
-//! cached. [`Settings::through_buffers`](super::Settings::through_buffers) reads through the buffers instead (get_raw_page of pageinspect).
+//! cached. [`Settings::through_buffers`](super::Settings::through_buffers) reads through the buffers instead (get_raw_page of
+//! pageinspect).
 //!
 //! *How it makes writes durable*: the server's write-ahead log, synchronised at each commit (`synchronous_commit=on` for the
 //! session, refused where the server has `fsync=off`); relaxed, some time later (`synchronous_commit=off`).
@@ -41,7 +42,7 @@ use worker::Tables;
 /// The schema that holds everything.
 const SCHEMA: &str = "iolite";
 /// Its comment, by which we know it.
-const MARK: &str = "made by iolite (RanRead, RanWrite, RanIO): the verb purge removes it";
+const MARK: &str = "created by iolite (RanRead, RanWrite, RanIO): the verb purge removes it";
 /// The role of a server that replays another's log.
 const STANDBY: &str = "hot standby";
 /// Names of globals, but for their number.
@@ -241,7 +242,7 @@ fn read_path(through_buffers: bool, direct: bool, evicts: bool) -> String {
     }
     let cache = match (direct, evicts) {
         (true, _) => "and past the page cache (debug_io_direct)",
-        (false, true) => "through the page cache, which is made to forget them after each batch",
+        (false, true) => "through the page cache, from which they are dropped after each batch",
         (false, false) => "through the page cache",
     };
     format!("block by number past the shared buffers ({extension}, mode read), {cache}")

@@ -1,4 +1,4 @@
-//! Removing what setup made: what the catalogue lists, then the schema, never with CASCADE.
+//! Removing what setup created: what the catalogue lists, then the schema, never with CASCADE.
 
 use postgres::Client;
 use postgres::error::SqlState;

@@ -142,7 +142,7 @@ pub(super) fn broken(target: &Target, error: std::io::Error) -> Error {
             doing,
             place: place(),
             cause: error.into(),
-            remedy: "look at the server's log: it may have ended, or its file system be full",
+            remedy: "see the server's log: it may have ended, or its file system be full",
         },
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn add_globals(
     let total = subscripts.saturating_mul(count.into());
     for global in first..first + count {
         let path = database.file(global);
-        // Of an earlier attempt that did not come to its end.
+        // Of an earlier attempt that did not end.
         let left: Vec<_> = [path.clone()].into_iter().filter(|path| path.exists()).collect();
         database.refuse_foreign(&left)?;
         database.remove(&left)?;
@@ -94,7 +94,7 @@ fn make(database: &RanSqlite, path: &Path) -> Result<()> {
 fn sync_directory(directory: &Path) -> Result<()> {
     File::open(directory)
         .and_then(|directory| directory.sync_all())
-        .map_err(|e| io("sync", directory, e, "look at the kernel log (dmesg)"))
+        .map_err(|e| io("sync", directory, e, "see the kernel log (dmesg)"))
 }
 
 fn refuse_existing(directory: &Path) -> Result<()> {
@@ -208,7 +208,7 @@ impl Fill<'_> {
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
             Ok(())
         };
-        let synced = |e| io("sync", self.path, e, "look at the kernel log (dmesg)");
+        let synced = |e| io("sync", self.path, e, "see the kernel log (dmesg)");
         // Our own descriptor is closed while SQLite holds no lock in this process: see `direct`.
         connection.close().map_err(|(_, e)| self.failed(e))?;
         sync().map_err(synced)?;

@@ -87,7 +87,7 @@ impl RanSqlite {
             return Err(Error::Unsupported {
                 database: "SQLite",
                 what: "read blocks through buffers that it does not share between sessions",
-                remedy: "leave --through-buffers out",
+                remedy: "remove --through-buffers",
             });
         }
         Ok(RanSqlite { durability: settings.durability, ..RanSqlite::new(directory) })

@@ -18,7 +18,7 @@ use super::schema::{self, CATALOGUE, COMPLETE};
 use session::MysqlSession;
 
 /// The catalogue's comment.
-const MARK: &str = "made by iolite: TPROC-C";
+const MARK: &str = "created by iolite: TPROC-C";
 /// Bytes of an INSERT of many rows: far below the smallest max_allowed_packet in use, 1 MiB.
 const INSERT: usize = 256 << 10;
 

@@ -19,7 +19,7 @@ use session::PostgresSession;
 
 const SCHEMA: &str = "iolite_tproc_c";
 /// The schema's comment.
-const MARK: &str = "made by iolite: TPROC-C";
+const MARK: &str = "created by iolite: TPROC-C";
 /// Bytes of rows that are sent at once.
 const CHUNK: usize = 256 << 10;
 
@@ -187,7 +187,7 @@ impl PostgresLoader {
                     doing: "copy rows into",
                     place: self.target.place().to_owned(),
                     cause: error.into(),
-                    remedy: "look at the server's log: it may have ended, or its file system be full",
+                    remedy: "see the server's log: it may have ended, or its file system be full",
                 });
             }
         }

@@ -130,7 +130,7 @@ fn destroys(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     }
     let unless =
         if overwrite == Overwrite::Blank { ", unless data is found in its first or last MiB" } else { "" };
-    Some(("destroys", format!("writes over {}, and what that holds is lost{unless}", there.join(", "))))
+    Some(("destroys", format!("overwrites {}; its contents are lost{unless}", there.join(", "))))
 }
 
 fn through_cache(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
@@ -180,9 +180,7 @@ fn small(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     let span = span(task, context).filter(|span| *span < SMALL && is_real(task) && task.direct)?;
     Some((
         "small-region",
-        format!(
-            "all of its {span} may fit into a cache of the device or the host: give {SMALL} or much more"
-        ),
+        format!("all of its {span} may fit into a cache of the device or the host: use {SMALL} or more"),
     ))
 }
 
@@ -202,7 +200,8 @@ fn contents(task: &FileTask) -> Option<Caveat> {
     Some((
         "contents",
         format!(
-            "{what}: storage that compresses, deduplicates or knows zeros stores next to nothing; write random data anew (refill_buffers)"
+            "{what}: storage that compresses, deduplicates or knows zeros stores next to nothing; write random data anew \
+             (refill_buffers)"
         ),
     ))
 }
@@ -214,7 +213,8 @@ fn depth(task: &FileTask) -> Option<Caveat> {
         return Some((
             "depth",
             format!(
-                "{} outstanding with the engine {name}, which has one at a time: use io_uring or libaio, or more workers (numjobs)",
+                "{} outstanding operations with the engine {name}, which supports only one: use io_uring or libaio, or more \
+                 workers (numjobs)",
                 task.concurrency
             ),
         ));
@@ -233,9 +233,9 @@ fn rate(task: &FileTask) -> Option<Caveat> {
     Some((
         "rate",
         format!(
-            "{rate} operations a second are asked for: response times count from the instant each was due, so that waiting behind \
-             a slow one counts; fio counts from when it issues, and shows better ones where the rate is not kept ({outstanding} \
-             outstanding at most)"
+            "{rate} operations per second are requested: response times are measured from the scheduled start, so they include \
+             waiting behind slow operations; fio measures from the issue and shows better figures if the rate is not reached (at \
+             most {outstanding} outstanding)"
         ),
     ))
 }
@@ -244,7 +244,7 @@ fn short(task: &FileTask) -> Option<Caveat> {
     let runtime = task.stop.runtime.filter(|runtime| *runtime < SHORT && is_real(task))?;
     Some((
         "short",
-        format!("{runtime} are short: caches and flash change their state over minutes; give 60 s or more"),
+        format!("{runtime} are short: the state of caches and flash changes over minutes; use 60 s or more"),
     ))
 }
 
@@ -258,7 +258,8 @@ fn durability(task: &FileTask) -> Option<Caveat> {
     }
     Some((
         "durability",
-        "writes are over when the device has them in its cache: a database waits for a sync too (fdatasync=1, sync=dsync)".to_owned(),
+        "writes are over when the device has them in its cache: a database waits for a sync too (fdatasync=1, \
+         sync=dsync)".to_owned(),
     ))
 }
 
@@ -282,8 +283,8 @@ fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Caveat> {
     (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
         (
             "fresh",
-            "random writes with nothing before them and no ramp: flash is faster while it is fresh; write all of it twice first, or \
-             give a ramp (ramp_time)"
+            "random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice before, or use a \
+             ramp (ramp_time)"
                 .to_owned(),
         )
     })
@@ -318,7 +319,7 @@ fn shared(tasks: &[&FileTask]) -> Vec<(String, Caveat)> {
         }
         let what = match (&task.access, task.mix) {
             (Access::Sequential, Mix::Read) => {
-                "read the same blocks one after the other: the second to come finds them in a cache; give each a region of its own \
+                "read the same blocks sequentially: all but the first are served from a cache; give each its own region \
                  (offset_increment)"
             }
             (_, mix) if mix.writes() => {
@@ -336,7 +337,7 @@ fn shared(tasks: &[&FileTask]) -> Vec<(String, Caveat)> {
     });
     found.extend(workers.map(|task| {
         let text = format!(
-            "{} workers go through the same blocks side by side: the second to come finds them in a cache",
+            "{} workers read the same blocks concurrently: all but the first are served from a cache",
             task.workers
         );
         (task.name.clone(), ("shared", text))

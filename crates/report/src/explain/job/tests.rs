@@ -242,14 +242,14 @@ fn a_job_is_reported_in_plain_words() {
     };
     let second = FileTask { seed: 9, start: Start { together: true, ..Start::default() }, ..clone.clone() };
     let job = job(vec![lay_out, sound(), clone, second]);
-    let notes = ["`thinktime` waits for what is underway".to_owned()];
+    let notes = ["`thinktime` waits for what is in flight".to_owned()];
     let explained =
         JobToExplain { job: &job, notes: &notes, context: &context(), native: Some("name = 'j'\n") };
     insta::assert_snapshot!(text(explained, PLAIN), @r#"
 the job j: 4 tasks in 3 steps one after the other
 
 1. lay out
-   does       writes of 4 KiB, one after the other, on own (8 GiB, made for this, growing)
+   does       writes of 4 KiB, one after the other, on own (8 GiB, created for the run, growing)
    by         sync, direct
    load       1 thread, 1 outstanding, each as soon as an earlier one is back
    time       once through the target's size
@@ -269,7 +269,7 @@ the job j: 4 tasks in 3 steps one after the other
    by         io_uring, direct
    load       1 thread, 8 outstanding, 1,000 a second asked at random instants
    time       for 60.0 s
-   data       about 234 MiB at the rate asked for, within 2 GiB
+   data       about 234 MiB at the requested rate, within 2 GiB
    makes      /data/new (1 GiB in all, stays)
    DESTROYS   what is there already: /dev/sdx (a device of 64 GiB)
 
@@ -280,11 +280,10 @@ caveats
     rate is not kept (8 outstanding at most)
   ! clones: writes are over when the device has them in its cache: a database waits for a sync too
     (fdatasync=1, sync=dsync)
-  ! clones: random writes with nothing before them and no ramp: flash is faster while it is fresh; write all
-    of it twice first, or give a ramp (ramp_time)
+  ! clones: random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice before, or use a ramp (ramp_time)
   ! clones: 2 tasks write to the same file: they overwrite each other's blocks, and the file system makes them
     wait for one another
-  ! `thinktime` waits for what is underway
+  ! `thinktime` waits for what is in flight
 
 the same as iolite's own job (TOML)
 name = 'j'
@@ -310,8 +309,7 @@ fn clones_are_reported_once_unless_what_they_do_differs() {
     };
     let alike = rendered("/data/a.1");
     assert!(
-        alike.contains("1 to 2. reads, 2 times at once")
-            && alike.contains("on its own files: /data/a.0, /data/a.1")
+        alike.contains("1 to 2. reads, 2 clones") && alike.contains("on its own files: /data/a.0, /data/a.1")
     );
     assert!(!alike.contains("DESTROYS"), "{alike}");
     // One that is there already is another matter.

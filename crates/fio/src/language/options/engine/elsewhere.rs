@@ -1,26 +1,26 @@
-//! Options of engines that are not built, and what no engine does here: they are known, so that they can be refused by name.
+//! Options of engines that are not supported, and what no engine does here: they are known, so that they can be refused by name.
 
 use super::WHOLE;
 use crate::language::options::entry::missing;
 use crate::language::options::option::{Form, Opt};
 
 const fn command(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "NVMe commands are not built: use ioengine=io_uring on the block device")
+    missing(name, form, help, "NVMe commands are not supported: use ioengine=io_uring on the block device")
         .of(&["io_uring_cmd"])
 }
 
 const fn placed(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "placement of data on NVMe devices is not built: leave it out")
+    missing(name, form, help, "placement of data on NVMe devices is not supported: remove it")
         .of(&["io_uring_cmd", "xnvme"])
 }
 
 const fn scsi(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "SCSI commands are not built: use ioengine=io_uring on the block device")
+    missing(name, form, help, "SCSI commands are not supported: use ioengine=io_uring on the block device")
         .of(&["sg"])
 }
 
 const fn host(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "networks are not built: use iperf3").of(&[
+    missing(name, form, help, "networks are not supported: use iperf3").of(&[
         "net",
         "netsplice",
         "rdma",
@@ -29,15 +29,15 @@ const fn host(name: &'static str, form: Form, help: &'static str) -> Opt {
 }
 
 const fn net(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "networks are not built: use iperf3").of(&["net", "netsplice"])
+    missing(name, form, help, "networks are not supported: use iperf3").of(&["net", "netsplice"])
 }
 
 const fn rdma(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "RDMA is not built: use perftest (ib_write_bw)").of(&["rdma"])
+    missing(name, form, help, "RDMA is not supported: use perftest (ib_write_bw)").of(&["rdma"])
 }
 
 const fn librpma(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "RDMA is not built: use perftest (ib_write_bw)").of(&[
+    missing(name, form, help, "RDMA is not supported: use perftest (ib_write_bw)").of(&[
         "librpma_apm_client",
         "librpma_apm_server",
         "librpma_gpspm_client",
@@ -46,7 +46,7 @@ const fn librpma(name: &'static str, form: Form, help: &'static str) -> Opt {
 }
 
 const fn defrag(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "moving extents is not built: measure e4defrag(8) itself").of(&["e4defrag"])
+    missing(name, form, help, "moving extents is not supported: measure e4defrag(8) itself").of(&["e4defrag"])
 }
 
 const fn ceph(name: &'static str, form: Form, help: &'static str) -> Opt {
@@ -54,7 +54,7 @@ const fn ceph(name: &'static str, form: Form, help: &'static str) -> Opt {
         name,
         form,
         help,
-        "Ceph is not built: use `rados bench`, or io_uring on a device made by `rbd map`",
+        "Ceph is not supported: use `rados bench`, or io_uring on a device made by `rbd map`",
     )
     .of(&["rbd", "rados"])
 }
@@ -65,29 +65,35 @@ const fn elsewhere(name: &'static str, form: Form, help: &'static str) -> Opt {
 }
 
 const fn http(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "object stores are not built: use warp or s3-benchmark").of(&["http"])
+    missing(name, form, help, "object stores are not supported: use warp or s3-benchmark").of(&["http"])
 }
 
 const fn gluster(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "GlusterFS is used through a mount here: name files on it")
+    missing(name, form, help, "GlusterFS is supported only through a mount: use files on it")
         .of(&["gfapi", "gfapi_async"])
 }
 
 const fn gpu(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "GPUDirect storage is not built: use io_uring with direct=1").of(&["libcufile"])
+    missing(name, form, help, "GPUDirect storage is not supported: use io_uring with direct=1")
+        .of(&["libcufile"])
 }
 
 const fn exec(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "programs beside a job are not built: use exec_prerun=, or start it yourself")
-        .of(&["exec"])
+    missing(
+        name,
+        form,
+        help,
+        "programs started by a job are not supported: use exec_prerun=, or start the program separately",
+    )
+    .of(&["exec"])
 }
 
 const fn xnvme(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "xNVMe is not built: use io_uring on the block device").of(&["xnvme"])
+    missing(name, form, help, "xNVMe is not supported: use io_uring on the block device").of(&["xnvme"])
 }
 
 const fn blkio(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "libblkio is not built: use io_uring on the block device").of(&["libblkio"])
+    missing(name, form, help, "libblkio is not supported: use io_uring on the block device").of(&["libblkio"])
 }
 
 /// The options.
@@ -109,34 +115,34 @@ pub const OPTIONS: &[Opt] = &[
     placed("fdp_pli", Form::Text, "Placement identifiers."),
     placed("plid_select", Form::Text, "How identifiers are chosen."),
     placed("fdp_pli_select", Form::Text, "How identifiers are chosen."),
-    placed("dp_scheme", Form::Text, "File that says which data gets which identifier."),
-    scsi("readfua", Form::Flag, "Reads have to come from the medium."),
-    scsi("writefua", Form::Flag, "Writes have to reach the medium."),
+    placed("dp_scheme", Form::Text, "File that maps data to placement identifiers."),
+    scsi("readfua", Form::Flag, "Reads must be served by the medium (FUA)."),
+    scsi("writefua", Form::Flag, "Writes must reach the medium (FUA)."),
     scsi("sg_write_mode", Form::Text, "Command for writes."),
     scsi("stream_id", WHOLE, "Stream of writes."),
     host("port", WHOLE, "Port of the connection."),
     host("hostname", Form::Text, "The other host."),
     net("interface", Form::Text, "Interface for multicast."),
-    net("ttl", WHOLE, "Hops that multicast packets may go."),
-    net("nodelay", Form::Flag, "Small packets are sent at once (TCP_NODELAY)."),
+    net("ttl", WHOLE, "Maximum number of hops of multicast packets."),
+    net("nodelay", Form::Flag, "Sends small packets immediately (TCP_NODELAY)."),
     net("protocol", Form::Text, "Protocol of the connection.").named_also(&["proto"]),
-    net("listen", Form::Flag, "Waits for a connection rather than making one."),
+    net("listen", Form::Flag, "Waits for a connection instead of connecting."),
     net("pingpong", Form::Flag, "Each packet is answered."),
     net("window_size", Form::Size, "Buffer of the socket."),
     net("mss", Form::Size, "Largest segment."),
-    rdma("verb", Form::Text, "What is asked of the other side."),
+    rdma("verb", Form::Text, "RDMA operation."),
     rdma("bindname", Form::Text, "Local name of the connection."),
     librpma("serverip", Form::Text, "Address of the server."),
     librpma("direct_write_to_pmem", Form::Flag, "Writes reach persistent memory."),
     librpma("busy_wait_polling", Form::Flag, "Polls for completions."),
-    defrag("donorname", Form::Text, "File whose extents are taken."),
-    defrag("inplace", WHOLE, "When the donor's space is allocated."),
+    defrag("donorname", Form::Text, "Donor file, which provides the extents."),
+    defrag("inplace", WHOLE, "When the space of the donor file is allocated."),
     ceph("clustername", Form::Text, "Cluster."),
     ceph("rbdname", Form::Text, "Block device."),
     ceph("clientname", Form::Text, "User."),
     ceph("conf", Form::Text, "Configuration file."),
     ceph("busy_poll", Form::Flag, "Polls for completions."),
-    ceph("touch_objects", Form::Flag, "Objects are made first."),
+    ceph("touch_objects", Form::Flag, "Creates the objects first."),
     missing(
         "pool",
         Form::Text,
@@ -144,10 +150,10 @@ pub const OPTIONS: &[Opt] = &[
         "neither Ceph nor DAOS is built: use io_uring on a mapped device or a mounted file system",
     )
     .of(&["rbd", "rados", "dfs"]),
-    elsewhere("chunk_size", Form::Size, "Size of a file's pieces."),
+    elsewhere("chunk_size", Form::Size, "Chunk size of files."),
     elsewhere("cont", Form::Text, "Container."),
     elsewhere("object_class", Form::Text, "Class of objects."),
-    elsewhere("namenode", Form::Text, "Host that knows the names."),
+    elsewhere("namenode", Form::Text, "Name node."),
     elsewhere("hdfsdirectory", Form::Text, "Directory of the files."),
     http("https", Form::Text, "Encrypted connections."),
     http("http_host", Form::Text, "Host."),
@@ -163,26 +169,26 @@ pub const OPTIONS: &[Opt] = &[
     http("http_s3_storage_class", Form::Text, "Class of storage."),
     http("http_swift_auth_token", Form::Text, "Token."),
     http("http_verbose", Form::Text, "Verbosity."),
-    http("http_object_mode", Form::Text, "How objects are cut."),
+    http("http_object_mode", Form::Text, "How objects are divided."),
     missing(
         "skip_bad",
         Form::Flag,
-        "Bad blocks are left out.",
-        "flash memory is not built: use psync on /dev/mtdblockN",
+        "Skips bad blocks.",
+        "flash memory is not supported: use psync on /dev/mtdblockN",
     )
     .of(&["mtd"]),
     missing(
         "uri",
         Form::Text,
         "Address of the server.",
-        "network block devices are not built: connect one with nbd-client and use io_uring on it",
+        "network block devices are not supported: connect one with nbd-client and use io_uring on it",
     )
     .of(&["nbd"]),
     missing(
         "nfs_url",
         Form::Text,
         "Address of the server.",
-        "NFS is used through a mount here: name files on it",
+        "NFS is supported only through a mount: use files on it",
     )
     .of(&["nfs"]),
     gluster("volume", Form::Text, "Volume."),
@@ -190,15 +196,15 @@ pub const OPTIONS: &[Opt] = &[
     gluster("single-instance", Form::Flag, "Clones share one connection."),
     gpu("gpu_dev_ids", Form::Text, "Graphics cards."),
     gpu("gpu_dev_id", Form::Text, "A graphics card."),
-    gpu("cuda_io", Form::Text, "Way of the data."),
+    gpu("cuda_io", Form::Text, "Path of the data."),
     exec("program", Form::Text, "The program."),
     exec("arguments", Form::Text, "Its arguments."),
-    exec("grace_time", WHOLE, "Time from asking it to end to killing it."),
+    exec("grace_time", WHOLE, "Time between SIGTERM and SIGKILL."),
     exec("std_redirect", Form::Flag, "Its output goes to files."),
     xnvme("xnvme_async", Form::Text, "Asynchronous interface."),
     xnvme("xnvme_sync", Form::Text, "Synchronous interface."),
     xnvme("xnvme_admin", Form::Text, "Interface for administration."),
-    xnvme("xnvme_mem", Form::Text, "Where memory comes from."),
+    xnvme("xnvme_mem", Form::Text, "Type of memory."),
     xnvme("xnvme_dev_nsid", WHOLE, "Namespace."),
     xnvme("xnvme_dev_subnqn", Form::Text, "Subsystem."),
     xnvme("xnvme_iovec", Form::Flag, "Operations have vectors of buffers."),

@@ -1,4 +1,4 @@
-//! I/O priorities of single operations.
+//! I/O priorities of operations.
 
 use iolite_model::{Bytes, IoPriority, Prioritized, PriorityShare};
 
@@ -8,7 +8,7 @@ use crate::language::options::option::{Form, Opt};
 use crate::language::options::placement::class;
 use crate::language::value::OptionValue;
 
-/// I/O priorities of single operations; two values stand for reads and writes.
+/// I/O priorities of operations; two values stand for reads and writes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Priorities {
     /// `cmdprio_percentage`: share of the operations that have one.
@@ -50,7 +50,7 @@ impl Priorities {
         if split && self.percent != [0, 0] {
             return Err(OptionError::refused(
                 "cmdprio_percentage and cmdprio_bssplit both say which operations have a priority",
-                "leave one out",
+                "remove one of them",
             ));
         }
         let mut shares = Vec::new();
@@ -118,7 +118,7 @@ fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share> {
         }
         _ => {
             return Err(OptionError::refused(
-                format!("`{entry}` is no share"),
+                format!("`{entry}` is not a share"),
                 "write size/percentage, or size/percentage/class/level with a hint behind it if \
                  wanted, as in 64k/20/1/0",
             ));
@@ -128,7 +128,7 @@ fn share(given: &OptionValue<'_>, entry: &str) -> Result<Share> {
     if size.0 == 0 {
         return Err(OptionError::refused(
             format!("`{entry}` is of operations without bytes"),
-            "give a size of bssplit",
+            "specify a size of bssplit",
         ));
     }
     Ok(Share { size, percent: number(percent, 100)?, priority })
@@ -147,7 +147,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("a percentage, or percentages for reads and writes"),
         "0",
-        "Share of the operations that get the priority of cmdprio_class and cmdprio.",
+        "Percentage of the operations with the priority of cmdprio_class and cmdprio.",
         |s, g| put(&mut s.engine.priorities.percent, pair(g, small(100))),
     )
     .of(ENGINES),
@@ -156,7 +156,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("0 to 3, or two for reads and writes"),
         "0",
-        "Class of these operations' priority: 1 real time, 2 best effort, 3 idle; 0 for the highest.",
+        "Priority class of these operations: 1 real time, 2 best effort, 3 idle; 0 for the highest.",
         |s, g| put(&mut s.engine.priorities.class, pair(g, small(3))),
     )
     .of(ENGINES),
@@ -174,7 +174,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("0 to 1023, or two for reads and writes"),
         "0",
-        "Hint of these operations' priority, which the kernel has to know; 0 for none.",
+        "Priority hint of these operations, which the kernel must support; 0 for none.",
         |s, g| put(&mut s.engine.priorities.hint, pair(g, hint)),
     )
     .of(ENGINES),
@@ -183,8 +183,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Special("SIZE/PERCENT[/CLASS/LEVEL[/HINT]]:..., or such lists for reads and writes"),
         "",
-        "Share of the operations of each size that get a priority, of cmdprio_class and cmdprio or of \
-         their own.",
+        "Percentage of the operations of each size that have a priority, either that of cmdprio_class and cmdprio or their own.",
         |s, g| put(&mut s.engine.priorities.split, pair(g, split)),
     )
     .of(ENGINES),
@@ -235,11 +234,11 @@ mod tests {
     #[test]
     fn shares_without_sense_are_refused() {
         for (settings, part) in [
-            (&[("cmdprio_percentage", "20"), ("cmdprio_bssplit", "4k/10")][..], "leave one out"),
+            (&[("cmdprio_percentage", "20"), ("cmdprio_bssplit", "4k/10")][..], "remove one of them"),
             (&[("cmdprio_percentage", "1,2,3")], "two values"),
             (&[("cmdprio_class", "4")], "range"),
             (&[("cmdprio_bssplit", "4k/60/1/0:4k/60/3/0")], "120 %"),
-            (&[("cmdprio_bssplit", "4k")], "no share"),
+            (&[("cmdprio_bssplit", "4k")], "not a share"),
             (&[("cmdprio_bssplit", "0/10")], "without bytes"),
         ] {
             let error = classes(settings).unwrap_err().to_string();

@@ -89,13 +89,13 @@ fn parameter(text: Option<&str>, default: Option<f64>, check: fn(f64) -> Result)
         return default.ok_or_else(|| {
             OptionError::refused(
                 "normal needs its deviation in percent of the span",
-                "give it, as in normal:10",
+                "specify it, as in normal:10",
             )
         });
     };
     let (value, centre) = text.split_once(':').map_or((text, None), |(value, centre)| (value, Some(centre)));
     if centre.is_some() {
-        return Err(OptionError::not_built(format!("a centre (`{text}`) is"), "leave it out"));
+        return Err(OptionError::not_built(format!("a centre (`{text}`) is"), "remove it"));
     }
     let value: f64 = value.trim().parse().map_err(|_| OptionError::malformed(value.trim(), "number"))?;
     check(value).map(|()| value)
@@ -154,7 +154,7 @@ fn zones(given: &OptionValue<'_>, list: &str, absolute: bool) -> Result<Vec<Zone
     for entry in list.split(':').map(str::trim) {
         let (io, size) = entry.split_once('/').ok_or_else(|| {
             OptionError::refused(
-                format!("`{entry}` is no zone"),
+                format!("`{entry}` is not a zone"),
                 "write the share of the operations, a slash and the size, as in 60/10",
             )
         })?;

@@ -93,7 +93,7 @@ fn no_iolog(start: &[u8]) -> OptionError {
     }
     OptionError::refused(
         "its first line is neither `fio version 2 iolog` nor `fio version 3 iolog`",
-        "give a file that write_iolog has written",
+        "specify a file that write_iolog has written",
     )
 }
 
@@ -159,7 +159,7 @@ impl Reader {
 fn parse(text: &str) -> Result<Line<'_>> {
     let unknown = || {
         OptionError::refused(
-            format!("`{}` is no line of a trace", text.chars().take(60).collect::<String>()),
+            format!("`{}` is not a line of a trace", text.chars().take(60).collect::<String>()),
             "write PATH ACTION OFFSET LENGTH",
         )
     };
@@ -179,7 +179,7 @@ fn parse(text: &str) -> Result<Line<'_>> {
         "datasync" => return Ok(Line::Operation { name, kind: TracedKind::Fdatasync, offset: 0, length: 0 }),
         other => {
             return Err(OptionError::refused(
-                format!("`{}` is no action of a trace", other.chars().take(30).collect::<String>()),
+                format!("`{}` is not an action of a trace", other.chars().take(30).collect::<String>()),
                 "write read, write, trim, sync, datasync, wait, add, open or close",
             ));
         }
@@ -252,15 +252,15 @@ mod tests {
         assert!(error(&[0x65, 0x61, 0x74, 7, 0, 1, 2]).contains("blktrace"));
         assert!(error(&[b'x'; 10_000]).contains("neither"));
         for (line, part) in [
-            ("1 f fly 0 1", "`fly` is no action"),
-            ("f read 0 1", "`f` is no number"),
-            ("1 f read 0", "no line of a trace"),
-            ("1 f read 0 x", "`x` is no number"),
+            ("1 f fly 0 1", "`fly` is not an action"),
+            ("f read 0 1", "`f` is not a number"),
+            ("1 f read 0", "not a line of a trace"),
+            ("1 f read 0 x", "`x` is not a number"),
             ("1 f read 0 0", "between 1 byte"),
             ("1 f read 0 5000000000", "between 1 byte"),
             ("1 f read 18446744073709551615 1", "largest offset"),
-            ("1 f wait 5 0", "not for version 3"),
-            ("1", "no line of a trace"),
+            ("1 f wait 5 0", "not allowed in version 3"),
+            ("1", "not a line of a trace"),
         ] {
             let error = read(format!("fio version 3 iolog\n{line}\n").as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with("line 2: ") && error.contains(part), "{line}: {error}");

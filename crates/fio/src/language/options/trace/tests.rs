@@ -93,7 +93,7 @@ fn what_a_trace_cannot_do_is_refused() {
     assert!(error(("rate", "1m")).contains("replay_no_stall"));
     assert!(error(("thinktime", "1ms")).contains("replay_no_stall"));
     assert!(error(("fsync", "1")).contains("the trace has the syncs"));
-    assert!(error(("ioengine", "filecreate")).contains("names"));
+    assert!(error(("ioengine", "filecreate")).contains("metadata"));
     assert!(error(("replay_skip", "read,write,trim,sync")).contains("no operation"));
     assert!(replayed(&[("read_iolog", "none")], 0).unwrap_err().to_string().contains("check the path"));
     assert!(spec(&[("replay_align", "5000")]).is_err() && spec(&[("replay_skip", "some")]).is_err());

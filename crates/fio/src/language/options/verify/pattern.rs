@@ -20,13 +20,13 @@ pub struct Pattern {
 /// The bytes that a pattern without offsets stands for: see [`with_offsets`].
 ///
 /// # Errors
-/// It is no pattern, or one whose bytes follow from where they are written (`%o`).
+/// It is not a pattern, or one whose bytes follow from where they are written (`%o`).
 pub(crate) fn parse(text: &str) -> Result<Vec<u8>> {
     let pattern = with_offsets(text)?;
     if pattern.offsets.is_empty() {
         return Ok(pattern.bytes);
     }
-    Err(OptionError::refused("`%o`: only verify_pattern has offsets", "leave it out"))
+    Err(OptionError::refused("`%o`: only verify_pattern has offsets", "remove it"))
 }
 
 /// What a pattern stands for: hexadecimal digits after `0x`, text in double quotes, the contents of a file whose name is in
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>> {
 /// written with its least byte first, in as many bytes as it needs; a negative one in four.
 ///
 /// # Errors
-/// It is no pattern, too long, or its file can't be read.
+/// It is not a pattern, too long, or its file can't be read.
 pub(crate) fn with_offsets(text: &str) -> Result<Pattern> {
     let mut pattern = Pattern::default();
     let bytes = &mut pattern.bytes;
@@ -64,12 +64,12 @@ pub(crate) fn with_offsets(text: &str) -> Result<Pattern> {
         if bytes.len() > LONGEST {
             return Err(OptionError::refused(
                 format!("it has more than {LONGEST} bytes"),
-                "give a shorter one",
+                "specify a shorter one",
             ));
         }
     }
     if bytes.is_empty() {
-        return Err(OptionError::refused("it has no bytes", "give some, such as 0xdeadbeef"));
+        return Err(OptionError::refused("it has no bytes", "specify some, such as 0xdeadbeef"));
     }
     Ok(pattern)
 }
@@ -104,7 +104,7 @@ fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str> {
     let fits = |number: &i64| (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(number);
     let value = number.parse().ok().filter(fits).ok_or_else(|| {
         OptionError::refused(
-            format!("`{text}` is no pattern"),
+            format!("`{text}` is not a pattern"),
             "write 0x and hexadecimal digits, text in double quotes, or a number of 32 bits",
         )
     })?;
@@ -145,15 +145,15 @@ mod tests {
             ("", "no bytes"),
             ("\"\"", "no bytes"),
             ("0x", "digits after"),
-            ("abc", "no pattern"),
-            ("-", "no pattern"),
+            ("abc", "not a pattern"),
+            ("-", "not a pattern"),
             ("4294967296", "32 bits"),
             ("\"ab", "no end"),
             ("0xff%o", "only verify_pattern"),
             ("'/no/such/file'", "cannot read"),
             ("'/etc/passwd", "no end"),
-            ("12 0xff", "no pattern"),
-            ("ü", "no pattern"),
+            ("12 0xff", "not a pattern"),
+            ("ü", "not a pattern"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
