@@ -96,7 +96,7 @@ fn spans(log: &Log) -> BTreeMap<u64, (u64, u64)> {
     let mut spans = BTreeMap::new();
     let (mut start, mut last) = (0, 0);
     for end in ends {
-        if last > 0 && (end - last) * 4 < typical {
+        if last > 0 && (end - last).saturating_mul(4) < typical {
             spans.insert(end, (start, last - start));
             continue;
         }
