@@ -37,11 +37,11 @@ pub enum Format {
 pub fn show(run: &Run, format: Format, style: Style) -> String {
     let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
     let shown = of_procedure(&procedure, run, format, style);
-    match (format, procedure.as_str()) {
-        // An observation is about nothing else.
-        (Format::Json | Format::Short, _) | (_, "observe") => shown,
-        (Format::Text, _) => crate::text::filled([shown, meanwhile::text(run, style)]),
+    // A run without phases, such as an observation, is about nothing else, or over at once.
+    if format != Format::Text || run.phases.is_empty() {
+        return shown;
     }
+    crate::text::filled([shown, meanwhile::text(run, style)])
 }
 
 fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> String {
