@@ -42,10 +42,10 @@ impl WritePlan {
     pub const ASSUMED: Bytes = Bytes(500 << 20);
 
     /// Bytes at most: what is known, and the time at the assumed throughput, within what is allowed.
-    pub fn most(&self) -> Bytes {
+    pub fn max_bytes(&self) -> Bytes {
         let timed = (self.timed.as_secs_f64() * Self::ASSUMED.0 as f64) as u64;
-        let most = self.bytes.0.saturating_add(timed);
-        Bytes(self.max.map_or(most, |max| most.min(max.0)))
+        let max = self.bytes.0.saturating_add(timed);
+        Bytes(self.max.map_or(max, |allowed| max.min(allowed.0)))
     }
 
     /// The plan of this, then of another.
@@ -105,9 +105,9 @@ mod tests {
             |bytes, timed| WritePlan { bytes: Bytes(bytes), timed, duration: timed, ..WritePlan::default() };
         let both = plan(10, second).then(plan(5, second));
         assert_eq!((both.bytes, both.timed), (Bytes(15), Nanos(2 * second.0)));
-        assert_eq!(both.most(), Bytes(15 + 2 * WritePlan::ASSUMED.0));
+        assert_eq!(both.max_bytes(), Bytes(15 + 2 * WritePlan::ASSUMED.0));
         let beside = plan(10, second).beside(plan(5, Nanos(3)));
         assert_eq!((beside.bytes, beside.timed, beside.duration), (Bytes(15), second, second));
-        assert_eq!(WritePlan { max: Some(Bytes(7)), ..both }.most(), Bytes(7));
+        assert_eq!(WritePlan { max: Some(Bytes(7)), ..both }.max_bytes(), Bytes(7));
     }
 }

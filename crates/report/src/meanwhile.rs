@@ -61,9 +61,9 @@ fn memory(run: &Run) -> Option<String> {
     let readings = run.readings.of("memory", "");
     ends(readings)?;
     let values = |name| readings.iter().filter_map(move |reading: &Reading| reading.value(name));
-    let least = values("available_bytes").reduce(f64::min)?;
-    let most = values("dirty_bytes").reduce(f64::max)?;
-    Some(format!("at least {} available, at most {} dirty", Bytes(least as u64), Bytes(most as u64)))
+    let min = values("available_bytes").reduce(f64::min)?;
+    let max = values("dirty_bytes").reduce(f64::max)?;
+    Some(format!("at least {} available, at most {} dirty", Bytes(min as u64), Bytes(max as u64)))
 }
 
 /// Each device that did anything.

@@ -7,12 +7,12 @@ pub fn line(plan: &WritePlan) -> Option<String> {
     if plan.bytes.0 == 0 && plan.timed.0 == 0 {
         return None;
     }
-    let most = plan.most();
+    let max = plan.max_bytes();
     let mut text = match (plan.bytes.0, plan.timed.0) {
-        (_, 0) => format!("writes up to {most}"),
-        (0, _) => format!("writes for {}: up to {most} at an assumed {}/s", plan.timed, WritePlan::ASSUMED),
+        (_, 0) => format!("writes up to {max}"),
+        (0, _) => format!("writes for {}: up to {max} at an assumed {}/s", plan.timed, WritePlan::ASSUMED),
         _ => format!(
-            "writes {} and then for {}: up to {most} in all at an assumed {}/s",
+            "writes {} and then for {}: up to {max} in all at an assumed {}/s",
             plan.bytes,
             plan.timed,
             WritePlan::ASSUMED
@@ -35,7 +35,7 @@ fn worn(drive: &DriveWear, plan: &WritePlan) -> String {
         share if share < 0.001 => "less than 0.001 %".to_owned(),
         share => format!("{share:.3} %"),
     };
-    match (drive.share(plan.most()).map(shown), drive.rated(), *used_percent) {
+    match (drive.share(plan.max_bytes()).map(shown), drive.rated(), *used_percent) {
         (Some(share), Some(rated), 0) => {
             format!("; {share} of the endurance of {device} (rated for {rated} or more, less than 1 % used)")
         }

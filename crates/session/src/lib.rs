@@ -4,6 +4,7 @@
 //! the engine, the warnings, the end. It knows no suite: those are [`Procedure`](iolite_suites::Procedure)s, and
 //! [`Session::drive`] asks them for one step after the other.
 
+mod allowance;
 mod calibrate;
 mod capabilities;
 mod database;

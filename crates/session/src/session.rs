@@ -7,10 +7,10 @@ use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use iolite_sys::clock::Clock;
 
+use crate::allowance::WriteAllowance;
 use crate::calibrate::calibrate;
 use crate::events::Events;
 use crate::start::Setup;
-use crate::writes::WriteAllowance;
 
 /// One run.
 pub struct Session<'a> {

@@ -8,6 +8,7 @@ use iolite_model::{
     Bytes, Concluded, Filesystem, JobTask, MetadataOperation, Storage, Task, Warning, WritePlan,
 };
 
+use crate::allowance::WriteAllowance;
 use crate::session::Session;
 
 /// Free space that is kept back unless the user says otherwise: this share of the file system, and at least so much.
@@ -105,13 +106,6 @@ impl WriteLimits {
     }
 }
 
-/// What a run may still write.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WriteAllowance {
-    max: Bytes,
-    left: u64,
-}
-
 impl Session<'_> {
     /// Records what will be written, and holds the run to what is allowed.
     pub fn plan_writes(&mut self, plan: &WritePlan) {
@@ -128,7 +122,8 @@ impl Session<'_> {
         let writers = tasks.iter().filter(|task| writes(task)).count() as u64;
         let layout: u64 = tasks.iter().map(|task| layout(task).0).fold(0, u64::saturating_add);
         let share = allowance.left.saturating_sub(layout).checked_div(writers);
-        let enough = share.is_none_or(|share| tasks.iter().all(|task| !writes(task) || least(task) <= share));
+        let enough =
+            share.is_none_or(|share| tasks.iter().all(|task| !writes(task) || min_bytes(task) <= share));
         if allowance.left < layout || !enough {
             let (max, left) = (allowance.max, Bytes(allowance.left));
             bail!(
@@ -178,7 +173,7 @@ fn layout(task: &JobTask) -> Bytes {
 }
 
 /// What a task needs to write anything: an operation of each worker.
-fn least(task: &JobTask) -> u64 {
+fn min_bytes(task: &JobTask) -> u64 {
     match task {
         JobTask::Io(task) => task.largest().0.saturating_mul(u64::from(task.workers)),
         JobTask::Metadata(task) => task.size.0,
@@ -187,7 +182,7 @@ fn least(task: &JobTask) -> u64 {
 
 /// What may be left of a share that is used up: less than an operation of each worker, twice, because the share is divided first.
 fn slack(task: &JobTask) -> u64 {
-    least(task).saturating_add(u64::from(task.task().concurrency()))
+    min_bytes(task).saturating_add(u64::from(task.task().concurrency()))
 }
 
 fn limit(task: &mut JobTask, share: u64) {

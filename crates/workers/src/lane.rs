@@ -3,39 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use iolite_model::{ErrorTally, LoggedOperation, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
-use iolite_stats::{Completion, DetailRecorder, Recorder};
+use iolite_model::{LoggedOperation, OpKind, OperationLog};
+use iolite_stats::{Completion, Recorder};
 use iolite_sys::board::Board;
 use iolite_sys::clock::Clock;
 use iolite_sys::usage::{self, ThreadUsage};
 
 use crate::barrier::Barrier;
 use crate::control::Control;
-use crate::error::WorkError;
-use crate::threads::Sender;
-use crate::transport::WorkerMessage;
+use crate::transport::{Sender, WorkerEnd, WorkerMessage};
 
 /// How often a worker that waits for its start checks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// What a worker reports at its end.
-#[derive(Debug, Default)]
-pub struct WorkerEnd {
-    /// What had not completed at the end.
-    pub outstanding: Outstanding,
-    /// Errors of operations, by kind and class.
-    pub errors: Vec<ErrorTally>,
-    /// The operations that it has given up on.
-    pub stuck: Vec<Stuck>,
-    /// What verification found, where it was asked for.
-    pub verified: Option<Verified>,
-    /// What threads that work for it have used of the machine; the group adds what its own thread has.
-    pub usage: Usage,
-    /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.
-    pub detail: Option<Box<DetailRecorder>>,
-    /// Why the worker had to end before its time; ends the phase, what was measured is kept.
-    pub failure: Option<WorkError>,
-}
 
 /// A worker's end: its lane with what it reported, or `None` when the phase was called off at the barrier.
 pub type Finished = Option<(WorkerLane, WorkerEnd)>;

@@ -1,7 +1,7 @@
 //! Workers as threads of this process.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::error::{WorkError, WorkersError};
 use crate::group::WorkerGroup;
 use crate::lane::{Finished, WorkerLane, WorkerStart};
-use crate::transport::{Transport, WorkerMessage, WorkerReport};
+use crate::transport::{Sender, Transport, WorkerEnd, WorkerMessage, WorkerReport};
 
 /// As [`Transport::settle`]: two collections, since workers hand over at an interval's end.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -37,8 +37,6 @@ pub(crate) struct Threads<'a, F> {
     boards: Vec<Arc<Board>>,
     messages: (Sender, Receiver<(usize, WorkerMessage)>),
 }
-
-pub(crate) type Sender = SyncSender<(usize, WorkerMessage)>;
 
 impl<'a, F> Threads<'a, F> {
     pub(crate) fn new(group: &'a WorkerGroup, control: &'a Control, work: F) -> Threads<'a, F> {
@@ -130,7 +128,7 @@ impl Drop for Farewell {
     }
 }
 
-fn report((lane, mut end): (WorkerLane, crate::lane::WorkerEnd)) -> WorkerReport {
+fn report((lane, mut end): (WorkerLane, WorkerEnd)) -> WorkerReport {
     let WorkerLane { closed, recorder, used, ramping, .. } = lane;
     // One that was ended in its ramp has measured nothing.
     let used = used.filter(|_| !ramping);

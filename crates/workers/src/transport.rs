@@ -1,12 +1,12 @@
 //! What a conductor needs of workers, wherever they run: threads, processes, ranks on other hosts.
 
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use iolite_model::{Interval, OpKind, OperationLog};
-use iolite_stats::{Collector, Snapshot};
+use iolite_model::{ErrorTally, Interval, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
+use iolite_stats::{Collector, DetailRecorder, Snapshot};
 
 use crate::error::{WorkError, WorkersError};
-use crate::lane::WorkerEnd;
 
 /// The way to the workers of one group. Workers are numbered by their index within the group.
 pub trait Transport {
@@ -41,6 +41,9 @@ pub trait Transport {
     }
 }
 
+/// The way from a worker within this process to the conductor: its index with each message.
+pub(crate) type Sender = SyncSender<(usize, WorkerMessage)>;
+
 /// What a worker sends.
 #[derive(Debug)]
 pub enum WorkerMessage {
@@ -67,4 +70,23 @@ pub struct WorkerReport {
     pub closed: Option<u64>,
     /// Counts that it has not handed over.
     pub left: Vec<Snapshot>,
+}
+
+/// What a worker reports at its end.
+#[derive(Debug, Default)]
+pub struct WorkerEnd {
+    /// What had not completed at the end.
+    pub outstanding: Outstanding,
+    /// Errors of operations, by kind and class.
+    pub errors: Vec<ErrorTally>,
+    /// The operations that it has given up on.
+    pub stuck: Vec<Stuck>,
+    /// What verification found, where it was asked for.
+    pub verified: Option<Verified>,
+    /// What threads that work for it have used of the machine; the group adds what its own thread has.
+    pub usage: Usage,
+    /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.
+    pub detail: Option<Box<DetailRecorder>>,
+    /// Why the worker had to end before its time; ends the phase, what was measured is kept.
+    pub failure: Option<WorkError>,
 }

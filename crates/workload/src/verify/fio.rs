@@ -23,7 +23,8 @@
 use iolite_model::FioChecksum;
 use sha1::Digest;
 
-use super::{Expected, Wrong};
+use super::Expected;
+use super::wrong::Wrong;
 
 const MAGIC: [u8; 2] = 0xacca_u16.to_le_bytes();
 
