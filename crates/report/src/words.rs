@@ -669,7 +669,7 @@ mod tests {
         }), @"
         20 % trims and 80 % writes of 4 KiB, at random, on /dev/sdx (from 1 MiB on, overwritten if blank)
         vectored (dsync), through the page cache
-        1 thread, 1 outstanding, 1,000 a second asked in bursts of 16
+        1 thread, 1 outstanding, 1,000 per second in bursts of 16
         once through the target's size
         ");
     }

@@ -108,7 +108,8 @@ fn the_tries_and_the_answer() {
                 625  10,000  480 us     123,456          + kept
               1,250  15,000       -     123,456  x 4,321 behind
 
-    ANSWER: none: even 1,112 IOPS, the lowest load that windows of this length can judge, did not keep p99.9 within
+    ANSWER: none: even with 1,112 IOPS, the lowest load that
+            windows of this length can judge, p99.9 exceeded
             1.00 ms
     ");
 }

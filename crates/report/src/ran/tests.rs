@@ -161,7 +161,7 @@ fn body(report: &RanReport, style: Style) -> String {
 fn random_reads() {
     let text = body(&reads(), UNICODE);
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(text, @"
     database PostgreSQL 15.8, perf
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
@@ -178,8 +178,8 @@ fn random_reads() {
     20 processes (0.25 seconds) average response time = 7.02ms
     Calculated IOPS = 2788
        p50 6.86 ms, p95 9.81 ms, p99 10.1 ms, p99.9 -, max 40.0 ms; IOPS ± 8.6 %
-       PerfTools, which do not time operations, would print 7.17ms: 0.25 s × 20 processes / 697 reads, with all that
-       lies between them
+       PerfTools, which do not time operations, would print 7.17ms: 0.25 s × 20 processes / 697 reads, with all
+       that lies between them
 
               operations   IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
        reads         697  2,788  8.6 %   21.8  7.02 ms  6.86 ms  9.48 ms  10.1 ms      -       -  40.0 ms
@@ -197,14 +197,14 @@ fn random_reads() {
        CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
                 were busy
 
-    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; asked for: block
-    reads; device: including I/O of other programs; database: its own system calls
+    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; asked for: block reads;
+    device: including I/O of other programs; database: its own system calls
     ");
 }
 
 #[test]
 fn random_sets_within_the_program() {
-    insta::assert_snapshot!(body(&sets(), UNICODE), @r"
+    insta::assert_snapshot!(body(&sets(), UNICODE), @"
     database SQLite 3.46.0, within this program
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 1 global × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
@@ -220,8 +220,8 @@ fn random_sets_within_the_program() {
     1 processes (0.25 seconds) average response time = 0.00887ms
     Calculated IOPS = 24000
        p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 7.0 %
-       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
-       pauses and all else between them
+       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with
+       commits, pauses and all else between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
        sets          6,000  24,000  7.0 %    1.7  8.88 µs  8.59 µs  11.9 µs  12.6 µs  50.0 µs       -   111 µs
@@ -234,7 +234,8 @@ fn random_sets_within_the_program() {
        device          2,520  19.7 MiB     610  48.0 MiB    244
        database: data  2,500  19.5 MiB     240  1.88 MiB      2
        database: log       -         -   5,760  45.1 MiB     60
-       reads    0.42 device reads per set, including I/O of other programs: blocks that are not in the database's memory are read before they are changed
+       reads    0.42 device reads per set, including I/O of other programs: blocks that are not in the database's
+                memory are read before they are changed
        sets     0.040 data writes per set by this program's count of the database's calls: 25.0 sets were
                 coalesced into each; 0.10 device writes and 8.18 KiB per set of 74 B, the log's among them
        log      7.70 KiB per set, 385 KiB per commit, 48.0 writes per commit, 0.50 syncs per commit: 2.00 commits
@@ -244,7 +245,8 @@ fn random_sets_within_the_program() {
                 were busy; the database runs within it
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls
+    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other
+    programs; database: its own system calls
     ");
 }
 
@@ -264,7 +266,7 @@ fn own_counts_are_not_presented_as_the_databases() {
 
 #[test]
 fn both_after_a_ramp() {
-    insta::assert_snapshot!(body(&both(), UNICODE), @r"
+    insta::assert_snapshot!(body(&both(), UNICODE), @"
     database PostgreSQL 15.8, perf
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
@@ -282,8 +284,8 @@ fn both_after_a_ramp() {
     10 processes (0.25 seconds) average response time = 0.310ms
     Calculated IOPS = 24000
        p50 301 µs, p95 792 µs, p99 835 µs, p99.9 3.02 ms, max 6.74 ms; IOPS ± 7.5 %
-       PerfTools, which do not time operations, would print 0.417ms: 0.25 s × 10 processes / 6,000 reads and sets, with
-       commits, pauses and all else between them
+       PerfTools, which do not time operations, would print 0.417ms: 0.25 s × 10 processes / 6,000 reads and sets,
+       with commits, pauses and all else between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
        reads         3,000  12,000  7.5 %   93.8   591 µs   573 µs   792 µs   840 µs      -       -  6.74 ms
@@ -297,7 +299,7 @@ fn both_after_a_ramp() {
        asked for           4,500  35.2 MiB   4,500   325 KiB     90
        device of the data  4,950  38.7 MiB     525  8.20 MiB      6
        device of the log       0       0 B      90  1.72 MiB     90
-       over     all counts are of the whole 500 ms, the ramp of 250 ms included
+       over     all counts refer to the whole 500 ms, including the ramp of 250 ms
        reads    1.10 device reads per block read, including reads caused by sets
        sets     0.12 device writes and 1.87 KiB per set of 74 B: 8.57 sets were coalesced into each
        log      400 B per set, 19.5 KiB per commit, 1.00 writes per commit, 1.00 syncs per commit, by its device
@@ -306,13 +308,14 @@ fn both_after_a_ramp() {
                 were busy
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls
+    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other
+    programs; database: its own system calls
     ");
 }
 
 #[test]
 fn a_remote_database_and_an_interrupted_run() {
-    insta::assert_snapshot!(text(&remote(), UNICODE), @r"
+    insta::assert_snapshot!(text(&remote(), UNICODE), @"
     iolite 0.1.0: RanWrite on mysql://bench@db7:3306/perf
     storage  not visible from this host
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
@@ -332,8 +335,8 @@ fn a_remote_database_and_an_interrupted_run() {
     1 processes (0.25 seconds) average response time = 0.00887ms
     Calculated IOPS = 24000
        p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 7.0 %
-       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with commits,
-       pauses and all else between them
+       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with
+       commits, pauses and all else between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
        sets          6,000  24,000  7.0 %    1.7  8.88 µs  8.59 µs  11.9 µs  12.6 µs  50.0 µs       -   111 µs
@@ -344,18 +347,21 @@ fn a_remote_database_and_an_interrupted_run() {
     physical against logical, over 252 ms
                   reads  bytes  writes    bytes  syncs
        asked for      0    0 B   6,000  434 KiB    120
-       device   the device counters of the database are not available: it is on another host, or on a file system without a device; the database does not count its own operations either
+       device   the device counters of the database are not available: it is on another host, or on a file system
+                without a device; the database does not count its own operations either
        writer   when data files were written is not known: the database does not count it
        CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU); how busy this host's CPUs were is not
                 known
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls
+    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other
+    programs; database: its own system calls
 
     warnings
-      1. zram0 keeps its data in memory, gone at the next restart: measure where the database is to be
+      1. zram0 keeps its data in memory and loses it at the next restart: measure the storage that the database
+         will use
 
-    INTERRUPTED: this holds what was measured until then
+    INTERRUPTED: this contains the results measured so far
     ");
 }
 
@@ -363,7 +369,7 @@ fn a_remote_database_and_an_interrupted_run() {
 fn a_narrow_terminal_without_unicode_gets_what_fits() {
     let text = body(&both(), Style { unicode: false, width: 60, ..UNICODE });
     assert!(text.is_ascii());
-    insta::assert_snapshot!(text, @r"
+    insta::assert_snapshot!(text, @"
     database PostgreSQL 15.8, perf
     holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10
              globals x 1,000,000 subscripts
@@ -372,7 +378,8 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     sets     prepared UPDATE by key, one table per global
     direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which runs whole batches itself: without the round trip
+    timed    by the database, which runs whole batches itself:
+             without the round trip
     settings shared_buffers 128MB, full_page_writes on,
              wal_sync_method fdatasync
 
@@ -387,9 +394,9 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     Calculated IOPS = 24000
        p50 301 us, p95 792 us, p99 835 us, p99.9 3.02 ms, max
        6.74 ms; IOPS +/- 7.5 %
-       PerfTools, which do not time operations, would print 0.417ms:
-       0.25 s x 10 processes / 6,000 reads and sets, with
-       commits, pauses and all else between them
+       PerfTools, which do not time operations, would print
+       0.417ms: 0.25 s x 10 processes / 6,000 reads and sets,
+       with commits, pauses and all else between them
 
                   IOPS    +/-     mean      p99  p99.9      max
        reads    12,000  7.5 %   591 us   840 us      -  6.74 ms
@@ -403,9 +410,10 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        asked for           4,500   4,500   325 KiB     90
        device of the data  4,950     525  8.20 MiB      6
        device of the log       0      90  1.72 MiB     90
-       over     all counts are of the whole 500 ms, the ramp of
-                250 ms included
-       reads    1.10 device reads per block read, including reads caused by sets
+       over     all counts refer to the whole 500 ms, including
+                the ramp of 250 ms
+       reads    1.10 device reads per block read, including
+                reads caused by sets
        sets     0.12 device writes and 1.87 KiB per set of 74 B:
                 8.57 sets were coalesced into each
        log      400 B per set, 19.5 KiB per commit, 1.00 writes
@@ -417,9 +425,10 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
                 CPUs were busy
 
     +/-: 95 % interval of the rate, within this run; -: too few
-    operations to tell, or not counted; sets are in the
-    database's memory until their commit; asked for: block
-    reads, sets, commits; device: including I/O of other programs; database: its own system calls
+    operations, or not counted; sets are in the database's
+    memory until their commit; asked for: block reads, sets,
+    commits; device: including I/O of other programs; database:
+    its own system calls
     ");
 }
 
@@ -446,7 +455,8 @@ fn nothing_measured_is_said_and_not_divided_by() {
     physical against logical, over 0 ns
                   reads  bytes  writes  bytes  syncs
        asked for      0    0 B       0    0 B      0
-       device   the device counters of the database are not available: it is on another host, or on a file system without a device; the database does not count its own operations either
+       device   the device counters of the database are not available: it is on another host, or on a file system
+                without a device; the database does not count its own operations either
        CPU      this program used 3.10 ms: 3.4 % of the 91.0 ms that this host's CPUs were busy
 
     FAILED: the server has gone

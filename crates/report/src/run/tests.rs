@@ -504,7 +504,7 @@ fn a_verification_is_reported_alone_too() {
     verified  all 1,234 units are what was written
     ");
     insta::assert_snapshot!(verified_text(&task, &verified().end.verified.unwrap()), @"
-    target    log (1 MiB, made for this, growing)
+    target    log (1 MiB, created for the run, growing)
     verified  WRONG: 1 of 500 units are not what was written; 1 misplaced; 1 could not be read; 7 could not be
               compared (not written, or being written); not all was compared: interrupted
               at byte 4096: holds what belongs at byte 8192

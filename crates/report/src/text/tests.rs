@@ -175,7 +175,7 @@ fn colour_adds_nothing_but_colour() {
     }
     assert_eq!(plain, text(&report, UNICODE));
     let painted: Vec<_> = colored.lines().filter(|line| line.contains('\x1b')).collect();
-    insta::assert_snapshot!(painted.join("\n").replace('\x1b', "ESC"), @r"
+    insta::assert_snapshot!(painted.join("\n").replace('\x1b', "ESC"), @"
     ESC[1miolite 0.1.0: the storage of /srv/dataESC[0m
     ESC[1m                   knee ▸    3  35,100    274  7.1 %  84.2 µs  81.7 µs   120 µs   477 µs  1.12 ms  deviceESC[0m
     ESC[1m       nearest the knee ▸    4  22,000  1,375  7.2 %   179 µs   174 µs   255 µs  1.01 ms  2.17 ms  deviceESC[0m
@@ -183,13 +183,13 @@ fn colour_adds_nothing_but_colour() {
     ESC[1mknee  ESC[0mrandom read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
     ESC[1mknee  ESC[0mrandom read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
     ESC[1mknee  ESC[0mRanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
-    ESC[1;33mwarningsESC[0m
-    ESC[1;33m  1. ESC[0mduring `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
-    ESC[1;33m  2. ESC[0mthroughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
-    ESC[1;31mVERDICT: unfit for oltp-flashESC[0m
-      ESC[1;32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
-      ESC[1;33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms), from only 900
-      ESC[1;31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
+    ESC[1mESC[33mwarningsESC[0m
+    ESC[1mESC[33m  1. ESC[0mduring `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
+    ESC[1mESC[33m  2. ESC[0mthroughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
+    ESC[1mESC[31mVERDICT: unfit for oltp-flashESC[0m
+      ESC[1mESC[32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
+      ESC[1mESC[33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms), from only 900
+      ESC[1mESC[31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
     ");
 }
 

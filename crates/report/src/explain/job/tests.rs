@@ -245,49 +245,50 @@ fn a_job_is_reported_in_plain_words() {
     let notes = ["`thinktime` waits for what is in flight".to_owned()];
     let explained =
         JobToExplain { job: &job, notes: &notes, context: &context(), native: Some("name = 'j'\n") };
-    insta::assert_snapshot!(text(explained, PLAIN), @r#"
-the job j: 4 tasks in 3 steps one after the other
+    insta::assert_snapshot!(text(explained, PLAIN), @"
+    the job j: 4 tasks in 3 steps one after the other
 
-1. lay out
-   does       writes of 4 KiB, one after the other, on own (8 GiB, created for the run, growing)
-   by         sync, direct
-   load       1 thread, 1 outstanding, each as soon as an earlier one is back
-   time       once through the target's size
-   data       8 GiB in all
-   makes      own in a hidden directory of the run, removed at the end
+    1. lay out
+       does       writes of 4 KiB, one after the other, on own (8 GiB, created for the run, growing)
+       by         sync, direct
+       load       1 thread, 1 outstanding, each as soon as an earlier one is back
+       time       once through the target's size
+       data       8 GiB in all
+       makes      own in a hidden directory of the run, removed at the end
 
-2. reads
-   does       reads of 4 KiB, at random, on /dev/sdx (all of it)
-   by         io_uring, direct
-   load       1 thread, 8 outstanding, each as soon as an earlier one is back
-   time       for 60.0 s
-   data       as much as the storage does in the time, within 64 GiB
-   keeps      /dev/sdx as it is: it is only read
+    2. reads
+       does       reads of 4 KiB, at random, on /dev/sdx (all of it)
+       by         io_uring, direct
+       load       1 thread, 8 outstanding, each as soon as an earlier one is back
+       time       for 60.0 s
+       data       as much as the storage does in the time, within 64 GiB
+       keeps      /dev/sdx as it is: it is only read
 
-3 to 4. clones, 2 times at once
-   does       70 % reads and 30 % writes of 4 KiB, at random, on 2 files
-   by         io_uring, direct
-   load       1 thread, 8 outstanding, 1,000 a second asked at random instants
-   time       for 60.0 s
-   data       about 234 MiB at the requested rate, within 2 GiB
-   makes      /data/new (1 GiB in all, stays)
-   DESTROYS   what is there already: /dev/sdx (a device of 64 GiB)
+    3 to 4. clones, 2 clones
+       does       70 % reads and 30 % writes of 4 KiB, at random, on 2 files
+       by         io_uring, direct
+       load       1 thread, 8 outstanding, 1,000 per second with random arrivals
+       time       for 60.0 s
+       data       about 234 MiB at the requested rate, within 2 GiB
+       makes      /data/new (1 GiB in all, stays)
+       DESTROYS   what is there already: /dev/sdx (a device of 64 GiB)
 
-caveats
-  ! clones: writes over /dev/sdx, and what that holds is lost
-  ! clones: 1,000 operations a second are asked for: response times count from the instant each was due, so
-    that waiting behind a slow one counts; fio counts from when it issues, and shows better ones where the
-    rate is not kept (8 outstanding at most)
-  ! clones: writes are over when the device has them in its cache: a database waits for a sync too
-    (fdatasync=1, sync=dsync)
-  ! clones: random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice before, or use a ramp (ramp_time)
-  ! clones: 2 tasks write to the same file: they overwrite each other's blocks, and the file system makes them
-    wait for one another
-  ! `thinktime` waits for what is in flight
+    caveats
+      ! clones: overwrites /dev/sdx; its contents are lost
+      ! clones: 1,000 operations per second are requested: response times are measured from the scheduled start,
+        so they include waiting behind slow operations; fio measures from the issue and shows better figures if
+        the rate is not reached (at most 8 outstanding)
+      ! clones: writes are over when the device has them in its cache: a database waits for a sync too
+        (fdatasync=1, sync=dsync)
+      ! clones: random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice
+        before, or use a ramp (ramp_time)
+      ! clones: 2 tasks write to the same file: they overwrite each other's blocks, and the file system makes them
+        wait for one another
+      ! `thinktime` waits for what is in flight
 
-the same as iolite's own job (TOML)
-name = 'j'
-"#);
+    the same as iolite's own job (TOML)
+    name = 'j'
+    ");
 }
 
 #[test]
